@@ -27,14 +27,14 @@ const (
 	approverName      = "machine-approver"
 	approverConfig    = "ConfigMap " + approverNamespace + "/machine-approver-config"
 	approverFile      = "config.yaml"
-	// nobody is a node that no inventory and no Machine knows.
-	nobody = "sno-conformance-nobody"
+	// unknownNode is a node that no inventory and no Machine knows.
+	unknownNode = "sno-conformance-nobody"
 )
 
 // CSROutcome is what became of a request for a certificate that nobody should approve.
 type CSROutcome struct{ Approved, Denied bool }
 
-func approverHere(s *State) string {
+func approverAbsent(s *State) string {
 	if s.Deployment(approverNamespace, approverName) == nil {
 		return "there is no stock machine approver"
 	}
@@ -55,7 +55,7 @@ func approverChecks() []Check {
 			ID: "SNO-APP-001", Title: "The stock approver's flow for client certificates is off on a single control-plane node", Module: moduleApprover,
 			Requirement: Requirement{"R-APP-1", "on a single control-plane node nothing is approved automatically from within the cluster"}, Level: Extended,
 			Tier: Static, Topologies: []string{"SingleReplica"},
-			NotApplicable: both(approverHere, func(s *State) string {
+			NotApplicable: both(approverAbsent, func(s *State) string {
 				switch {
 				case !single(s.controlPlaneMode()):
 					return "the control plane is not SingleReplica"
@@ -75,7 +75,7 @@ func approverChecks() []Check {
 			ID: "SNO-APP-002", Title: "The stock approver works as it came where the control plane is not a single node", Module: moduleApprover,
 			Requirement: Requirement{"R-SNO-12", "the approver is turned off only where there is no second source"}, Level: Core, Tier: Static,
 			Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica", "External"},
-			NotApplicable: both(approverHere, func(s *State) string {
+			NotApplicable: both(approverAbsent, func(s *State) string {
 				if single(s.controlPlaneMode()) {
 					return "the control plane is SingleReplica"
 				}
@@ -93,7 +93,7 @@ func approverChecks() []Check {
 			Needs: []string{"the right to impersonate the node bootstrapper"},
 			Run: func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
 				if b.CSR == nil {
-					asked, err := b.Copier.ask(ctx)
+					asked, err := b.Copier.requestCertificate(ctx)
 					if err != nil {
 						return nil, err
 					}
@@ -106,14 +106,14 @@ func approverChecks() []Check {
 				case b.CSR.Denied:
 					got = "denied"
 				}
-				return []report.Evidence{found("CertificateSigningRequest of "+nobody, "status.conditions", "not approved", got, !b.CSR.Approved)}, nil
+				return []report.Evidence{found("CertificateSigningRequest of "+unknownNode, "status.conditions", "not approved", got, !b.CSR.Approved)}, nil
 			},
 			Controls: []Control{
 				{Name: "somebody approves it", Change: func(b *Environment) bool { b.CSR.Approved = true; return true }},
 				{Name: "somebody denies it", MustPass: true, Change: func(b *Environment) bool { b.CSR.Denied = true; return true }},
 			},
 		},
-		flipCheck("SNO-APP-004", moduleApprover),
+		topologyChangeCheck("SNO-APP-004", moduleApprover),
 	}
 }
 
@@ -151,12 +151,12 @@ func approverOn(_ context.Context, b *Environment) ([]report.Evidence, error) {
 }
 
 // ask makes the request that a new node makes first, as its bootstrapper does, watches it for as long as operators take, and takes it away.
-func (l *WorkloadCopier) ask(ctx context.Context) (*CSROutcome, error) {
+func (w *WorkloadCopier) requestCertificate(ctx context.Context) (*CSROutcome, error) {
 	text, err := joinRequest()
 	if err != nil {
 		return nil, err
 	}
-	config := rest.CopyConfig(l.config)
+	config := rest.CopyConfig(w.config)
 	config.Impersonate = rest.ImpersonationConfig{
 		UserName: "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper",
 		Groups:   []string{"system:serviceaccounts:openshift-machine-config-operator", "system:serviceaccounts", "system:authenticated"},
@@ -166,7 +166,7 @@ func (l *WorkloadCopier) ask(ctx context.Context) (*CSROutcome, error) {
 		return nil, fmt.Errorf("connect as the node bootstrapper: %w", err)
 	}
 	request, err := bootstrapper.CertificatesV1().CertificateSigningRequests().Create(ctx, &certificatesv1.CertificateSigningRequest{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: namespacePrefix, Labels: map[string]string{runLabel: l.run}},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: namespacePrefix, Labels: map[string]string{runLabel: w.run}},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
 			Request: text, SignerName: certificatesv1.KubeAPIServerClientKubeletSignerName,
 			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
@@ -179,10 +179,10 @@ func (l *WorkloadCopier) ask(ctx context.Context) (*CSROutcome, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ask for a certificate as the node bootstrapper: %w", err)
 	}
-	defer l.withdraw(ctx, request.Name)
+	defer w.deleteRequest(ctx, request.Name)
 	asked := &CSROutcome{}
-	_, err = within(ctx, l.times.Poll, l.times.Quiet, func(ctx context.Context) (bool, error) {
-		live, err := l.kube.CertificatesV1().CertificateSigningRequests().Get(ctx, request.Name, metav1.GetOptions{})
+	_, err = within(ctx, w.times.Poll, w.times.Quiet, func(ctx context.Context) (bool, error) {
+		live, err := w.kube.CertificatesV1().CertificateSigningRequests().Get(ctx, request.Name, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
@@ -199,10 +199,10 @@ func (l *WorkloadCopier) ask(ctx context.Context) (*CSROutcome, error) {
 }
 
 // withdraw works after an interruption too. A request that stays all the same is one that the cluster forgets by itself after a day.
-func (l *WorkloadCopier) withdraw(ctx context.Context, name string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.times.Cleanup)
+func (w *WorkloadCopier) deleteRequest(ctx context.Context, name string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.times.Cleanup)
 	defer cancel()
-	_ = l.kube.CertificatesV1().CertificateSigningRequests().Delete(ctx, name, metav1.DeleteOptions{})
+	_ = w.kube.CertificatesV1().CertificateSigningRequests().Delete(ctx, name, metav1.DeleteOptions{})
 }
 
 func joinRequest() ([]byte, error) {
@@ -210,7 +210,7 @@ func joinRequest() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a key: %w", err)
 	}
-	text, err := cert.MakeCSR(key, &pkix.Name{CommonName: "system:node:" + nobody, Organization: []string{"system:nodes"}}, nil, nil)
+	text, err := cert.MakeCSR(key, &pkix.Name{CommonName: "system:node:" + unknownNode, Organization: []string{"system:nodes"}}, nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make a request: %w", err)
 	}

@@ -16,20 +16,20 @@ import (
 type availability struct {
 	stop func()
 
-	mu    sync.Mutex
-	lines map[string]*line
+	mu          sync.Mutex
+	deployments map[string]*downtime
 }
 
-type line struct {
-	gone time.Time // since when none is available
-	away time.Duration
+type downtime struct {
+	since time.Time // since when none is available
+	away  time.Duration
 }
 
 // watchAvailability watches until stop is called.
 func watchAvailability(ctx context.Context, kube kubernetes.Interface, all []appsv1.Deployment) (*availability, error) {
-	a := &availability{lines: map[string]*line{}}
+	a := &availability{deployments: map[string]*downtime{}}
 	for i := range all {
-		a.lines[nameOf(&all[i])] = &line{}
+		a.deployments[nameOf(&all[i])] = &downtime{}
 	}
 	watching, err := kube.AppsV1().Deployments(metav1.NamespaceAll).Watch(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -39,27 +39,27 @@ func watchAvailability(ctx context.Context, kube kubernetes.Interface, all []app
 	go func() {
 		for event := range watching.ResultChan() {
 			if d, ok := event.Object.(*appsv1.Deployment); ok && event.Type != watch.Deleted {
-				a.see(d, time.Now())
+				a.observe(d, time.Now())
 			}
 		}
 	}()
 	return a, nil
 }
 
-func (a *availability) see(d *appsv1.Deployment, now time.Time) {
+func (a *availability) observe(d *appsv1.Deployment, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	l := a.lines[nameOf(d)]
+	l := a.deployments[nameOf(d)]
 	if l == nil {
 		return
 	}
 	available := d.Status.AvailableReplicas
 	switch {
-	case available == 0 && l.gone.IsZero():
-		l.gone = now
-	case available > 0 && !l.gone.IsZero():
-		l.away += now.Sub(l.gone)
-		l.gone = time.Time{}
+	case available == 0 && l.since.IsZero():
+		l.since = now
+	case available > 0 && !l.since.IsZero():
+		l.away += now.Sub(l.since)
+		l.since = time.Time{}
 	}
 }
 
@@ -67,10 +67,10 @@ func (a *availability) see(d *appsv1.Deployment, now time.Time) {
 func (a *availability) away(name string) float64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	l := a.lines[name]
+	l := a.deployments[name]
 	away := l.away
-	if !l.gone.IsZero() {
-		away += time.Since(l.gone)
+	if !l.since.IsZero() {
+		away += time.Since(l.since)
 	}
 	return away.Seconds()
 }

@@ -12,7 +12,7 @@ var idShape = regexp.MustCompile(`^SNO-[A-Z]{3}-[0-9]{3}$`)
 // while, and then the comparison with how the cluster was found.
 func Catalogue() []Check {
 	return slices.Concat(
-		topologyChecks(), ingressChecks(), etcdGuardChecks(), machineConfigChecks(), consoleChecks(), authChecks(), approverChecks(), disturbanceChecks(),
+		topologyChecks(), ingressChecks(), etcdGuardChecks(), machineConfigChecks(), consoleChecks(), authChecks(), approverChecks(), disruptionChecks(),
 	)
 }
 

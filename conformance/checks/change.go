@@ -76,7 +76,7 @@ func budgetOver(namespace, name string, spec policyv1.PodDisruptionBudgetSpec) f
 // elsewhere is a node of no role that only a state has.
 const elsewhere = "elsewhere"
 
-func addElsewhere(b *Environment) {
+func addExtraNode(b *Environment) {
 	b.State.Nodes = append(b.State.Nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: elsewhere, Labels: map[string]string{workerRole: ""}}})
 }
 

@@ -27,15 +27,15 @@ func (w workload) title() string {
 
 // What each copied Deployment is asked, as the field of the evidence.
 const (
-	askRollout  = "rollout of a copy"
-	askEviction = "eviction of every pod of a copy"
-	askDeletion = "deletion of every pod of a copy"
+	rolloutField  = "rollout of a copy"
+	evictionField = "eviction of every pod of a copy"
+	deletionField = "deletion of every pod of a copy"
 )
 
-// travelled has the Deployments among the workloads that are there and have pods go through their journeys, side by side.
+// runCopies has the Deployments among the workloads that are there and have pods go through their journeys, side by side.
 //
 // What a control has changed goes through the stage that its check is about and no other.
-func travelled(ctx context.Context, b *Environment, workloads []workload, about Stage, look func(*appsv1.Deployment, *CopyResult) []report.Evidence) ([]report.Evidence, error) {
+func runCopies(ctx context.Context, b *Environment, workloads []workload, about Stage, evaluate func(*appsv1.Deployment, *CopyResult) []report.Evidence) ([]report.Evidence, error) {
 	type outcome struct {
 		evidence []report.Evidence
 		err      error
@@ -58,7 +58,7 @@ func travelled(ctx context.Context, b *Environment, workloads []workload, about 
 				outcomes[i] <- outcome{err: err}
 				return
 			}
-			outcomes[i] <- outcome{evidence: look(d, journey)}
+			outcomes[i] <- outcome{evidence: evaluate(d, journey)}
 		}()
 	}
 	var all []report.Evidence
@@ -83,13 +83,13 @@ func stage(d *appsv1.Deployment, field, want, said string) []report.Evidence {
 
 func rolled(d *appsv1.Deployment, j *CopyResult) []report.Evidence {
 	if j.DeployError != "" {
-		return stage(d, askRollout, "it ends", "the copy does not even start: "+j.DeployError)
+		return stage(d, rolloutField, "it ends", "the copy does not even start: "+j.DeployError)
 	}
-	return stage(d, askRollout, "it ends", j.RolloutError)
+	return stage(d, rolloutField, "it ends", j.RolloutError)
 }
 
 func evicted(d *appsv1.Deployment, j *CopyResult) []report.Evidence {
-	return stage(d, askEviction, "each is let go and replaced", first(j.DeployError, j.RolloutError, j.EvictionError))
+	return stage(d, evictionField, "each is let go and replaced", first(j.DeployError, j.RolloutError, j.EvictionError))
 }
 
 func first(said ...string) string {
@@ -101,19 +101,19 @@ func first(said ...string) string {
 	return ""
 }
 
-// cameBack is about where pods came back to; within says whether a node is right.
-func cameBack(within func(d *appsv1.Deployment, node string) bool) func(*appsv1.Deployment, *CopyResult) []report.Evidence {
+// deletionEvidence is about where pods came back to; within says whether a node is right.
+func deletionEvidence(within func(d *appsv1.Deployment, node string) bool) func(*appsv1.Deployment, *CopyResult) []report.Evidence {
 	return func(d *appsv1.Deployment, j *CopyResult) []report.Evidence {
 		const want = "each comes back to a node of its pool, every time"
 		if said := first(j.DeployError, j.RolloutError, j.EvictionError, j.DeletionError); said != "" {
-			return stage(d, askDeletion, want, said)
+			return stage(d, deletionField, want, said)
 		}
 		nodes := slices.Concat(j.InitialNodes, j.NodesAfterDeletion)
 		wrong := slices.DeleteFunc(slices.Clone(nodes), func(node string) bool { return within(d, node) })
 		if len(wrong) > 0 {
-			return stage(d, askDeletion, want, fmt.Sprintf("pods were on %s", strings.Join(distinct(wrong), ", ")))
+			return stage(d, deletionField, want, fmt.Sprintf("pods were on %s", strings.Join(distinct(wrong), ", ")))
 		}
-		return stage(d, askDeletion, want, "")
+		return stage(d, deletionField, want, "")
 	}
 }
 
@@ -134,9 +134,9 @@ func copyChecks(module string, prefix string, from int, asked Requirement, workl
 		}
 		return "none of its Deployments is there"
 	}
-	run := func(about Stage, look func(*appsv1.Deployment, *CopyResult) []report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
+	run := func(about Stage, evaluate func(*appsv1.Deployment, *CopyResult) []report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
 		return func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
-			return travelled(ctx, b, workloads, about, look)
+			return runCopies(ctx, b, workloads, about, evaluate)
 		}
 	}
 	needs := []string{"a scheduler and controllers that work", "a namespace of its own"}
@@ -145,7 +145,7 @@ func copyChecks(module string, prefix string, from int, asked Requirement, workl
 			ID: id(0), Title: "A rollout of " + names(workloads) + " ends", Module: module, Requirement: asked, Level: Core, Tier: Scheduled, Needs: needs, NotApplicable: applies,
 			Run: run(Rollout, rolled),
 			Controls: []Control{
-				{Name: "as many pods as nodes, which may neither share one nor go first", Change: jam(workloads)},
+				{Name: "as many pods as nodes, which may neither share one nor go first", Change: blockRollout(workloads)},
 				{Name: "all pods are replaced at once", MustPass: true, Change: onFirst(workloads, recreate)},
 			},
 		},
@@ -163,7 +163,7 @@ func copyChecks(module string, prefix string, from int, asked Requirement, workl
 			ID: id(2), Title: "A deleted pod of " + names(workloads) + " comes back to its pool", Module: module, Requirement: asked, Level: Core, Tier: Scheduled, Needs: needs,
 			NotApplicable: applies,
 			Run: func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
-				return travelled(ctx, b, workloads, Deletion, cameBack(func(d *appsv1.Deployment, node string) bool { return within(b.State, d, node) }))
+				return runCopies(ctx, b, workloads, Deletion, deletionEvidence(func(d *appsv1.Deployment, node string) bool { return within(b.State, d, node) }))
 			},
 			Controls: []Control{
 				{Name: "no node has the role that it selects", Change: onFirst(workloads, func(d *appsv1.Deployment) {
@@ -175,8 +175,8 @@ func copyChecks(module string, prefix string, from int, asked Requirement, workl
 	}
 }
 
-// jam makes the first Deployment one whose rollout cannot end.
-func jam(workloads []workload) func(*Environment) bool {
+// blockRollout makes the first Deployment one whose rollout cannot end.
+func blockRollout(workloads []workload) func(*Environment) bool {
 	return func(b *Environment) bool {
 		nodes, selector := b.State.controlPlaneNodes(), map[string]string{masterRole: ""}
 		if len(nodes) == 0 { // the control plane is elsewhere

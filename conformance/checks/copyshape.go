@@ -89,7 +89,7 @@ func shapeOf(source *appsv1.Deployment, budgets []policyv1.PodDisruptionBudget, 
 	}
 	if ports := hostPorts(from); len(ports) > 0 {
 		labels[portLabel] = strings.Join(ports, "_")
-		keepApart(&pod, labels[portLabel])
+		separateByPorts(&pod, labels[portLabel])
 	}
 	deployment := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: source.Name, Labels: map[string]string{runLabel: run}},
@@ -135,7 +135,7 @@ func hostPorts(pod *corev1.PodSpec) []string {
 	return slices.Compact(ports)
 }
 
-func keepApart(pod *corev1.PodSpec, ports string) {
+func separateByPorts(pod *corev1.PodSpec, ports string) {
 	if pod.Affinity == nil {
 		pod.Affinity = &corev1.Affinity{}
 	}

@@ -56,7 +56,7 @@ func (s *Disruptor) Roll(ctx context.Context) (*Disruption, error) {
 		there, err := c.disturb(ctx, "Rolling every operand out", func(ctx context.Context, all []appsv1.Deployment) (map[string]string, error) {
 			return nil, c.annotateTemplates(ctx, all, func(*appsv1.Deployment) *string { return &now })
 		})
-		back, undone := c.takeBack(ctx, there)
+		back, undone := c.revertRollout(ctx, there)
 		if err := errors.Join(err, undone); err != nil {
 			return nil, err
 		}
@@ -65,8 +65,8 @@ func (s *Disruptor) Roll(ctx context.Context) (*Disruption, error) {
 	return s.Results.Rollout, nil
 }
 
-// takeBack has the templates as they were. Nobody waits for what did not come back from the rollout either, and after an interruption for nothing.
-func (c *theatre) takeBack(ctx context.Context, rolled *Disruption) (*Disruption, error) {
+// revertRollout has the templates as they were. Nobody waits for what did not come back from the rollout either, and after an interruption for nothing.
+func (c *targetCluster) revertRollout(ctx context.Context, rolled *Disruption) (*Disruption, error) {
 	before := func(d *appsv1.Deployment) *string {
 		if was := c.before.Deployment(d.Namespace, d.Name); was != nil {
 			if value, had := was.Spec.Template.Annotations[rolloutAnnotation]; had {
@@ -81,12 +81,12 @@ func (c *theatre) takeBack(ctx context.Context, rolled *Disruption) (*Disruption
 		return nil, errors.Join(interrupted, c.annotateTemplates(ctx, operands(c.before), before))
 	}
 	return c.disturb(ctx, "Rolling every operand back", func(ctx context.Context, all []appsv1.Deployment) (map[string]string, error) {
-		return rolled.wrong(), c.annotateTemplates(ctx, all, before)
+		return rolled.failures(), c.annotateTemplates(ctx, all, before)
 	})
 }
 
 // annotateTemplates writes the annotation of a rollout, or takes it away.
-func (c *theatre) annotateTemplates(ctx context.Context, all []appsv1.Deployment, value func(*appsv1.Deployment) *string) error {
+func (c *targetCluster) annotateTemplates(ctx context.Context, all []appsv1.Deployment, value func(*appsv1.Deployment) *string) error {
 	for i := range all {
 		body, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{
 			"metadata": map[string]any{"annotations": map[string]*string{rolloutAnnotation: value(&all[i])}},
@@ -142,7 +142,7 @@ func (s *Disruptor) Evict(ctx context.Context) (*Disruption, error) {
 }
 
 // evictAll asks again while a budget refuses, as kubectl drain does, and says why a pod could not be evicted in the end.
-func (c *theatre) evictAll(ctx context.Context, d *appsv1.Deployment) (why string, err error) {
+func (c *targetCluster) evictAll(ctx context.Context, d *appsv1.Deployment) (why string, err error) {
 	state, err := c.read(ctx)
 	if err != nil {
 		return "", err
@@ -150,7 +150,7 @@ func (c *theatre) evictAll(ctx context.Context, d *appsv1.Deployment) (why strin
 	for _, pod := range state.podsOf(d) {
 		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}, DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}}}
 		var refused error
-		granted, err := backingOff(ctx, c.target.Times.Poll, c.target.Times.Converge, func(ctx context.Context) (bool, error) {
+		granted, err := withinBackoff(ctx, c.target.Times.Poll, c.target.Times.Converge, func(ctx context.Context) (bool, error) {
 			refused = c.set.PolicyV1().Evictions(pod.Namespace).Evict(ctx, eviction)
 			if apierrors.IsNotFound(refused) || apierrors.IsConflict(refused) {
 				refused = nil
@@ -190,7 +190,7 @@ func (s *Disruptor) Restart(ctx context.Context) (*Disruption, error) {
 }
 
 // wrong is what did not come back, and why.
-func (d *Disruption) wrong() map[string]string {
+func (d *Disruption) failures() map[string]string {
 	all := map[string]string{}
 	if d != nil {
 		for _, o := range d.Operands {
@@ -203,9 +203,9 @@ func (d *Disruption) wrong() map[string]string {
 }
 
 // disturb does something to the operands and waits until each of them is whole again. What do returns is what is wrong with some of them already, for which
-// nobody waits.
-func (c *theatre) disturb(ctx context.Context, what string, do func(context.Context, []appsv1.Deployment) (map[string]string, error)) (*Disruption, error) {
-	c.say("%s", what)
+// unknownNode waits.
+func (c *targetCluster) disturb(ctx context.Context, what string, do func(context.Context, []appsv1.Deployment) (map[string]string, error)) (*Disruption, error) {
+	c.progressf("%s", what)
 	state, err := c.read(ctx)
 	if err != nil {
 		return nil, err
@@ -246,10 +246,10 @@ func (c *theatre) disturb(ctx context.Context, what string, do func(context.Cont
 }
 
 // whole waits until everything is whole that was before, or as long as it may take.
-func (c *theatre) whole(ctx context.Context) error {
+func (c *targetCluster) waitAvailable(ctx context.Context) error {
 	_, err := within(ctx, c.target.Times.Poll, c.target.Times.Settle, func(ctx context.Context) (bool, error) {
 		state, err := c.read(ctx)
-		return err == nil && c.notWhole(state) == "", err
+		return err == nil && c.unavailableDeployment(state) == "", err
 	})
 	return err
 }

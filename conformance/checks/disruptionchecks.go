@@ -9,28 +9,28 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-func disturbanceChecks() []Check {
+func disruptionChecks() []Check {
 	api := Requirement{"R-OPS-4", "components outlast two minutes without an API server"}
 	reboot := Requirement{"R-SUITE-7", "a cluster recovers from a restart of its control-plane node"}
 	usual := Requirement{"R-OPS-1", "operators do what they normally do, disruptive changes included"}
 	return []Check{
-		disturbance("SNO-TOP-008", "A rollout of every operand ends", usual, func(s *Disruptor) disturber { return s.Roll }, func(s *Disruptor) *Disruption { return s.Results.Rollout }, nil),
-		disturbance("SNO-TOP-009", "Every pod of every operand can be evicted and is replaced",
-			Requirement{"R-SNO-3", "no budget forbids every eviction, and what was evicted comes back"}, func(s *Disruptor) disturber { return s.Evict },
+		disruptionCheck("SNO-TOP-008", "A rollout of every operand ends", usual, func(s *Disruptor) disruptFunc { return s.Roll }, func(s *Disruptor) *Disruption { return s.Results.Rollout }, nil),
+		disruptionCheck("SNO-TOP-009", "Every pod of every operand can be evicted and is replaced",
+			Requirement{"R-SNO-3", "no budget forbids every eviction, and what was evicted comes back"}, func(s *Disruptor) disruptFunc { return s.Evict },
 			func(s *Disruptor) *Disruption { return s.Results.Eviction }, nil),
-		disturbance("SNO-TOP-010", "Operands come back after a restart of every node", reboot, func(s *Disruptor) disturber { return s.Restart },
+		disruptionCheck("SNO-TOP-010", "Operands come back after a restart of every node", reboot, func(s *Disruptor) disruptFunc { return s.Restart },
 			func(s *Disruptor) *Disruption { return s.Results.NodeRestart }, func(b *Environment) string {
-				return lacks(b.Disruptor.cluster.target.RestartNode == nil, "restarting nodes")
+				return unsupported(b.Disruptor.cluster.target.RestartNode == nil, "restarting nodes")
 			}),
 		outageCheck("SNO-TOP-011", api),
-		foundCheck("SNO-TOP-012"),
+		unchangedCheck("SNO-TOP-012"),
 	}
 }
 
-type disturber = func(context.Context) (*Disruption, error)
+type disruptFunc = func(context.Context) (*Disruption, error)
 
-// disturbance is a check that operands come back from something.
-func disturbance(id, title string, asked Requirement, do func(*Disruptor) disturber, told func(*Disruptor) *Disruption, without func(*Environment) string) Check {
+// disruptionCheck is a check that operands come back from something.
+func disruptionCheck(id, title string, asked Requirement, do func(*Disruptor) disruptFunc, told func(*Disruptor) *Disruption, without func(*Environment) string) Check {
 	return Check{
 		ID: id, Title: title, Module: moduleTopology, Requirement: asked, Level: Core, Tier: Disruptive, MissingInput: without,
 		NotApplicable: func(s *State) string {
@@ -78,7 +78,7 @@ func outageCheck(id string, asked Requirement) Check {
 		ID: id, Title: "An outage of the API server is survived, and leader elections are kept", Module: moduleTopology, Requirement: asked, Level: Core, Tier: Disruptive,
 		Needs: []string{"a way to stop the API server"},
 		MissingInput: func(b *Environment) string {
-			return lacks(b.Disruptor.cluster.target.Outage == nil, "stopping the API server")
+			return unsupported(b.Disruptor.cluster.target.Outage == nil, "stopping the API server")
 		},
 		Run: func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
 			outage, err := b.Disruptor.InterruptAPIServer(ctx)
@@ -116,8 +116,8 @@ func outageCheck(id string, asked Requirement) Check {
 	}
 }
 
-// foundCheck is the last one: it does everything that can be done to the cluster first.
-func foundCheck(id string) Check {
+// unchangedCheck is the last one: it does everything that can be done to the cluster first.
+func unchangedCheck(id string) Check {
 	return Check{
 		ID: id, Title: "The run leaves the cluster as it was found", Module: moduleTopology, Requirement: Requirement{"R-SNO-10", "whoever disturbs a cluster leaves it as it was found"}, Level: Core, Tier: Disruptive,
 		Run: func(ctx context.Context, b *Environment) ([]report.Evidence, error) {

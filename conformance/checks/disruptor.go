@@ -14,10 +14,10 @@ import (
 // Disruptor is what is done to a cluster, and what came of it. Each act is done once, by the first check that asks for it. What is recorded
 // of it is what checks judge, and what their controls change.
 type Disruptor struct {
-	cluster *theatre
+	cluster *targetCluster
 	Results DisruptionResults
 	// flipped is why the flip could not be made; it is not tried twice.
-	flipped error
+	changeErr error
 }
 
 // DisruptionResults is the record.
@@ -34,8 +34,8 @@ type DisruptionResults struct {
 	Differences []string
 }
 
-// theatre is the cluster on which a story plays.
-type theatre struct {
+// targetCluster is the cluster on which a story plays.
+type targetCluster struct {
 	target Target
 	kube   client.Client
 	set    kubernetes.Interface
@@ -47,7 +47,7 @@ func (s *Disruptor) copied() *Disruptor {
 	if s == nil {
 		return nil
 	}
-	c := &Disruptor{cluster: s.cluster, Results: s.Results, flipped: s.flipped}
+	c := &Disruptor{cluster: s.cluster, Results: s.Results, changeErr: s.changeErr}
 	told := &c.Results
 	told.Rollout, told.Eviction, told.NodeRestart = told.Rollout.copied(), told.Eviction.copied(), told.NodeRestart.copied()
 	told.TopologyChanges = maps.Clone(told.TopologyChanges)
@@ -62,11 +62,11 @@ func (s *Disruptor) copied() *Disruptor {
 	return c
 }
 
-func (c *theatre) read(ctx context.Context) (*State, error) {
+func (c *targetCluster) read(ctx context.Context) (*State, error) {
 	return Read(ctx, c.kube, c.target.PayloadNamespaces)
 }
 
-func (c *theatre) say(format string, args ...any) {
+func (c *targetCluster) progressf(format string, args ...any) {
 	if c.target.Progress != nil {
 		_, _ = fmt.Fprintf(c.target.Progress, format+"\n", args...)
 	}

@@ -11,8 +11,8 @@ import (
 // withheld stands for what is not written into artifacts, which people attach to bug reports.
 const withheld = "(withheld)"
 
-// harmless are the annotations whose values say how something came about, and nothing that is secret.
-var harmless = regexp.MustCompile(`^(deployment\.kubernetes\.io/revision|kubectl\.kubernetes\.io/restartedAt|([a-z]+\.)?sno\.solonode\.github\.io/.*|` +
+// publicAnnotations are the annotations whose values say how something came about, and nothing that is secret.
+var publicAnnotations = regexp.MustCompile(`^(deployment\.kubernetes\.io/revision|kubectl\.kubernetes\.io/restartedAt|([a-z]+\.)?sno\.solonode\.github\.io/.*|` +
 	`machineconfiguration\.openshift\.io/(desiredConfig|currentConfig|state|desiredDrain|lastAppliedDrain|controlPlaneTopology)|release\.openshift\.io/.*)$`)
 
 // withoutSecrets is what may be written of a state. What carries a password or a token on some cluster is left out on all: variables, commands and annotations
@@ -93,7 +93,7 @@ func withoutSecrets(s *State) *State {
 
 func withholdAnnotations(annotations map[string]string) {
 	for key := range annotations {
-		if !harmless.MatchString(key) {
+		if !publicAnnotations.MatchString(key) {
 			annotations[key] = withheld
 		}
 	}
@@ -128,4 +128,4 @@ func strip(pod *corev1.PodSpec) {
 var tokens = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*|sha256~[A-Za-z0-9_-]{20,}|` +
 	`(?i:(?:bearer|basic) +[A-Za-z0-9+/=._~-]{8,})|\\*"(?i:auth|password|token)\\*" *: *\\*"[^"\\]*`)
 
-func scrubbed(text []byte) []byte { return tokens.ReplaceAll(text, []byte(withheld)) }
+func redacted(text []byte) []byte { return tokens.ReplaceAll(text, []byte(withheld)) }

@@ -27,16 +27,16 @@ const (
 	operatorBudget = "etcd-guard-pdb"
 )
 
-// etcdHere leaves out clusters whose etcd is elsewhere.
-func etcdHere(s *State) string {
+// etcdAbsent leaves out clusters whose etcd is elsewhere.
+func etcdAbsent(s *State) string {
 	if s.controlPlaneMode() == configv1.ExternalTopologyMode {
 		return "etcd is not in the cluster"
 	}
 	return ""
 }
 
-func guardNone(s *State) string {
-	if why := etcdHere(s); why != "" {
+func guardUnneeded(s *State) string {
+	if why := etcdAbsent(s); why != "" {
 		return why
 	}
 	if !single(s.controlPlaneMode()) {
@@ -46,7 +46,7 @@ func guardNone(s *State) string {
 }
 
 func guardNeeded(s *State) string {
-	if why := etcdHere(s); why != "" {
+	if why := etcdAbsent(s); why != "" {
 		return why
 	}
 	if single(s.controlPlaneMode()) {
@@ -85,10 +85,10 @@ func (s *State) members() int {
 	return n
 }
 
-// mayGo is how many guards may be away by a budget, and why. The etcd operator of today lets one member be away, of however many. The budget of the guard that
+// allowedDisruptions is how many guards may be away by a budget, and why. The etcd operator of today lets one member be away, of however many. The budget of the guard that
 // releases brought before it, which module etcdguard keeps, lets go what leaves a quorum. Of two nodes that fence each other one may go either way, or neither
 // could ever be updated.
-func mayGo(budget string, members int) (int, string) {
+func allowedDisruptions(budget string, members int) (int, string) {
 	switch {
 	case budget == operatorBudget:
 		return 1, "the etcd operator lets one member be away, of however many"
@@ -99,8 +99,8 @@ func mayGo(budget string, members int) (int, string) {
 	}
 }
 
-// budgetOfGuards is the budget that guards members, and why it is that one: what is there of guards says who makes them.
-func (s *State) budgetOfGuards() (string, string) {
+// guardBudgetName is the budget that guards members, and why it is that one: what is there of guards says who makes them.
+func (s *State) guardBudgetName() (string, string) {
 	if slices.ContainsFunc(s.guards(), func(pod corev1.Pod) bool { return strings.HasPrefix(pod.Name, guardPrefix) }) {
 		return operatorBudget, "the etcd operator makes a guard for each node"
 	}
@@ -113,7 +113,7 @@ func etcdGuardChecks() []Check {
 	return []Check{
 		{
 			ID: "SNO-ETC-001", Title: "No quorum guard is left to block drains on a single control-plane node", Module: moduleEtcdGuard, Requirement: size, Level: Core, Tier: Static,
-			Topologies: []string{"SingleReplica"}, NotApplicable: guardNone, Run: noGuards,
+			Topologies: []string{"SingleReplica"}, NotApplicable: guardUnneeded, Run: noGuards,
 			Controls: []Control{
 				{Name: "a guard of the release", Change: func(b *Environment) bool {
 					b.State.Deployments = append(b.State.Deployments, newDeployment(etcdNamespace, guardDeployment, 1))
@@ -131,7 +131,7 @@ func etcdGuardChecks() []Check {
 		},
 		{
 			ID: "SNO-ETC-002", Title: "Every member of etcd has its guard where etcd has a quorum to lose", Module: moduleEtcdGuard, Requirement: size, Level: Core, Tier: Static,
-			Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica"}, NotApplicable: guardNeeded, Run: guardEach,
+			Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica"}, NotApplicable: guardNeeded, Run: guardPerMember,
 			Controls: []Control{
 				{Name: "a guard is missing", Change: func(b *Environment) bool { return dropGuard(b.State) }},
 				{Name: "a guard that is not ready", Change: func(b *Environment) bool {
@@ -184,7 +184,7 @@ func etcdGuardChecks() []Check {
 				{Name: "an annotation", MustPass: true, Change: onDeployment(etcdNamespace, guardDeployment, annotate)},
 			},
 		},
-		flipCheck("SNO-ETC-005", moduleEtcdGuard),
+		topologyChangeCheck("SNO-ETC-005", moduleEtcdGuard),
 	}
 }
 
@@ -201,7 +201,7 @@ func noGuards(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	}, nil
 }
 
-func guardEach(_ context.Context, b *Environment) ([]report.Evidence, error) {
+func guardPerMember(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	nodes := map[string]bool{}
 	for _, pod := range b.State.guards() {
 		if podReady(&pod) {
@@ -217,7 +217,7 @@ func guardEach(_ context.Context, b *Environment) ([]report.Evidence, error) {
 // guardBudget wants one budget: two over the same members would each count on the other.
 func guardBudget(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	budgets := b.State.guardBudgets()
-	name, why := b.State.budgetOfGuards()
+	name, why := b.State.guardBudgetName()
 	there := make([]string, len(budgets))
 	for i := range budgets {
 		there[i] = budgets[i].Name
@@ -226,7 +226,7 @@ func guardBudget(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	evidence := []report.Evidence{found("PodDisruptionBudgets of "+etcdNamespace, "guards", name+" alone: "+why, cmp.Or(strings.Join(there, ", "), "none"), slices.Equal(there, []string{name}))}
 	for i := range budgets {
 		if budgets[i].Name == name {
-			want, why := mayGo(name, b.State.members())
+			want, why := allowedDisruptions(name, b.State.members())
 			got := allowed(&budgets[i], len(b.State.guards()))
 			evidence = append(evidence, found("PodDisruptionBudget "+etcdNamespace+"/"+name, "evictions at once", fmt.Sprintf("%d: %s", want, why), got, got == want))
 		}

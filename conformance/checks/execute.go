@@ -15,9 +15,9 @@ import (
 
 // Reasons of results that are stable texts.
 const (
-	reasonNothingSeen = "nothing was looked at: the check found no object that it is about"
-	reasonUndetected  = "a control was not detected, so that the check might not be able to fail: "
-	reasonNoControl   = "no control could be made on this cluster, so that nothing shows that the check can fail"
+	reasonNoEvidence = "nothing was looked at: the check found no object that it is about"
+	reasonUndetected = "a control was not detected, so that the check might not be able to fail: "
+	reasonNoControl  = "no control could be made on this cluster, so that nothing shows that the check can fail"
 )
 
 // Execute does one check, and its controls where it holds.
@@ -25,7 +25,7 @@ func Execute(ctx context.Context, check Check, bench *Environment) (result repor
 	started := time.Now()
 	result = check.Result()
 	defer func() { result.Seconds = time.Since(started).Seconds() }()
-	if why := check.without(bench); why != "" {
+	if why := check.skipReason(bench); why != "" {
 		result.Status, result.Reason = report.Skipped, why
 		return result
 	}
@@ -41,26 +41,26 @@ func Execute(ctx context.Context, check Check, bench *Environment) (result repor
 		result.Figures = check.Figures(bench)
 	}
 	switch {
-	case undecided(err):
+	case isInconclusive(err):
 		result.Status, result.Reason = report.Inconclusive, err.Error()
 		return result
 	case err != nil:
 		result.Status, result.Reason = report.Failed, err.Error()
 		return result
 	case len(evidence) == 0:
-		result.Status, result.Reason = report.Inconclusive, reasonNothingSeen
+		result.Status, result.Reason = report.Inconclusive, reasonNoEvidence
 		return result
 	case !held(evidence):
 		result.Status = report.Failed
 		return result
 	}
-	result.Controls = check.control(ctx, bench)
-	result.Status, result.Reason = judge(result.Controls)
+	result.Controls = check.runControls(ctx, bench)
+	result.Status, result.Reason = statusOf(result.Controls)
 	return result
 }
 
-// undecided says that the cluster kept a check from looking, which says nothing about what it is to look at.
-func undecided(err error) bool {
+// isInconclusive says that the cluster kept a check from looking, which says nothing about what it is to look at.
+func isInconclusive(err error) bool {
 	return errors.Is(err, ErrInconclusive) || errors.Is(err, ErrForbidden) || apierrors.IsForbidden(err)
 }
 
@@ -72,7 +72,7 @@ func (c Check) Result() report.Result {
 }
 
 // without says what the run was not given that the check needs.
-func (c Check) without(bench *Environment) string {
+func (c Check) skipReason(bench *Environment) string {
 	switch {
 	case c.Tier == Scheduled && bench.Copier == nil, c.Tier == Disruptive && bench.Disruptor == nil:
 		return "the " + string(c.Tier) + " tier was not asked for"
@@ -93,14 +93,14 @@ func held(evidence []report.Evidence) bool {
 }
 
 // control does every control at the same time. Those that cannot be made on this cluster are left out.
-func (c Check) control(ctx context.Context, bench *Environment) []report.Control {
+func (c Check) runControls(ctx context.Context, bench *Environment) []report.Control {
 	results := make([]*report.Control, len(c.Controls))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, control := range c.Controls {
 		group.Go(func() error {
 			changed := bench.copied()
 			if control.Change(changed) {
-				results[i] = c.tried(ctx, control, changed)
+				results[i] = c.runControl(ctx, control, changed)
 			}
 			return nil
 		})
@@ -115,7 +115,7 @@ func (c Check) control(ctx context.Context, bench *Environment) []report.Control
 	return made
 }
 
-func (c Check) tried(ctx context.Context, control Control, changed *Environment) *report.Control {
+func (c Check) runControl(ctx context.Context, control Control, changed *Environment) *report.Control {
 	result := &report.Control{Name: control.Name, Want: "red"}
 	if control.MustPass {
 		result.Want = "green"
@@ -133,7 +133,7 @@ func (c Check) tried(ctx context.Context, control Control, changed *Environment)
 		result.Got = err.Error()
 	case control.MustPass:
 		result.Detected = held(evidence) && len(evidence) > 0
-		result.Got = complaint(evidence)
+		result.Got = failureMessage(evidence)
 	default:
 		result.Detected = !held(evidence)
 	}
@@ -145,7 +145,7 @@ func (c Check) tried(ctx context.Context, control Control, changed *Environment)
 	return result
 }
 
-func complaint(evidence []report.Evidence) string {
+func failureMessage(evidence []report.Evidence) string {
 	for _, e := range evidence {
 		if !e.Held {
 			return fmt.Sprintf("%s %s: want %s, got %s", e.Object, e.Field, e.Want, e.Got)
@@ -155,7 +155,7 @@ func complaint(evidence []report.Evidence) string {
 }
 
 // judge is passed only when a control that must be red was, one that must be green was, and none went the other way.
-func judge(controls []report.Control) (report.Status, string) {
+func statusOf(controls []report.Control) (report.Status, string) {
 	var missed []string
 	seen := map[string]bool{}
 	for _, control := range controls {

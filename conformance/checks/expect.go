@@ -152,7 +152,7 @@ func found(object, field, want string, got any, held bool) report.Evidence {
 }
 
 // absent is the evidence that an object is missing.
-func absent(object string) []report.Evidence {
+func missingObject(object string) []report.Evidence {
 	return []report.Evidence{found(object, "metadata.name", "the object is there", "there is none", false)}
 }
 

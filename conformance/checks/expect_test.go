@@ -98,10 +98,10 @@ func TestAllowed(t *testing.T) {
 		}
 	}
 	for members, want := range map[int]int{1: 0, 2: 1, 3: 1, 4: 1, 5: 2, 7: 3} {
-		if got, why := mayGo(guardDeployment, members); got != want || why == "" {
+		if got, why := allowedDisruptions(guardDeployment, members); got != want || why == "" {
 			t.Errorf("of %d members %d may go, want %d: %s", members, got, want, why)
 		}
-		if got, why := mayGo(operatorBudget, members); got != 1 || !strings.Contains(why, "etcd operator") {
+		if got, why := allowedDisruptions(operatorBudget, members); got != 1 || !strings.Contains(why, "etcd operator") {
 			t.Errorf("of %d members %d may go by the etcd operator's budget: %s", members, got, why)
 		}
 	}
@@ -111,11 +111,11 @@ func TestAllowed(t *testing.T) {
 func TestGuardBudget(t *testing.T) {
 	const both = operatorBudget + "," + guardDeployment
 	for name, test := range map[string]struct {
-		guards, budgets string
-		mayGo           int32
-		members         int
-		wants           []string
-		held            bool
+		guards, budgets    string
+		allowedDisruptions int32
+		members            int
+		wants              []string
+		held               bool
 	}{
 		"the operator's":                    {guardPrefix, operatorBudget, 1, 3, []string{"etcd-guard-pdb alone: the etcd operator", "1: the etcd operator lets one"}, true},
 		"the operator's, of five":           {guardPrefix, operatorBudget, 1, 5, []string{"1: the etcd operator lets one member be away, of however many"}, true},
@@ -138,7 +138,7 @@ func TestGuardBudget(t *testing.T) {
 		for _, budget := range strings.FieldsFunc(test.budgets, func(r rune) bool { return r == ',' }) {
 			state.Budgets = append(state.Budgets, policyv1.PodDisruptionBudget{
 				ObjectMeta: metav1.ObjectMeta{Namespace: etcdNamespace, Name: budget},
-				Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(test.mayGo))},
+				Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(test.allowedDisruptions))},
 			})
 		}
 		evidence, err := guardBudget(t.Context(), &Environment{State: state})

@@ -30,7 +30,7 @@ func hostPortsCheck() Check {
 			}
 			return ""
 		},
-		Run: oldPodsFirst,
+		Run: hostPortRollouts,
 		Controls: []Control{
 			{Name: "a Deployment surges and keeps its old pod", Change: onHostPorts(rolling(intstr.FromInt32(0), intstr.FromInt32(1)))},
 			{Name: "a Deployment has the API's default strategy", Change: onHostPorts(rolling(quarter, quarter))},
@@ -46,7 +46,7 @@ func hostPortsCheck() Check {
 // quarter is the API's default for both bounds of a Deployment's rolling update.
 var quarter = intstr.FromString("25%")
 
-func oldPodsFirst(_ context.Context, b *Environment) ([]report.Evidence, error) {
+func hostPortRollouts(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	var evidence []report.Evidence
 	for _, d := range deploymentsWithHostPorts(b.State) {
 		got, held := deploymentRollout(d)

@@ -69,8 +69,8 @@ func isShell(command string) bool {
 	return slices.Contains([]string{"sh", "bash"}, path.Base(command))
 }
 
-// imageTrouble says why the image of a copy does not run on a node, or nothing. It is nothing that the copied Deployment could help.
-func imageTrouble(pod *corev1.Pod) string {
+// imageProblem says why the image of a copy does not run on a node, or nothing. It is nothing that the copied Deployment could help.
+func imageProblem(pod *corev1.Pod) string {
 	for _, status := range pod.Status.ContainerStatuses {
 		waiting := status.State.Waiting
 		if waiting == nil {

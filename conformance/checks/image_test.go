@@ -45,7 +45,7 @@ func TestProgramOf(t *testing.T) {
 	}
 }
 
-func TestImageTrouble(t *testing.T) {
+func TestImageProblem(t *testing.T) {
 	for reason, says := range map[string]string{
 		"ErrImagePull": "cannot be pulled", "ImagePullBackOff": "cannot be pulled", "InvalidImageName": "cannot be pulled",
 		"CrashLoopBackOff": "does not keep running", "CreateContainerError": "does not keep running", "ContainerCreating": "", "PodInitializing": "",
@@ -53,7 +53,7 @@ func TestImageTrouble(t *testing.T) {
 		pod := &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{
 			{Image: "some/image", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}},
 		}}}
-		got := imageTrouble(pod)
+		got := imageProblem(pod)
 		if (got == "") != (says == "") {
 			t.Errorf("%s: %q", reason, got)
 		}
@@ -64,20 +64,20 @@ func TestImageTrouble(t *testing.T) {
 		}
 	}
 	running := &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}}}
-	if got := imageTrouble(running); got != "" {
+	if got := imageProblem(running); got != "" {
 		t.Errorf("it runs: %q", got)
 	}
 }
 
-func TestPodsRefused(t *testing.T) {
+func TestRejectedPods(t *testing.T) {
 	with := func(kind appsv1.DeploymentConditionType, status corev1.ConditionStatus) *appsv1.Deployment {
 		return &appsv1.Deployment{Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{{Type: kind, Status: status, Message: "exceeded quota"}}}}
 	}
-	if got := podsRefused(with(appsv1.DeploymentReplicaFailure, corev1.ConditionTrue)); !strings.Contains(got, "exceeded quota") {
+	if got := rejectedPods(with(appsv1.DeploymentReplicaFailure, corev1.ConditionTrue)); !strings.Contains(got, "exceeded quota") {
 		t.Errorf("refused: %q", got)
 	}
 	for _, other := range []*appsv1.Deployment{with(appsv1.DeploymentReplicaFailure, corev1.ConditionFalse), with(appsv1.DeploymentProgressing, corev1.ConditionTrue), {}} {
-		if got := podsRefused(other); got != "" {
+		if got := rejectedPods(other); got != "" {
 			t.Errorf("%+v: %q", other.Status.Conditions, got)
 		}
 	}

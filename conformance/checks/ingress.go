@@ -23,8 +23,8 @@ const (
 
 func routers() []workload { return []workload{{routerNamespace, routerName}} }
 
-// routerHere says why there is no default router to look at, or nothing.
-func routerHere(s *State) string {
+// routerAbsent says why there is no default router to look at, or nothing.
+func routerAbsent(s *State) string {
 	if s.IngressController == nil {
 		return "there is no default IngressController"
 	}
@@ -40,7 +40,7 @@ func routerHere(s *State) string {
 
 // routerSingle applies where one router is asked for, and pinned: infrastructureTopology is SingleReplica.
 func routerSingle(s *State) string {
-	if why := routerHere(s); why != "" {
+	if why := routerAbsent(s); why != "" {
 		return why
 	}
 	if !single(s.infrastructureMode()) {
@@ -50,7 +50,7 @@ func routerSingle(s *State) string {
 }
 
 func routerSeveral(s *State) string {
-	if why := routerHere(s); why != "" {
+	if why := routerAbsent(s); why != "" {
 		return why
 	}
 	if single(s.infrastructureMode()) {
@@ -60,17 +60,17 @@ func routerSeveral(s *State) string {
 }
 
 // withRouter reads the router's Deployment first.
-func withRouter(look func(*State, *appsv1.Deployment) []report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
-	return withDeployment(routerNamespace, routerName, look)
+func withRouter(evaluate func(*State, *appsv1.Deployment) []report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
+	return withDeployment(routerNamespace, routerName, evaluate)
 }
 
-func withDeployment(namespace, name string, look func(*State, *appsv1.Deployment) []report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
+func withDeployment(namespace, name string, evaluate func(*State, *appsv1.Deployment) []report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
 	return func(_ context.Context, b *Environment) ([]report.Evidence, error) {
 		d := b.State.Deployment(namespace, name)
 		if d == nil {
-			return absent("Deployment " + namespace + "/" + name), nil
+			return missingObject("Deployment " + namespace + "/" + name), nil
 		}
-		return look(b.State, d), nil
+		return evaluate(b.State, d), nil
 	}
 }
 
@@ -121,7 +121,7 @@ func ingressChecks() []Check {
 			Level: Core, Tier: Static, NotApplicable: routerSingle, Run: withRouter(routerPlaced),
 			Controls: []Control{
 				{Name: "its pod runs on another node", Change: movePods(routerNamespace, routerName)},
-				{Name: "another node without a router", MustPass: true, Change: func(b *Environment) bool { addElsewhere(b); return true }},
+				{Name: "another node without a router", MustPass: true, Change: func(b *Environment) bool { addExtraNode(b); return true }},
 			},
 		},
 		{
@@ -152,7 +152,7 @@ func ingressChecks() []Check {
 			Run: withRouter(func(s *State, d *appsv1.Deployment) []report.Evidence { return append(spread(s, d), apart(d)) }),
 			Controls: []Control{
 				{Name: "nothing keeps its pods apart", Change: onRouter(together)},
-				{Name: "all its pods on one node", Change: gatherPods(routerNamespace, routerName)},
+				{Name: "all its pods on one node", Change: movePodsToOneNode(routerNamespace, routerName)},
 				{Name: "an annotation on the router", MustPass: true, Change: onRouter(annotate)},
 			},
 		},
@@ -162,9 +162,9 @@ func ingressChecks() []Check {
 		return routerSingle(b.State) == "" && len(b.State.Nodes) > len(b.State.controlPlaneNodes()) && onRouter(keepOffControlPlane)(b)
 	}})
 	for i := range copied {
-		copied[i].NotApplicable = both(routerHere, copied[i].NotApplicable)
+		copied[i].NotApplicable = both(routerAbsent, copied[i].NotApplicable)
 	}
-	return slices.Concat(checks, copied, []Check{flipCheck("SNO-ING-011", moduleIngress)})
+	return slices.Concat(checks, copied, []Check{topologyChangeCheck("SNO-ING-011", moduleIngress)})
 }
 
 func both(a, b func(*State) string) func(*State) string {
@@ -338,13 +338,13 @@ func movePods(namespace, name string) func(*Environment) bool {
 	return onPods(namespace, name, func(b *Environment, pod *corev1.Pod) {
 		pod.Spec.NodeName = elsewhere
 		if b.State.node(elsewhere) == nil {
-			addElsewhere(b)
+			addExtraNode(b)
 		}
 	})
 }
 
-// gatherPods moves the pods of a Deployment to one node.
-func gatherPods(namespace, name string) func(*Environment) bool {
+// movePodsToOneNode moves the pods of a Deployment to one node.
+func movePodsToOneNode(namespace, name string) func(*Environment) bool {
 	return onPods(namespace, name, func(b *Environment, pod *corev1.Pod) { pod.Spec.NodeName = b.State.Nodes[0].Name })
 }
 

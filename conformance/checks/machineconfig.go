@@ -28,7 +28,7 @@ func machineConfigChecks() []Check {
 	skip := Requirement{"R-MCO-2", "where the high-availability mode is None no node is drained, workers included"}
 	graceful := Requirement{"R-MCO-3", "graceful shutdown of the kubelet ends workloads safely at a restart"}
 	without := func(b *Environment) string {
-		return lacks(!b.Disruptor.cluster.target.MayDrain, "a node to ask for a drain")
+		return unsupported(!b.Disruptor.cluster.target.MayDrain, "a node to ask for a drain")
 	}
 	run := func(judge func(*State, Drain) report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
 		return func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
@@ -147,12 +147,12 @@ func gracefulShutdown(_ context.Context, b *Environment) ([]report.Evidence, err
 	const want = "longer than nothing"
 	pool := b.State.Pool
 	if pool == nil {
-		return absent("MachineConfigPool " + controlPlanePool), nil
+		return missingObject("MachineConfigPool " + controlPlanePool), nil
 	}
 	asked := "none"
 	for _, config := range b.State.KubeletConfigs {
 		period, _, err := unstructured.NestedString(config.Object, "spec", "kubeletConfig", "shutdownGracePeriod")
-		if err == nil && lasts(period) && chooses(config, pool.Labels) {
+		if err == nil && positive(period) && selectsPool(config, pool.Labels) {
 			asked = config.GetName()
 		}
 	}
@@ -162,17 +162,17 @@ func gracefulShutdown(_ context.Context, b *Environment) ([]report.Evidence, err
 	}
 	return []report.Evidence{
 		found("KubeletConfigs for MachineConfigPool "+pool.Name, "spec.kubeletConfig.shutdownGracePeriod", want, asked, asked != "none"),
-		found(rendered, kubeletFile+", shutdownGracePeriod", want, told, lasts(told)),
+		found(rendered, kubeletFile+", shutdownGracePeriod", want, told, positive(told)),
 	}, nil
 }
 
-func lasts(period string) bool {
+func positive(period string) bool {
 	length, err := time.ParseDuration(period)
 	return err == nil && length > 0
 }
 
-// chooses says whether a KubeletConfig is for pools with these labels. Without a selector it is for none.
-func chooses(config unstructured.Unstructured, labels map[string]string) bool {
+// selectsPool says whether a KubeletConfig is for pools with these labels. Without a selector it is for none.
+func selectsPool(config unstructured.Unstructured, labels map[string]string) bool {
 	object, found, err := unstructured.NestedMap(config.Object, "spec", "machineConfigPoolSelector")
 	if err != nil || !found {
 		return false
@@ -207,13 +207,13 @@ type Drain struct {
 // Drain has every node ask for a drain, one after the other, and for the end of it.
 func (s *Disruptor) Drain(ctx context.Context) ([]Drain, error) {
 	if s.Results.Drains == nil {
-		s.cluster.say("Asking for a drain of every node")
+		s.cluster.progressf("Asking for a drain of every node")
 		for _, node := range s.cluster.before.Nodes {
 			d, err := s.cluster.drain(ctx, node.Name)
-			if err := errors.Join(err, s.cluster.reopen(ctx, node.Name)); err != nil {
+			if err := errors.Join(err, s.cluster.uncordon(ctx, node.Name)); err != nil {
 				return nil, err
 			}
-			if err := s.cluster.whole(ctx); err != nil {
+			if err := s.cluster.waitAvailable(ctx); err != nil {
 				return nil, err
 			}
 			s.Results.Drains = append(s.Results.Drains, d)
@@ -222,9 +222,9 @@ func (s *Disruptor) Drain(ctx context.Context) ([]Drain, error) {
 	return s.Results.Drains, nil
 }
 
-func (c *theatre) drain(ctx context.Context, node string) (Drain, error) {
+func (c *targetCluster) drain(ctx context.Context, node string) (Drain, error) {
 	d := Drain{Node: node}
-	before, err := c.movable(ctx, node)
+	before, err := c.evictable(ctx, node)
 	if err != nil {
 		return d, err
 	}
@@ -232,7 +232,7 @@ func (c *theatre) drain(ctx context.Context, node string) (Drain, error) {
 	if err := c.annotate(ctx, node, map[string]any{desiredDrain: "drain-" + drainRequest}); err != nil {
 		return d, err
 	}
-	if d.Acknowledged, err = c.answered(ctx, node, "drain-"+drainRequest); err != nil {
+	if d.Acknowledged, err = c.acknowledged(ctx, node, "drain-"+drainRequest); err != nil {
 		return d, err
 	}
 	live, err := c.set.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
@@ -240,7 +240,7 @@ func (c *theatre) drain(ctx context.Context, node string) (Drain, error) {
 		return d, fmt.Errorf("read node %s: %w", node, err)
 	}
 	d.Cordoned = live.Spec.Unschedulable
-	after, err := c.movable(ctx, node)
+	after, err := c.evictable(ctx, node)
 	if err != nil {
 		return d, err
 	}
@@ -252,14 +252,14 @@ func (c *theatre) drain(ctx context.Context, node string) (Drain, error) {
 	return d, nil
 }
 
-// reopen takes the request back, and makes sure that the node takes pods again, whoever drained it.
-func (c *theatre) reopen(ctx context.Context, node string) error {
+// uncordon takes the request back, and makes sure that the node takes pods again, whoever drained it.
+func (c *targetCluster) uncordon(ctx context.Context, node string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.target.Times.Converge+c.target.Times.Cleanup)
 	defer cancel()
 	if err := c.annotate(ctx, node, map[string]any{desiredDrain: "uncordon-" + drainRequest}); err != nil {
 		return err
 	}
-	if _, err := c.answered(ctx, node, "uncordon-"+drainRequest); err != nil {
+	if _, err := c.acknowledged(ctx, node, "uncordon-"+drainRequest); err != nil {
 		return err
 	}
 	body := []byte(`{"metadata":{"annotations":{"` + desiredDrain + `":null,"` + appliedDrain + `":null}},"spec":{"unschedulable":null}}`)
@@ -269,8 +269,8 @@ func (c *theatre) reopen(ctx context.Context, node string) error {
 	return nil
 }
 
-// movable are the pods on a node that a controller would make anew elsewhere, by UID.
-func (c *theatre) movable(ctx context.Context, node string) ([]types.UID, error) {
+// evictable are the pods on a node that a controller would make anew elsewhere, by UID.
+func (c *targetCluster) evictable(ctx context.Context, node string) ([]types.UID, error) {
 	list, err := c.set.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
 	if err != nil {
 		return nil, fmt.Errorf("list the pods of node %s: %w", node, err)
@@ -285,7 +285,7 @@ func (c *theatre) movable(ctx context.Context, node string) ([]types.UID, error)
 	return all, nil
 }
 
-func (c *theatre) annotate(ctx context.Context, node string, annotations map[string]any) error {
+func (c *targetCluster) annotate(ctx context.Context, node string, annotations map[string]any) error {
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	if err != nil {
 		return err
@@ -297,13 +297,13 @@ func (c *theatre) annotate(ctx context.Context, node string, annotations map[str
 	return nil
 }
 
-func (c *theatre) answered(ctx context.Context, node, request string) (bool, error) {
-	answered, err := within(ctx, c.target.Times.Poll, c.target.Times.Converge, func(ctx context.Context) (bool, error) {
+func (c *targetCluster) acknowledged(ctx context.Context, node, request string) (bool, error) {
+	acknowledged, err := within(ctx, c.target.Times.Poll, c.target.Times.Converge, func(ctx context.Context) (bool, error) {
 		live, err := c.set.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 		return err == nil && live.Annotations[appliedDrain] == request, err
 	})
 	if err != nil {
 		return false, fmt.Errorf("wait for the answer to node %s: %w", node, err)
 	}
-	return answered, nil
+	return acknowledged, nil
 }

@@ -43,16 +43,16 @@ func here(workloads []workload) func(*State) string {
 	}
 }
 
-func eachOf(workloads []workload, look func(*State, *appsv1.Deployment) []report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
+func eachOf(workloads []workload, evaluate func(*State, *appsv1.Deployment) []report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
 	return func(_ context.Context, b *Environment) ([]report.Evidence, error) {
 		var evidence []report.Evidence
 		for _, w := range workloads {
 			d := b.State.Deployment(w.namespace, w.name)
 			if d == nil {
-				evidence = append(evidence, absent("Deployment "+w.namespace+"/"+w.name)...)
+				evidence = append(evidence, missingObject("Deployment "+w.namespace+"/"+w.name)...)
 				continue
 			}
-			evidence = append(evidence, look(b.State, d)...)
+			evidence = append(evidence, evaluate(b.State, d)...)
 		}
 		return evidence, nil
 	}
@@ -95,7 +95,7 @@ func severalReplicas(id, module string, asked Requirement, w workload) Check {
 		Controls: []Control{
 			{Name: "one replica", Change: onDeployment(w.namespace, w.name, setReplicas(1))},
 			{Name: "nothing keeps its pods apart", Change: onDeployment(w.namespace, w.name, together)},
-			{Name: "all pods on one node", Change: gatherPods(w.namespace, w.name)},
+			{Name: "all pods on one node", Change: movePodsToOneNode(w.namespace, w.name)},
 			{Name: "an annotation", MustPass: true, Change: onDeployment(w.namespace, w.name, annotate)},
 		},
 	}
@@ -120,8 +120,8 @@ func betweenPods(affinity *corev1.Affinity) bool {
 		len(together.RequiredDuringSchedulingIgnoredDuringExecution)+len(together.PreferredDuringSchedulingIgnoredDuringExecution) > 0
 }
 
-// ratherApart is a preference, which a single node cannot meet.
-func ratherApart(d *appsv1.Deployment) {
+// preferSeparation is a preference, which a single node cannot meet.
+func preferSeparation(d *appsv1.Deployment) {
 	d.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 1, PodAffinityTerm: ownPods(d)}},
 	}}
@@ -171,7 +171,7 @@ func consoleChecks() []Check {
 				{Name: "rules of downloads that say nothing", MustPass: true, Change: onDeployment(consoleNamespace, "downloads", func(d *appsv1.Deployment) {
 					d.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{}, PodAffinity: &corev1.PodAffinity{}}
 				})},
-				{Name: "pods of downloads would rather keep apart", Change: onDeployment(consoleNamespace, "downloads", ratherApart)},
+				{Name: "pods of downloads would rather keep apart", Change: onDeployment(consoleNamespace, "downloads", preferSeparation)},
 				{Name: "pods of downloads keep together", Change: onDeployment(consoleNamespace, "downloads", keepTogether)},
 			},
 		},
@@ -184,7 +184,7 @@ func consoleChecks() []Check {
 			Controls: versionControls(downloads),
 		},
 	}
-	return slices.Concat(checks, copyChecks(moduleConsole, "CON", 7, one, consoles(), operandWithin), []Check{flipCheck("SNO-CON-010", moduleConsole)})
+	return slices.Concat(checks, copyChecks(moduleConsole, "CON", 7, one, consoles(), operandWithin), []Check{topologyChangeCheck("SNO-CON-010", moduleConsole)})
 }
 
 const versionManager = "cluster-version-operator"
@@ -275,7 +275,7 @@ func authChecks() []Check {
 		severalReplicas("SNO-AUT-004", moduleAuth, many, oauths()[0]),
 		severalReplicas("SNO-AUT-005", moduleAuth, many, oauths()[1]),
 	}
-	return slices.Concat(checks, copyChecks(moduleAuth, "AUT", 6, one, oauths(), operandWithin), []Check{flipCheck("SNO-AUT-009", moduleAuth)})
+	return slices.Concat(checks, copyChecks(moduleAuth, "AUT", 6, one, oauths(), operandWithin), []Check{topologyChangeCheck("SNO-AUT-009", moduleAuth)})
 }
 
 // overrideApplies leaves out releases that know nothing of topologies: there the override is all that there is.

@@ -28,12 +28,12 @@ func (s *Disruptor) InterruptAPIServer(ctx context.Context) (*Outage, error) {
 	if err != nil {
 		return nil, err
 	}
-	hopeless, err := c.wrongBefore(ctx)
+	failedBefore, err := c.failuresBefore(ctx)
 	if err != nil {
 		return nil, err
 	}
 	length := c.target.Times.Outage
-	c.say("Taking the API server away for %s", length)
+	c.progressf("Taking the API server away for %s", length)
 	if err := c.target.Outage(ctx, length); err != nil {
 		return nil, fmt.Errorf("take the API server away: %w", err)
 	}
@@ -47,7 +47,7 @@ func (s *Disruptor) InterruptAPIServer(ctx context.Context) (*Outage, error) {
 			}
 			return false, nil
 		}
-		outage.Failure = c.anyWrong(ctx, state, hopeless)
+		outage.Failure = c.firstFailure(ctx, state, failedBefore)
 		return outage.Failure == "", nil
 	})
 	if err != nil {
@@ -68,23 +68,23 @@ func (s *Disruptor) InterruptAPIServer(ctx context.Context) (*Outage, error) {
 	return outage, nil
 }
 
-// anyWrong is the first thing that is wrong and was not before.
-func (c *theatre) anyWrong(ctx context.Context, state *State, hopeless map[string]string) string {
-	for _, module := range append(flipped(), moduleTopology) {
-		if hopeless[module] != "" {
+// firstFailure is the first thing that is wrong and was not before.
+func (c *targetCluster) firstFailure(ctx context.Context, state *State, failedBefore map[string]string) string {
+	for _, module := range append(changeableModules(), moduleTopology) {
+		if failedBefore[module] != "" {
 			continue
 		}
-		if wrong, err := c.wrongWith(ctx, module, state); err != nil {
+		if wrong, err := c.failureOf(ctx, module, state); err != nil {
 			return err.Error()
 		} else if wrong != "" {
 			return wrong
 		}
 	}
-	return c.notWhole(state)
+	return c.unavailableDeployment(state)
 }
 
-// notWhole is the first Deployment that has fewer pods than it should and had them before.
-func (c *theatre) notWhole(state *State) string {
+// unavailableDeployment is the first Deployment that has fewer pods than it should and had them before.
+func (c *targetCluster) unavailableDeployment(state *State) string {
 	for i := range state.Deployments {
 		d := &state.Deployments[i]
 		if was := c.before.Deployment(d.Namespace, d.Name); was != nil && was.Status.AvailableReplicas == replicas(was) && d.Status.AvailableReplicas < replicas(d) {
@@ -95,7 +95,7 @@ func (c *theatre) notWhole(state *State) string {
 }
 
 // leases are the leader elections in OpenShift's namespaces and in our own: who holds them, since which transition.
-func (c *theatre) leases(ctx context.Context) (map[string]string, error) {
+func (c *targetCluster) leases(ctx context.Context) (map[string]string, error) {
 	var list coordinationv1.LeaseList
 	if err := c.kube.List(ctx, &list); err != nil {
 		return nil, fmt.Errorf("%w: list leases: %w", ErrRead, err)

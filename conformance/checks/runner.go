@@ -106,7 +106,7 @@ func (r *Runner) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.sayNamespaces(state)
+	r.printNamespaces(state)
 	if slices.ContainsFunc(r.checks, func(c Check) bool {
 		return c.NeedsPool && r.selected[c.ID] && (c.NotApplicable == nil || c.NotApplicable(state) == "")
 	}) {
@@ -117,13 +117,13 @@ func (r *Runner) Start(ctx context.Context) error {
 	r.bench = &Environment{State: state, Times: r.target.Times}
 	if r.tiers[Scheduled] {
 		program := programOf(r.target.Image, state.Pods)
-		r.say("Copies of Deployments run image %s, %s", program.image, program.from)
-		if r.bench.Copier, err = newLab(ctx, r.target, r.set, r.kube, program); err != nil {
+		r.progressf("Copies of Deployments run image %s, %s", program.image, program.from)
+		if r.bench.Copier, err = newWorkloadCopier(ctx, r.target, r.set, r.kube, program); err != nil {
 			return err
 		}
 	}
 	if r.tiers[Disruptive] {
-		r.bench.Disruptor = &Disruptor{cluster: &theatre{target: r.target, kube: r.kube, set: r.set, checks: r.checks, before: state}}
+		r.bench.Disruptor = &Disruptor{cluster: &targetCluster{target: r.target, kube: r.kube, set: r.set, checks: r.checks, before: state}}
 	}
 	for _, check := range r.checks {
 		if r.selected[check.ID] && check.Tier != Disruptive {
@@ -137,17 +137,17 @@ func (r *Runner) Start(ctx context.Context) error {
 	return nil
 }
 
-func (r *Runner) say(format string, args ...any) {
+func (r *Runner) progressf(format string, args ...any) {
 	if r.target.Progress != nil {
 		_, _ = fmt.Fprintf(r.target.Progress, format+"\n", args...)
 	}
 }
 
-// sayNamespaces prints what is taken for OpenShift's own.
-func (r *Runner) sayNamespaces(state *State) {
-	r.say("OpenShift's own are the objects in %s", strings.Join(state.Namespaces, ", "))
+// printNamespaces prints what is taken for OpenShift's own.
+func (r *Runner) printNamespaces(state *State) {
+	r.progressf("OpenShift's own are the objects in %s", strings.Join(state.Namespaces, ", "))
 	if len(state.Others) > 0 {
-		r.say("Not looked at, since they are not of the release payload (--payload-namespaces): %s", strings.Join(state.Others, ", "))
+		r.progressf("Not looked at, since they are not of the release payload (--payload-namespaces): %s", strings.Join(state.Others, ", "))
 	}
 }
 
@@ -166,7 +166,7 @@ func (r *Runner) settle(ctx context.Context) (*State, error) {
 		if now := versionsOf(state); !maps.Equal(last, now) {
 			last, since = now, time.Now()
 		}
-		return time.Since(since) >= restingAfter(state, r.target.Times), nil
+		return time.Since(since) >= stablePeriod(state, r.target.Times), nil
 	})
 	if err == nil && state == nil {
 		err = ErrRead
@@ -177,9 +177,9 @@ func (r *Runner) settle(ctx context.Context) (*State, error) {
 	return state, nil
 }
 
-// restingAfter is for how long nothing must have changed: a third of what is called quiet where every Deployment is whole. One that is not may be at
+// stablePeriod is for how long nothing must have changed: a third of what is called quiet where every Deployment is whole. One that is not may be at
 // a rollout.
-func restingAfter(s *State, times Times) time.Duration {
+func stablePeriod(s *State, times Times) time.Duration {
 	var rolling []appsv1.Deployment
 	for _, d := range s.Deployments {
 		if unsettled(s, d.Namespace, d.Name) != "" {
@@ -220,7 +220,7 @@ func (r *Runner) Result(ctx context.Context, id string) (report.Result, error) {
 	if err != nil {
 		return report.Result{}, err
 	}
-	if why := r.without(check); why != "" {
+	if why := r.skipReason(check); why != "" {
 		result := check.Result()
 		result.Reason = why
 		return result, nil
@@ -234,7 +234,7 @@ func (r *Runner) Result(ctx context.Context, id string) (report.Result, error) {
 }
 
 // without says why a check is not done in this run.
-func (r *Runner) without(check Check) string {
+func (r *Runner) skipReason(check Check) string {
 	switch {
 	case !r.tiers[check.Tier]:
 		return "the " + string(check.Tier) + " tier was not asked for"
@@ -259,7 +259,7 @@ func (r *Runner) Report() report.Report {
 	defer r.mu.Unlock()
 	for _, check := range r.checks {
 		result := check.Result()
-		result.Reason = r.without(check)
+		result.Reason = r.skipReason(check)
 		if o := r.results[check.ID]; o != nil && o.result.ID != "" {
 			result = o.result
 		} else if result.Reason == "" {
@@ -291,7 +291,7 @@ func (r *Runner) Collect(ctx context.Context, folder string) error {
 		if err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
 		}
-		errs = append(errs, os.WriteFile(filepath.Join(folder, name), scrubbed(text), 0o600))
+		errs = append(errs, os.WriteFile(filepath.Join(folder, name), redacted(text), 0o600))
 	}
 	if r.target.Logs != nil {
 		errs = append(errs, r.target.Logs(filepath.Join(folder, "logs")))

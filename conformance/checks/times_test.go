@@ -42,8 +42,8 @@ func TestTimes(t *testing.T) {
 // routerMinReady is minReadySeconds of today's router: for so long nothing changes in a healthy rollout.
 const routerMinReady = 30 * time.Second
 
-// TestRestingAfter: a rollout that waits for its pod to have been ready for long enough is no cluster at rest.
-func TestRestingAfter(t *testing.T) {
+// TestStablePeriod: a rollout that waits for its pod to have been ready for long enough is no cluster at rest.
+func TestStablePeriod(t *testing.T) {
 	deployment := func(minReady, available int32) appsv1.Deployment {
 		one := int32(1)
 		return appsv1.Deployment{
@@ -62,7 +62,7 @@ func TestRestingAfter(t *testing.T) {
 			"rolling, as the router is":      {deployment(30, 0), max(times.Stuck, 2*routerMinReady)},
 			"rolling, and ready for minutes": {deployment(300, 0), 10 * time.Minute},
 		} {
-			if got := restingAfter(&State{Deployments: []appsv1.Deployment{test.deployment}}, times); got != test.want {
+			if got := stablePeriod(&State{Deployments: []appsv1.Deployment{test.deployment}}, times); got != test.want {
 				t.Errorf("%s: %s, want %s", name, got, test.want)
 			}
 		}

@@ -37,10 +37,10 @@ func topologyChecks() []Check {
 			},
 		},
 		{
-			ID: "SNO-TOP-002", Title: "The control plane's topology agrees with the number of its nodes", Module: moduleTopology, Requirement: mode, Level: Core, Tier: Static, Run: agreeing,
+			ID: "SNO-TOP-002", Title: "The control plane's topology agrees with the number of its nodes", Module: moduleTopology, Requirement: mode, Level: Core, Tier: Static, Run: nodesMatchTopology,
 			Controls: []Control{
-				{Name: "other nodes than it says", Change: otherNodes},
-				{Name: "one worker more", MustPass: true, Change: func(b *Environment) bool { addElsewhere(b); return true }},
+				{Name: "other nodes than it says", Change: changeNodeCount},
+				{Name: "one worker more", MustPass: true, Change: func(b *Environment) bool { addExtraNode(b); return true }},
 			},
 		},
 		{
@@ -60,7 +60,7 @@ func topologyChecks() []Check {
 		},
 		{
 			ID: "SNO-TOP-004", Title: "No pod of OpenShift waits for a node that would take it", Module: moduleTopology,
-			Requirement: Requirement{"R-TOP-1", "whatever OpenShift runs finds room on one node"}, Level: Core, Tier: Static, Run: noneWaits,
+			Requirement: Requirement{"R-TOP-1", "whatever OpenShift runs finds room on one node"}, Level: Core, Tier: Static, Run: noUnschedulablePods,
 			Controls: []Control{
 				{Name: "a pod that no node takes", Change: func(b *Environment) bool {
 					b.State.Pods = append(b.State.Pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: routerNamespace, Name: "control"}, Status: corev1.PodStatus{
@@ -79,7 +79,7 @@ func topologyChecks() []Check {
 			ID: "SNO-TOP-005", Title: "No disruption budget of OpenShift forbids every eviction of healthy pods", Module: moduleTopology,
 			Requirement: Requirement{"R-SNO-3", "no budget forbids every eviction of healthy pods"},
 			Level:       Core, Tier: Static, NotApplicable: func(s *State) string {
-				if len(budgeted(s)) == 0 {
+				if len(budgetedEvictions(s)) == 0 {
 					return "no budget covers a Deployment of OpenShift"
 				}
 				return ""
@@ -121,7 +121,7 @@ func topologyChecks() []Check {
 		},
 		{
 			ID: "SNO-TOP-007", Title: "Nobody writes to operands and operators' objects at rest", Module: moduleTopology, Requirement: Requirement{"R-SNO-4", "at rest nothing is written"},
-			Level: Core, Tier: Scheduled, Run: atRest,
+			Level: Core, Tier: Scheduled, Run: checkIdleWrites,
 			Controls: []Control{
 				{Name: "somebody writes a Deployment", Change: func(b *Environment) bool {
 					b.IdleWrites.Wrote["Deployment openshift-ingress/control"] = "written"
@@ -146,7 +146,7 @@ func onInfrastructure(change func(*configv1.Infrastructure)) func(*Environment) 
 
 func knownModes(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	if b.State.Infrastructure == nil {
-		return absent("Infrastructure cluster"), nil
+		return missingObject("Infrastructure cluster"), nil
 	}
 	status := b.State.Infrastructure.Status
 	var evidence []report.Evidence
@@ -157,9 +157,9 @@ func knownModes(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	return evidence, nil
 }
 
-// agreeing: one node and SingleReplica belong together, as do none and External, two and an arbiter, two, and at least three. A cluster that
+// nodesMatchTopology: one node and SingleReplica belong together, as do none and External, two and an arbiter, two, and at least three. A cluster that
 // is growing has more nodes than its topology says until somebody changes it.
-func agreeing(_ context.Context, b *Environment) ([]report.Evidence, error) {
+func nodesMatchTopology(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	n, mode := len(b.State.controlPlaneNodes()), b.State.controlPlaneMode()
 	want, held := "at least 3", n >= 3
 	switch mode {
@@ -174,7 +174,7 @@ func agreeing(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	return []report.Evidence{found("Nodes of the control plane", "number, with controlPlaneTopology "+string(mode), want, n, held)}, nil
 }
 
-func otherNodes(b *Environment) bool {
+func changeNodeCount(b *Environment) bool {
 	if len(b.State.controlPlaneNodes()) != 1 {
 		kept := b.State.nodesWith(masterRole, controlPlaneRole)
 		b.State.Nodes = slices.DeleteFunc(b.State.Nodes, func(n corev1.Node) bool { return isControlPlane(&n) })
@@ -222,7 +222,7 @@ func addDeployment(role string, n int32) func(*Environment) bool {
 	}
 }
 
-func noneWaits(_ context.Context, b *Environment) ([]report.Evidence, error) {
+func noUnschedulablePods(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	var evidence []report.Evidence
 	for _, pod := range b.State.Pods {
 		if why := unschedulable(&pod); why != "" && pod.Status.Phase == corev1.PodPending {
@@ -236,8 +236,8 @@ func noneWaits(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	return evidence, nil
 }
 
-// budgeted are the Deployments under a budget, with it. The guards of etcd have a check of their own.
-func budgeted(s *State) map[string]int {
+// budgetedEvictions are the Deployments under a budget, with it. The guards of etcd have a check of their own.
+func budgetedEvictions(s *State) map[string]int {
 	evictions := map[string]int{}
 	for i := range s.Deployments {
 		d := &s.Deployments[i]
@@ -255,7 +255,7 @@ func budgeted(s *State) map[string]int {
 }
 
 func budgetsAllow(_ context.Context, b *Environment) ([]report.Evidence, error) {
-	evictions := budgeted(b.State)
+	evictions := budgetedEvictions(b.State)
 	var evidence []report.Evidence
 	for _, name := range slices.Sorted(maps.Keys(evictions)) {
 		evidence = append(evidence, found(name, "evictions of healthy pods", "at least 1", evictions[name], evictions[name] >= 1))
@@ -288,11 +288,11 @@ type IdleWrites struct {
 	Wrote map[string]string
 }
 
-// atRest looks for a time in which nobody writes. A cluster that has just come to rest may need a few tries; one that is never at rest uses
+// checkIdleWrites looks for a time in which nobody writes. A cluster that has just come to rest may need a few tries; one that is never at rest uses
 // them up.
-func atRest(ctx context.Context, b *Environment) ([]report.Evidence, error) {
+func checkIdleWrites(ctx context.Context, b *Environment) ([]report.Evidence, error) {
 	if b.IdleWrites == nil {
-		rest, err := b.Copier.rest(ctx)
+		rest, err := b.Copier.watchIdleWrites(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -308,15 +308,15 @@ func atRest(ctx context.Context, b *Environment) ([]report.Evidence, error) {
 	return evidence, nil
 }
 
-func (l *WorkloadCopier) rest(ctx context.Context) (*IdleWrites, error) {
-	before, err := Read(ctx, l.objects, l.payload)
+func (w *WorkloadCopier) watchIdleWrites(ctx context.Context) (*IdleWrites, error) {
+	before, err := Read(ctx, w.objects, w.payload)
 	if err != nil {
 		return nil, err
 	}
 	versions, since := versionsOf(before), time.Now()
 	rest := &IdleWrites{Wrote: map[string]string{}}
-	quiet, err := within(ctx, l.times.Quiet/looks, l.times.Settle, func(ctx context.Context) (bool, error) {
-		state, err := Read(ctx, l.objects, l.payload)
+	quiet, err := within(ctx, w.times.Quiet/readsPerQuiet, w.times.Settle, func(ctx context.Context) (bool, error) {
+		state, err := Read(ctx, w.objects, w.payload)
 		if err != nil {
 			return false, err
 		}
@@ -325,7 +325,7 @@ func (l *WorkloadCopier) rest(ctx context.Context) (*IdleWrites, error) {
 			rest.Wrote = changed(versions, now)
 			versions, since = now, time.Now()
 		}
-		return time.Since(since) >= l.times.Quiet, nil
+		return time.Since(since) >= w.times.Quiet, nil
 	})
 	if quiet {
 		clear(rest.Wrote)
@@ -333,8 +333,8 @@ func (l *WorkloadCopier) rest(ctx context.Context) (*IdleWrites, error) {
 	return rest, err
 }
 
-// looks is how often a time of quiet is looked at.
-const looks = 3
+// readsPerQuiet is how often a time of quiet is looked at.
+const readsPerQuiet = 3
 
 func versionsOf(s *State) map[string]string {
 	all := map[string]string{}

@@ -26,30 +26,30 @@ type Convergence struct {
 
 // ChangeTopology changes a single-replica topology to a highly available one and back.
 func (s *Disruptor) ChangeTopology(ctx context.Context) (map[string]*TopologyChange, error) {
-	if s.Results.TopologyChanges == nil && s.flipped == nil {
-		s.Results.TopologyChanges, s.flipped = s.flip(ctx)
+	if s.Results.TopologyChanges == nil && s.changeErr == nil {
+		s.Results.TopologyChanges, s.changeErr = s.changeAndRevert(ctx)
 	}
-	return s.Results.TopologyChanges, s.flipped
+	return s.Results.TopologyChanges, s.changeErr
 }
 
 // flip changes the topology back, whatever comes of the change.
-func (s *Disruptor) flip(ctx context.Context) (map[string]*TopologyChange, error) {
+func (s *Disruptor) changeAndRevert(ctx context.Context) (map[string]*TopologyChange, error) {
 	c := s.cluster
 	from := c.before.Infrastructure.Status
 	flips := map[string]*TopologyChange{}
-	for _, module := range flipped() {
+	for _, module := range changeableModules() {
 		flips[module] = &TopologyChange{}
 	}
-	before, err := c.wrongBefore(ctx)
+	before, err := c.failuresBefore(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c.say("Changing the topology to %s", configv1.HighlyAvailableTopologyMode)
-	err = c.follow(ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode, nil, func(module string) *Convergence { return &flips[module].Change })
-	c.say("Changing the topology back to %s", from.ControlPlaneTopology)
+	c.progressf("Changing the topology to %s", configv1.HighlyAvailableTopologyMode)
+	err = c.setTopology(ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode, nil, func(module string) *Convergence { return &flips[module].Change })
+	c.progressf("Changing the topology back to %s", from.ControlPlaneTopology)
 	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.target.Times.Converge+c.target.Times.Settle)
 	defer cancel()
-	back := c.follow(undo, from.ControlPlaneTopology, from.InfrastructureTopology, before, func(module string) *Convergence { return &flips[module].Revert })
+	back := c.setTopology(undo, from.ControlPlaneTopology, from.InfrastructureTopology, before, func(module string) *Convergence { return &flips[module].Revert })
 	if err := errors.Join(err, back); err != nil {
 		return nil, err
 	}
@@ -58,25 +58,25 @@ func (s *Disruptor) flip(ctx context.Context) (map[string]*TopologyChange, error
 
 // follow changes the topology and times until every module's static checks hold. Where they do not come to, the operator is restarted
 // once: whether that helps is worth knowing. Nobody waits for what is hopeless because it was wrong before.
-func (c *theatre) follow(ctx context.Context, controlPlane, infrastructure configv1.TopologyMode, hopeless map[string]string, of func(string) *Convergence) error {
+func (c *targetCluster) setTopology(ctx context.Context, controlPlane, infrastructure configv1.TopologyMode, failedBefore map[string]string, of func(string) *Convergence) error {
 	if err := c.target.SetTopology(ctx, controlPlane, infrastructure); err != nil {
 		return fmt.Errorf("change the topology: %w", err)
 	}
 	began := time.Now()
-	for _, module := range flipped() {
-		if hopeless[module] != "" {
-			of(module).Failure = hopeless[module]
+	for _, module := range changeableModules() {
+		if failedBefore[module] != "" {
+			of(module).Failure = failedBefore[module]
 		}
 	}
-	hoped := slices.DeleteFunc(flipped(), func(module string) bool { return hopeless[module] != "" })
-	left, err := c.waitFor(ctx, hoped, func(module string) { of(module).Seconds = time.Since(began).Seconds() })
+	hoped := slices.DeleteFunc(changeableModules(), func(module string) bool { return failedBefore[module] != "" })
+	left, err := c.waitForModules(ctx, hoped, func(module string) { of(module).Seconds = time.Since(began).Seconds() })
 	if err != nil || len(left) == 0 {
 		return err
 	}
 	for module, wrong := range left {
 		of(module).Failure = wrong
 		if c.target.RestartOperator != nil {
-			c.say("Restarting what shapes %s, which has not followed", module)
+			c.progressf("Restarting what shapes %s, which has not followed", module)
 			if err := c.target.RestartOperator(ctx, module); err != nil {
 				return fmt.Errorf("restart the operator of %s: %w", module, err)
 			}
@@ -85,7 +85,7 @@ func (c *theatre) follow(ctx context.Context, controlPlane, infrastructure confi
 	if c.target.RestartOperator == nil {
 		return nil
 	}
-	still, err := c.waitFor(ctx, slices.Sorted(maps.Keys(left)), func(module string) {
+	still, err := c.waitForModules(ctx, slices.Sorted(maps.Keys(left)), func(module string) {
 		of(module).Seconds, of(module).Restarted, of(module).Failure = time.Since(began).Seconds(), true, ""
 	})
 	for module, wrong := range still {
@@ -95,7 +95,7 @@ func (c *theatre) follow(ctx context.Context, controlPlane, infrastructure confi
 }
 
 // waitFor waits until the static checks of modules hold, tells of each that does, and returns what is wrong with the others.
-func (c *theatre) waitFor(ctx context.Context, modules []string, tell func(string)) (map[string]string, error) {
+func (c *targetCluster) waitForModules(ctx context.Context, modules []string, tell func(string)) (map[string]string, error) {
 	left := map[string]string{}
 	for _, module := range modules {
 		left[module] = "not looked at"
@@ -106,7 +106,7 @@ func (c *theatre) waitFor(ctx context.Context, modules []string, tell func(strin
 			return false, err
 		}
 		for _, module := range slices.Sorted(maps.Keys(left)) {
-			wrong, err := c.wrongWith(ctx, module, state)
+			wrong, err := c.failureOf(ctx, module, state)
 			if err != nil {
 				return false, err
 			}
@@ -120,11 +120,11 @@ func (c *theatre) waitFor(ctx context.Context, modules []string, tell func(strin
 	return left, err
 }
 
-// wrongBefore is what was wrong with modules before anything was done.
-func (c *theatre) wrongBefore(ctx context.Context) (map[string]string, error) {
+// failuresBefore is what was wrong with modules before anything was done.
+func (c *targetCluster) failuresBefore(ctx context.Context) (map[string]string, error) {
 	all := map[string]string{}
-	for _, module := range append(flipped(), moduleTopology) {
-		wrong, err := c.wrongWith(ctx, module, c.before)
+	for _, module := range append(changeableModules(), moduleTopology) {
+		wrong, err := c.failureOf(ctx, module, c.before)
 		if err != nil {
 			return nil, err
 		}
@@ -135,8 +135,8 @@ func (c *theatre) wrongBefore(ctx context.Context) (map[string]string, error) {
 	return all, nil
 }
 
-// wrongWith does the static checks of a module. Of those about the topology, which are about every operator, it does the core ones.
-func (c *theatre) wrongWith(ctx context.Context, module string, state *State) (string, error) {
+// failureOf does the static checks of a module. Of those about the topology, which are about every operator, it does the core ones.
+func (c *targetCluster) failureOf(ctx context.Context, module string, state *State) (string, error) {
 	bench := &Environment{State: state, Times: c.target.Times}
 	for _, check := range c.checks {
 		if check.Module != module || check.Tier != Static || module == moduleTopology && check.Level != Core || check.NotApplicable != nil && check.NotApplicable(state) != "" {
@@ -146,7 +146,7 @@ func (c *theatre) wrongWith(ctx context.Context, module string, state *State) (s
 		if err != nil {
 			return "", err
 		}
-		if said := complaint(evidence); said != "" {
+		if said := failureMessage(evidence); said != "" {
 			return check.ID + ": " + said, nil
 		}
 	}
@@ -154,6 +154,6 @@ func (c *theatre) wrongWith(ctx context.Context, module string, state *State) (s
 }
 
 // flipped are the modules whose static checks are done after a change of the topology.
-func flipped() []string {
+func changeableModules() []string {
 	return []string{moduleIngress, moduleEtcdGuard, moduleConsole, moduleAuth, moduleApprover}
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// flipCheck is the check that a module follows a change of the topology and the change back, without a restart: a row of the matrix of
+// topologyChangeCheck is the check that a module follows a change of the topology and the change back, without a restart: a row of the matrix of
 // topology dependencies.
-func flipCheck(id, module string) Check {
+func topologyChangeCheck(id, module string) Check {
 	return Check{
 		ID: id, Title: "A change of the topology at run time, and the change back, is followed without a restart: " + module, Module: module,
 		Requirement: Requirement{"R-SNO-7", "a change of the topology at run time is followed, both ways, without a restart"},
 		Level:       Extended, Tier: Disruptive, Topologies: []string{"SingleReplica"},
 		Needs: []string{"a way to change the topology"},
 		MissingInput: func(b *Environment) string {
-			return lacks(b.Disruptor.cluster.target.SetTopology == nil, "changing the topology")
+			return unsupported(b.Disruptor.cluster.target.SetTopology == nil, "changing the topology")
 		},
 		NotApplicable: func(s *State) string {
 			if !single(s.controlPlaneMode()) {
@@ -30,7 +30,7 @@ func flipCheck(id, module string) Check {
 				return nil, err
 			}
 			flip := flips[module]
-			return []report.Evidence{following("to HighlyAvailable", flip.Change), following("back", flip.Revert)}, nil
+			return []report.Evidence{convergenceEvidence("to HighlyAvailable", flip.Change), convergenceEvidence("back", flip.Revert)}, nil
 		},
 		Figures: func(b *Environment) []report.Figure {
 			flip := b.Disruptor.Results.TopologyChanges[module]
@@ -55,7 +55,7 @@ func flipCheck(id, module string) Check {
 	}
 }
 
-func following(which string, f Convergence) report.Evidence {
+func convergenceEvidence(which string, f Convergence) report.Evidence {
 	got := "followed"
 	switch {
 	case f.Failure != "" && f.Restarted:
@@ -68,7 +68,7 @@ func following(which string, f Convergence) report.Evidence {
 	return found("Infrastructure cluster", "status, "+which, "followed", got, got == "followed")
 }
 
-func lacks(missing bool, what string) string {
+func unsupported(missing bool, what string) string {
 	if missing {
 		return fmt.Sprintf("nothing here allows %s", what)
 	}

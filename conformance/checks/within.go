@@ -34,14 +34,14 @@ func bounded(ctx context.Context, limit time.Duration, done wait.ConditionWithCo
 }
 
 const (
-	// backOffFactor is by how much each pause is longer than the one before, and mostBackOff the longest: kubectl drain asks every five seconds.
-	backOffFactor = 1.5
-	mostBackOff   = 5 * time.Second
+	// backoffFactor is by how much each pause is longer than the one before, and mostBackOff the longest: kubectl drain asks every five seconds.
+	backoffFactor = 1.5
+	maxBackoff    = 5 * time.Second
 )
 
-// backingOff is within for what is refused: the pauses grow.
-func backingOff(ctx context.Context, first, limit time.Duration, done func(context.Context) (bool, error)) (bool, error) {
-	backoff := wait.Backoff{Duration: first, Factor: backOffFactor, Jitter: 0.1, Steps: math.MaxInt32, Cap: mostBackOff}
+// withinBackoff is within for what is refused: the pauses grow.
+func withinBackoff(ctx context.Context, first, limit time.Duration, done func(context.Context) (bool, error)) (bool, error) {
+	backoff := wait.Backoff{Duration: first, Factor: backoffFactor, Jitter: 0.1, Steps: math.MaxInt32, Cap: maxBackoff}
 	return bounded(ctx, limit, done, func(ctx context.Context, done wait.ConditionWithContextFunc) error {
 		return backoff.DelayFunc().Until(ctx, true, true, done)
 	})

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// TestBackingOff: what is refused is asked for again after longer and longer pauses, as long as there is time.
-func TestBackingOff(t *testing.T) {
+// TestWithinBackoff: what is refused is asked for again after longer and longer pauses, as long as there is time.
+func TestWithinBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		times := RealTimes()
 		var asked []time.Duration
 		began := time.Now()
-		granted, err := backingOff(t.Context(), times.Poll, times.Converge, func(context.Context) (bool, error) {
+		granted, err := withinBackoff(t.Context(), times.Poll, times.Converge, func(context.Context) (bool, error) {
 			asked = append(asked, time.Since(began))
 			return false, nil
 		})
@@ -22,14 +22,14 @@ func TestBackingOff(t *testing.T) {
 		}
 		for i := 1; i < len(asked); i++ {
 			pause := asked[i] - asked[i-1]
-			if pause < times.Poll || pause > mostBackOff+mostBackOff/10 {
+			if pause < times.Poll || pause > maxBackoff+maxBackoff/10 {
 				t.Errorf("pause %d is %s", i, pause)
 			}
-			if i == len(asked)-1 && pause < mostBackOff {
-				t.Errorf("the last pause is %s, want %s: they do not grow", pause, mostBackOff)
+			if i == len(asked)-1 && pause < maxBackoff {
+				t.Errorf("the last pause is %s, want %s: they do not grow", pause, maxBackoff)
 			}
 		}
-		if asked[0] != 0 || len(asked) < int(times.Converge/mostBackOff)*9/10 {
+		if asked[0] != 0 || len(asked) < int(times.Converge/maxBackoff)*9/10 {
 			t.Errorf("asked at %v", asked)
 		}
 	})

@@ -27,8 +27,8 @@ import (
 const (
 	// namespacePrefix begins the names of the namespaces that a run makes.
 	namespacePrefix = "sno-conformance-"
-	// copiesAtOnce is how many copies are worked on at the same time. They mostly wait.
-	copiesAtOnce = 8
+	// parallelCopies is how many copies are worked on at the same time. They mostly wait.
+	parallelCopies = 8
 )
 
 // errStuck says that nothing changes any more although the end is not reached. It is a finding, not a failure of the run.
@@ -50,9 +50,9 @@ type WorkloadCopier struct {
 	pods        corelisters.PodLister
 	deployments appslisters.DeploymentLister
 
-	mu       sync.Mutex
-	feeds    map[string]*feed
-	journeys map[string]*CopyResult
+	mu      sync.Mutex
+	feeds   map[string]*feed
+	results map[string]*CopyResult
 	// free are namespaces whose copy is gone: to make and delete one for each copy would be most of the work.
 	free []string
 	// unusable is why the image does not run; no other copy is tried then.
@@ -64,38 +64,38 @@ type feed struct {
 	changed chan struct{}
 }
 
-// newLab watches until the context ends.
-func newLab(ctx context.Context, target Target, kube kubernetes.Interface, objects client.Client, program program) (*WorkloadCopier, error) {
-	l := &WorkloadCopier{
+// newWorkloadCopier watches until the context ends.
+func newWorkloadCopier(ctx context.Context, target Target, kube kubernetes.Interface, objects client.Client, program program) (*WorkloadCopier, error) {
+	w := &WorkloadCopier{
 		config: target.Config, kube: kube, objects: objects, payload: target.PayloadNamespaces, program: program, run: rand.String(8), times: target.Times,
-		slots: make(chan struct{}, copiesAtOnce), feeds: map[string]*feed{}, journeys: map[string]*CopyResult{},
+		slots: make(chan struct{}, parallelCopies), feeds: map[string]*feed{}, results: map[string]*CopyResult{},
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-		o.LabelSelector = runLabel + "=" + l.run
+		o.LabelSelector = runLabel + "=" + w.run
 	}))
 	pods, deployments := factory.Core().V1().Pods(), factory.Apps().V1().Deployments()
-	l.pods, l.deployments = pods.Lister(), deployments.Lister()
+	w.pods, w.deployments = pods.Lister(), deployments.Lister()
 	for _, informer := range []cache.SharedIndexInformer{pods.Informer(), deployments.Informer()} {
 		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: l.tell, UpdateFunc: func(_, now any) { l.tell(now) }, DeleteFunc: l.tell,
+			AddFunc: w.notify, UpdateFunc: func(_, now any) { w.notify(now) }, DeleteFunc: w.notify,
 		}); err != nil {
 			return nil, fmt.Errorf("watch the copies: %w", err)
 		}
 	}
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
-	return l, ctx.Err()
+	return w, ctx.Err()
 }
 
-func (l *WorkloadCopier) tell(object any) {
+func (w *WorkloadCopier) notify(object any) {
 	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
 	if err != nil {
 		return
 	}
 	namespace, _, _ := strings.Cut(key, "/")
-	l.mu.Lock()
-	f := l.feeds[namespace]
-	l.mu.Unlock()
+	w.mu.Lock()
+	f := w.feeds[namespace]
+	w.mu.Unlock()
 	if f != nil {
 		select {
 		case f.changed <- struct{}{}:
@@ -105,20 +105,20 @@ func (l *WorkloadCopier) tell(object any) {
 }
 
 // close takes all namespaces of the run away.
-func (l *WorkloadCopier) close(ctx context.Context) error {
-	list, err := l.kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: runLabel + "=" + l.run})
+func (w *WorkloadCopier) close(ctx context.Context) error {
+	list, err := w.kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: runLabel + "=" + w.run})
 	if err != nil {
 		return fmt.Errorf("find the namespaces of this run: %w", err)
 	}
 	var errs []error
 	for i := range list.Items {
-		errs = append(errs, l.drop(ctx, list.Items[i].Name))
+		errs = append(errs, w.drop(ctx, list.Items[i].Name))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	err = wait.PollUntilContextCancel(ctx, l.times.Poll, true, func(ctx context.Context) (bool, error) {
-		left, err := l.kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: runLabel + "=" + l.run})
+	err = wait.PollUntilContextCancel(ctx, w.times.Poll, true, func(ctx context.Context) (bool, error) {
+		left, err := w.kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: runLabel + "=" + w.run})
 		return err == nil && len(left.Items) == 0, err
 	})
 	if err != nil {
@@ -127,8 +127,8 @@ func (l *WorkloadCopier) close(ctx context.Context) error {
 	return nil
 }
 
-func (l *WorkloadCopier) drop(ctx context.Context, namespace string) error {
-	err := l.kube.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{})
+func (w *WorkloadCopier) drop(ctx context.Context, namespace string) error {
+	err := w.kube.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("delete namespace %s: %w", namespace, err)
 	}
@@ -160,8 +160,8 @@ const (
 func allStages() []Stage { return []Stage{Rollout, Eviction, Deletion} }
 
 // Run makes a copy of a Deployment, under its budgets, and does what the stages say: roll it out anew, evict each pod, delete each pod.
-func (l *WorkloadCopier) Run(ctx context.Context, deployment *appsv1.Deployment, budgets []policyv1.PodDisruptionBudget, stages []Stage) (*CopyResult, error) {
-	s := shapeOf(deployment, budgets, l.program, l.run)
+func (w *WorkloadCopier) Run(ctx context.Context, deployment *appsv1.Deployment, budgets []policyv1.PodDisruptionBudget, stages []Stage) (*CopyResult, error) {
+	s := shapeOf(deployment, budgets, w.program, w.run)
 	s.stages = allStages()
 	full, err := s.key()
 	if err != nil {
@@ -172,18 +172,18 @@ func (l *WorkloadCopier) Run(ctx context.Context, deployment *appsv1.Deployment,
 	if err != nil {
 		return nil, err
 	}
-	l.mu.Lock()
-	j, begun := l.journeys[full] // it has been through everything
+	w.mu.Lock()
+	j, begun := w.results[full] // it has been through everything
 	if !begun {
-		j, begun = l.journeys[key]
+		j, begun = w.results[key]
 	}
 	if !begun {
 		j = &CopyResult{done: make(chan struct{})}
-		l.journeys[key] = j
+		w.results[key] = j
 	}
-	l.mu.Unlock()
+	w.mu.Unlock()
 	if !begun {
-		j.err = l.travel(ctx, s, j)
+		j.err = w.runCopy(ctx, s, j)
 		close(j.done)
 	}
 	select {
@@ -202,25 +202,25 @@ func (s shape) key() (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(text)), nil
 }
 
-func (l *WorkloadCopier) travel(ctx context.Context, s shape, j *CopyResult) error {
+func (w *WorkloadCopier) runCopy(ctx context.Context, s shape, j *CopyResult) error {
 	select {
-	case l.slots <- struct{}{}:
-		defer func() { <-l.slots }()
+	case w.slots <- struct{}{}:
+		defer func() { <-w.slots }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	l.mu.Lock()
-	unusable := l.unusable
-	l.mu.Unlock()
+	w.mu.Lock()
+	unusable := w.unusable
+	w.mu.Unlock()
 	if unusable != nil {
 		return unusable
 	}
-	t, err := l.begin(ctx, s)
+	c, err := w.begin(ctx, s)
 	if err != nil {
 		return err
 	}
-	defer t.end(ctx)
-	if err := t.deploy(ctx); err != nil {
+	defer c.end(ctx)
+	if err := c.deploy(ctx); err != nil {
 		j.DeployError = err.Error()
 		return unlessStuck(err)
 	}
@@ -229,11 +229,11 @@ func (l *WorkloadCopier) travel(ctx context.Context, s shape, j *CopyResult) err
 		say := &j.RolloutError
 		switch stage {
 		case Rollout:
-			err = t.roll(ctx)
+			err = c.roll(ctx)
 		case Eviction:
-			say, err = &j.EvictionError, t.evict(ctx)
+			say, err = &j.EvictionError, c.evict(ctx)
 		case Deletion:
-			say, err = &j.DeletionError, t.delete(ctx, j)
+			say, err = &j.DeletionError, c.delete(ctx, j)
 		}
 		if err != nil {
 			*say = err.Error()

@@ -23,8 +23,8 @@ var (
 	ErrUnreachable = errors.New("cannot talk to the cluster")
 )
 
-// answerTimeout is for the first question. A server that is busy answers within a second.
-const answerTimeout = 30 * time.Second
+// pingTimeout is for the first question. A server that is busy answers within a second.
+const pingTimeout = 30 * time.Second
 
 // connection is a cluster that answered.
 type connection struct {
@@ -48,7 +48,7 @@ func connect(ctx context.Context, kubeconfig string) (*connection, error) {
 		return nil, fmt.Errorf("%w: %s: %w", ErrKubeconfig, source, err)
 	}
 	c := &connection{config: config, kube: kube, source: source}
-	return c, c.ask(ctx)
+	return c, c.ping(ctx)
 }
 
 // load finds a configuration as oc does. Unlike oc it does not go on to another cluster when the file that was asked for is not there.
@@ -78,9 +78,9 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// ask asks for the least there is, which every account that is logged in may read.
-func (c *connection) ask(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+// ping asks for the least there is, which every account that is logged in may read.
+func (c *connection) ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	err := c.kube.Discovery().RESTClient().Get().AbsPath("/api").Do(ctx).Error()
 	if err == nil {

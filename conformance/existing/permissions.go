@@ -102,14 +102,14 @@ func requiredBy(tiers []checks.Tier) []permission {
 	return all
 }
 
-// questionsAtOnce is how many permissions are asked for side by side.
-const questionsAtOnce = 8
+// parallelReviews is how many permissions are asked for side by side.
+const parallelReviews = 8
 
 // lacking asks the server which permissions the account does not have. What the server does not serve needs none.
 func lacking(ctx context.Context, kube kubernetes.Interface, wanted []permission, served map[string]bool) ([]string, error) {
 	missing := make([]string, len(wanted))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(questionsAtOnce)
+	group.SetLimit(parallelReviews)
 	for i, p := range wanted {
 		if !served[p.kind()] && p.verb != "impersonate" { // groups of accounts are nothing that is served
 			continue

@@ -55,13 +55,13 @@ func rollouts(ctx context.Context, t *testing.T, kube kubernetes.Interface, name
 	}
 }
 
-// heard collects warnings that would reach a terminal.
-type heard struct {
+// warningCollector collects warnings that would reach a terminal.
+type warningCollector struct {
 	mu    sync.Mutex
 	texts []string
 }
 
-func (h *heard) HandleWarningHeader(_ int, _, text string) {
+func (h *warningCollector) HandleWarningHeader(_ int, _, text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.texts = append(h.texts, text)
@@ -70,7 +70,7 @@ func (h *heard) HandleWarningHeader(_ int, _, text string) {
 // TestRolloutIsTakenBack: what a run rolls Deployments out by is not there when it has ended, and was before it only where a person had put it. What the API server
 // warns of stays off the terminal.
 func TestRolloutIsTakenBack(t *testing.T) {
-	warned := &heard{}
+	warned := &warningCollector{}
 	rest.SetDefaultWarningHandler(warned)
 	t.Cleanup(func() { rest.SetDefaultWarningHandler(rest.NoWarnings{}) })
 	kube, err := kubernetes.NewForConfig(server.Config)

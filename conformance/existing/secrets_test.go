@@ -29,10 +29,10 @@ import (
 )
 
 const (
-	// planted is in everything that a bug report must not hold.
-	planted = "c2VjcmV0LW9mLXRoZS1jbHVzdGVy"
+	// fakeSecret is in everything that a bug report must not hold.
+	fakeSecret = "c2VjcmV0LW9mLXRoZS1jbHVzdGVy"
 	// token looks like those of a service account.
-	token      = "eyJhbGciOiJSUzI1NiJ9." + planted + ".c2lnbmF0dXJl"
+	token      = "eyJhbGciOiJSUzI1NiJ9." + fakeSecret + ".c2lnbmF0dXJl"
 	configKind = "machineconfiguration.openshift.io/v1"
 	// listed and rendered are MachineConfigs: one that a person made, and the one that nodes have.
 	listed, rendered = "50-secret", "rendered-master-1"
@@ -58,7 +58,7 @@ func machineConfiguration(kind, name string, content map[string]any) client.Obje
 	object.SetAPIVersion(configKind)
 	object.SetKind(kind)
 	object.SetName(name)
-	object.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": planted})
+	object.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": fakeSecret})
 	if kind == "MachineConfigPool" {
 		object.SetLabels(map[string]string{"pool": "control-plane"})
 	}
@@ -71,31 +71,31 @@ func ignition(files map[string]string) map[string]any {
 		source := "data:text/plain;charset=utf-8;base64," + base64.StdEncoding.EncodeToString([]byte(text))
 		all = append(all, map[string]any{"path": path, "contents": map[string]any{"source": source}})
 	}
-	return map[string]any{"spec": map[string]any{"config": map[string]any{"storage": map[string]any{"files": all}}, "kernelArguments": []any{planted}}}
+	return map[string]any{"spec": map[string]any{"config": map[string]any{"storage": map[string]any{"files": all}}, "kernelArguments": []any{fakeSecret}}}
 }
 
-// plant makes a cluster that has a secret in every place where one may be.
-func plant(t *testing.T, kube client.Client) {
+// createSecrets makes a cluster that has a secret in every place where one may be.
+func createSecrets(t *testing.T, kube client.Client) {
 	t.Helper()
-	annotations := map[string]string{"example.com/token": planted, "kubectl.kubernetes.io/last-applied-configuration": planted}
+	annotations := map[string]string{"example.com/token": fakeSecret, "kubectl.kubernetes.io/last-applied-configuration": fakeSecret}
 	meta := func(namespace, name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: annotations}
 	}
 	labels := map[string]string{"app": "x"}
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotations}, Spec: corev1.PodSpec{
-		InitContainers: []corev1.Container{{Name: "first", Image: "x", Env: []corev1.EnvVar{{Name: "PASSWORD", Value: planted}}}},
+		InitContainers: []corev1.Container{{Name: "first", Image: "x", Env: []corev1.EnvVar{{Name: "PASSWORD", Value: fakeSecret}}}},
 		Containers: []corev1.Container{{
-			Name: "main", Image: "x", Env: []corev1.EnvVar{{Name: "TOKEN", Value: planted}}, Command: []string{"/bin/sh", "-c", "login " + planted}, Args: []string{"--token=" + planted},
+			Name: "main", Image: "x", Env: []corev1.EnvVar{{Name: "TOKEN", Value: fakeSecret}}, Command: []string{"/bin/sh", "-c", "login " + fakeSecret}, Args: []string{"--token=" + fakeSecret},
 			ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
-				Port: intstr.FromInt32(80), HTTPHeaders: []corev1.HTTPHeader{{Name: "Authorization", Value: planted}},
+				Port: intstr.FromInt32(80), HTTPHeaders: []corev1.HTTPHeader{{Name: "Authorization", Value: fakeSecret}},
 			}}},
 		}},
-		Volumes: []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "d", VolumeAttributes: map[string]string{"key": planted}}}}},
+		Volumes: []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "d", VolumeAttributes: map[string]string{"key": fakeSecret}}}}},
 	}}
 	selector := &metav1.LabelSelector{MatchLabels: labels}
-	message := `failed to pull: {"auths":{"quay.io":{"auth":"` + planted + `"}}}, bearer ` + token + ", -----BEGIN RSA PRIVATE KEY-----\n" + planted + "\n-----END RSA PRIVATE KEY-----"
+	message := `failed to pull: {"auths":{"quay.io":{"auth":"` + fakeSecret + `"}}}, bearer ` + token + ", -----BEGIN RSA PRIVATE KEY-----\n" + fakeSecret + "\n-----END RSA PRIVATE KEY-----"
 	var encoded []string
-	for _, text := range []string{planted, token} {
+	for _, text := range []string{fakeSecret, token} {
 		encoded = append(encoded, base64.StdEncoding.EncodeToString([]byte(text)))
 	}
 	pod := &corev1.Pod{ObjectMeta: meta("openshift-ingress", "pod"), Spec: template.Spec}
@@ -109,15 +109,15 @@ func plant(t *testing.T, kube client.Client) {
 		&appsv1.Deployment{ObjectMeta: meta("openshift-machine-config-operator", "machine-config-controller"), Spec: appsv1.DeploymentSpec{Selector: selector, Template: template, Replicas: new(int32)}},
 		&appsv1.DaemonSet{ObjectMeta: meta("openshift-ingress", "set"), Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}},
 		&appsv1.StatefulSet{ObjectMeta: meta("openshift-ingress", "set"), Spec: appsv1.StatefulSetSpec{Selector: selector, Template: template, Replicas: new(int32)}},
-		&corev1.Secret{ObjectMeta: meta("openshift-ingress", "pull-secret"), StringData: map[string]string{".dockerconfigjson": planted}},
-		&corev1.ConfigMap{ObjectMeta: meta("openshift-cluster-machine-approver", "machine-approver-config"), Data: map[string]string{"config.yaml": "{}", "token": planted}},
+		&corev1.Secret{ObjectMeta: meta("openshift-ingress", "pull-secret"), StringData: map[string]string{".dockerconfigjson": fakeSecret}},
+		&corev1.ConfigMap{ObjectMeta: meta("openshift-cluster-machine-approver", "machine-approver-config"), Data: map[string]string{"config.yaml": "{}", "token": fakeSecret}},
 		&corev1.Event{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ingress", Name: "event"}, Message: message,
 			InvolvedObject: corev1.ObjectReference{Namespace: "openshift-ingress"},
 		},
 		machineConfiguration("MachineConfig", listed, ignition(map[string]string{"/etc/token": strings.Join(encoded, " ")})),
 		machineConfiguration("MachineConfig", rendered, ignition(map[string]string{
-			"/var/lib/kubelet/config.json": planted, "/etc/kubernetes/kubelet.conf": "shutdownGracePeriod: 90s\nstaticPodURLHeader: {Authorization: [" + planted + "]}\n",
+			"/var/lib/kubelet/config.json": fakeSecret, "/etc/kubernetes/kubelet.conf": "shutdownGracePeriod: 90s\nstaticPodURLHeader: {Authorization: [" + fakeSecret + "]}\n",
 		})),
 		machineConfiguration("MachineConfigPool", "master", map[string]any{"status": map[string]any{"configuration": map[string]any{"name": rendered}}}),
 		machineConfiguration("KubeletConfig", "graceful", map[string]any{"spec": map[string]any{
@@ -128,7 +128,7 @@ func plant(t *testing.T, kube client.Client) {
 			t.Fatal(err)
 		}
 	}
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: planted}}}}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: fakeSecret}}}}
 	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster", Annotations: annotations}}
 	if err := kube.Create(t.Context(), infrastructure); err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plant(t, kube)
+	createSecrets(t, kube)
 
 	var mu sync.Mutex
 	var read []string
@@ -205,7 +205,7 @@ func TestSecrets(t *testing.T) {
 			}
 			files++
 			text, err := os.ReadFile(path)
-			for _, secret := range []string{planted, base64.StdEncoding.EncodeToString([]byte(planted))} {
+			for _, secret := range []string{fakeSecret, base64.StdEncoding.EncodeToString([]byte(fakeSecret))} {
 				if at := bytes.Index(text, []byte(secret)); at >= 0 {
 					t.Errorf("%s holds a secret: ...%s", path, text[max(0, at-200):at])
 				}
@@ -219,7 +219,7 @@ func TestSecrets(t *testing.T) {
 	}
 
 	done, out := run(checks.Selection{})
-	if strings.Contains(out, planted) {
+	if strings.Contains(out, fakeSecret) {
 		t.Error(out)
 	}
 	for _, part := range []string{

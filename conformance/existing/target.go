@@ -58,7 +58,7 @@ func Target(ctx context.Context, options Options) (checks.Target, error) {
 	if err != nil {
 		return checks.Target{}, err
 	}
-	for _, note := range append(absences(served), surprises(infrastructure)...) {
+	for _, note := range append(unservedNotes(served), unknownTopologyNotes(infrastructure)...) {
 		fmt.Fprintln(options.Progress, note)
 	}
 	return checks.Target{
@@ -123,8 +123,8 @@ func (c *connection) infrastructure(ctx context.Context, served map[string]bool)
 	}
 }
 
-// absences say what cannot be checked because the cluster does not serve it.
-func absences(served map[string]bool) []string {
+// unservedNotes say what cannot be checked because the cluster does not serve it.
+func unservedNotes(served map[string]bool) []string {
 	var missing []string
 	for _, p := range required[checks.Static] {
 		// No Machines is an answer, and on a single node the usual one.
@@ -138,8 +138,8 @@ func absences(served map[string]bool) []string {
 	return []string{"This cluster does not serve " + strings.Join(missing, ", ") + ": checks that need them do not apply."}
 }
 
-// surprises are values that nothing here knows. The checks go on: what they make of them is their business.
-func surprises(infrastructure *configv1.Infrastructure) []string {
+// unknownTopologyNotes are values that nothing here knows. The checks go on: what they make of them is their business.
+func unknownTopologyNotes(infrastructure *configv1.Infrastructure) []string {
 	if infrastructure == nil {
 		return nil
 	}

@@ -41,17 +41,17 @@ func TestKubeconfig(t *testing.T) {
 	clientcmd.RecommendedHomeFile = filepath.Join(t.TempDir(), "config")
 	t.Cleanup(func() { clientcmd.RecommendedHomeFile = home })
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	for name, test := range map[string]struct{ flag, env, says string }{
-		"flag names no file":     {flag: nowhere, says: nowhere},
-		"variable names no file": {env: nowhere, says: "$KUBECONFIG names " + nowhere},
-		"no kubeconfig":          {flag: broken, says: broken},
-		"nothing at all":         {says: "use --kubeconfig FILE"},
+	for name, test := range map[string]struct{ flag, env, want string }{
+		"flag names no file":     {flag: nowhere, want: nowhere},
+		"variable names no file": {env: nowhere, want: "$KUBECONFIG names " + nowhere},
+		"no kubeconfig":          {flag: broken, want: broken},
+		"nothing at all":         {want: "use --kubeconfig FILE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", test.env)
 			_, _, err := load(test.flag)
-			if !errors.Is(err, ErrKubeconfig) || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("error %v, want one with %q", err, test.says)
+			if !errors.Is(err, ErrKubeconfig) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want one with %q", err, test.want)
 			}
 		})
 	}
@@ -61,19 +61,19 @@ func TestUnreachable(t *testing.T) {
 	good := kubeconfigOf(t, "administrator", masters)
 	for name, test := range map[string]struct {
 		change func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo)
-		says   string
+		want   string
 	}{
 		"nobody listens": {
-			change: func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.Server = "https://127.0.0.1:1" }, says: "is the cluster up",
+			change: func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.Server = "https://127.0.0.1:1" }, want: "is the cluster up",
 		},
 		"unknown account": {
-			change: func(_ *clientcmdapi.Cluster, a *clientcmdapi.AuthInfo) { *a = clientcmdapi.AuthInfo{Token: "nonsense"} }, says: "log in again",
+			change: func(_ *clientcmdapi.Cluster, a *clientcmdapi.AuthInfo) { *a = clientcmdapi.AuthInfo{Token: "nonsense"} }, want: "log in again",
 		},
 		"nobody": {
-			change: func(_ *clientcmdapi.Cluster, a *clientcmdapi.AuthInfo) { *a = clientcmdapi.AuthInfo{} }, says: "use one that is logged in",
+			change: func(_ *clientcmdapi.Cluster, a *clientcmdapi.AuthInfo) { *a = clientcmdapi.AuthInfo{} }, want: "use one that is logged in",
 		},
 		"another cluster's": {
-			change: func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.TLSServerName = "elsewhere" }, says: "the certificates do not fit",
+			change: func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.TLSServerName = "elsewhere" }, want: "the certificates do not fit",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestUnreachable(t *testing.T) {
 			if !errors.Is(err, ErrUnreachable) {
 				t.Fatalf("error %v, want %v", err, ErrUnreachable)
 			}
-			for _, part := range []string{test.says, file, "127.0.0.1"} {
+			for _, part := range []string{test.want, file, "127.0.0.1"} {
 				if !strings.Contains(err.Error(), part) {
 					t.Errorf("%q is missing in: %v", part, err)
 				}
@@ -185,30 +185,30 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-func TestAbsences(t *testing.T) {
+func TestUnservedNotes(t *testing.T) {
 	all := map[string]bool{}
 	for _, p := range required[checks.Static] {
 		all[p.kind()] = true
 	}
-	if notes := absences(all); len(notes) > 0 {
+	if notes := unservedNotes(all); len(notes) > 0 {
 		t.Errorf("nothing is missing, but: %v", notes)
 	}
 	delete(all, "consoles.operator.openshift.io")
-	if notes := absences(all); len(notes) != 1 || !strings.Contains(notes[0], "consoles.operator.openshift.io") {
+	if notes := unservedNotes(all); len(notes) != 1 || !strings.Contains(notes[0], "consoles.operator.openshift.io") {
 		t.Errorf("the console is missing: %v", notes)
 	}
-	if notes := absences(map[string]bool{"nodes.": true}); len(notes) > 0 {
+	if notes := unservedNotes(map[string]bool{"nodes.": true}); len(notes) > 0 {
 		t.Errorf("no OpenShift, which the runner refuses: %v", notes)
 	}
 }
 
-func TestSurprises(t *testing.T) {
+func TestUnknownTopologyNotes(t *testing.T) {
 	known := configv1.InfrastructureStatus{ControlPlaneTopology: configv1.ExternalTopologyMode, InfrastructureTopology: configv1.SingleReplicaTopologyMode}
-	if notes := surprises(&configv1.Infrastructure{Status: known}); len(notes) > 0 {
+	if notes := unknownTopologyNotes(&configv1.Infrastructure{Status: known}); len(notes) > 0 {
 		t.Errorf("known values: %v", notes)
 	}
 	known.ControlPlaneTopology, known.InfrastructureTopology = "Sideways", ""
-	notes := strings.Join(surprises(&configv1.Infrastructure{Status: known}), "\n")
+	notes := strings.Join(unknownTopologyNotes(&configv1.Infrastructure{Status: known}), "\n")
 	for _, part := range []string{`status.controlPlaneTopology is "Sideways"`, `status.infrastructureTopology is ""`, "go on"} {
 		if !strings.Contains(notes, part) {
 			t.Errorf("%q is missing in: %s", part, notes)

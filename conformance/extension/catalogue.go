@@ -54,12 +54,12 @@ func explained(check checks.Check) string {
 	_ = table.Flush() // a strings.Builder takes everything
 	b.WriteString("\nControls\n")
 	for _, control := range check.Controls {
-		fmt.Fprintf(&b, "  %s: %s\n", turns(control), control.Name)
+		fmt.Fprintf(&b, "  %s: %s\n", expectation(control), control.Name)
 	}
 	return b.String()
 }
 
-func turns(control checks.Control) string {
+func expectation(control checks.Control) string {
 	if control.MustPass {
 		return "must stay green"
 	}

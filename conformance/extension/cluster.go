@@ -23,7 +23,7 @@ func (c *clusterFlags) bind(flags *pflag.FlagSet) {
 }
 
 // done does checks on the cluster of the flags, and takes the cluster away where the run has made it.
-func (c *clusterFlags) done(ctx context.Context, p Program, chosen []checks.Check, artifacts string, each func(finished)) (report.Report, error) {
+func (c *clusterFlags) runChecks(ctx context.Context, p Program, chosen []checks.Check, artifacts string, each func(finished)) (report.Report, error) {
 	options := c.options
 	options.Tiers, options.Artifacts, options.Progress = checks.TiersOf(chosen), artifacts, p.Err
 	target, err := p.Provider(ctx, options)

@@ -85,7 +85,7 @@ func TestList(t *testing.T) {
 }
 
 func TestRunTest(t *testing.T) {
-	const stranger = "[sno-conformance] [SNO-ING-999] Nobody knows it"
+	const unknownName = "[sno-conformance] [SNO-ING-999] Nobody knows it"
 	broken := errors.New("the cluster went away")
 	for name, test := range map[string]struct {
 		fake *fake
@@ -107,8 +107,8 @@ func TestRunTest(t *testing.T) {
 		"no result":             {fake: &fake{errs: map[string]error{"SNO-ING-001": broken}}, args: []string{onePod}, want: map[string]string{onePod: failed}, code: 1},
 		"runner does not start": {fake: &fake{err: broken}, args: []string{"-n", onePod, "-n", drains}, want: map[string]string{onePod: failed, drains: failed}, code: 1},
 		"no cluster":            {fake: &fake{}, args: []string{"--kubeconfig", "none", "-n", onePod, "-n", guard}, want: map[string]string{onePod: failed, guard: failed}, code: 1},
-		"unknown":               {fake: &fake{}, args: []string{"-n", stranger, "-n", stranger}, want: map[string]string{stranger: failed}, code: 1},
-		"unknown beside known":  {fake: &fake{}, args: []string{"-n", stranger, "-n", onePod}, want: map[string]string{stranger: failed, onePod: passed}, code: 1},
+		"unknown":               {fake: &fake{}, args: []string{"-n", unknownName, "-n", unknownName}, want: map[string]string{unknownName: failed}, code: 1},
+		"unknown beside known":  {fake: &fake{}, args: []string{"-n", unknownName, "-n", onePod}, want: map[string]string{unknownName: failed, onePod: passed}, code: 1},
 		"id is no name":         {fake: &fake{}, args: []string{"-n", "SNO-ING-001"}, want: map[string]string{"SNO-ING-001": failed}, code: 1},
 		"leaves things behind":  {fake: &fake{closing: errors.New("a namespace is stuck")}, args: []string{onePod}, want: map[string]string{onePod: passed}, code: 1},
 	} {
@@ -148,8 +148,8 @@ func TestRunTestAsksForNothingElse(t *testing.T) {
 	if code, _, _ := f.run(t, nil, "run-test", "-n", rolls, "-n", guard); code != 0 {
 		t.Fatal(code)
 	}
-	slices.Sort(f.asked)
-	if diff := cmp.Diff([]string{"SNO-ETC-001", "SNO-ING-003"}, f.asked); diff != "" {
+	slices.Sort(f.requested)
+	if diff := cmp.Diff([]string{"SNO-ETC-001", "SNO-ING-003"}, f.requested); diff != "" {
 		t.Errorf("asked (-want +got):\n%s", diff)
 	}
 	if got := f.selection.Tiers; len(got) != 2 {
@@ -222,8 +222,8 @@ func TestBadInput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := &fake{}
 			code, out, problem := f.run(t, strings.NewReader(""), args...)
-			if code != exitBadInput || problem == "" || out != "" || len(f.asked) > 0 {
-				t.Errorf("exit code %d, standard output %q, standard error %q, asked for %v", code, out, problem, f.asked)
+			if code != exitBadInput || problem == "" || out != "" || len(f.requested) > 0 {
+				t.Errorf("exit code %d, standard output %q, standard error %q, asked for %v", code, out, problem, f.requested)
 			}
 		})
 	}

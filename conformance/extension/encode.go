@@ -86,8 +86,8 @@ func (s *sink) end() error {
 	return s.err
 }
 
-// blocked says whether a test failed that must not.
-func (s *sink) blocked() bool {
+// hasBlockingFailure says whether a test failed that must not.
+func (s *sink) hasBlockingFailure() bool {
 	for _, r := range s.all {
 		if r.Result == failed && r.Lifecycle == blocking {
 			return true

@@ -11,8 +11,8 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// errLeft says that something that the checks have made may still be there.
-var errLeft = errors.New("the cluster may not be as it was found")
+// errNotCleanedUp says that something that the checks have made may still be there.
+var errNotCleanedUp = errors.New("the cluster may not be as it was found")
 
 // finished is a check that has ended.
 type finished struct {
@@ -39,13 +39,13 @@ func (e execution) run(ctx context.Context) (done report.Report, err error) {
 		e.target.Times = checks.RealTimes()
 	}
 	chosen := checks.Selection{Tiers: checks.TiersOf(e.checks)}
-	var gentle, disruptive []checks.Check
+	var nonDisruptive, disruptive []checks.Check
 	for _, check := range e.checks {
 		chosen.IDs = append(chosen.IDs, check.ID)
 		if check.Tier == checks.Disruptive {
 			disruptive = append(disruptive, check)
 		} else {
-			gentle = append(gentle, check)
+			nonDisruptive = append(nonDisruptive, check)
 		}
 	}
 	if e.runner, err = e.Connect(ctx, e.target, chosen); err != nil {
@@ -55,12 +55,12 @@ func (e execution) run(ctx context.Context) (done report.Report, err error) {
 	if err := e.runner.Start(ctx); err != nil {
 		return report.Report{}, err
 	}
-	e.sideBySide(ctx, gentle)
+	e.collectResults(ctx, nonDisruptive)
 	for _, check := range disruptive {
 		f := e.result(ctx, check)
 		e.each(f)
-		if bad(f.result) {
-			e.collect(ctx, check.ID)
+		if notSuccessful(f.result) {
+			e.collectArtifacts(ctx, check.ID)
 		}
 	}
 	if ctx.Err() != nil {
@@ -71,9 +71,9 @@ func (e execution) run(ctx context.Context) (done report.Report, err error) {
 	return done, nil
 }
 
-// sideBySide waits for the checks in whatever order they end. The runner does them at the same time. When one fails the cluster is looked at once, after
+// collectResults waits for the checks in whatever order they end. The runner does them at the same time. When one fails the cluster is looked at once, after
 // the last.
-func (e execution) sideBySide(ctx context.Context, checks []checks.Check) {
+func (e execution) collectResults(ctx context.Context, checks []checks.Check) {
 	ended := make(chan finished)
 	for _, check := range checks {
 		go func() { ended <- e.result(ctx, check) }()
@@ -82,12 +82,12 @@ func (e execution) sideBySide(ctx context.Context, checks []checks.Check) {
 	for range checks {
 		f := <-ended
 		e.each(f)
-		if bad(f.result) && (failedID == "" || f.check.ID < failedID) {
+		if notSuccessful(f.result) && (failedID == "" || f.check.ID < failedID) {
 			failedID = f.check.ID
 		}
 	}
 	if failedID != "" {
-		e.collect(ctx, failedID)
+		e.collectArtifacts(ctx, failedID)
 	}
 }
 
@@ -101,7 +101,7 @@ func (e execution) result(ctx context.Context, check checks.Check) finished {
 	return finished{check: check, result: result, ended: e.Now()}
 }
 
-func (e execution) collect(ctx context.Context, id string) {
+func (e execution) collectArtifacts(ctx context.Context, id string) {
 	if e.artifacts == "" || ctx.Err() != nil {
 		return
 	}
@@ -116,13 +116,13 @@ func (e execution) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.target.Times.Cleanup)
 	defer cancel()
 	if err := e.runner.Close(ctx); err != nil {
-		return fmt.Errorf("%w: %w", errLeft, err)
+		return fmt.Errorf("%w: %w", errNotCleanedUp, err)
 	}
 	return nil
 }
 
-// bad says that a result is no success.
-func bad(result report.Result) bool {
+// notSuccessful says that a result is no success.
+func notSuccessful(result report.Result) bool {
 	switch result.Status {
 	case report.Passed, report.Skipped, report.NotApplicable:
 		return false

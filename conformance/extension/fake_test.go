@@ -47,13 +47,13 @@ func someChecks() []checks.Check {
 	run := func(context.Context, *checks.Environment) ([]report.Evidence, error) { return nil, nil }
 	single := []string{"SingleReplica"}
 	many := []string{"HighlyAvailable", "DualReplica"}
-	asked := checks.Requirement{ID: "R-EXAMPLE-1", Sentence: "the router <runs> once"}
+	requirement := checks.Requirement{ID: "R-EXAMPLE-1", Sentence: "the router <runs> once"}
 	return []checks.Check{
-		{ID: "SNO-ING-001", Title: "The router has one pod", Module: "ingress", Requirement: asked, Level: checks.Core, Tier: checks.Static, Topologies: single,
+		{ID: "SNO-ING-001", Title: "The router has one pod", Module: "ingress", Requirement: requirement, Level: checks.Core, Tier: checks.Static, Topologies: single,
 			Needs: []string{"a router"}, Controls: controls, Run: run},
-		{ID: "SNO-ING-002", Title: "The router is spread", Module: "ingress", Requirement: asked, Level: checks.Core, Tier: checks.Static, Topologies: many,
+		{ID: "SNO-ING-002", Title: "The router is spread", Module: "ingress", Requirement: requirement, Level: checks.Core, Tier: checks.Static, Topologies: many,
 			Controls: controls, Run: run},
-		{ID: "SNO-ING-003", Title: "A rollout ends", Module: "ingress", Requirement: asked, Level: checks.Core, Tier: checks.Scheduled, Controls: controls, Run: run},
+		{ID: "SNO-ING-003", Title: "A rollout ends", Module: "ingress", Requirement: requirement, Level: checks.Core, Tier: checks.Scheduled, Controls: controls, Run: run},
 		{ID: "SNO-ETC-001", Title: "The guard is gone", Module: "etcdguard", Requirement: checks.Requirement{ID: "R-EXAMPLE-2", Sentence: "no guard"},
 			Level: checks.Extended, Tier: checks.Static, Topologies: single, Controls: controls, Run: run},
 		{ID: "SNO-ETC-002", Title: "A drain ends", Module: "etcdguard", Requirement: checks.Requirement{ID: "R-EXAMPLE-3", Sentence: "drains end"},
@@ -82,7 +82,7 @@ type fake struct {
 
 	mu        sync.Mutex
 	selection checks.Selection
-	asked     []string
+	requested []string
 	collected []string
 	closed    int
 	// stopped says that the cluster was taken away, and after the runner was closed.
@@ -93,7 +93,7 @@ func (f *fake) Start(context.Context) error { return f.err }
 
 func (f *fake) Result(ctx context.Context, id string) (report.Result, error) {
 	f.mu.Lock()
-	f.asked = append(f.asked, id)
+	f.requested = append(f.requested, id)
 	f.mu.Unlock()
 	if f.hang {
 		<-ctx.Done()

@@ -22,7 +22,7 @@ func TestTestsOfTheLastRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := vanished(before, now); err != nil {
+	if err := missingTests(before, now); err != nil {
 		t.Fatal(err)
 	}
 	var data bytes.Buffer

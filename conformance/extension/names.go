@@ -39,8 +39,8 @@ func pipedNames(in io.Reader) ([]string, error) {
 	return names, nil
 }
 
-// once drops what was named before: origin takes a second result for a fault.
-func once(names []string) []string {
+// unique drops what was named before: origin takes a second result for a fault.
+func unique(names []string) []string {
 	var all []string
 	for _, name := range names {
 		if !slices.Contains(all, name) {
@@ -51,7 +51,7 @@ func once(names []string) []string {
 }
 
 // named finds the checks of names, in the catalogue's order, and the names that no check has.
-func (p Program) named(names []string) (checks []checks.Check, strangers []string) {
+func (p Program) checksByName(names []string) (checks []checks.Check, unknownNames []string) {
 	known := map[string]bool{}
 	for _, check := range p.Catalogue {
 		name := naming.Name(check)
@@ -62,8 +62,8 @@ func (p Program) named(names []string) (checks []checks.Check, strangers []strin
 	}
 	for _, name := range names {
 		if !known[name] {
-			strangers = append(strangers, name)
+			unknownNames = append(unknownNames, name)
 		}
 	}
-	return checks, strangers
+	return checks, unknownNames
 }

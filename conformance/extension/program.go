@@ -97,7 +97,7 @@ func (p Program) Main(ctx context.Context, args []string) int {
 	case ctx.Err() != nil:
 		fmt.Fprintln(p.Err, "Interrupted")
 		return exitInterrupted
-	case errors.Is(err, errFailed), errors.Is(err, errLeft):
+	case errors.Is(err, errFailed), errors.Is(err, errNotCleanedUp):
 		if !errors.Is(errFailed, err) { // there is more to say than that
 			fmt.Fprintln(p.Err, "sno-tests:", err)
 		}

@@ -61,7 +61,7 @@ func (p Program) check(ctx context.Context, o runOptions) error {
 		return err
 	}
 	show := newScreen(p.Err, p.Colour, checks)
-	done, err := o.cluster.done(ctx, p, checks, o.artifacts, show.finished)
+	done, err := o.cluster.runChecks(ctx, p, checks, o.artifacts, show.finished)
 	if len(done.Results) == 0 {
 		return err
 	}
@@ -70,8 +70,8 @@ func (p Program) check(ctx context.Context, o runOptions) error {
 		err = errors.Join(err, writeFile(file, done, encoders[filepath.Ext(file)]))
 	}
 	show.summary(done, unused, files)
-	if bad := report.Verdict([]report.Report{done}); bad != nil {
-		err = errors.Join(fmt.Errorf("%w: %w", errFailed, bad), err)
+	if failure := report.Verdict([]report.Report{done}); failure != nil {
+		err = errors.Join(fmt.Errorf("%w: %w", errFailed, failure), err)
 	}
 	return err
 }

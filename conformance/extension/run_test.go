@@ -17,39 +17,39 @@ import (
 func TestRun(t *testing.T) {
 	all := []string{"SNO-ETC-001", "SNO-ETC-002", "SNO-ING-001", "SNO-ING-002", "SNO-ING-003"}
 	for name, test := range map[string]struct {
-		fake  *fake
-		args  []string
-		asked []string
-		code  int
-		says  string
+		fake      *fake
+		args      []string
+		requested []string
+		code      int
+		message   string
 	}{
-		"default tiers": {fake: &fake{}, asked: []string{"SNO-ETC-001", "SNO-ING-001", "SNO-ING-002", "SNO-ING-003"}},
-		"disruptive":    {fake: &fake{}, args: []string{"--disruptive"}, asked: all},
-		"tiers":         {fake: &fake{}, args: []string{"--tiers", "scheduled,disruptive"}, asked: []string{"SNO-ETC-002", "SNO-ING-003"}},
-		"modules":       {fake: &fake{}, args: []string{"--modules", "etcdguard"}, asked: []string{"SNO-ETC-001"}},
-		"checks":        {fake: &fake{}, args: []string{"--checks", "SNO-ING-001,SNO-ETC-001"}, asked: []string{"SNO-ETC-001", "SNO-ING-001"}},
+		"default tiers": {fake: &fake{}, requested: []string{"SNO-ETC-001", "SNO-ING-001", "SNO-ING-002", "SNO-ING-003"}},
+		"disruptive":    {fake: &fake{}, args: []string{"--disruptive"}, requested: all},
+		"tiers":         {fake: &fake{}, args: []string{"--tiers", "scheduled,disruptive"}, requested: []string{"SNO-ETC-002", "SNO-ING-003"}},
+		"modules":       {fake: &fake{}, args: []string{"--modules", "etcdguard"}, requested: []string{"SNO-ETC-001"}},
+		"checks":        {fake: &fake{}, args: []string{"--checks", "SNO-ING-001,SNO-ETC-001"}, requested: []string{"SNO-ETC-001", "SNO-ING-001"}},
 		"failure": {
-			fake: &fake{ends: ended("SNO-ING-001", report.Failed)}, args: []string{"--checks", "SNO-ING-001"}, asked: []string{"SNO-ING-001"},
-			code: exitFailed, says: "want 1, got 2",
+			fake: &fake{ends: ended("SNO-ING-001", report.Failed)}, args: []string{"--checks", "SNO-ING-001"}, requested: []string{"SNO-ING-001"},
+			code: exitFailed, message: "want 1, got 2",
 		},
 		"inconclusive": {
-			fake: &fake{ends: ended("SNO-ING-001", report.Inconclusive)}, args: []string{"--checks", "SNO-ING-001"}, asked: []string{"SNO-ING-001"},
-			code: exitFailed, says: "a control was not detected",
+			fake: &fake{ends: ended("SNO-ING-001", report.Inconclusive)}, args: []string{"--checks", "SNO-ING-001"}, requested: []string{"SNO-ING-001"},
+			code: exitFailed, message: "a control was not detected",
 		},
 		"nothing applies": {
-			fake: &fake{ends: ended("SNO-ING-001", report.NotApplicable)}, args: []string{"--checks", "SNO-ING-001"}, asked: []string{"SNO-ING-001"},
-			code: exitFailed, says: report.ErrNothingChecked.Error(),
+			fake: &fake{ends: ended("SNO-ING-001", report.NotApplicable)}, args: []string{"--checks", "SNO-ING-001"}, requested: []string{"SNO-ING-001"},
+			code: exitFailed, message: report.ErrNothingChecked.Error(),
 		},
-		"not connected": {fake: &fake{err: errors.New("no route")}, code: exitBadInput, says: "no route"},
-		"left behind":   {fake: &fake{closing: errors.New("a namespace is stuck")}, asked: all[:1], args: []string{"--modules", "etcdguard"}, code: exitFailed, says: "stuck"},
+		"not connected": {fake: &fake{err: errors.New("no route")}, code: exitBadInput, message: "no route"},
+		"left behind":   {fake: &fake{closing: errors.New("a namespace is stuck")}, requested: all[:1], args: []string{"--modules", "etcdguard"}, code: exitFailed, message: "stuck"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, progress := test.fake.run(t, nil, append([]string{"run"}, test.args...)...)
-			slices.Sort(test.fake.asked)
-			if diff := cmp.Diff(test.asked, test.fake.asked); diff != "" {
+			slices.Sort(test.fake.requested)
+			if diff := cmp.Diff(test.requested, test.fake.requested); diff != "" {
 				t.Errorf("asked (-want +got):\n%s", diff)
 			}
-			if code != test.code || out != "" || !strings.Contains(progress, test.says) || test.fake.closed != 1 {
+			if code != test.code || out != "" || !strings.Contains(progress, test.message) || test.fake.closed != 1 {
 				t.Errorf("exit code %d, want %d; closed %d times; standard output %q; standard error:\n%s", code, test.code, test.fake.closed, out, progress)
 			}
 		})
@@ -91,8 +91,8 @@ func TestUnwritableOutputIsNoticedBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := &fake{}
-	if code, _, _ := f.run(t, nil, "run", "-o", filepath.Join(file, "report")); code != exitBadInput || len(f.asked) > 0 {
-		t.Errorf("exit code %d after %d checks", code, len(f.asked))
+	if code, _, _ := f.run(t, nil, "run", "-o", filepath.Join(file, "report")); code != exitBadInput || len(f.requested) > 0 {
+		t.Errorf("exit code %d after %d checks", code, len(f.requested))
 	}
 }
 
@@ -128,13 +128,13 @@ func TestInterruptionClosesTheRunner(t *testing.T) {
 
 func TestDiff(t *testing.T) {
 	folder := t.TempDir()
-	good, bad := filepath.Join(folder, "good.yaml"), filepath.Join(folder, "bad.yaml")
+	good, notSuccessful := filepath.Join(folder, "good.yaml"), filepath.Join(folder, "bad.yaml")
 	(&fake{}).run(t, nil, "run", "-o", good)
-	(&fake{ends: ended("SNO-ING-001", report.Failed)}).run(t, nil, "run", "-o", bad)
+	(&fake{ends: ended("SNO-ING-001", report.Failed)}).run(t, nil, "run", "-o", notSuccessful)
 	for _, test := range []struct {
 		before, after string
 		code          int
-	}{{good, good, 0}, {good, bad, exitFailed}, {bad, good, 0}, {bad, bad, 0}} {
+	}{{good, good, 0}, {good, notSuccessful, exitFailed}, {notSuccessful, good, 0}, {notSuccessful, notSuccessful, 0}} {
 		if code, _, _ := (&fake{}).run(t, nil, "diff", test.before, test.after); code != test.code {
 			t.Errorf("diff %s %s: exit code %d, want %d", filepath.Base(test.before), filepath.Base(test.after), code, test.code)
 		}

@@ -39,7 +39,7 @@ func (p Program) runTest() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			names := once(append(append(names, args...), piped...))
+			names := unique(append(append(names, args...), piped...))
 			if len(names) == 0 {
 				return errors.New("no test was named: use -n NAME; `sno-tests list tests -o names` prints the names")
 			}
@@ -53,8 +53,8 @@ func (p Program) runTest() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			checks, strangers := p.named(names)
-			for _, name := range strangers {
+			checks, unknownNames := p.checksByName(names)
+			for _, name := range unknownNames {
 				out.put(unknown(name, p.Now()), nil)
 			}
 			if len(checks) == 0 {
@@ -78,7 +78,7 @@ func (p Program) test(ctx context.Context, cluster *clusterFlags, checks []check
 		out.put(line(f))
 		fmt.Fprintf(p.Err, "%s %s\n", f.result.Status, naming.Text(f.check))
 	}
-	done, err := cluster.done(ctx, p, checks, artifactFolder(), put)
+	done, err := cluster.runChecks(ctx, p, checks, artifactFolder(), put)
 	if err == nil {
 		return done, nil
 	}
@@ -98,7 +98,7 @@ func verdict(out *sink, err error) error {
 	if err := errors.Join(out.end(), err); err != nil {
 		return fmt.Errorf("%w: %w", errFailed, err)
 	}
-	if out.blocked() {
+	if out.hasBlockingFailure() {
 		return errFailed
 	}
 	return nil

@@ -35,10 +35,10 @@ func (p Program) update() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := vanished(before, now); err != nil {
+			if err := missingTests(before, now); err != nil {
 				return fmt.Errorf("%s: %w", file, err)
 			}
-			return keepSpecs(file, now, compare)
+			return writeSpecs(file, now, compare)
 		},
 	})
 	c.Flags().StringVar(&folder, "dir", ".", "folder that holds "+metadataFolder)
@@ -62,8 +62,8 @@ func readSpecs(file string) ([]spec, error) {
 	return all, nil
 }
 
-// vanished names the tests of before that have neither their name nor an heir. Who follows a test over releases would lose it.
-func vanished(before, now []spec) error {
+// missingTests names the tests of before that have neither their name nor an heir. Who follows a test over releases would lose it.
+func missingTests(before, now []spec) error {
 	known := map[string]bool{}
 	for _, s := range now {
 		known[s.Name] = true
@@ -78,7 +78,7 @@ func vanished(before, now []spec) error {
 	return errors.Join(errs...)
 }
 
-func keepSpecs(file string, now []spec, compare bool) error {
+func writeSpecs(file string, now []spec, compare bool) error {
 	var data bytes.Buffer
 	if err := encodeOne(&data, now); err != nil {
 		return err

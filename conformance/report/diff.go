@@ -85,7 +85,7 @@ func (d *Difference) compare(before, after Report) {
 	}
 	for _, result := range after.Results {
 		if !was[result.ID] {
-			d.Added = append(d.Added, Change{before.Scenario, result.ID, result.Title, "", result.mark().Words(), result.complaint()})
+			d.Added = append(d.Added, Change{before.Scenario, result.ID, result.Title, "", result.mark().Words(), result.failureMessage()})
 		}
 	}
 }
@@ -94,7 +94,7 @@ func (d *Difference) change(scenario string, before, after Result) {
 	if before.mark() == after.mark() {
 		return
 	}
-	change := Change{scenario, after.ID, after.Title, before.mark().Words(), after.mark().Words(), after.complaint()}
+	change := Change{scenario, after.ID, after.Title, before.mark().Words(), after.mark().Words(), after.failureMessage()}
 	switch {
 	case before.mark().good() && after.mark().lost():
 		d.Regressions = append(d.Regressions, change)

@@ -237,16 +237,16 @@ func (c pageCell) Sorted() []pageResult {
 	return results
 }
 
-// Bad says that somebody should look, so that it is printed too.
-func (c pageCell) Bad() bool {
+// NeedsAttention says that somebody should look, so that it is printed too.
+func (c pageCell) NeedsAttention() bool {
 	return c.Tally[markFailed]+c.Tally[markInconclusive]+c.Tally[markWaived] > 0
 }
 
 // pageResult is a result with what only the page needs.
 type pageResult struct{ Result }
 
-// maxHeld is how many lines of evidence that is as wanted are shown at once; the rest must be asked for.
-const maxHeld = 6
+// maxShown is how many lines of evidence that is as wanted are shown at once; the rest must be asked for.
+const maxShown = 6
 
 // requirementsPage explains the requirements by their numbers.
 const requirementsPage = "https://github.com/solonode/sno/blob/main/docs/requirements.md"
@@ -254,8 +254,8 @@ const requirementsPage = "https://github.com/solonode/sno/blob/main/docs/require
 // numbered matches a requirement that begins with its number.
 var numbered = regexp.MustCompile(`^(R-[A-Z]+-[0-9]+)(: .*)$`)
 
-// Asked is the requirement, split so that its number can be a link. Without a number all of it is the sentence.
-func (r pageResult) Asked() (asked struct{ Number, Link, Sentence string }) {
+// RequirementLink is the requirement, split so that its number can be a link. Without a number all of it is the sentence.
+func (r pageResult) RequirementLink() (asked struct{ Number, Link, Sentence string }) {
 	asked.Sentence = r.Requirement
 	if match := numbered.FindStringSubmatch(r.Requirement); match != nil {
 		asked.Number, asked.Sentence = match[1], match[2]
@@ -267,8 +267,8 @@ func (r pageResult) Asked() (asked struct{ Number, Link, Sentence string }) {
 // Mark is the result's.
 func (r pageResult) Mark() mark { return r.mark() }
 
-// Looked says that there is more than a reason.
-func (r pageResult) Looked() bool {
+// HasDetails says that there is more than a reason.
+func (r pageResult) HasDetails() bool {
 	return len(r.Evidence)+len(r.Controls)+len(r.Figures) > 0 || r.Waiver != nil
 }
 
@@ -288,10 +288,10 @@ func (r pageResult) split() (shown, rest []Evidence) {
 	held := slices.Clone(r.Evidence)
 	held = slices.DeleteFunc(held, func(e Evidence) bool { return !e.Held })
 	shown = slices.DeleteFunc(slices.Clone(r.Evidence), func(e Evidence) bool { return e.Held })
-	if len(held) <= maxHeld+1 { // one line more takes no more room than the words that hide it
+	if len(held) <= maxShown+1 { // one line more takes no more room than the words that hide it
 		return append(shown, held...), nil
 	}
-	return append(shown, held[:maxHeld]...), held[maxHeld:]
+	return append(shown, held[:maxShown]...), held[maxShown:]
 }
 
 // Detected is how many controls were.

@@ -62,18 +62,18 @@ func (r Result) junit() reporters.JUnitTestCase {
 	switch r.mark() {
 	case markPassed:
 	case markFailed, markInconclusive:
-		test.Failure = &reporters.JUnitFailure{Type: r.mark().Words(), Message: r.complaint(), Description: r.account()}
+		test.Failure = &reporters.JUnitFailure{Type: r.mark().Words(), Message: r.failureMessage(), Description: r.details()}
 	case markWaived:
 		test.Skipped = &reporters.JUnitSkipped{Message: fmt.Sprintf("waived until %s: %s", r.Waiver.Expires, r.Waiver.Why)}
-		test.SystemOut = r.account()
+		test.SystemOut = r.details()
 	case markNotApplicable, markSkipped:
 		test.Skipped = &reporters.JUnitSkipped{Message: r.mark().Words() + ": " + r.Reason}
 	}
 	return test
 }
 
-// account is everything that a check has to say for a failure, as plain text.
-func (r Result) account() string {
+// details is everything that a check has to say for a failure, as plain text.
+func (r Result) details() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n%s\n", r.Requirement)
 	if r.Reason != "" {

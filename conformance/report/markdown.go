@@ -108,7 +108,7 @@ func writeWaived(b *bytes.Buffer, reports []Report) {
 			if rows++; rows == 1 {
 				b.WriteString("\n| check | scenario | failure | why it is excused | until |\n|---|---|---|---|---|\n")
 			}
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", plain(result.ID), plain(report.Scenario), code(result.complaint()), plain(result.Waiver.Why),
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", plain(result.ID), plain(report.Scenario), code(result.failureMessage()), plain(result.Waiver.Why),
 				plain(result.Waiver.Expires))
 		}
 	}

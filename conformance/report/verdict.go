@@ -29,7 +29,7 @@ func Verdict(reports []Report) error {
 			case markNotApplicable, markSkipped:
 			case markFailed, markInconclusive:
 				done++
-				faults = append(faults, fmt.Sprintf("%s: %s %s: %s", report.Scenario, result.ID, result.Status, result.complaint()))
+				faults = append(faults, fmt.Sprintf("%s: %s %s: %s", report.Scenario, result.ID, result.Status, result.failureMessage()))
 			}
 		}
 	}
@@ -43,8 +43,8 @@ func Verdict(reports []Report) error {
 	}
 }
 
-// complaint is the shortest text that says why a check did not pass.
-func (r Result) complaint() string {
+// failureMessage is the shortest text that says why a check did not pass.
+func (r Result) failureMessage() string {
 	for _, e := range r.Evidence {
 		if !e.Held {
 			return fmt.Sprintf("%s %s: want %s, got %s", e.Object, e.Field, e.Want, e.Got)

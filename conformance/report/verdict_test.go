@@ -12,7 +12,7 @@ func TestVerdict(t *testing.T) {
 		name    string
 		results []Result
 		want    error
-		says    string
+		message string
 	}{
 		{"good", []Result{{Status: Passed}, {Status: NotApplicable}, {Status: Skipped}, {Status: Failed, Waiver: &Waiver{}}}, nil, ""},
 		{"failed", []Result{{Status: Passed}, {ID: "A", Status: Failed, Evidence: bad}}, ErrFailed, "ha: A failed: Deployment a/b spec.replicas: want 1, got 2"},
@@ -23,8 +23,8 @@ func TestVerdict(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := Verdict([]Report{{Scenario: "ha", Results: test.results}})
-			if !errors.Is(err, test.want) || err != nil && !strings.Contains(err.Error(), test.says) {
-				t.Errorf("got %v, want %v that says %q", err, test.want, test.says)
+			if !errors.Is(err, test.want) || err != nil && !strings.Contains(err.Error(), test.message) {
+				t.Errorf("got %v, want %v that says %q", err, test.want, test.message)
 			}
 		})
 	}

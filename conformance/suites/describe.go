@@ -38,19 +38,19 @@ func describe(catalogue []checks.Check, inputs Inputs) bool {
 			ginkgo.It("has checks", func() { ginkgo.Fail(err.Error()) })
 		})
 	}
-	var gentle, disruptive []checks.Check
+	var nonDisruptive, disruptive []checks.Check
 	for _, check := range chosen {
 		if check.Tier == checks.Disruptive {
 			disruptive = append(disruptive, check)
 		} else {
-			gentle = append(gentle, check)
+			nonDisruptive = append(nonDisruptive, check)
 		}
 	}
 	// Ginkgo shuffles what stands at the top level; what is inside keeps the order of its lines, which are those of the callers of container. The
 	// disturbances come last.
 	return ginkgo.Describe(naming.Suite, func() {
-		if len(gentle) > 0 {
-			container("undisturbed", inputs, gentle)
+		if len(nonDisruptive) > 0 {
+			container("undisturbed", inputs, nonDisruptive)
 		}
 		if len(disruptive) > 0 {
 			container("disturbed", inputs, disruptive, ginkgo.Serial)
