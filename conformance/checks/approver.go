@@ -27,16 +27,16 @@ const (
 	approverName      = "machine-approver"
 	approverConfig    = "ConfigMap " + approverNamespace + "/machine-approver-config"
 	approverFile      = "config.yaml"
-	// unknownNode is a node that no inventory and no Machine knows.
-	unknownNode = "sno-conformance-nobody"
+	// unknownNode is in no inventory and has no Machine.
+	unknownNode = "sno-conformance-unknown"
 )
 
-// CSROutcome is what became of a request for a certificate that nobody should approve.
+// CSROutcome is the result of a certificate request that must not be approved.
 type CSROutcome struct{ Approved, Denied bool }
 
 func approverAbsent(s *State) string {
 	if s.Deployment(approverNamespace, approverName) == nil {
-		return "there is no stock machine approver"
+		return "the machine approver is not deployed"
 	}
 	return ""
 }
@@ -51,31 +51,32 @@ func approverChecks() []Check {
 	}
 	return []Check{
 		{
-			// Extended: without a Machine the stock approver approves no client certificate anyway, so that this is defence in depth.
+			// Extended, as defence in depth: without a Machine the stock approver approves no client certificate
+			// anyway.
 			ID: "SNO-APP-001", Title: "The stock approver's flow for client certificates is off on a single control-plane node", Module: moduleApprover,
 			Requirement: Requirement{"R-APP-1", "on a single control-plane node nothing is approved automatically from within the cluster"}, Level: Extended,
 			Tier: Static, Topologies: []string{"SingleReplica"},
-			NotApplicable: both(approverAbsent, func(s *State) string {
+			NotApplicable: firstReason(approverAbsent, func(s *State) string {
 				switch {
 				case !single(s.controlPlaneMode()):
 					return "the control plane is not SingleReplica"
 				case s.Machines > 0:
-					return "there are Machines, which are the second source"
+					return "Machines exist, which are the second source"
 				}
 				return ""
 			}),
 			Run: approverOff,
 			Controls: []Control{
-				{Name: "its configuration says the opposite", Change: setConfig("nodeClientCert:\n  disabled: false\n")},
-				{Name: "there is no configuration", Change: func(b *Environment) bool { b.State.Approver = nil; return true }},
-				{Name: "its configuration says more", MustPass: true, Change: setConfig("nodeServingCert:\n  disabled: false\nnodeClientCert: {disabled: true} # why\n")},
+				{Name: "the configuration turns it on", Change: setConfig("nodeClientCert:\n  disabled: false\n")},
+				{Name: "no configuration", Change: func(b *Environment) bool { b.State.Approver = nil; return true }},
+				{Name: "the configuration has more fields", MustPass: true, Change: setConfig("nodeServingCert:\n  disabled: false\nnodeClientCert: {disabled: true} # why\n")},
 			},
 		},
 		{
-			ID: "SNO-APP-002", Title: "The stock approver works as it came where the control plane is not a single node", Module: moduleApprover,
+			ID: "SNO-APP-002", Title: "The stock approver is on where the control plane is not a single node", Module: moduleApprover,
 			Requirement: Requirement{"R-SNO-12", "the approver is turned off only where there is no second source"}, Level: Core, Tier: Static,
 			Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica", "External"},
-			NotApplicable: both(approverAbsent, func(s *State) string {
+			NotApplicable: firstReason(approverAbsent, func(s *State) string {
 				if single(s.controlPlaneMode()) {
 					return "the control plane is SingleReplica"
 				}
@@ -83,21 +84,21 @@ func approverChecks() []Check {
 			}),
 			Run: approverOn,
 			Controls: []Control{
-				{Name: "its configuration turns it off", Change: setConfig("nodeClientCert:\n  disabled: true\n")},
-				{Name: "it has no replicas", Change: onDeployment(approverNamespace, approverName, setReplicas(0))},
-				{Name: "its configuration says that it works", MustPass: true, Change: setConfig("nodeClientCert:\n  disabled: false\n")},
+				{Name: "the configuration turns it off", Change: setConfig("nodeClientCert:\n  disabled: true\n")},
+				{Name: "no replicas", Change: onDeployment(approverNamespace, approverName, setReplicas(0))},
+				{Name: "the configuration turns it on", MustPass: true, Change: setConfig("nodeClientCert:\n  disabled: false\n")},
 			},
 		},
 		{
-			ID: "SNO-APP-003", Title: "A request of a node that nobody expects stays pending", Module: moduleApprover, Requirement: two, Level: Core, Tier: Scheduled,
-			Needs: []string{"the right to impersonate the node bootstrapper"},
+			ID: "SNO-APP-003", Title: "A certificate request of an unknown node stays pending", Module: moduleApprover, Requirement: two, Level: Core, Tier: Scheduled,
+			Needs: []string{"permission to impersonate the node bootstrapper"},
 			Run: func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
 				if b.CSR == nil {
-					asked, err := b.Copier.requestCertificate(ctx)
+					outcome, err := b.Copier.requestCertificate(ctx)
 					if err != nil {
 						return nil, err
 					}
-					b.CSR = asked
+					b.CSR = outcome
 				}
 				got := "pending"
 				switch {
@@ -109,22 +110,22 @@ func approverChecks() []Check {
 				return []report.Evidence{found("CertificateSigningRequest of "+unknownNode, "status.conditions", "not approved", got, !b.CSR.Approved)}, nil
 			},
 			Controls: []Control{
-				{Name: "somebody approves it", Change: func(b *Environment) bool { b.CSR.Approved = true; return true }},
-				{Name: "somebody denies it", MustPass: true, Change: func(b *Environment) bool { b.CSR.Denied = true; return true }},
+				{Name: "the request is approved", Change: func(b *Environment) bool { b.CSR.Approved = true; return true }},
+				{Name: "the request is denied", MustPass: true, Change: func(b *Environment) bool { b.CSR.Denied = true; return true }},
 			},
 		},
 		topologyChangeCheck("SNO-APP-004", moduleApprover),
 	}
 }
 
-// clientFlowOff says whether the stock approver's configuration turns its node-client flow off.
+// clientFlowOff reports whether the stock approver's configuration turns off its flow for client certificates.
 func clientFlowOff(s *State) (bool, error) {
 	if s.Approver == nil {
 		return false, nil
 	}
 	var config map[string]any
 	if err := yaml.Unmarshal([]byte(s.Approver.Data[approverFile]), &config); err != nil {
-		return false, fmt.Errorf("%w: %s: config.yaml is no YAML: %w", ErrRead, approverConfig, err)
+		return false, fmt.Errorf("%w: %s: config.yaml is not YAML: %w", ErrRead, approverConfig, err)
 	}
 	off, _, err := unstructured.NestedBool(config, "nodeClientCert", "disabled")
 	if err != nil {
@@ -145,12 +146,12 @@ func approverOn(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	d := b.State.Deployment(approverNamespace, approverName)
 	off, err := clientFlowOff(b.State)
 	return []report.Evidence{
-		found(approverConfig, "nodeClientCert.disabled", "false, or not set", off, !off),
+		found(approverConfig, "nodeClientCert.disabled", "false or not set", off, !off),
 		found(nameOf(d), "spec.replicas", "at least 1", replicas(d), replicas(d) >= 1),
 	}, err
 }
 
-// ask makes the request that a new node makes first, as its bootstrapper does, watches it for as long as operators take, and takes it away.
+// requestCertificate creates the request that a new node sends first, watches it for times.Quiet, and deletes it.
 func (w *WorkloadCopier) requestCertificate(ctx context.Context) (*CSROutcome, error) {
 	text, err := joinRequest()
 	if err != nil {
@@ -173,32 +174,32 @@ func (w *WorkloadCopier) requestCertificate(ctx context.Context) (*CSROutcome, e
 		},
 	}, metav1.CreateOptions{})
 	if apierrors.IsForbidden(err) {
-		return nil, fmt.Errorf("%w: the node bootstrapper of this cluster may not create certificatesigningrequests.certificates.k8s.io, so that no node can ask to join: "+
+		return nil, fmt.Errorf("%w: the node bootstrapper of this cluster may not create certificatesigningrequests.certificates.k8s.io, so no node can join: "+
 			"bind ClusterRole system:node-bootstrapper to its service account: %w", ErrForbidden, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask for a certificate as the node bootstrapper: %w", err)
+		return nil, fmt.Errorf("create a certificate request as the node bootstrapper: %w", err)
 	}
 	defer w.deleteRequest(ctx, request.Name)
-	asked := &CSROutcome{}
+	outcome := &CSROutcome{}
 	_, err = within(ctx, w.times.Poll, w.times.Quiet, func(ctx context.Context) (bool, error) {
 		live, err := w.kube.CertificatesV1().CertificateSigningRequests().Get(ctx, request.Name, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
 		for _, condition := range live.Status.Conditions {
-			asked.Approved = asked.Approved || condition.Type == certificatesv1.CertificateApproved
-			asked.Denied = asked.Denied || condition.Type == certificatesv1.CertificateDenied
+			outcome.Approved = outcome.Approved || condition.Type == certificatesv1.CertificateApproved
+			outcome.Denied = outcome.Denied || condition.Type == certificatesv1.CertificateDenied
 		}
-		return asked.Approved || asked.Denied, nil
+		return outcome.Approved || outcome.Denied, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("watch the request: %w", err)
+		return nil, fmt.Errorf("watch the certificate request: %w", err)
 	}
-	return asked, nil
+	return outcome, nil
 }
 
-// withdraw works after an interruption too. A request that stays all the same is one that the cluster forgets by itself after a day.
+// deleteRequest works after an interruption too. After a failure, the cluster deletes the request itself after a day.
 func (w *WorkloadCopier) deleteRequest(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.times.Cleanup)
 	defer cancel()
@@ -208,11 +209,11 @@ func (w *WorkloadCopier) deleteRequest(ctx context.Context, name string) {
 func joinRequest() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("make a key: %w", err)
+		return nil, fmt.Errorf("generate a key: %w", err)
 	}
 	text, err := cert.MakeCSR(key, &pkix.Name{CommonName: "system:node:" + unknownNode, Organization: []string{"system:nodes"}}, nil, nil)
 	if err != nil {
-		return nil, fmt.Errorf("make a request: %w", err)
+		return nil, fmt.Errorf("create a certificate request: %w", err)
 	}
 	return text, nil
 }

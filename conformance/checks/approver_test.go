@@ -21,7 +21,7 @@ func TestApproverOffNotApplicable(t *testing.T) {
 		why   string
 	}{
 		"single, without Machines":           {state(configv1.SingleReplicaTopologyMode, 0), ""},
-		"single, with Machines":              {state(configv1.SingleReplicaTopologyMode, 1), "there are Machines, which are the second source"},
+		"single, with Machines":              {state(configv1.SingleReplicaTopologyMode, 1), "Machines exist, which are the second source"},
 		"highly available, without Machines": {state(configv1.HighlyAvailableTopologyMode, 0), "the control plane is not SingleReplica"},
 	} {
 		for _, s := range []*State{test.state, test.state.DeepCopy()} {

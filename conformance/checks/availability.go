@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// availability is for how long Deployments had no pod available.
+// availability measures how long Deployments had no available pod.
 type availability struct {
 	stop func()
 
@@ -21,11 +21,11 @@ type availability struct {
 }
 
 type downtime struct {
-	since time.Time // since when none is available
+	since time.Time // zero while a pod is available
 	away  time.Duration
 }
 
-// watchAvailability watches until stop is called.
+// watchAvailability watches all Deployments until stop is called.
 func watchAvailability(ctx context.Context, kube kubernetes.Interface, all []appsv1.Deployment) (*availability, error) {
 	a := &availability{deployments: map[string]*downtime{}}
 	for i := range all {
@@ -63,7 +63,7 @@ func (a *availability) observe(d *appsv1.Deployment, now time.Time) {
 	}
 }
 
-// away returns for how many seconds a Deployment had none, by the name in reports.
+// away returns the seconds without an available pod. The name is that of reports.
 func (a *availability) away(name string) float64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()

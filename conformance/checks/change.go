@@ -11,9 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Changes that several controls make.
-
-// onDeployment changes one Deployment, where it is there.
+// onDeployment changes one Deployment and returns false if it does not exist.
 func onDeployment(namespace, name string, change func(*appsv1.Deployment)) func(*Environment) bool {
 	return func(b *Environment) bool {
 		d := b.State.Deployment(namespace, name)
@@ -29,14 +27,14 @@ func setReplicas(n int32) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(n) }
 }
 
-// annotate is a change that nothing should mind.
+// annotate makes a change that no check may reject.
 func annotate(d *appsv1.Deployment) {
 	d.Annotations = map[string]string{"example.com/reviewed": "yes"}
 	d.Spec.Template.Annotations = map[string]string{"example.com/reviewed": "yes"}
 }
 
-// deadlock is what kept rollouts on one node from ending before operators knew of topologies: the old pod may not go first, and the new
-// one may not run beside it.
+// deadlock makes a rollout on one node that cannot end: the old pod may not be removed first, and the new one may not
+// run on the same node.
 func deadlock(d *appsv1.Deployment) {
 	d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{
 		MaxUnavailable: ptr.To(intstr.FromInt32(0)), MaxSurge: ptr.To(intstr.FromInt32(1)),
@@ -47,17 +45,16 @@ func deadlock(d *appsv1.Deployment) {
 	d.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 }
 
-// recreate is a rollout that always ends.
 func recreate(d *appsv1.Deployment) {
 	d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
 }
 
-// forbidEvictions adds a budget that lets no pod go.
+// forbidEvictions adds a budget that allows no disruption.
 func forbidEvictions(namespace, name string) func(*Environment) bool {
 	return budgetOver(namespace, name, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0))})
 }
 
-// budgetOver puts a budget over a Deployment in place of those that are there.
+// budgetOver replaces the budgets of a Deployment.
 func budgetOver(namespace, name string, spec policyv1.PodDisruptionBudgetSpec) func(*Environment) bool {
 	return func(b *Environment) bool {
 		d := b.State.Deployment(namespace, name)
@@ -73,14 +70,13 @@ func budgetOver(namespace, name string, spec policyv1.PodDisruptionBudgetSpec) f
 	}
 }
 
-// elsewhere is a node of no role that only a state has.
-const elsewhere = "elsewhere"
+// extraNode is a node that exists only in a State.
+const extraNode = "extra-node"
 
 func addExtraNode(b *Environment) {
-	b.State.Nodes = append(b.State.Nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: elsewhere, Labels: map[string]string{workerRole: ""}}})
+	b.State.Nodes = append(b.State.Nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: extraNode, Labels: map[string]string{workerRole: ""}}})
 }
 
-// newDeployment is one that a cluster does not have.
 func newDeployment(namespace, name string, n int32) appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: appsv1.DeploymentSpec{

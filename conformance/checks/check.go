@@ -8,110 +8,107 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// ErrUnknownCheck says that no check has an id.
+// ErrUnknownCheck is returned for an id that no check has.
 var ErrUnknownCheck = errors.New("unknown check")
 
-// Level says how much a check means.
+// Level is the importance of a check.
 type Level string
 
 const (
-	// Core is what a cluster must do to be called conformant.
+	// Core checks define a conformant cluster.
 	Core Level = "core"
-	// Extended is what it should do.
+	// Extended checks are recommendations.
 	Extended Level = "extended"
 )
 
-// Tier says what a check does to a cluster.
+// Tier is what a check does to a cluster.
 type Tier string
 
 const (
-	// Static checks read.
+	// Static checks only read.
 	Static Tier = "static"
-	// Scheduled checks work in namespaces of their own.
+	// Scheduled checks create objects in their own namespaces.
 	Scheduled Tier = "scheduled"
-	// Disruptive checks disturb what is there.
+	// Disruptive checks change objects of the cluster.
 	Disruptive Tier = "disruptive"
 )
 
-// Tiers are all of them, from the mildest to the wildest.
+// Tiers returns all tiers, the least disruptive first.
 func Tiers() []Tier { return []Tier{Static, Scheduled, Disruptive} }
 
-// Requirement is what asks for a behaviour.
+// Requirement is the reason for a check.
 type Requirement struct {
-	// ID is its number in docs/requirements.md of this repository.
-	ID string
-	// Sentence is the requirement in one short sentence.
+	// ID is its number in docs/requirements.md.
+	ID       string
 	Sentence string
 }
 
-// String returns both, as reports have them.
+// String returns both for reports.
 func (r Requirement) String() string { return r.ID + ": " + r.Sentence }
 
-// Check is one behaviour.
+// Check verifies one behaviour.
 type Check struct {
-	// ID is stable, SNO-<module>-<number>. It is never given to another behaviour.
+	// ID is SNO-<module>-<number> and is never reused for another behaviour.
 	ID string
-	// Title is a sentence without quantities, so that it stays true.
+	// Title is a sentence without quantities, because it is part of the test's name.
 	Title       string
 	Module      string
 	Requirement Requirement
 	Level       Level
 	Tier        Tier
-	// Topologies are the values of controlPlaneTopology for which the check can apply; empty for all. It is all that a lister without
-	// a cluster can know.
+	// Topologies are the values of controlPlaneTopology for which the check can apply; empty for all. Commands that
+	// list tests without a cluster use them.
 	Topologies []string
-	// Needs says in words what the cluster must have, for the catalogue.
+	// Needs are the preconditions, for the catalogue.
 	Needs []string
-	// NeedsPool says that Run looks at State.Pool, which is not read otherwise.
+	// NeedsPool is set if Run uses State.Pool, which is not read otherwise.
 	NeedsPool bool
-	// NotApplicable returns why the check has nothing to say of this cluster, or nothing when it has. Nil: it always has.
+	// NotApplicable returns why the check does not apply to this cluster, or "". Nil means that it always applies.
 	NotApplicable func(*State) string
-	// MissingInput returns what the run was not given that the check needs, or nothing. Such a check is skipped.
+	// MissingInput returns which input of the run is missing, or "". The check is skipped then.
 	MissingInput func(*Environment) string
-	// Run looks. An error means that it could not look, which is a failure; with ErrInconclusive or ErrForbidden, or one of the API server's of that kind, it is
-	// inconclusive.
+	// Run returns the evidence. With an error the check has failed; it is inconclusive with ErrInconclusive,
+	// ErrForbidden, or a Forbidden error of the API server.
 	Run func(context.Context, *Environment) ([]report.Evidence, error)
-	// Figures are what was measured on the way; asked for after Run.
+	// Figures returns measurements after Run.
 	Figures func(*Environment) []report.Figure
-	// Controls are at least one that must turn the check red and one that must leave it green.
+	// Controls must contain a negative one and a positive one (MustPass).
 	Controls []Control
 }
 
-// Control is a change that a check must notice, or must not mind.
+// Control is a change that verifies a check: with it the check must fail, or must pass.
 type Control struct {
-	Name string
-	// MustPass controls must leave the check as it is; the others must turn it red.
+	Name     string
 	MustPass bool
-	// Change is done to a copy. It returns false when the cluster has nothing that could be changed so; then the control does not count.
+	// Change modifies a copy. It returns false if it is not possible on this cluster; the control is left out then.
 	Change func(*Environment) bool
 }
 
-// Environment is what a check works with.
+// Environment is the input of checks.
 type Environment struct {
-	// State is the cluster as it was read.
 	State *State
-	// Copier schedules copies of Deployments. Nil where that was not asked for.
+	// Copier is nil without the scheduled tier.
 	Copier *WorkloadCopier
-	// Disruptor is what was done to the cluster, and what came of it. Nil where that was not asked for.
+	// Disruptor is nil without the disruptive tier.
 	Disruptor *Disruptor
 	Times     Times
 
-	// changed says that this is the copy of a control.
+	// changed is set in the copy for a control.
 	changed bool
-	// CSR and IdleWrites are what the checks of that name have seen.
+	// CSR and IdleWrites are recorded by the checks that need them.
 	CSR        *CSROutcome
 	IdleWrites *IdleWrites
 }
 
-// copied is a bench of which everything can be changed that a control may change.
+// copied returns a copy of everything that a control may change.
 func (b *Environment) copied() *Environment {
 	c := *b
 	c.changed = true
 	c.State = b.State.DeepCopy()
 	c.Disruptor = b.Disruptor.copied()
 	if b.CSR != nil {
-		asked := *b.CSR
-		c.CSR = &asked
+		csr := *b.CSR
+		c.CSR = &csr
 	}
 	if b.IdleWrites != nil {
 		c.IdleWrites = &IdleWrites{Wrote: maps.Clone(b.IdleWrites.Wrote)}

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Compare does everything else first and says what is different from before.
+// Compare performs all acts and returns the differences to the initial state.
 func (s *Disruptor) Compare(ctx context.Context, all []func(context.Context) error) ([]string, error) {
 	if s.Results.Differences != nil {
 		return s.Results.Differences, nil
@@ -35,27 +35,27 @@ func (s *Disruptor) Compare(ctx context.Context, all []func(context.Context) err
 	return left, nil
 }
 
-// differences are those that a person would mind: objects that are not there or new, and what is asked of Deployments and nodes.
+// differences returns created and deleted objects, and changed specifications of Deployments, nodes and budgets.
 func differences(before, after *State) []string {
 	was, is := described(before), described(after)
 	all := []string{}
 	for _, name := range slices.Sorted(maps.Keys(was)) {
 		if now, ok := is[name]; !ok {
-			all = append(all, name+": it is gone")
+			all = append(all, name+": deleted")
 		} else if now != was[name] {
 			all = append(all, fmt.Sprintf("%s: was %s, is %s", name, was[name], now))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(is)) {
 		if _, ok := was[name]; !ok {
-			all = append(all, name+": it was not there")
+			all = append(all, name+": created")
 		}
 	}
 	return all
 }
 
-// annotated are the annotations of a pod template by their keys, because operators write what their values come to. Of those that a run writes the value
-// counts.
+// annotated returns the keys of a pod template's annotations: operators change the values of theirs. The value counts
+// only for the annotation that a run writes.
 func annotated(annotations map[string]string) string {
 	var text strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {

@@ -14,10 +14,9 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// workload names a Deployment of a module.
 type workload struct{ namespace, name string }
 
-// title is its name in titles, with the namespace where the name is that of several Deployments.
+// title includes the namespace if several Deployments have the name.
 func (w workload) title() string {
 	if w.name == apiServerName {
 		return w.namespace + "/" + w.name
@@ -25,16 +24,15 @@ func (w workload) title() string {
 	return w.name
 }
 
-// What each copied Deployment is asked, as the field of the evidence.
+// Fields of the evidence.
 const (
 	rolloutField  = "rollout of a copy"
 	evictionField = "eviction of every pod of a copy"
 	deletionField = "deletion of every pod of a copy"
 )
 
-// runCopies has the Deployments among the workloads that are there and have pods go through their journeys, side by side.
-//
-// What a control has changed goes through the stage that its check is about and no other.
+// runCopies copies all existing workloads with pods in parallel. The copy for a control runs only the stage of its
+// check.
 func runCopies(ctx context.Context, b *Environment, workloads []workload, about Stage, evaluate func(*appsv1.Deployment, *CopyResult) []report.Evidence) ([]report.Evidence, error) {
 	type outcome struct {
 		evidence []report.Evidence
@@ -53,12 +51,12 @@ func runCopies(ctx context.Context, b *Environment, workloads []workload, about 
 			continue
 		}
 		go func() {
-			journey, err := b.Copier.Run(ctx, d, b.State.Budgets, stages)
+			result, err := b.Copier.Run(ctx, d, b.State.Budgets, stages)
 			if err != nil {
 				outcomes[i] <- outcome{err: err}
 				return
 			}
-			outcomes[i] <- outcome{evidence: evaluate(d, journey)}
+			outcomes[i] <- outcome{evidence: evaluate(d, result)}
 		}()
 	}
 	var all []report.Evidence
@@ -72,28 +70,28 @@ func runCopies(ctx context.Context, b *Environment, workloads []workload, about 
 	return all, nil
 }
 
-// stage is the evidence of one stage of a journey. Where an earlier one did not end there is nothing to say, and that is not well either.
-func stage(d *appsv1.Deployment, field, want, said string) []report.Evidence {
-	got := said
+// stageEvidence returns the evidence of one stage. It fails too if an earlier stage failed.
+func stageEvidence(d *appsv1.Deployment, field, want, failure string) []report.Evidence {
+	got := failure
 	if got == "" {
 		got = want
 	}
-	return []report.Evidence{found(nameOf(d), field, want, got, said == "")}
+	return []report.Evidence{found(nameOf(d), field, want, got, failure == "")}
 }
 
-func rolled(d *appsv1.Deployment, j *CopyResult) []report.Evidence {
-	if j.DeployError != "" {
-		return stage(d, rolloutField, "it ends", "the copy does not even start: "+j.DeployError)
+func rolloutEvidence(d *appsv1.Deployment, r *CopyResult) []report.Evidence {
+	if r.DeployError != "" {
+		return stageEvidence(d, rolloutField, "it ends", "the copy does not start: "+r.DeployError)
 	}
-	return stage(d, rolloutField, "it ends", j.RolloutError)
+	return stageEvidence(d, rolloutField, "it ends", r.RolloutError)
 }
 
-func evicted(d *appsv1.Deployment, j *CopyResult) []report.Evidence {
-	return stage(d, evictionField, "each is let go and replaced", first(j.DeployError, j.RolloutError, j.EvictionError))
+func evictionEvidence(d *appsv1.Deployment, r *CopyResult) []report.Evidence {
+	return stageEvidence(d, evictionField, "each is evicted and replaced", first(r.DeployError, r.RolloutError, r.EvictionError))
 }
 
-func first(said ...string) string {
-	for _, s := range said {
+func first(failure ...string) string {
+	for _, s := range failure {
 		if s != "" {
 			return s
 		}
@@ -101,19 +99,19 @@ func first(said ...string) string {
 	return ""
 }
 
-// deletionEvidence is about where pods came back to; within says whether a node is right.
+// deletionEvidence requires that deleted pods are recreated on nodes of the pool.
 func deletionEvidence(within func(d *appsv1.Deployment, node string) bool) func(*appsv1.Deployment, *CopyResult) []report.Evidence {
-	return func(d *appsv1.Deployment, j *CopyResult) []report.Evidence {
-		const want = "each comes back to a node of its pool, every time"
-		if said := first(j.DeployError, j.RolloutError, j.EvictionError, j.DeletionError); said != "" {
-			return stage(d, deletionField, want, said)
+	return func(d *appsv1.Deployment, r *CopyResult) []report.Evidence {
+		const want = "each is recreated on a node of its pool"
+		if failure := first(r.DeployError, r.RolloutError, r.EvictionError, r.DeletionError); failure != "" {
+			return stageEvidence(d, deletionField, want, failure)
 		}
-		nodes := slices.Concat(j.InitialNodes, j.NodesAfterDeletion)
+		nodes := slices.Concat(r.InitialNodes, r.NodesAfterDeletion)
 		wrong := slices.DeleteFunc(slices.Clone(nodes), func(node string) bool { return within(d, node) })
 		if len(wrong) > 0 {
-			return stage(d, deletionField, want, fmt.Sprintf("pods were on %s", strings.Join(distinct(wrong), ", ")))
+			return stageEvidence(d, deletionField, want, fmt.Sprintf("pods ran on %s", strings.Join(distinct(wrong), ", ")))
 		}
-		return stage(d, deletionField, want, "")
+		return stageEvidence(d, deletionField, want, "")
 	}
 }
 
@@ -123,7 +121,7 @@ func distinct(names []string) []string {
 	return slices.Compact(names)
 }
 
-// copyChecks are the three checks that every module has about copies of its Deployments. within says whether a node is one of the pool.
+// copyChecks returns the three checks of copies that modules share. within reports whether a node belongs to the pool.
 func copyChecks(module string, prefix string, from int, asked Requirement, workloads []workload, within func(*State, *appsv1.Deployment, string) bool) []Check {
 	id := func(i int) string { return fmt.Sprintf("SNO-%s-%03d", prefix, from+i) }
 	applies := func(s *State) string {
@@ -132,29 +130,29 @@ func copyChecks(module string, prefix string, from int, asked Requirement, workl
 				return ""
 			}
 		}
-		return "none of its Deployments is there"
+		return "none of its Deployments exists"
 	}
 	run := func(about Stage, evaluate func(*appsv1.Deployment, *CopyResult) []report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
 		return func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
 			return runCopies(ctx, b, workloads, about, evaluate)
 		}
 	}
-	needs := []string{"a scheduler and controllers that work", "a namespace of its own"}
+	needs := []string{"a scheduler and controllers", "a namespace of its own"}
 	return []Check{
 		{
 			ID: id(0), Title: "A rollout of " + names(workloads) + " ends", Module: module, Requirement: asked, Level: Core, Tier: Scheduled, Needs: needs, NotApplicable: applies,
-			Run: run(Rollout, rolled),
+			Run: run(Rollout, rolloutEvidence),
 			Controls: []Control{
-				{Name: "as many pods as nodes, which may neither share one nor go first", Change: blockRollout(workloads)},
-				{Name: "all pods are replaced at once", MustPass: true, Change: onFirst(workloads, recreate)},
+				{Name: "a rollout that cannot end: one pod for each node, required anti-affinity, maxUnavailable 0", Change: blockRollout(workloads)},
+				{Name: "strategy Recreate", MustPass: true, Change: onFirst(workloads, recreate)},
 			},
 		},
 		{
 			ID: id(1), Title: "Every pod of " + names(workloads) + " can be evicted and is replaced", Module: module, Requirement: asked, Level: Core, Tier: Scheduled, Needs: needs,
-			NotApplicable: applies, Run: run(Eviction, evicted),
+			NotApplicable: applies, Run: run(Eviction, evictionEvidence),
 			Controls: []Control{
-				{Name: "a budget that lets none go", Change: onFirstWorkload(workloads, func(w workload) func(*Environment) bool { return forbidEvictions(w.namespace, w.name) })},
-				{Name: "a budget that lets one go", MustPass: true, Change: onFirstWorkload(workloads, func(w workload) func(*Environment) bool {
+				{Name: "a budget that allows no disruption", Change: onFirstWorkload(workloads, func(w workload) func(*Environment) bool { return forbidEvictions(w.namespace, w.name) })},
+				{Name: "a budget that allows one disruption", MustPass: true, Change: onFirstWorkload(workloads, func(w workload) func(*Environment) bool {
 					return budgetOver(w.namespace, w.name, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(1))})
 				})},
 			},
@@ -166,31 +164,31 @@ func copyChecks(module string, prefix string, from int, asked Requirement, workl
 				return runCopies(ctx, b, workloads, Deletion, deletionEvidence(func(d *appsv1.Deployment, node string) bool { return within(b.State, d, node) }))
 			},
 			Controls: []Control{
-				{Name: "no node has the role that it selects", Change: onFirst(workloads, func(d *appsv1.Deployment) {
-					d.Spec.Template.Spec.NodeSelector = map[string]string{"node-role.kubernetes.io/nobody": ""}
+				{Name: "a node selector that no node has", Change: onFirst(workloads, func(d *appsv1.Deployment) {
+					d.Spec.Template.Spec.NodeSelector = map[string]string{"node-role.kubernetes.io/unknown": ""}
 				})},
-				{Name: "all pods are replaced at once", MustPass: true, Change: onFirst(workloads, recreate)},
+				{Name: "strategy Recreate", MustPass: true, Change: onFirst(workloads, recreate)},
 			},
 		},
 	}
 }
 
-// blockRollout makes the first Deployment one whose rollout cannot end.
+// blockRollout changes the first Deployment so that its rollout cannot end.
 func blockRollout(workloads []workload) func(*Environment) bool {
 	return func(b *Environment) bool {
 		nodes, selector := b.State.controlPlaneNodes(), map[string]string{masterRole: ""}
-		if len(nodes) == 0 { // the control plane is elsewhere
+		if len(nodes) == 0 { // External control plane
 			nodes, selector = b.State.Nodes, nil
 		}
 		return onFirst(workloads, func(d *appsv1.Deployment) {
 			deadlock(d)
 			d.Spec.Template.Spec.NodeSelector = selector
-			d.Spec.Replicas = ptr.To(int32(len(nodes))) //nolint:gosec // of a cluster
+			d.Spec.Replicas = ptr.To(int32(len(nodes))) //nolint:gosec // number of nodes
 		})(b)
 	}
 }
 
-// onFirstWorkload makes a change of the first Deployment that is there.
+// onFirstWorkload changes the first existing Deployment.
 func onFirstWorkload(workloads []workload, change func(workload) func(*Environment) bool) func(*Environment) bool {
 	return func(b *Environment) bool {
 		for _, w := range workloads {

@@ -15,26 +15,25 @@ import (
 )
 
 const (
-	// runLabel is on everything that a run makes; its value is the run's own.
+	// runLabel marks all objects of a run; its value identifies the run.
 	runLabel = "sno.solonode.github.io/conformance"
-	// portLabel stands for the host ports that a pod asks for.
+	// portLabel contains the host ports of a pod.
 	portLabel = "sno.solonode.github.io/conformance-host-ports"
-	// revisionAnnotation is what a rollout of a copy changes.
+	// revisionAnnotation is changed to start a rollout of a copy.
 	revisionAnnotation = "sno.solonode.github.io/conformance-revision"
 	hostnameLabel      = "kubernetes.io/hostname"
 )
 
-// shape is what the scheduler and the controllers go by in a Deployment and its budgets: number, strategy, placement, affinity, tolerations,
-// spread, priority, host ports. What kubelets go by is left out: images, volumes, probes, and requests, because a copy must find room beside
-// the original on a node that is full. So is minReadySeconds, which only makes everything take longer.
+// shape is what the scheduler and the controllers use of a Deployment and its budgets. Images, volumes, probes and
+// requests are left out, so that copies fit next to the original on a full node. So is minReadySeconds, which only
+// takes time.
 type shape struct {
 	deployment *appsv1.Deployment
 	budgets    []policyv1.PodDisruptionBudget
-	// stages is what is done to it.
-	stages []Stage
+	stages     []Stage
 }
 
-// copyResources are said although they are nothing: a quota refuses pods that do not say, and the defaults of a LimitRange may find no room.
+// copyResources sets explicit values: a quota rejects pods without them, and the defaults of a LimitRange may not fit.
 func copyResources() corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("0"), corev1.ResourceMemory: resource.MustParse("0")},
@@ -42,8 +41,8 @@ func copyResources() corev1.ResourceRequirements {
 	}
 }
 
-// copyNamespace is one for copies. It asks for the strictest of pod security, which copies meet, and is free of the node selector that a cluster may have for
-// every other namespace, because a copy has its own.
+// copyNamespace returns a namespace with restricted pod security. It disables the cluster's default node selector,
+// because copies have their own.
 func copyNamespace(run string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: namespacePrefix,
@@ -58,10 +57,10 @@ func copyNamespace(run string) *corev1.Namespace {
 	}}
 }
 
-// shapeOf copies what matters of a Deployment into one that can live in any namespace.
+// shapeOf copies a Deployment so that it can run in any namespace.
 //
-// A host port is stood for by required anti-affinity between all pods that ask for it: that is what it means to the scheduler, and a copy
-// can have it beside the original without being privileged.
+// Required anti-affinity between all pods with the same host port replaces the port: it has the same effect on
+// scheduling, needs no privileges, and does not conflict with the original.
 func shapeOf(source *appsv1.Deployment, budgets []policyv1.PodDisruptionBudget, runs program, run string) shape {
 	from := &source.Spec.Template.Spec
 	labels := maps.Clone(source.Spec.Template.Labels)
@@ -82,7 +81,7 @@ func shapeOf(source *appsv1.Deployment, budgets []policyv1.PodDisruptionBudget, 
 		},
 		Containers: []corev1.Container{{
 			Name: "copy", Image: runs.image, Command: runs.command, Resources: copyResources(),
-			// What a node has is not pulled again, whatever its tag is: there may be no registry.
+			// There may be no registry, so images on the node are used whatever their tag is.
 			ImagePullPolicy: corev1.PullIfNotPresent,
 			SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 		}},
@@ -112,7 +111,7 @@ func shapeOf(source *appsv1.Deployment, budgets []policyv1.PodDisruptionBudget, 
 	return shape{deployment: deployment, budgets: copied}
 }
 
-// hostPorts are the ports of the node that a pod takes, as "443-TCP", in order.
+// hostPorts returns the ports that a pod uses on its node, as "443-TCP", sorted.
 func hostPorts(pod *corev1.PodSpec) []string {
 	var ports []string
 	for _, container := range pod.Containers {
@@ -148,7 +147,7 @@ func separateByPorts(pod *corev1.PodSpec, ports string) {
 	})
 }
 
-// covers says whether a budget is about the pods of a Deployment.
+// covers reports whether a budget selects the pods of a Deployment.
 func covers(budget *policyv1.PodDisruptionBudget, deployment *appsv1.Deployment) bool {
 	return budget.Namespace == deployment.Namespace && selects(budget.Spec.Selector, deployment.Spec.Template.Labels)
 }

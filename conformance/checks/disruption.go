@@ -15,18 +15,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// rolloutAnnotation is kubectl's own.
+// rolloutAnnotation is what kubectl rollout restart writes.
 const rolloutAnnotation = "kubectl.kubernetes.io/restartedAt"
 
-// Disruption is what became of Deployments.
+// Disruption is the result of a disruption of all operands.
 type Disruption struct{ Operands []OperandDisruption }
 
-// OperandDisruption is one of them.
 type OperandDisruption struct {
 	Name string
-	// Failure says why it did not come back; empty when it did.
+	// Failure is why it did not recover; empty if it did.
 	Failure string
-	// Downtime is for how long not a single pod was available, in seconds.
+	// Downtime is the time without an available pod, in seconds.
 	Downtime float64
 }
 
@@ -37,7 +36,7 @@ func (d *Disruption) copied() *Disruption {
 	return &Disruption{Operands: slices.Clone(d.Operands)}
 }
 
-// operands are the Deployments of the modules that have pods.
+// operands returns the Deployments of the modules that have pods.
 func operands(s *State) []appsv1.Deployment {
 	var all []appsv1.Deployment
 	for _, w := range slices.Concat(routers(), consoles(), oauths()) {
@@ -48,12 +47,12 @@ func operands(s *State) []appsv1.Deployment {
 	return all
 }
 
-// Roll has every operand roll out anew, all at the same time, and once more to take back what it was rolled by: the annotation would stay on the template.
+// Roll restarts the rollouts of all operands at the same time, then removes the annotation with a second rollout.
 func (s *Disruptor) Roll(ctx context.Context) (*Disruption, error) {
 	if s.Results.Rollout == nil {
 		c := s.cluster
 		now := time.Now().UTC().Format(time.RFC3339Nano)
-		there, err := c.disturb(ctx, "Rolling every operand out", func(ctx context.Context, all []appsv1.Deployment) (map[string]string, error) {
+		there, err := c.disturb(ctx, "Rolling out every operand", func(ctx context.Context, all []appsv1.Deployment) (map[string]string, error) {
 			return nil, c.annotateTemplates(ctx, all, func(*appsv1.Deployment) *string { return &now })
 		})
 		back, undone := c.revertRollout(ctx, there)
@@ -65,7 +64,8 @@ func (s *Disruptor) Roll(ctx context.Context) (*Disruption, error) {
 	return s.Results.Rollout, nil
 }
 
-// revertRollout has the templates as they were. Nobody waits for what did not come back from the rollout either, and after an interruption for nothing.
+// revertRollout restores the annotations of the pod templates. It does not wait for operands whose rollout failed, and
+// after an interruption for none.
 func (c *targetCluster) revertRollout(ctx context.Context, rolled *Disruption) (*Disruption, error) {
 	before := func(d *appsv1.Deployment) *string {
 		if was := c.before.Deployment(d.Namespace, d.Name); was != nil {
@@ -80,12 +80,12 @@ func (c *targetCluster) revertRollout(ctx context.Context, rolled *Disruption) (
 		defer cancel()
 		return nil, errors.Join(interrupted, c.annotateTemplates(ctx, operands(c.before), before))
 	}
-	return c.disturb(ctx, "Rolling every operand back", func(ctx context.Context, all []appsv1.Deployment) (map[string]string, error) {
+	return c.disturb(ctx, "Removing the annotation of the rollouts", func(ctx context.Context, all []appsv1.Deployment) (map[string]string, error) {
 		return rolled.failures(), c.annotateTemplates(ctx, all, before)
 	})
 }
 
-// annotateTemplates writes the annotation of a rollout, or takes it away.
+// annotateTemplates sets or removes the annotation of a rollout.
 func (c *targetCluster) annotateTemplates(ctx context.Context, all []appsv1.Deployment, value func(*appsv1.Deployment) *string) error {
 	for i := range all {
 		body, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{
@@ -96,13 +96,13 @@ func (c *targetCluster) annotateTemplates(ctx context.Context, all []appsv1.Depl
 		}
 		_, err = c.set.AppsV1().Deployments(all[i].Namespace).Patch(ctx, all[i].Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "kubectl-rollout"})
 		if err != nil {
-			return fmt.Errorf("roll %s: %w", nameOf(&all[i]), err)
+			return fmt.Errorf("roll out %s: %w", nameOf(&all[i]), err)
 		}
 	}
 	return nil
 }
 
-// and adds what another disturbance of the same Deployments has shown: what did not come back from either, and the longer time away.
+// and merges the results of a second disruption of the same Deployments: the first failure, the longer downtime.
 func (d *Disruption) and(another *Disruption) *Disruption {
 	both := d.copied()
 	for _, o := range another.Operands {
@@ -117,7 +117,7 @@ func (d *Disruption) and(another *Disruption) *Disruption {
 	return both
 }
 
-// Evict has every pod of every operand evicted, one after the other.
+// Evict evicts every pod of every operand, one after the other.
 func (s *Disruptor) Evict(ctx context.Context) (*Disruption, error) {
 	if s.Results.Eviction == nil {
 		d, err := s.cluster.disturb(ctx, "Evicting every pod of every operand", func(ctx context.Context, all []appsv1.Deployment) (map[string]string, error) {
@@ -141,7 +141,7 @@ func (s *Disruptor) Evict(ctx context.Context) (*Disruption, error) {
 	return s.Results.Eviction, nil
 }
 
-// evictAll asks again while a budget refuses, as kubectl drain does, and says why a pod could not be evicted in the end.
+// evictAll retries while a budget refuses, as kubectl drain does, and returns why a pod was not evicted.
 func (c *targetCluster) evictAll(ctx context.Context, d *appsv1.Deployment) (why string, err error) {
 	state, err := c.read(ctx)
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *Disruptor) Restart(ctx context.Context) (*Disruption, error) {
 	return s.Results.NodeRestart, nil
 }
 
-// wrong is what did not come back, and why.
+// failures returns the operands that did not recover, with the reason.
 func (d *Disruption) failures() map[string]string {
 	all := map[string]string{}
 	if d != nil {
@@ -202,8 +202,8 @@ func (d *Disruption) failures() map[string]string {
 	return all
 }
 
-// disturb does something to the operands and waits until each of them is whole again. What do returns is what is wrong with some of them already, for which
-// unknownNode waits.
+// disturb calls do and waits until all operands are available. It does not wait for those for which do returns a
+// failure.
 func (c *targetCluster) disturb(ctx context.Context, what string, do func(context.Context, []appsv1.Deployment) (map[string]string, error)) (*Disruption, error) {
 	c.progressf("%s", what)
 	state, err := c.read(ctx)
@@ -245,7 +245,7 @@ func (c *targetCluster) disturb(ctx context.Context, what string, do func(contex
 	return d, nil
 }
 
-// whole waits until everything is whole that was before, or as long as it may take.
+// waitAvailable waits until all Deployments are available that were so before, or the limit has passed.
 func (c *targetCluster) waitAvailable(ctx context.Context) error {
 	_, err := within(ctx, c.target.Times.Poll, c.target.Times.Settle, func(ctx context.Context) (bool, error) {
 		state, err := c.read(ctx)
@@ -254,11 +254,11 @@ func (c *targetCluster) waitAvailable(ctx context.Context) error {
 	return err
 }
 
-// unsettled says why a Deployment is not whole: all its pods, and no others, are of the newest template and ready.
+// unsettled returns why a rollout is not complete, or "".
 func unsettled(s *State, namespace, name string) string {
 	d := s.Deployment(namespace, name)
 	if d == nil {
-		return "there is none"
+		return "it does not exist"
 	}
 	want, status := replicas(d), d.Status
 	if status.ObservedGeneration >= d.Generation && status.Replicas == want && status.UpdatedReplicas == want && status.AvailableReplicas == want {
@@ -269,5 +269,5 @@ func unsettled(s *State, namespace, name string) string {
 			return fmt.Sprintf("%d of %d pods are available; a pod is not scheduled: %s", status.AvailableReplicas, want, why)
 		}
 	}
-	return fmt.Sprintf("%d of %d pods are available, %d of them of the newest template", status.AvailableReplicas, want, status.UpdatedReplicas)
+	return fmt.Sprintf("%d of %d pods are available, %d of them of the current template", status.AvailableReplicas, want, status.UpdatedReplicas)
 }

@@ -16,11 +16,11 @@ func disruptionChecks() []Check {
 	return []Check{
 		disruptionCheck("SNO-TOP-008", "A rollout of every operand ends", usual, func(s *Disruptor) disruptFunc { return s.Roll }, func(s *Disruptor) *Disruption { return s.Results.Rollout }, nil),
 		disruptionCheck("SNO-TOP-009", "Every pod of every operand can be evicted and is replaced",
-			Requirement{"R-SNO-3", "no budget forbids every eviction, and what was evicted comes back"}, func(s *Disruptor) disruptFunc { return s.Evict },
+			Requirement{"R-SNO-3", "no budget forbids every eviction, and evicted pods are replaced"}, func(s *Disruptor) disruptFunc { return s.Evict },
 			func(s *Disruptor) *Disruption { return s.Results.Eviction }, nil),
 		disruptionCheck("SNO-TOP-010", "Operands come back after a restart of every node", reboot, func(s *Disruptor) disruptFunc { return s.Restart },
 			func(s *Disruptor) *Disruption { return s.Results.NodeRestart }, func(b *Environment) string {
-				return unsupported(b.Disruptor.cluster.target.RestartNode == nil, "restarting nodes")
+				return unsupported(b.Disruptor.cluster.target.RestartNode == nil, "restarts of nodes")
 			}),
 		outageCheck("SNO-TOP-011", api),
 		unchangedCheck("SNO-TOP-012"),
@@ -29,13 +29,13 @@ func disruptionChecks() []Check {
 
 type disruptFunc = func(context.Context) (*Disruption, error)
 
-// disruptionCheck is a check that operands come back from something.
-func disruptionCheck(id, title string, asked Requirement, do func(*Disruptor) disruptFunc, told func(*Disruptor) *Disruption, without func(*Environment) string) Check {
+// disruptionCheck requires that operands recover from a disruption.
+func disruptionCheck(id, title string, asked Requirement, do func(*Disruptor) disruptFunc, recorded func(*Disruptor) *Disruption, without func(*Environment) string) Check {
 	return Check{
 		ID: id, Title: title, Module: moduleTopology, Requirement: asked, Level: Core, Tier: Disruptive, MissingInput: without,
 		NotApplicable: func(s *State) string {
 			if len(operands(s)) == 0 {
-				return "no operand has a pod"
+				return "no operand has pods"
 			}
 			return ""
 		},
@@ -46,17 +46,17 @@ func disruptionCheck(id, title string, asked Requirement, do func(*Disruptor) di
 			}
 			var evidence []report.Evidence
 			for _, o := range d.Operands {
-				got := "whole again"
+				got := "available"
 				if o.Failure != "" {
 					got = o.Failure
 				}
-				evidence = append(evidence, found(o.Name, "status.availableReplicas, afterwards", "whole again", got, o.Failure == ""))
+				evidence = append(evidence, found(o.Name, "status.availableReplicas, afterwards", "available", got, o.Failure == ""))
 			}
 			return evidence, nil
 		},
 		Figures: func(b *Environment) []report.Figure {
 			var figures []report.Figure
-			if d := told(b.Disruptor); d != nil {
+			if d := recorded(b.Disruptor); d != nil {
 				for _, o := range d.Operands {
 					figures = append(figures, report.Figure{Name: "no pod available: " + o.Name, Value: o.Downtime, Unit: "s"})
 				}
@@ -64,11 +64,11 @@ func disruptionCheck(id, title string, asked Requirement, do func(*Disruptor) di
 			return figures
 		},
 		Controls: []Control{
-			{Name: "one operand does not come back", Change: func(b *Environment) bool {
-				told(b.Disruptor).Operands[0].Failure = "0 of 1 pods are available"
+			{Name: "one operand does not recover", Change: func(b *Environment) bool {
+				recorded(b.Disruptor).Operands[0].Failure = "0 of 1 pods are available"
 				return true
 			}},
-			{Name: "one was away for longer", MustPass: true, Change: func(b *Environment) bool { told(b.Disruptor).Operands[0].Downtime++; return true }},
+			{Name: "a longer downtime", MustPass: true, Change: func(b *Environment) bool { recorded(b.Disruptor).Operands[0].Downtime++; return true }},
 		},
 	}
 }
@@ -76,20 +76,20 @@ func disruptionCheck(id, title string, asked Requirement, do func(*Disruptor) di
 func outageCheck(id string, asked Requirement) Check {
 	return Check{
 		ID: id, Title: "An outage of the API server is survived, and leader elections are kept", Module: moduleTopology, Requirement: asked, Level: Core, Tier: Disruptive,
-		Needs: []string{"a way to stop the API server"},
+		Needs: []string{"a provider that can stop the API server"},
 		MissingInput: func(b *Environment) string {
-			return unsupported(b.Disruptor.cluster.target.Outage == nil, "stopping the API server")
+			return unsupported(b.Disruptor.cluster.target.Outage == nil, "an outage of the API server")
 		},
 		Run: func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
 			outage, err := b.Disruptor.InterruptAPIServer(ctx)
 			if err != nil {
 				return nil, err
 			}
-			got := "everything as wanted"
+			got := "recovered"
 			if outage.Failure != "" {
 				got = outage.Failure
 			}
-			evidence := []report.Evidence{found("The cluster", "afterwards", "everything as wanted", got, outage.Failure == "")}
+			evidence := []report.Evidence{found("The cluster", "afterwards", "recovered", got, outage.Failure == "")}
 			for _, name := range slices.Sorted(maps.Keys(outage.Leases)) {
 				evidence = append(evidence, found("Lease "+name, "spec.holderIdentity", "kept", outage.Leases[name], outage.Leases[name] == "kept"))
 			}
@@ -100,26 +100,26 @@ func outageCheck(id string, asked Requirement) Check {
 			if o == nil {
 				return nil
 			}
-			return []report.Figure{{Name: "API server away", Value: o.Length, Unit: "s"}, {Name: "everything as wanted after", Value: o.Recovery, Unit: "s"}}
+			return []report.Figure{{Name: "API server unavailable", Value: o.Length, Unit: "s"}, {Name: "recovered after", Value: o.Recovery, Unit: "s"}}
 		},
 		Controls: []Control{
 			{Name: "a leader election is lost", Change: func(b *Environment) bool {
 				b.Disruptor.Results.Outage.Leases["openshift-control/control"] = "lost"
 				return true
 			}},
-			{Name: "something does not come back", Change: func(b *Environment) bool {
+			{Name: "a Deployment does not recover", Change: func(b *Environment) bool {
 				b.Disruptor.Results.Outage.Failure = "0 of 1 pods are available"
 				return true
 			}},
-			{Name: "it takes longer", MustPass: true, Change: func(b *Environment) bool { b.Disruptor.Results.Outage.Recovery++; return true }},
+			{Name: "a longer recovery", MustPass: true, Change: func(b *Environment) bool { b.Disruptor.Results.Outage.Recovery++; return true }},
 		},
 	}
 }
 
-// unchangedCheck is the last one: it does everything that can be done to the cluster first.
+// unchangedCheck is the last check. It performs all acts that the target allows.
 func unchangedCheck(id string) Check {
 	return Check{
-		ID: id, Title: "The run leaves the cluster as it was found", Module: moduleTopology, Requirement: Requirement{"R-SNO-10", "whoever disturbs a cluster leaves it as it was found"}, Level: Core, Tier: Disruptive,
+		ID: id, Title: "The run leaves the cluster as it was found", Module: moduleTopology, Requirement: Requirement{"R-SNO-10", "the suite leaves a cluster as it found it"}, Level: Core, Tier: Disruptive,
 		Run: func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
 			left, err := b.Disruptor.Compare(ctx, b.Disruptor.acts(b.State))
 			if err != nil {
@@ -140,12 +140,12 @@ func unchangedCheck(id string) Check {
 				b.Disruptor.Results.Differences = append(b.Disruptor.Results.Differences, "Node control: was unschedulable false, is unschedulable true")
 				return true
 			}},
-			{Name: "nothing more", MustPass: true, Change: func(b *Environment) bool { return true }},
+			{Name: "no further difference", MustPass: true, Change: func(b *Environment) bool { return true }},
 		},
 	}
 }
 
-// acts are all that can be done here.
+// acts returns all acts that the target allows.
 func (s *Disruptor) acts(state *State) []func(context.Context) error {
 	target := s.cluster.target
 	var all []func(context.Context) error
@@ -154,10 +154,10 @@ func (s *Disruptor) acts(state *State) []func(context.Context) error {
 			all = append(all, do)
 		}
 	}
-	whole := len(operands(state)) > 0
-	add(whole, func(ctx context.Context) error { _, err := s.Roll(ctx); return err })
-	add(whole, func(ctx context.Context) error { _, err := s.Evict(ctx); return err })
-	add(whole && target.RestartNode != nil, func(ctx context.Context) error { _, err := s.Restart(ctx); return err })
+	hasOperands := len(operands(state)) > 0
+	add(hasOperands, func(ctx context.Context) error { _, err := s.Roll(ctx); return err })
+	add(hasOperands, func(ctx context.Context) error { _, err := s.Evict(ctx); return err })
+	add(hasOperands && target.RestartNode != nil, func(ctx context.Context) error { _, err := s.Restart(ctx); return err })
 	add(target.MayDrain, func(ctx context.Context) error { _, err := s.Drain(ctx); return err })
 	add(target.SetTopology != nil && single(state.controlPlaneMode()), func(ctx context.Context) error { _, err := s.ChangeTopology(ctx); return err })
 	add(target.Outage != nil, func(ctx context.Context) error { _, err := s.InterruptAPIServer(ctx); return err })

@@ -11,30 +11,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Disruptor is what is done to a cluster, and what came of it. Each act is done once, by the first check that asks for it. What is recorded
-// of it is what checks judge, and what their controls change.
+// Disruptor performs disruptive acts and records their results. Each act is performed once, for the first check that
+// needs it. Checks evaluate the record, and their controls change a copy of it.
 type Disruptor struct {
 	cluster *targetCluster
 	Results DisruptionResults
-	// flipped is why the flip could not be made; it is not tried twice.
+	// changeErr is why the topology could not be changed; it is not tried again.
 	changeErr error
 }
 
-// DisruptionResults is the record.
+// DisruptionResults is the record of all acts; nil for those that were not performed.
 type DisruptionResults struct {
-	// Rollout, Eviction and NodeRestart are disruptions of all operands.
 	Rollout, Eviction, NodeRestart *Disruption
-	// TopologyChanges are changes of the topology and back, by module.
+	// TopologyChanges are by module.
 	TopologyChanges map[string]*TopologyChange
-	// Outage is an outage of the API server.
-	Outage *Outage
-	// Drains are requests of nodes to be drained.
-	Drains []Drain
-	// Differences is what is different from before all acts, each as "object: what"; nil before that was looked at.
+	Outage          *Outage
+	Drains          []Drain
+	// Differences to the state before all acts, each as "object: what".
 	Differences []string
 }
 
-// targetCluster is the cluster on which a story plays.
+// targetCluster is the cluster on which acts are performed.
 type targetCluster struct {
 	target Target
 	kube   client.Client
@@ -48,17 +45,17 @@ func (s *Disruptor) copied() *Disruptor {
 		return nil
 	}
 	c := &Disruptor{cluster: s.cluster, Results: s.Results, changeErr: s.changeErr}
-	told := &c.Results
-	told.Rollout, told.Eviction, told.NodeRestart = told.Rollout.copied(), told.Eviction.copied(), told.NodeRestart.copied()
-	told.TopologyChanges = maps.Clone(told.TopologyChanges)
-	for module, flip := range told.TopologyChanges {
-		told.TopologyChanges[module] = ptr.To(*flip)
+	r := &c.Results
+	r.Rollout, r.Eviction, r.NodeRestart = r.Rollout.copied(), r.Eviction.copied(), r.NodeRestart.copied()
+	r.TopologyChanges = maps.Clone(r.TopologyChanges)
+	for module, change := range r.TopologyChanges {
+		r.TopologyChanges[module] = ptr.To(*change)
 	}
-	if told.Outage != nil {
-		told.Outage = ptr.To(*told.Outage)
-		told.Outage.Leases = maps.Clone(told.Outage.Leases)
+	if r.Outage != nil {
+		r.Outage = ptr.To(*r.Outage)
+		r.Outage.Leases = maps.Clone(r.Outage.Leases)
 	}
-	told.Drains, told.Differences = slices.Clone(told.Drains), slices.Clone(told.Differences)
+	r.Drains, r.Differences = slices.Clone(r.Drains), slices.Clone(r.Differences)
 	return c
 }
 

@@ -8,15 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// withheld stands for what is not written into artifacts, which people attach to bug reports.
+// withheld replaces what may be secret in artifacts, which people attach to bug reports.
 const withheld = "(withheld)"
 
-// publicAnnotations are the annotations whose values say how something came about, and nothing that is secret.
+// publicAnnotations matches annotations whose values are never secret.
 var publicAnnotations = regexp.MustCompile(`^(deployment\.kubernetes\.io/revision|kubectl\.kubernetes\.io/restartedAt|([a-z]+\.)?sno\.solonode\.github\.io/.*|` +
 	`machineconfiguration\.openshift\.io/(desiredConfig|currentConfig|state|desiredDrain|lastAppliedDrain|controlPlaneTopology)|release\.openshift\.io/.*)$`)
 
-// withoutSecrets is what may be written of a state. What carries a password or a token on some cluster is left out on all: variables, commands and annotations
-// of anything, and whatever operators were configured with.
+// withoutSecrets removes what may contain a secret on some cluster: variables, commands, most annotations, and the
+// configuration of operators.
 func withoutSecrets(s *State) *State {
 	c := s.DeepCopy()
 	metas := []*metav1.ObjectMeta{}
@@ -99,7 +99,7 @@ func withholdAnnotations(annotations map[string]string) {
 	}
 }
 
-// withholdMessage takes away what a container has said last, which may be the end of its log.
+// withholdMessage removes the termination message, which may be the end of a log.
 func withholdMessage(ended *corev1.ContainerStateTerminated) {
 	if ended != nil && ended.Message != "" {
 		ended.Message = withheld
@@ -111,7 +111,7 @@ func stripped(template *corev1.PodTemplateSpec) *metav1.ObjectMeta {
 	return &template.ObjectMeta
 }
 
-// strip leaves of containers what the scheduler goes by, and their images.
+// strip keeps the fields of containers that the scheduler uses, and their images.
 func strip(pod *corev1.PodSpec) {
 	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for i := range containers {
@@ -123,8 +123,8 @@ func strip(pod *corev1.PodSpec) {
 	pod.Volumes = nil
 }
 
-// tokens are what secrets look like wherever they turn up, as in the message of an event: private keys, signed and opaque tokens of an API server, the
-// authorization of a registry.
+// tokens matches secrets in any text, such as the message of an event: private keys, signed and opaque tokens of an API
+// server, credentials of a registry.
 var tokens = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*|sha256~[A-Za-z0-9_-]{20,}|` +
 	`(?i:(?:bearer|basic) +[A-Za-z0-9+/=._~-]{8,})|\\*"(?i:auth|password|token)\\*" *: *\\*"[^"\\]*`)
 

@@ -21,16 +21,15 @@ const (
 	moduleEtcdGuard = "etcdguard"
 	etcdNamespace   = "openshift-etcd"
 	guardDeployment = "etcd-quorum-guard"
-	// guardPrefix begins the names of the guards that today's operators make, one pod for each node.
+	// guardPrefix begins the names of the guard pods of today's etcd operator, one for each node.
 	guardPrefix = "etcd-guard-"
-	// operatorBudget is the budget over those. That over the Deployment has its name.
+	// operatorBudget is the budget of these pods. That of the Deployment has the name of the Deployment.
 	operatorBudget = "etcd-guard-pdb"
 )
 
-// etcdAbsent leaves out clusters whose etcd is elsewhere.
 func etcdAbsent(s *State) string {
 	if s.controlPlaneMode() == configv1.ExternalTopologyMode {
-		return "etcd is not in the cluster"
+		return "etcd runs outside the cluster"
 	}
 	return ""
 }
@@ -55,7 +54,7 @@ func guardNeeded(s *State) string {
 	return ""
 }
 
-// guards are the pods that stand for members of etcd, in either shape.
+// guards returns the guard pods of both kinds.
 func (s *State) guards() []corev1.Pod {
 	var all []corev1.Pod
 	for _, pod := range s.Pods {
@@ -76,7 +75,7 @@ func (s *State) guardBudgets() []policyv1.PodDisruptionBudget {
 	return all
 }
 
-// members is how many nodes hold a member of etcd.
+// members returns the number of nodes with a member of etcd.
 func (s *State) members() int {
 	n := len(s.controlPlaneNodes())
 	if s.controlPlaneMode() == configv1.HighlyAvailableArbiterMode {
@@ -85,26 +84,26 @@ func (s *State) members() int {
 	return n
 }
 
-// allowedDisruptions is how many guards may be away by a budget, and why. The etcd operator of today lets one member be away, of however many. The budget of the guard that
-// releases brought before it, which module etcdguard keeps, lets go what leaves a quorum. Of two nodes that fence each other one may go either way, or neither
-// could ever be updated.
+// allowedDisruptions returns how many guards a budget must allow to be unavailable, and why. Today's etcd operator
+// allows one of any number of members. The Deployment of older releases, which module etcdguard keeps, allows what
+// leaves a quorum; one of two nodes with fencing, because neither could be updated otherwise.
 func allowedDisruptions(budget string, members int) (int, string) {
 	switch {
 	case budget == operatorBudget:
-		return 1, "the etcd operator lets one member be away, of however many"
+		return 1, "the etcd operator allows one unavailable member of any number"
 	case members == 2:
-		return 1, "or neither of the two nodes could be updated"
+		return 1, "neither of the two nodes could be updated otherwise"
 	default:
-		return (members - 1) / 2, fmt.Sprintf("what leaves a quorum of %d members", members)
+		return (members - 1) / 2, fmt.Sprintf("leaves a quorum of %d members", members)
 	}
 }
 
-// guardBudgetName is the budget that guards members, and why it is that one: what is there of guards says who makes them.
+// guardBudgetName returns the name of the budget for the guards that exist, and why.
 func (s *State) guardBudgetName() (string, string) {
 	if slices.ContainsFunc(s.guards(), func(pod corev1.Pod) bool { return strings.HasPrefix(pod.Name, guardPrefix) }) {
-		return operatorBudget, "the etcd operator makes a guard for each node"
+		return operatorBudget, "the etcd operator creates a guard for each node"
 	}
-	return guardDeployment, "the Deployment of that name is the guard"
+	return guardDeployment, "the Deployment of that name creates the guards"
 }
 
 func etcdGuardChecks() []Check {
@@ -119,7 +118,7 @@ func etcdGuardChecks() []Check {
 					b.State.Deployments = append(b.State.Deployments, newDeployment(etcdNamespace, guardDeployment, 1))
 					return true
 				}},
-				{Name: "a budget without a guard", Change: func(b *Environment) bool {
+				{Name: "a budget without guards", Change: func(b *Environment) bool {
 					b.State.Budgets = append(b.State.Budgets, policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: etcdNamespace, Name: operatorBudget}})
 					return true
 				}},
@@ -134,10 +133,10 @@ func etcdGuardChecks() []Check {
 			Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica"}, NotApplicable: guardNeeded, Run: guardPerMember,
 			Controls: []Control{
 				{Name: "a guard is missing", Change: func(b *Environment) bool { return dropGuard(b.State) }},
-				{Name: "a guard that is not ready", Change: func(b *Environment) bool {
+				{Name: "a guard is not ready", Change: func(b *Environment) bool {
 					return changeGuard(b.State, func(pod *corev1.Pod) { pod.Status.Conditions = nil })
 				}},
-				{Name: "a label on a guard", MustPass: true, Change: func(b *Environment) bool {
+				{Name: "an annotation on a guard", MustPass: true, Change: func(b *Environment) bool {
 					return changeGuard(b.State, func(pod *corev1.Pod) {
 						pod.Annotations = map[string]string{"example.com/reviewed": "yes"}
 					})
@@ -145,16 +144,16 @@ func etcdGuardChecks() []Check {
 			},
 		},
 		{
-			ID: "SNO-ETC-003", Title: "The guards' budget lets go as many as leave a quorum", Module: moduleEtcdGuard, Requirement: size, Level: Core, Tier: Static,
+			ID: "SNO-ETC-003", Title: "The guards' budget allows as many disruptions as leave a quorum", Module: moduleEtcdGuard, Requirement: size, Level: Core, Tier: Static,
 			Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica"}, NotApplicable: guardNeeded, Run: guardBudget,
 			Controls: []Control{
-				{Name: "the budget lets all go", Change: changeBudget(func(spec *policyv1.PodDisruptionBudgetSpec) {
+				{Name: "the budget allows all disruptions", Change: changeBudget(func(spec *policyv1.PodDisruptionBudgetSpec) {
 					*spec = policyv1.PodDisruptionBudgetSpec{Selector: spec.Selector, MaxUnavailable: ptr.To(intstr.FromString("100%"))}
 				})},
-				{Name: "the budget lets none go", Change: changeBudget(func(spec *policyv1.PodDisruptionBudgetSpec) {
+				{Name: "the budget allows no disruption", Change: changeBudget(func(spec *policyv1.PodDisruptionBudgetSpec) {
 					*spec = policyv1.PodDisruptionBudgetSpec{Selector: spec.Selector, MaxUnavailable: ptr.To(intstr.FromInt32(0))}
 				})},
-				{Name: "there are two budgets", Change: func(b *Environment) bool {
+				{Name: "a second budget", Change: func(b *Environment) bool {
 					budgets := b.State.guardBudgets()
 					if len(budgets) != 1 {
 						return false
@@ -164,7 +163,7 @@ func etcdGuardChecks() []Check {
 					b.State.Budgets = append(b.State.Budgets, *another)
 					return true
 				}},
-				{Name: "the budget says what it is about in other words", MustPass: true, Change: changeBudget(func(spec *policyv1.PodDisruptionBudgetSpec) {
+				{Name: "the budget has an unhealthyPodEvictionPolicy", MustPass: true, Change: changeBudget(func(spec *policyv1.PodDisruptionBudgetSpec) {
 					spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.IfHealthyBudget)
 				})},
 			},
@@ -214,7 +213,7 @@ func guardPerMember(_ context.Context, b *Environment) ([]report.Evidence, error
 	}, nil
 }
 
-// guardBudget wants one budget: two over the same members would each count on the other.
+// guardBudget requires exactly one budget: two for the same members would each count on the other.
 func guardBudget(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	budgets := b.State.guardBudgets()
 	name, why := b.State.guardBudgetName()
@@ -223,18 +222,18 @@ func guardBudget(_ context.Context, b *Environment) ([]report.Evidence, error) {
 		there[i] = budgets[i].Name
 	}
 	slices.Sort(there)
-	evidence := []report.Evidence{found("PodDisruptionBudgets of "+etcdNamespace, "guards", name+" alone: "+why, cmp.Or(strings.Join(there, ", "), "none"), slices.Equal(there, []string{name}))}
+	evidence := []report.Evidence{found("PodDisruptionBudgets of "+etcdNamespace, "guards", "only "+name+": "+why, cmp.Or(strings.Join(there, ", "), "none"), slices.Equal(there, []string{name}))}
 	for i := range budgets {
 		if budgets[i].Name == name {
 			want, why := allowedDisruptions(name, b.State.members())
 			got := allowed(&budgets[i], len(b.State.guards()))
-			evidence = append(evidence, found("PodDisruptionBudget "+etcdNamespace+"/"+name, "evictions at once", fmt.Sprintf("%d: %s", want, why), got, got == want))
+			evidence = append(evidence, found("PodDisruptionBudget "+etcdNamespace+"/"+name, "allowed disruptions", fmt.Sprintf("%d: %s", want, why), got, got == want))
 		}
 	}
 	return evidence, nil
 }
 
-// allowed is how many of n healthy pods a budget lets go.
+// allowed returns how many of n healthy pods may be evicted.
 func allowed(budget *policyv1.PodDisruptionBudget, n int) int {
 	switch spec := budget.Spec; {
 	case spec.MaxUnavailable != nil:
@@ -260,12 +259,12 @@ func guardOwned(s *State) string {
 		return why
 	}
 	if s.Deployment(etcdNamespace, guardDeployment) == nil {
-		return "no Deployment guards etcd: today's operators guard it with a pod for each node"
+		return "no Deployment guards etcd: today's operators create a guard pod for each node"
 	}
 	return ""
 }
 
-// guardOwner: those who write the spec are one, or those besides the cluster-version-operator were told that it has let go.
+// guardOwner requires one writer, apart from a cluster-version-operator whose override is unmanaged.
 func guardOwner(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	d := b.State.Deployment(etcdNamespace, guardDeployment)
 	var writers []string
@@ -282,7 +281,8 @@ func guardOwner(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	return []report.Evidence{found(nameOf(d), "writers of spec.replicas", "1", strings.Join(writers, ", "), len(writers) == 1)}, nil
 }
 
-// writes encodes the fields: their accessors are missing in the oldest supported release or deprecated in the newest.
+// writes searches the encoded fields: the accessors do not exist in the oldest supported release or are deprecated in
+// the newest.
 func writes(fields *metav1.FieldsV1, key string) bool {
 	encoded, err := fields.MarshalJSON()
 	return err == nil && strings.Contains(string(encoded), key)

@@ -13,32 +13,32 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// Reasons of results that are stable texts.
+// Stable reasons of results.
 const (
-	reasonNoEvidence = "nothing was looked at: the check found no object that it is about"
-	reasonUndetected = "a control was not detected, so that the check might not be able to fail: "
-	reasonNoControl  = "no control could be made on this cluster, so that nothing shows that the check can fail"
+	reasonNoEvidence = "the check found no object to check"
+	reasonUndetected = "controls with a wrong result: "
+	reasonNoControl  = "no control is possible on this cluster, so it is unknown whether the check can fail"
 )
 
-// Execute does one check, and its controls where it holds.
-func Execute(ctx context.Context, check Check, bench *Environment) (result report.Result) {
+// Execute runs a check, and its controls if it passes.
+func Execute(ctx context.Context, check Check, env *Environment) (result report.Result) {
 	started := time.Now()
 	result = check.Result()
 	defer func() { result.Seconds = time.Since(started).Seconds() }()
-	if why := check.skipReason(bench); why != "" {
+	if why := check.skipReason(env); why != "" {
 		result.Status, result.Reason = report.Skipped, why
 		return result
 	}
 	if check.NotApplicable != nil {
-		if why := check.NotApplicable(bench.State); why != "" {
+		if why := check.NotApplicable(env.State); why != "" {
 			result.Status, result.Reason = report.NotApplicable, why
 			return result
 		}
 	}
-	evidence, err := check.Run(ctx, bench)
+	evidence, err := check.Run(ctx, env)
 	result.Evidence = evidence
 	if err == nil && check.Figures != nil {
-		result.Figures = check.Figures(bench)
+		result.Figures = check.Figures(env)
 	}
 	switch {
 	case isInconclusive(err):
@@ -54,30 +54,30 @@ func Execute(ctx context.Context, check Check, bench *Environment) (result repor
 		result.Status = report.Failed
 		return result
 	}
-	result.Controls = check.runControls(ctx, bench)
+	result.Controls = check.runControls(ctx, env)
 	result.Status, result.Reason = statusOf(result.Controls)
 	return result
 }
 
-// isInconclusive says that the cluster kept a check from looking, which says nothing about what it is to look at.
+// isInconclusive reports whether the cluster prevented the check.
 func isInconclusive(err error) bool {
 	return errors.Is(err, ErrInconclusive) || errors.Is(err, ErrForbidden) || apierrors.IsForbidden(err)
 }
 
-// Result is the head of a result: what the catalogue knows.
+// Result returns a skipped result with the fields of the catalogue.
 func (c Check) Result() report.Result {
 	return report.Result{
 		ID: c.ID, Title: c.Title, Module: c.Module, Level: string(c.Level), Tier: string(c.Tier), Requirement: c.Requirement.String(), Status: report.Skipped,
 	}
 }
 
-// without says what the run was not given that the check needs.
-func (c Check) skipReason(bench *Environment) string {
+// skipReason returns which input of the run is missing, or "".
+func (c Check) skipReason(env *Environment) string {
 	switch {
-	case c.Tier == Scheduled && bench.Copier == nil, c.Tier == Disruptive && bench.Disruptor == nil:
-		return "the " + string(c.Tier) + " tier was not asked for"
+	case c.Tier == Scheduled && env.Copier == nil, c.Tier == Disruptive && env.Disruptor == nil:
+		return "the " + string(c.Tier) + " tier was not selected"
 	case c.MissingInput != nil:
-		return c.MissingInput(bench)
+		return c.MissingInput(env)
 	default:
 		return ""
 	}
@@ -92,20 +92,20 @@ func held(evidence []report.Evidence) bool {
 	return true
 }
 
-// control does every control at the same time. Those that cannot be made on this cluster are left out.
-func (c Check) runControls(ctx context.Context, bench *Environment) []report.Control {
+// runControls runs all controls in parallel and leaves out those that are not possible on this cluster.
+func (c Check) runControls(ctx context.Context, env *Environment) []report.Control {
 	results := make([]*report.Control, len(c.Controls))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, control := range c.Controls {
 		group.Go(func() error {
-			changed := bench.copied()
+			changed := env.copied()
 			if control.Change(changed) {
 				results[i] = c.runControl(ctx, control, changed)
 			}
 			return nil
 		})
 	}
-	_ = group.Wait() // none of them returns an error
+	_ = group.Wait()
 	var made []report.Control
 	for _, result := range results {
 		if result != nil {
@@ -116,9 +116,9 @@ func (c Check) runControls(ctx context.Context, bench *Environment) []report.Con
 }
 
 func (c Check) runControl(ctx context.Context, control Control, changed *Environment) *report.Control {
-	result := &report.Control{Name: control.Name, Want: "red"}
+	result := &report.Control{Name: control.Name, Want: "fail"}
 	if control.MustPass {
-		result.Want = "green"
+		result.Want = "pass"
 	}
 	if c.NotApplicable != nil {
 		if why := c.NotApplicable(changed.State); why != "" {
@@ -129,7 +129,7 @@ func (c Check) runControl(ctx context.Context, control Control, changed *Environ
 	evidence, err := c.Run(ctx, changed)
 	switch {
 	case err != nil:
-		// Not being able to look is no detection.
+		// An error does not prove that the check can fail.
 		result.Got = err.Error()
 	case control.MustPass:
 		result.Detected = held(evidence) && len(evidence) > 0
@@ -140,7 +140,7 @@ func (c Check) runControl(ctx context.Context, control Control, changed *Environ
 	if result.Detected {
 		result.Got = ""
 	} else if result.Got == "" {
-		result.Got = "it held"
+		result.Got = "it passed"
 	}
 	return result
 }
@@ -154,48 +154,48 @@ func failureMessage(evidence []report.Evidence) string {
 	return ""
 }
 
-// judge is passed only when a control that must be red was, one that must be green was, and none went the other way.
+// statusOf requires a negative and a positive control, and that all have the expected result.
 func statusOf(controls []report.Control) (report.Status, string) {
-	var missed []string
+	var wrong []string
 	seen := map[string]bool{}
 	for _, control := range controls {
 		seen[control.Want] = true
 		if !control.Detected {
-			missed = append(missed, control.Name)
+			wrong = append(wrong, control.Name)
 		}
 	}
 	switch {
-	case len(missed) > 0:
-		return report.Inconclusive, reasonUndetected + strings.Join(missed, "; ")
-	case !seen["red"] || !seen["green"]:
+	case len(wrong) > 0:
+		return report.Inconclusive, reasonUndetected + strings.Join(wrong, "; ")
+	case !seen["fail"] || !seen["pass"]:
 		return report.Inconclusive, reasonNoControl
 	default:
 		return report.Passed, ""
 	}
 }
 
-// Validate reports what is wrong with a catalogue: ids that are missing, doubled or of another shape, checks without controls both ways.
+// Validate returns what is wrong with a catalogue.
 func Validate(checks []Check) error {
 	var errs []error
 	seen := map[string]bool{}
 	for _, c := range checks {
 		if !idShape.MatchString(c.ID) || seen[c.ID] {
-			errs = append(errs, fmt.Errorf("check %q: the id is missing, doubled or not of the shape %s", c.ID, idShape))
+			errs = append(errs, fmt.Errorf("check %q: the id is missing, not unique or does not match %s", c.ID, idShape))
 		}
 		seen[c.ID] = true
-		red, green := 0, 0
+		negative, positive := 0, 0
 		for _, control := range c.Controls {
 			if control.MustPass {
-				green++
+				positive++
 			} else {
-				red++
+				negative++
 			}
 		}
-		if red == 0 || green == 0 {
-			errs = append(errs, fmt.Errorf("check %s: it needs a control that turns it red and one that does not", c.ID))
+		if negative == 0 || positive == 0 {
+			errs = append(errs, fmt.Errorf("check %s: it needs a negative and a positive control", c.ID))
 		}
 		if c.Title == "" || c.Module == "" || c.Requirement.ID == "" || c.Requirement.Sentence == "" || c.Level == "" || c.Tier == "" || c.Run == nil {
-			errs = append(errs, fmt.Errorf("check %s: title, module, requirement, level, tier and a way to look are needed", c.ID))
+			errs = append(errs, fmt.Errorf("check %s: it needs title, module, requirement, level, tier and Run", c.ID))
 		}
 	}
 	return errors.Join(errs...)

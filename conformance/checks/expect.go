@@ -12,8 +12,8 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// What follows is the reading of the Infrastructure object that the requirements ask for (R-TOP-4, R-SNO-8), in as many lines as they need. It is written here once more, on
-// purpose, and not taken from module topology: a wrong rule there must not make its own expectation.
+// The rules of R-TOP-4 and R-SNO-8 are written again here on purpose. With those of module topology, a wrong rule would
+// produce its own expectation.
 
 const (
 	masterRole       = "node-role.kubernetes.io/master"
@@ -22,7 +22,8 @@ const (
 	workerRole       = "node-role.kubernetes.io/worker"
 )
 
-// controlPlaneMode is controlPlaneTopology; empty and unknown values mean HighlyAvailable, as in the API's default.
+// controlPlaneMode returns controlPlaneTopology; empty and unknown values count as HighlyAvailable, as in the API's
+// default.
 func (s *State) controlPlaneMode() configv1.TopologyMode {
 	if s.Infrastructure == nil {
 		return configv1.HighlyAvailableTopologyMode
@@ -30,7 +31,6 @@ func (s *State) controlPlaneMode() configv1.TopologyMode {
 	return known(s.Infrastructure.Status.ControlPlaneTopology)
 }
 
-// infrastructureMode is the same of infrastructureTopology.
 func (s *State) infrastructureMode() configv1.TopologyMode {
 	if s.Infrastructure == nil {
 		return configv1.HighlyAvailableTopologyMode
@@ -48,7 +48,8 @@ func known(mode configv1.TopologyMode) configv1.TopologyMode {
 	}
 }
 
-// operandsMode governs what OpenShift runs on control-plane nodes. With a control plane elsewhere that is decided by the infrastructure.
+// operandsMode applies to what OpenShift runs on control-plane nodes. With an External control plane it is
+// infrastructureTopology.
 func (s *State) operandsMode() configv1.TopologyMode {
 	if mode := s.controlPlaneMode(); mode != configv1.ExternalTopologyMode {
 		return mode
@@ -56,7 +57,6 @@ func (s *State) operandsMode() configv1.TopologyMode {
 	return s.infrastructureMode()
 }
 
-// single says that one replica is wanted.
 func single(mode configv1.TopologyMode) bool { return mode == configv1.SingleReplicaTopologyMode }
 
 func (s *State) nodesWith(roles ...string) []corev1.Node {
@@ -89,14 +89,13 @@ func (s *State) node(name string) *corev1.Node {
 	return nil
 }
 
-// pinned says that a pod can only be scheduled to control-plane nodes.
+// pinned reports whether pods can only be scheduled to control-plane nodes.
 func pinned(selector map[string]string) bool {
 	_, master := selector[masterRole]
 	_, controlPlane := selector[controlPlaneRole]
 	return master || controlPlane
 }
 
-// tolerates says that a taint of a key does not keep pods with these tolerations away from a node.
 func tolerates(tolerations []corev1.Toleration, taint corev1.Taint) bool {
 	return slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool {
 		return (t.Effect == "" || t.Effect == taint.Effect) && (t.Key == "" && t.Operator == corev1.TolerationOpExists || t.Key == taint.Key &&
@@ -104,14 +103,15 @@ func tolerates(tolerations []corev1.Toleration, taint corev1.Taint) bool {
 	})
 }
 
-// controlPlaneTaints are those by which control-plane nodes are closed to workloads, under both of the role's names.
+// controlPlaneTaints are the taints of unschedulable control-plane nodes, with both names of the role.
 func controlPlaneTaints() []corev1.Taint {
 	return []corev1.Taint{
 		{Key: masterRole, Effect: corev1.TaintEffectNoSchedule}, {Key: controlPlaneRole, Effect: corev1.TaintEffectNoSchedule},
 	}
 }
 
-// closingTaints are those that control-plane nodes have here, or the one that they get when the first worker joins at the installation.
+// closingTaints returns the taints of the role on control-plane nodes here, or the one that they get if a worker is
+// installed with them.
 func (s *State) closingTaints() []corev1.Taint {
 	var taints []corev1.Taint
 	for _, node := range s.controlPlaneNodes() {
@@ -130,7 +130,7 @@ func (s *State) closingTaints() []corev1.Taint {
 
 func replicas(d *appsv1.Deployment) int32 {
 	if d.Spec.Replicas == nil {
-		return 1 // the API's default
+		return 1 // default of the API
 	}
 	return *d.Spec.Replicas
 }
@@ -151,12 +151,11 @@ func found(object, field, want string, got any, held bool) report.Evidence {
 	return report.Evidence{Object: object, Field: field, Want: want, Got: fmt.Sprint(got), Held: held}
 }
 
-// absent is the evidence that an object is missing.
 func missingObject(object string) []report.Evidence {
-	return []report.Evidence{found(object, "metadata.name", "the object is there", "there is none", false)}
+	return []report.Evidence{found(object, "metadata.name", "the object exists", "it does not exist", false)}
 }
 
-// nodesOf names the nodes of pods, in order.
+// nodesOf returns the sorted names of the pods' nodes.
 func nodesOf(pods []corev1.Pod) string {
 	var names []string
 	for _, pod := range pods {

@@ -26,7 +26,7 @@ func TestPayload(t *testing.T) {
 			t.Errorf("%s, which checks are about, is none of them", w.namespace)
 		}
 	}
-	p, chosen := payloadOf(nil), payloadOf([]string{"openshift-storage"})
+	p, chosen := newPayload(nil), newPayload([]string{"openshift-storage"})
 	for namespace, want := range map[string]bool{
 		"openshift-ingress": true, "openshift-must-gather-x7k2p": false, "openshift": false, "kube-system": false, "sno-conformance-abc": false,
 		"openshift-storage": false, "openshift-gitops": false, "openshift-cnv": false, "openshift-operators": false, "openshift-logging": false,
@@ -117,17 +117,17 @@ func TestGuardBudget(t *testing.T) {
 		wants              []string
 		held               bool
 	}{
-		"the operator's":                    {guardPrefix, operatorBudget, 1, 3, []string{"etcd-guard-pdb alone: the etcd operator", "1: the etcd operator lets one"}, true},
-		"the operator's, of five":           {guardPrefix, operatorBudget, 1, 5, []string{"1: the etcd operator lets one member be away, of however many"}, true},
+		"the operator's":                    {guardPrefix, operatorBudget, 1, 3, []string{"only etcd-guard-pdb: the etcd operator", "1: the etcd operator allows one"}, true},
+		"the operator's, of five":           {guardPrefix, operatorBudget, 1, 5, []string{"1: the etcd operator allows one unavailable member of any number"}, true},
 		"the operator's, of five, two":      {guardPrefix, operatorBudget, 2, 5, []string{"1: the etcd operator"}, false},
-		"the Deployment's":                  {guardDeployment + "-", guardDeployment, 1, 3, []string{"etcd-quorum-guard alone: the Deployment", "1: what leaves a quorum of 3 members"}, true},
-		"the Deployment's, of five":         {guardDeployment + "-", guardDeployment, 2, 5, []string{"2: what leaves a quorum of 5 members"}, true},
-		"the Deployment's, of two":          {guardDeployment + "-", guardDeployment, 1, 2, []string{"1: or neither of the two nodes"}, true},
-		"the Deployment's, of five, one":    {guardDeployment + "-", guardDeployment, 1, 5, []string{"2: what leaves"}, false},
-		"both, over the operator's guards":  {guardPrefix, both, 1, 3, []string{"etcd-guard-pdb alone"}, false},
-		"both, over the Deployment's":       {guardDeployment + "-", both, 1, 3, []string{"etcd-quorum-guard alone"}, false},
-		"the Deployment's, over operator's": {guardPrefix, guardDeployment, 1, 3, []string{"etcd-guard-pdb alone"}, false},
-		"none":                              {guardPrefix, "", 1, 3, []string{"etcd-guard-pdb alone"}, false},
+		"the Deployment's":                  {guardDeployment + "-", guardDeployment, 1, 3, []string{"only etcd-quorum-guard: the Deployment", "1: leaves a quorum of 3 members"}, true},
+		"the Deployment's, of five":         {guardDeployment + "-", guardDeployment, 2, 5, []string{"2: leaves a quorum of 5 members"}, true},
+		"the Deployment's, of two":          {guardDeployment + "-", guardDeployment, 1, 2, []string{"1: neither of the two nodes"}, true},
+		"the Deployment's, of five, one":    {guardDeployment + "-", guardDeployment, 1, 5, []string{"2: leaves"}, false},
+		"both, over the operator's guards":  {guardPrefix, both, 1, 3, []string{"only etcd-guard-pdb"}, false},
+		"both, over the Deployment's":       {guardDeployment + "-", both, 1, 3, []string{"only etcd-quorum-guard"}, false},
+		"the Deployment's, over operator's": {guardPrefix, guardDeployment, 1, 3, []string{"only etcd-guard-pdb"}, false},
+		"none":                              {guardPrefix, "", 1, 3, []string{"only etcd-guard-pdb"}, false},
 	} {
 		state := &State{}
 		for i := range test.members {
@@ -145,13 +145,13 @@ func TestGuardBudget(t *testing.T) {
 		if err != nil || held(evidence) != test.held {
 			t.Errorf("%s: %v %+v", name, err, evidence)
 		}
-		said := ""
+		got := ""
 		for _, e := range evidence {
-			said += e.Want + "; "
+			got += e.Want + "; "
 		}
 		for _, want := range test.wants {
-			if !strings.Contains(said, want) {
-				t.Errorf("%s: wants %s, which does not say %q", name, said, want)
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: wants %s, which does not say %q", name, got, want)
 			}
 		}
 	}
@@ -235,7 +235,7 @@ func TestDifferences(t *testing.T) {
 	after.Nodes[0].Spec.Unschedulable = true
 	after.Nodes[1].Name = "c"
 	got := strings.Join(differences(before, after), "; ")
-	if want := "Node a: was unschedulable false, is unschedulable true; Node b: it is gone; Node c: it was not there"; got != want {
+	if want := "Node a: was unschedulable false, is unschedulable true; Node b: deleted; Node c: created"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	// What a rollout is made by must not stay, and neither may anything else on a template; the values of operators' own annotations come and go.

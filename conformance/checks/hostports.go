@@ -15,7 +15,8 @@ import (
 
 // hostPortsCheck fails for rollouts that cannot end: on one node a new pod waits for the host ports of the old pod.
 //
-// A Deployment may surge as long as its old pod may go as well. Of a DaemonSet the API server accepts only one of the two.
+// A Deployment may surge if its old pod may be removed as well. The API server accepts only one of both for a
+// DaemonSet.
 func hostPortsCheck() Check {
 	return Check{
 		ID: "SNO-TOP-013", Title: "A rollout on a single control-plane node does not wait for host ports that the old pod keeps", Module: moduleTopology,
@@ -35,15 +36,15 @@ func hostPortsCheck() Check {
 			{Name: "a Deployment surges and keeps its old pod", Change: onHostPorts(rolling(intstr.FromInt32(0), intstr.FromInt32(1)))},
 			{Name: "a Deployment has the API's default strategy", Change: onHostPorts(rolling(quarter, quarter))},
 			{Name: "a DaemonSet surges", Change: addDaemonSet(true)},
-			{Name: "a Deployment surges, but its old pod may go first", MustPass: true, Change: onHostPorts(rolling(intstr.FromInt32(1), intstr.FromInt32(1)))},
-			{Name: "a Deployment is recreated", MustPass: true, Change: onHostPorts(appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType})},
+			{Name: "a Deployment surges, but its old pod may be removed first", MustPass: true, Change: onHostPorts(rolling(intstr.FromInt32(1), intstr.FromInt32(1)))},
+			{Name: "a Deployment has strategy Recreate", MustPass: true, Change: onHostPorts(appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType})},
 			{Name: "a Deployment without host ports surges", MustPass: true, Change: addSurging},
 			{Name: "a DaemonSet without host ports surges", MustPass: true, Change: addDaemonSet(false)},
 		},
 	}
 }
 
-// quarter is the API's default for both bounds of a Deployment's rolling update.
+// quarter is the API's default for maxUnavailable and maxSurge.
 var quarter = intstr.FromString("25%")
 
 func hostPortRollouts(_ context.Context, b *Environment) ([]report.Evidence, error) {
@@ -76,7 +77,8 @@ func deploymentsWithHostPorts(s *State) []*appsv1.Deployment {
 	return all
 }
 
-// daemonSetsWithHostPorts are not asked for a node selector: a new pod of a DaemonSet always waits for the node of its old one.
+// daemonSetsWithHostPorts includes those without a node selector: the new pod of a DaemonSet always waits for the node
+// of its old pod.
 func daemonSetsWithHostPorts(s *State) []*appsv1.DaemonSet {
 	var all []*appsv1.DaemonSet
 	for i := range s.DaemonSets {
@@ -87,9 +89,8 @@ func daemonSetsWithHostPorts(s *State) []*appsv1.DaemonSet {
 	return all
 }
 
-// deploymentRollout returns the bounds of a rollout as the controller resolves them, and whether an old pod may go first.
-//
-// The node has room for one pod, so it may go only if all replicas may be unavailable; whether there is a surge is no matter.
+// deploymentRollout returns the bounds of a rollout as the controller resolves them, and whether the old pods may be
+// removed first. The node has room for one pod, so all replicas must be allowed to be unavailable.
 func deploymentRollout(d *appsv1.Deployment) (string, bool) {
 	if d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		return string(appsv1.RecreateDeploymentStrategyType), true
@@ -100,13 +101,13 @@ func deploymentRollout(d *appsv1.Deployment) (string, bool) {
 	}
 	n := int(replicas(d))
 	unavailable, surge := resolved(update.MaxUnavailable, quarter, n, false), resolved(update.MaxSurge, quarter, n, true)
-	if unavailable == 0 && surge == 0 { // the controller makes this 1, because nothing could roll otherwise
+	if unavailable == 0 && surge == 0 { // as the controller does
 		unavailable = 1
 	}
 	return fmt.Sprintf("RollingUpdate, maxUnavailable %d, maxSurge %d", unavailable, surge), unavailable >= n
 }
 
-// daemonSetRollout returns the strategy of a DaemonSet, and whether its old pods go first.
+// daemonSetRollout returns the strategy of a DaemonSet, and whether its old pods are removed first.
 func daemonSetRollout(d *appsv1.DaemonSet) (string, bool) {
 	if d.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
 		return string(appsv1.OnDeleteDaemonSetStrategyType), true
@@ -115,7 +116,7 @@ func daemonSetRollout(d *appsv1.DaemonSet) (string, bool) {
 	if update := d.Spec.UpdateStrategy.RollingUpdate; update != nil && update.MaxSurge != nil {
 		surge = *update.MaxSurge
 	}
-	// Rounded up, any percentage of any number of nodes but 0% is at least one pod.
+	// Rounded up, any percentage above 0 is at least one pod.
 	return "RollingUpdate, maxSurge " + surge.String(), resolved(&surge, surge, 1, true) == 0
 }
 
@@ -133,7 +134,7 @@ func rolling(unavailable, surge intstr.IntOrString) appsv1.DeploymentStrategy {
 	}}
 }
 
-// onHostPorts changes the strategy of the first Deployment that the check is about.
+// onHostPorts changes the strategy of the first Deployment with host ports.
 func onHostPorts(strategy appsv1.DeploymentStrategy) func(*Environment) bool {
 	return func(b *Environment) bool {
 		all := deploymentsWithHostPorts(b.State)
@@ -145,7 +146,7 @@ func onHostPorts(strategy appsv1.DeploymentStrategy) func(*Environment) bool {
 	}
 }
 
-// addSurging adds a Deployment that is pinned to the control plane and would deadlock if it had host ports.
+// addSurging adds a pinned Deployment that would deadlock with host ports.
 func addSurging(b *Environment) bool {
 	d := newDeployment("openshift-control", "control", 1)
 	d.Spec.Strategy = rolling(intstr.FromInt32(0), intstr.FromInt32(1))
@@ -155,10 +156,10 @@ func addSurging(b *Environment) bool {
 	return true
 }
 
-// controlPort is a port that only controls ask for.
 const controlPort = 9199
 
-// addDaemonSet adds one that surges. A template with hostNetwork has no hostPort, because the API server sets it in pods only.
+// addDaemonSet adds a DaemonSet that surges. With hostNetwork the API server sets hostPort only in pods, not in
+// templates.
 func addDaemonSet(hostNetwork bool) func(*Environment) bool {
 	return func(b *Environment) bool {
 		like := newDeployment("openshift-control", "control", 1)

@@ -9,25 +9,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// CopyImage is what copies of Deployments run where nobody says otherwise and no pod shows an image that would do. It does nothing, for ever.
+// CopyImage is the image of copies if none is configured and no pod runs a suitable one.
 const CopyImage = "registry.k8s.io/pause:3.10"
 
-// program is what copies run: an image, and a command where its own is not one that keeps running.
+// program is the image of copies, and a command if its own may end.
 type program struct {
 	image   string
 	command []string
-	// from says where the image was found, for the person who watches.
+	// from is the origin of the image, for the progress output.
 	from string
 }
 
-// sleepForever is what a shell is told to do.
 const sleepForever = "exec sleep 2147483647"
 
-// programOf is what copies run. An image that is asked for is run as it is. Otherwise it is one that most nodes have already, because a pod on them runs a shell of
-// it: a cluster that is cut off can pull nothing else.
+// programOf returns the configured image, or one with a shell that runs on most nodes already, because a disconnected
+// cluster can pull no other.
 func programOf(asked string, pods []corev1.Pod) program {
 	if asked != "" {
-		return program{image: asked, from: "asked for"}
+		return program{image: asked, from: "as configured"}
 	}
 	type candidate struct {
 		program
@@ -47,7 +46,7 @@ func programOf(asked string, pods []corev1.Pod) program {
 			if found[key] == nil {
 				found[key] = &candidate{nodes: map[string]bool{}, program: program{
 					image: container.Image, command: []string{container.Command[0], "-c", sleepForever},
-					from: fmt.Sprintf("as pod %s/%s does", pod.Namespace, pod.Name),
+					from: fmt.Sprintf("which pod %s/%s runs too", pod.Namespace, pod.Name),
 				}}
 			}
 			found[key].nodes[pod.Spec.NodeName] = true
@@ -58,7 +57,7 @@ func programOf(asked string, pods []corev1.Pod) program {
 		all = append(all, each)
 	}
 	if len(all) == 0 {
-		return program{image: CopyImage, from: "since no pod of OpenShift runs a shell"}
+		return program{image: CopyImage, from: "because no pod of OpenShift runs a shell"}
 	}
 	return slices.MinFunc(all, func(a, b *candidate) int {
 		return cmp.Or(cmp.Compare(len(b.nodes), len(a.nodes)), cmp.Compare(a.image, b.image), cmp.Compare(a.command[0], b.command[0]))
@@ -69,7 +68,7 @@ func isShell(command string) bool {
 	return slices.Contains([]string{"sh", "bash"}, path.Base(command))
 }
 
-// imageProblem says why the image of a copy does not run on a node, or nothing. It is nothing that the copied Deployment could help.
+// imageProblem returns why the image of a copy does not run, or "". The copied Deployment is not the cause.
 func imageProblem(pod *corev1.Pod) string {
 	for _, status := range pod.Status.ContainerStatuses {
 		waiting := status.State.Waiting
@@ -78,9 +77,9 @@ func imageProblem(pod *corev1.Pod) string {
 		}
 		switch waiting.Reason {
 		case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed":
-			return fmt.Sprintf("image %s cannot be pulled (%s): choose one that the nodes can have with --image", status.Image, waiting.Reason)
+			return fmt.Sprintf("image %s cannot be pulled (%s): choose another one with --image", status.Image, waiting.Reason)
 		case "CrashLoopBackOff", "CreateContainerError", "CreateContainerConfigError", "RunContainerError":
-			return fmt.Sprintf("image %s does not keep running (%s): choose one that does with --image", status.Image, waiting.Reason)
+			return fmt.Sprintf("image %s does not keep running (%s): choose another one with --image", status.Image, waiting.Reason)
 		}
 	}
 	return ""

@@ -46,7 +46,7 @@ func TestProgramOf(t *testing.T) {
 }
 
 func TestImageProblem(t *testing.T) {
-	for reason, says := range map[string]string{
+	for reason, want := range map[string]string{
 		"ErrImagePull": "cannot be pulled", "ImagePullBackOff": "cannot be pulled", "InvalidImageName": "cannot be pulled",
 		"CrashLoopBackOff": "does not keep running", "CreateContainerError": "does not keep running", "ContainerCreating": "", "PodInitializing": "",
 	} {
@@ -54,11 +54,11 @@ func TestImageProblem(t *testing.T) {
 			{Image: "some/image", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}},
 		}}}
 		got := imageProblem(pod)
-		if (got == "") != (says == "") {
+		if (got == "") != (want == "") {
 			t.Errorf("%s: %q", reason, got)
 		}
-		for _, part := range []string{says, "some/image", reason} {
-			if says != "" && !strings.Contains(got, part) {
+		for _, part := range []string{want, "some/image", reason} {
+			if want != "" && !strings.Contains(got, part) {
 				t.Errorf("%s: %q does not say %q", reason, got, part)
 			}
 		}
@@ -83,8 +83,8 @@ func TestRejectedPods(t *testing.T) {
 	}
 }
 
-// TestRefused: a policy's word is none about the Deployment, and a fault of the copy's own is none of a policy.
-func TestRefused(t *testing.T) {
+// TestPolicyError: a policy's word is none about the Deployment, and a fault of the copy's own is none of a policy.
+func TestPolicyError(t *testing.T) {
 	pods := schema.GroupKind{Kind: "Pod"}
 	for err, policy := range map[error]bool{
 		apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", errors.New("exceeded quota")):   true,
@@ -93,7 +93,7 @@ func TestRefused(t *testing.T) {
 		&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid, Code: 422, Message: "ValidatingAdmissionPolicy 'labels' with binding 'labels' denied request: unknown label"}}: true,
 		apierrors.NewTimeoutError("slow", 1): false,
 	} {
-		if got := refused(err); errors.Is(got, ErrInconclusive) != policy || !errors.Is(got, err) {
+		if got := policyError(err); errors.Is(got, ErrInconclusive) != policy || !errors.Is(got, err) {
 			t.Errorf("%v: %v", err, got)
 		}
 	}

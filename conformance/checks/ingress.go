@@ -23,22 +23,22 @@ const (
 
 func routers() []workload { return []workload{{routerNamespace, routerName}} }
 
-// routerAbsent says why there is no default router to look at, or nothing.
+// routerAbsent returns why the checks of the default router do not apply, or "".
 func routerAbsent(s *State) string {
 	if s.IngressController == nil {
-		return "there is no default IngressController"
+		return "the default IngressController does not exist"
 	}
 	if placement := s.IngressController.Spec.NodePlacement; placement != nil && placement.NodeSelector != nil {
 		for key := range placement.NodeSelector.MatchLabels {
 			if key != masterRole && key != controlPlaneRole && key != workerRole && key != corev1.LabelOSStable {
-				return "somebody has placed the router on nodes with " + key
+				return "nodePlacement selects nodes with " + key
 			}
 		}
 	}
 	return ""
 }
 
-// routerSingle applies where one router is asked for, and pinned: infrastructureTopology is SingleReplica.
+// routerSingle returns why one pinned router is not expected, or "".
 func routerSingle(s *State) string {
 	if why := routerAbsent(s); why != "" {
 		return why
@@ -59,7 +59,6 @@ func routerSeveral(s *State) string {
 	return ""
 }
 
-// withRouter reads the router's Deployment first.
 func withRouter(evaluate func(*State, *appsv1.Deployment) []report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
 	return withDeployment(routerNamespace, routerName, evaluate)
 }
@@ -95,7 +94,7 @@ func ingressChecks() []Check {
 			Requirement: pinned, Level: Core, Tier: Static, NotApplicable: routerSingle, Run: withRouter(routerPinned),
 			Controls: []Control{
 				{Name: "the router selects workers", Change: onRouter(func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector = map[string]string{workerRole: ""} })},
-				{Name: "it also asks for an operating system", MustPass: true, Change: onRouter(func(d *appsv1.Deployment) {
+				{Name: "the router also selects an operating system", MustPass: true, Change: onRouter(func(d *appsv1.Deployment) {
 					d.Spec.Template.Spec.NodeSelector = maps.Clone(d.Spec.Template.Spec.NodeSelector)
 					d.Spec.Template.Spec.NodeSelector[corev1.LabelOSStable] = "linux"
 				})},
@@ -111,7 +110,7 @@ func ingressChecks() []Check {
 					b.State.IngressController.Spec.NodePlacement = &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{masterRole: ""}}}
 					return true
 				}},
-				{Name: "it tolerates something more", MustPass: true, Change: onRouter(func(d *appsv1.Deployment) {
+				{Name: "the router has one more toleration", MustPass: true, Change: onRouter(func(d *appsv1.Deployment) {
 					d.Spec.Template.Spec.Tolerations = append(d.Spec.Template.Spec.Tolerations, corev1.Toleration{Key: "example.com/more", Operator: corev1.TolerationOpExists})
 				})},
 			},
@@ -120,7 +119,7 @@ func ingressChecks() []Check {
 			ID: "SNO-ING-004", Title: "The pods of the default router run on control-plane nodes where it is pinned", Module: moduleIngress, Requirement: pinned,
 			Level: Core, Tier: Static, NotApplicable: routerSingle, Run: withRouter(routerPlaced),
 			Controls: []Control{
-				{Name: "its pod runs on another node", Change: movePods(routerNamespace, routerName)},
+				{Name: "its pods run on another node", Change: movePods(routerNamespace, routerName)},
 				{Name: "another node without a router", MustPass: true, Change: func(b *Environment) bool { addExtraNode(b); return true }},
 			},
 		},
@@ -149,25 +148,25 @@ func ingressChecks() []Check {
 		{
 			ID: "SNO-ING-007", Title: "Routers run on different nodes where the infrastructure is highly available", Module: moduleIngress,
 			Requirement: Requirement{"R-SNO-11", "HighlyAvailable means several replicas on different nodes"}, Level: Core, Tier: Static, NotApplicable: routerSeveral,
-			Run: withRouter(func(s *State, d *appsv1.Deployment) []report.Evidence { return append(spread(s, d), apart(d)) }),
+			Run: withRouter(func(s *State, d *appsv1.Deployment) []report.Evidence { return append(spread(s, d), separation(d)) }),
 			Controls: []Control{
-				{Name: "nothing keeps its pods apart", Change: onRouter(together)},
+				{Name: "no rule for different nodes", Change: onRouter(removeSeparation)},
 				{Name: "all its pods on one node", Change: movePodsToOneNode(routerNamespace, routerName)},
 				{Name: "an annotation on the router", MustPass: true, Change: onRouter(annotate)},
 			},
 		},
 	}
 	copied := copyChecks(moduleIngress, "ING", 8, floats, routers(), routerWithin)
-	copied[2].Controls = append(copied[2].Controls, Control{Name: "it keeps away from the control plane, as routers that floated do", Change: func(b *Environment) bool {
+	copied[2].Controls = append(copied[2].Controls, Control{Name: "the router avoids control-plane nodes, as a floating router does", Change: func(b *Environment) bool {
 		return routerSingle(b.State) == "" && len(b.State.Nodes) > len(b.State.controlPlaneNodes()) && onRouter(keepOffControlPlane)(b)
 	}})
 	for i := range copied {
-		copied[i].NotApplicable = both(routerAbsent, copied[i].NotApplicable)
+		copied[i].NotApplicable = firstReason(routerAbsent, copied[i].NotApplicable)
 	}
 	return slices.Concat(checks, copied, []Check{topologyChangeCheck("SNO-ING-011", moduleIngress)})
 }
 
-func both(a, b func(*State) string) func(*State) string {
+func firstReason(a, b func(*State) string) func(*State) string {
 	return func(s *State) string {
 		if why := a(s); why != "" {
 			return why
@@ -179,7 +178,7 @@ func both(a, b func(*State) string) func(*State) string {
 func routerCount(s *State, d *appsv1.Deployment) []report.Evidence {
 	evidence := []report.Evidence{found(nameOf(d), "spec.replicas", "1", replicas(d), replicas(d) == 1)}
 	if wanted := s.IngressController.Spec.Replicas; wanted != nil {
-		evidence = append(evidence, found(controllerName, "spec.replicas", "1, or not set", *wanted, *wanted == 1))
+		evidence = append(evidence, found(controllerName, "spec.replicas", "1 or not set", *wanted, *wanted == 1))
 	}
 	return evidence
 }
@@ -196,7 +195,7 @@ func keysOf(selector map[string]string) string {
 	return fmt.Sprint(slices.Sorted(maps.Keys(selector)))
 }
 
-// routerTolerates asks the IngressController too, where that is what pins: an operator that does not know better takes its tolerations from there.
+// routerTolerates includes the IngressController if that pins: stock operators copy its tolerations.
 func routerTolerates(s *State, d *appsv1.Deployment) []report.Evidence {
 	evidence := toleratesAll(d, controlPlaneTaints())
 	if placement := s.IngressController.Spec.NodePlacement; placement != nil && placement.NodeSelector != nil && pinned(placement.NodeSelector.MatchLabels) {
@@ -242,13 +241,13 @@ func routerSeveralReplicas(_ *State, d *appsv1.Deployment) []report.Evidence {
 	}
 }
 
-// routerUnpinnedApplies leaves out clusters whose installer asked for the control plane by the field that shipped later.
+// routerUnpinnedApplies excludes clusters with defaultPlacement ControlPlane.
 func routerUnpinnedApplies(s *State) string {
 	if why := routerSeveral(s); why != "" {
 		return why
 	}
 	if s.Ingress != nil && s.Ingress.Status.DefaultPlacement == "ControlPlane" {
-		return "defaultPlacement asks for the control plane"
+		return "defaultPlacement is ControlPlane"
 	}
 	return ""
 }
@@ -265,7 +264,7 @@ func routerUnpinned(s *State, d *appsv1.Deployment) []report.Evidence {
 	}
 }
 
-// spread is the evidence that pods run, on as many nodes as there are of them or of nodes that they may be on.
+// spread requires that all pods run on different nodes.
 func spread(s *State, d *appsv1.Deployment) []report.Evidence {
 	pods := s.podsOf(d)
 	nodes := map[string]bool{}
@@ -277,8 +276,8 @@ func spread(s *State, d *appsv1.Deployment) []report.Evidence {
 	return []report.Evidence{found("Pods of "+nameOf(d), "spec.nodeName", "different nodes", nodesOf(pods), len(pods) > 1 && len(nodes) == len(pods))}
 }
 
-// apart is the evidence that it is no luck where pods are: a rule keeps them on different nodes, or the host ports do.
-func apart(d *appsv1.Deployment) report.Evidence {
+// separation requires a rule for different nodes, or host ports, so that the placement is not a coincidence.
+func separation(d *appsv1.Deployment) report.Evidence {
 	pod := &d.Spec.Template.Spec
 	got := "nothing"
 	if affinity := pod.Affinity; affinity != nil && affinity.PodAntiAffinity != nil {
@@ -296,11 +295,11 @@ func apart(d *appsv1.Deployment) report.Evidence {
 	if len(hostPorts(pod)) > 0 {
 		got = "host ports"
 	}
-	return found(nameOf(d), "spec.template.spec, what keeps pods apart", "anti-affinity by node, or host ports", got, got != "nothing")
+	return found(nameOf(d), "spec.template.spec, separation of pods", "anti-affinity by node, or host ports", got, got != "nothing")
 }
 
-// together takes away whatever keeps pods apart.
-func together(d *appsv1.Deployment) {
+// removeSeparation removes all rules for different nodes.
+func removeSeparation(d *appsv1.Deployment) {
 	pod := &d.Spec.Template.Spec
 	pod.Affinity, pod.HostNetwork = nil, false
 	for i := range pod.Containers {
@@ -310,7 +309,7 @@ func together(d *appsv1.Deployment) {
 	}
 }
 
-// routerWithin is the pool of the table of R-TOP-5.
+// routerWithin returns the pool according to R-TOP-5.
 func routerWithin(s *State, d *appsv1.Deployment, name string) bool {
 	node := s.node(name)
 	if node == nil {
@@ -333,17 +332,16 @@ func keepOffControlPlane(d *appsv1.Deployment) {
 	}}
 }
 
-// movePods moves the pods of a Deployment to a node that is no control-plane node.
+// movePods moves the pods of a Deployment to a node without the control-plane role.
 func movePods(namespace, name string) func(*Environment) bool {
 	return onPods(namespace, name, func(b *Environment, pod *corev1.Pod) {
-		pod.Spec.NodeName = elsewhere
-		if b.State.node(elsewhere) == nil {
+		pod.Spec.NodeName = extraNode
+		if b.State.node(extraNode) == nil {
 			addExtraNode(b)
 		}
 	})
 }
 
-// movePodsToOneNode moves the pods of a Deployment to one node.
 func movePodsToOneNode(namespace, name string) func(*Environment) bool {
 	return onPods(namespace, name, func(b *Environment, pod *corev1.Pod) { pod.Spec.NodeName = b.State.Nodes[0].Name })
 }

@@ -18,7 +18,7 @@ import (
 
 const (
 	moduleMachineConfig = "machineconfig"
-	// The protocol between the daemon on a node and whoever drains it.
+	// Annotations of the protocol between the daemon on a node and the controller that drains it.
 	desiredDrain = "machineconfiguration.openshift.io/desiredDrain"
 	appliedDrain = "machineconfiguration.openshift.io/lastAppliedDrain"
 	drainRequest = "sno-conformance"
@@ -28,9 +28,9 @@ func machineConfigChecks() []Check {
 	skip := Requirement{"R-MCO-2", "where the high-availability mode is None no node is drained, workers included"}
 	graceful := Requirement{"R-MCO-3", "graceful shutdown of the kubelet ends workloads safely at a restart"}
 	without := func(b *Environment) string {
-		return unsupported(!b.Disruptor.cluster.target.MayDrain, "a node to ask for a drain")
+		return unsupported(!b.Disruptor.cluster.target.MayDrain, "drain requests of nodes")
 	}
-	run := func(judge func(*State, Drain) report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
+	run := func(evaluate func(*State, Drain) report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
 		return func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
 			drains, err := b.Disruptor.Drain(ctx)
 			if err != nil {
@@ -38,7 +38,7 @@ func machineConfigChecks() []Check {
 			}
 			var evidence []report.Evidence
 			for _, d := range drains {
-				evidence = append(evidence, judge(b.State, d))
+				evidence = append(evidence, evaluate(b.State, d))
 			}
 			return evidence, nil
 		}
@@ -46,7 +46,7 @@ func machineConfigChecks() []Check {
 	return []Check{
 		{
 			ID: "SNO-MCO-001", Title: "No node is drained before it restarts on a single control-plane node", Module: moduleMachineConfig, Requirement: skip, Level: Core, Tier: Disruptive,
-			Topologies: []string{"SingleReplica"}, Needs: []string{"nodes without a daemon of the machine-config operator"}, MissingInput: without,
+			Topologies: []string{"SingleReplica"}, Needs: []string{"nodes without a machine-config daemon"}, MissingInput: without,
 			NotApplicable: func(s *State) string {
 				if !single(s.controlPlaneMode()) {
 					return "the control plane is not SingleReplica"
@@ -57,15 +57,15 @@ func machineConfigChecks() []Check {
 			Controls: []Control{
 				{Name: "a node is cordoned", Change: onDrain(func(d *Drain) { d.Cordoned = true })},
 				{Name: "a pod is evicted", Change: onDrain(func(d *Drain) { d.Evicted = 1 })},
-				{Name: "nobody answers", Change: onDrain(func(d *Drain) { d.Acknowledged = false })},
-				{Name: "one pod more on the node", MustPass: true, Change: onDrain(func(d *Drain) { d.Evictable++ })},
+				{Name: "the request is not acknowledged", Change: onDrain(func(d *Drain) { d.Acknowledged = false })},
+				{Name: "one more pod on the node", MustPass: true, Change: onDrain(func(d *Drain) { d.Evictable++ })},
 			},
 		},
 		{
 			ID: "SNO-MCO-002", Title: "A node is drained before it restarts where the control plane is highly available", Module: moduleMachineConfig,
-			Requirement: Requirement{"R-OPS-2", "high availability is not given up where there is some: nodes are drained as before"},
+			Requirement: Requirement{"R-OPS-2", "a highly available cluster keeps its availability: nodes are drained as before"},
 			Level:       Core, Tier: Disruptive, Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica", "External"},
-			Needs: []string{"nodes without a daemon of the machine-config operator"}, MissingInput: without,
+			Needs: []string{"nodes without a machine-config daemon"}, MissingInput: without,
 			NotApplicable: func(s *State) string {
 				if single(s.controlPlaneMode()) {
 					return "the control plane is SingleReplica"
@@ -75,9 +75,9 @@ func machineConfigChecks() []Check {
 			Run: run(wasDrained),
 			Controls: []Control{
 				{Name: "pods stay on the node", Change: onDrain(func(d *Drain) { d.Evicted, d.Evictable = 0, d.Evictable+1 })},
-				{Name: "it is not cordoned", Change: onDrain(func(d *Drain) { d.Cordoned = false })},
-				{Name: "nobody answers", Change: onDrain(func(d *Drain) { d.Acknowledged = false })},
-				{Name: "one pod more that moves", MustPass: true, Change: onDrain(func(d *Drain) { d.Evicted++; d.Evictable++ })},
+				{Name: "the node is not cordoned", Change: onDrain(func(d *Drain) { d.Cordoned = false })},
+				{Name: "the request is not acknowledged", Change: onDrain(func(d *Drain) { d.Acknowledged = false })},
+				{Name: "one more pod, which is evicted", MustPass: true, Change: onDrain(func(d *Drain) { d.Evicted++; d.Evictable++ })},
 			},
 		},
 		{
@@ -90,16 +90,16 @@ func machineConfigChecks() []Check {
 				case !single(s.controlPlaneMode()):
 					return "the control plane is not SingleReplica"
 				case len(s.Nodes) > 1:
-					return "there are other nodes, which would send requests to pods that are going away"
+					return "other nodes exist, which would send requests to terminating pods"
 				}
 				return ""
 			},
 			Run: gracefulShutdown,
 			Controls: []Control{
-				{Name: "no KubeletConfig says so", Change: func(b *Environment) bool { b.State.KubeletConfigs = nil; return true }},
+				{Name: "no KubeletConfig", Change: func(b *Environment) bool { b.State.KubeletConfigs = nil; return true }},
 				{Name: "the KubeletConfig is for another pool", Change: onPool(func(p *Pool) { p.Labels = map[string]string{"pool": "another"} })},
-				{Name: "what was rendered does not say so", Change: onPool(func(p *Pool) { p.ShutdownGracePeriod = "0s" })},
-				{Name: "nothing was rendered", Change: onPool(func(p *Pool) { p.Rendered, p.ShutdownGracePeriod = "", "" })},
+				{Name: "the rendered grace period is 0", Change: onPool(func(p *Pool) { p.ShutdownGracePeriod = "0s" })},
+				{Name: "nothing is rendered", Change: onPool(func(p *Pool) { p.Rendered, p.ShutdownGracePeriod = "", "" })},
 				{Name: "one more KubeletConfig", MustPass: true, Change: func(b *Environment) bool {
 					b.State.KubeletConfigs = append(b.State.KubeletConfigs, unstructured.Unstructured{Object: map[string]any{}})
 					return true
@@ -110,26 +110,26 @@ func machineConfigChecks() []Check {
 }
 
 func notDrained(_ *State, d Drain) report.Evidence {
-	got := "answered, nothing moved"
+	got := "acknowledged, no pod evicted"
 	switch {
 	case !d.Acknowledged:
-		got = "nobody answered"
+		got = "not acknowledged"
 	case d.Cordoned || d.Evicted > 0:
-		got = fmt.Sprintf("cordoned: %t, pods that left: %d", d.Cordoned, d.Evicted)
+		got = fmt.Sprintf("cordoned: %t, evicted pods: %d", d.Cordoned, d.Evicted)
 	}
-	return found("Node "+d.Node, "drain that it asks for", "answered, nothing moved", got, got == "answered, nothing moved")
+	return found("Node "+d.Node, "requested drain", "acknowledged, no pod evicted", got, got == "acknowledged, no pod evicted")
 }
 
 func wasDrained(_ *State, d Drain) report.Evidence {
-	want := "answered, cordoned, all pods left"
+	want := "acknowledged, cordoned, all pods evicted"
 	got := want
 	switch {
 	case !d.Acknowledged:
-		got = "nobody answered"
+		got = "not acknowledged"
 	case !d.Cordoned || d.Evicted != d.Evictable:
-		got = fmt.Sprintf("cordoned: %t, pods that left: %d of %d", d.Cordoned, d.Evicted, d.Evictable)
+		got = fmt.Sprintf("cordoned: %t, evicted pods: %d of %d", d.Cordoned, d.Evicted, d.Evictable)
 	}
-	return found("Node "+d.Node, "drain that it asks for", want, got, got == want)
+	return found("Node "+d.Node, "requested drain", want, got, got == want)
 }
 
 func onDrain(change func(*Drain)) func(*Environment) bool {
@@ -142,9 +142,9 @@ func onDrain(change func(*Drain)) func(*Environment) bool {
 	}
 }
 
-// gracefulShutdown: a KubeletConfig for the pool of the control plane has a grace period, and the kubelets of that pool were told one.
+// gracefulShutdown requires a KubeletConfig with a grace period for the control plane's pool, and a rendered one.
 func gracefulShutdown(_ context.Context, b *Environment) ([]report.Evidence, error) {
-	const want = "longer than nothing"
+	const want = "more than 0"
 	pool := b.State.Pool
 	if pool == nil {
 		return missingObject("MachineConfigPool " + controlPlanePool), nil
@@ -156,13 +156,13 @@ func gracefulShutdown(_ context.Context, b *Environment) ([]report.Evidence, err
 			asked = config.GetName()
 		}
 	}
-	rendered, told := "MachineConfig "+pool.Rendered, pool.ShutdownGracePeriod
+	rendered, period := "MachineConfig "+pool.Rendered, pool.ShutdownGracePeriod
 	if pool.Rendered == "" {
-		rendered, told = "MachineConfigPool "+pool.Name+", what was rendered", "nothing was rendered"
+		rendered, period = "MachineConfigPool "+pool.Name+", rendered configuration", "nothing is rendered"
 	}
 	return []report.Evidence{
 		found("KubeletConfigs for MachineConfigPool "+pool.Name, "spec.kubeletConfig.shutdownGracePeriod", want, asked, asked != "none"),
-		found(rendered, kubeletFile+", shutdownGracePeriod", want, told, positive(told)),
+		found(rendered, kubeletFile+", shutdownGracePeriod", want, period, positive(period)),
 	}, nil
 }
 
@@ -171,7 +171,7 @@ func positive(period string) bool {
 	return err == nil && length > 0
 }
 
-// selectsPool says whether a KubeletConfig is for pools with these labels. Without a selector it is for none.
+// selectsPool reports whether a KubeletConfig selects pools with these labels. Without a selector it selects none.
 func selectsPool(config unstructured.Unstructured, labels map[string]string) bool {
 	object, found, err := unstructured.NestedMap(config.Object, "spec", "machineConfigPoolSelector")
 	if err != nil || !found {
@@ -194,20 +194,20 @@ func onPool(change func(*Pool)) func(*Environment) bool {
 	}
 }
 
-// Drain is a request of a node to be drained.
+// Drain is the result of a drain request of a node.
 type Drain struct {
 	Node string
-	// Acknowledged says that somebody answered, Cordoned that the node was closed on the way, Evicted how many pods left it.
+	// Evicted is the number of pods that were evicted.
 	Acknowledged, Cordoned bool
 	Evicted                int
-	// Evictable is how many pods could have been moved.
+	// Evictable is the number of pods that could be evicted.
 	Evictable int
 }
 
-// Drain has every node ask for a drain, one after the other, and for the end of it.
+// Drain requests a drain and then an uncordon for every node, one after the other.
 func (s *Disruptor) Drain(ctx context.Context) ([]Drain, error) {
 	if s.Results.Drains == nil {
-		s.cluster.progressf("Asking for a drain of every node")
+		s.cluster.progressf("Requesting a drain of every node")
 		for _, node := range s.cluster.before.Nodes {
 			d, err := s.cluster.drain(ctx, node.Name)
 			if err := errors.Join(err, s.cluster.uncordon(ctx, node.Name)); err != nil {
@@ -252,7 +252,7 @@ func (c *targetCluster) drain(ctx context.Context, node string) (Drain, error) {
 	return d, nil
 }
 
-// uncordon takes the request back, and makes sure that the node takes pods again, whoever drained it.
+// uncordon requests an uncordon, and then uncordons the node itself in case no controller did.
 func (c *targetCluster) uncordon(ctx context.Context, node string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.target.Times.Converge+c.target.Times.Cleanup)
 	defer cancel()
@@ -269,7 +269,7 @@ func (c *targetCluster) uncordon(ctx context.Context, node string) error {
 	return nil
 }
 
-// evictable are the pods on a node that a controller would make anew elsewhere, by UID.
+// evictable returns the UIDs of the node's pods that a controller would recreate elsewhere.
 func (c *targetCluster) evictable(ctx context.Context, node string) ([]types.UID, error) {
 	list, err := c.set.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
 	if err != nil {
@@ -303,7 +303,7 @@ func (c *targetCluster) acknowledged(ctx context.Context, node, request string) 
 		return err == nil && live.Annotations[appliedDrain] == request, err
 	})
 	if err != nil {
-		return false, fmt.Errorf("wait for the answer to node %s: %w", node, err)
+		return false, fmt.Errorf("wait for the acknowledgement of node %s: %w", node, err)
 	}
 	return acknowledged, nil
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// Checks that console and auth share: both shape Deployments that run on the control plane, by the same topology.
+// Checks of console and auth, whose Deployments depend on the same topology.
 
-// operandsSingle applies where one of each is wanted.
+// operandsSingle returns why one replica is not expected, or "".
 func operandsSingle(s *State) string {
 	if !single(s.operandsMode()) {
 		return "the control plane is not SingleReplica"
@@ -31,15 +31,15 @@ func operandsSeveral(s *State) string {
 	return ""
 }
 
-// here says that at least one of the workloads is there: console is a capability that a cluster may do without.
-func here(workloads []workload) func(*State) string {
+// allAbsent returns a reason if none of the workloads exists: console is an optional capability.
+func allAbsent(workloads []workload) func(*State) string {
 	return func(s *State) string {
 		for _, w := range workloads {
 			if s.Deployment(w.namespace, w.name) != nil {
 				return ""
 			}
 		}
-		return "none of its Deployments is there"
+		return "none of its Deployments exists"
 	}
 }
 
@@ -58,12 +58,12 @@ func eachOf(workloads []workload, evaluate func(*State, *appsv1.Deployment) []re
 	}
 }
 
-// oneReplica is the check that a Deployment has one where nothing is to be highly available, and that it is available.
+// oneReplica returns the check that a Deployment has one available replica on a single control-plane node.
 func oneReplica(id, module string, asked Requirement, w workload) Check {
 	all := []workload{w}
 	return Check{
 		ID: id, Title: "The Deployment " + w.title() + " has a single replica, and is available, on a single control-plane node", Module: module, Requirement: asked, Level: Core, Tier: Static,
-		NotApplicable: both(here(all), operandsSingle), Topologies: []string{"SingleReplica", "External"},
+		NotApplicable: firstReason(allAbsent(all), operandsSingle), Topologies: []string{"SingleReplica", "External"},
 		Run: eachOf(all, func(_ *State, d *appsv1.Deployment) []report.Evidence {
 			return []report.Evidence{
 				found(nameOf(d), "spec.replicas", "1", replicas(d), replicas(d) == 1),
@@ -72,36 +72,36 @@ func oneReplica(id, module string, asked Requirement, w workload) Check {
 		}),
 		Controls: []Control{
 			{Name: "two replicas", Change: onDeployment(w.namespace, w.name, setReplicas(2))},
-			{Name: "none is available", Change: onDeployment(w.namespace, w.name, func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 0 })},
+			{Name: "no available replica", Change: onDeployment(w.namespace, w.name, func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 0 })},
 			{Name: "an annotation", MustPass: true, Change: onDeployment(w.namespace, w.name, annotate)},
 		},
 	}
 }
 
-// severalReplicas is the other way round.
+// severalReplicas returns the check for a highly available control plane.
 func severalReplicas(id, module string, asked Requirement, w workload) Check {
 	all := []workload{w}
 	return Check{
 		ID: id, Title: "The Deployment " + w.title() + " has several replicas, on different nodes, where the control plane is highly available", Module: module, Requirement: asked, Level: Core,
-		Tier: Static, NotApplicable: both(here(all), operandsSeveral),
+		Tier: Static, NotApplicable: firstReason(allAbsent(all), operandsSeveral),
 		Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica", "External"},
 		Run: eachOf(all, func(s *State, d *appsv1.Deployment) []report.Evidence {
 			return append([]report.Evidence{
 				found(nameOf(d), "spec.replicas", "at least 2", replicas(d), replicas(d) >= 2),
 				found(nameOf(d), "status.availableReplicas", "at least 2", d.Status.AvailableReplicas, d.Status.AvailableReplicas >= 2),
-				apart(d),
+				separation(d),
 			}, spread(s, d)...)
 		}),
 		Controls: []Control{
 			{Name: "one replica", Change: onDeployment(w.namespace, w.name, setReplicas(1))},
-			{Name: "nothing keeps its pods apart", Change: onDeployment(w.namespace, w.name, together)},
+			{Name: "no rule for different nodes", Change: onDeployment(w.namespace, w.name, removeSeparation)},
 			{Name: "all pods on one node", Change: movePodsToOneNode(w.namespace, w.name)},
 			{Name: "an annotation", MustPass: true, Change: onDeployment(w.namespace, w.name, annotate)},
 		},
 	}
 }
 
-// operandWithin is the pool of a Deployment that belongs on the control plane: those nodes, or any where the control plane is elsewhere or nothing pins it.
+// operandWithin accepts control-plane nodes, or any node if nothing pins the Deployment.
 func operandWithin(s *State, d *appsv1.Deployment, name string) bool {
 	node := s.node(name)
 	if node == nil {
@@ -110,7 +110,8 @@ func operandWithin(s *State, d *appsv1.Deployment, name string) bool {
 	return !pinned(d.Spec.Template.Spec.NodeSelector) || isControlPlane(node)
 }
 
-// betweenPods says that there is a rule about other pods. One that is empty, as a release of fields leaves it, is none.
+// betweenPods reports whether a rule about other pods exists. Empty rules, which a release of fields leaves, do not
+// count.
 func betweenPods(affinity *corev1.Affinity) bool {
 	if affinity == nil {
 		return false
@@ -120,7 +121,7 @@ func betweenPods(affinity *corev1.Affinity) bool {
 		len(together.RequiredDuringSchedulingIgnoredDuringExecution)+len(together.PreferredDuringSchedulingIgnoredDuringExecution) > 0
 }
 
-// preferSeparation is a preference, which a single node cannot meet.
+// preferSeparation adds a preference that a single node cannot meet.
 func preferSeparation(d *appsv1.Deployment) {
 	d.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 1, PodAffinityTerm: ownPods(d)}},
@@ -146,7 +147,7 @@ func consoles() []workload {
 
 func consoleChecks() []Check {
 	one := Requirement{"R-CON-1", "console and downloads have one replica and no affinity rules on a single control-plane node"}
-	two := Requirement{"R-CON-3", "console and downloads have two replicas that are spread otherwise"}
+	two := Requirement{"R-CON-3", "console and downloads have two replicas on different nodes on other control planes"}
 	managed := Requirement{"R-CON-2", "the console operator manages the downloads Deployment"}
 	console, downloads := consoles()[0], consoles()[1]
 	checks := []Check{
@@ -154,32 +155,32 @@ func consoleChecks() []Check {
 		oneReplica("SNO-CON-002", moduleConsole, one, downloads),
 		{
 			ID: "SNO-CON-003", Title: "Console and downloads have no affinity between pods on a single control-plane node", Module: moduleConsole, Requirement: one, Level: Core, Tier: Static,
-			Topologies: []string{"SingleReplica", "External"}, NotApplicable: both(here(consoles()), operandsSingle),
+			Topologies: []string{"SingleReplica", "External"}, NotApplicable: firstReason(allAbsent(consoles()), operandsSingle),
 			Run: eachOf(consoles(), func(_ *State, d *appsv1.Deployment) []report.Evidence {
 				got := "none"
 				if betweenPods(d.Spec.Template.Spec.Affinity) {
-					got = "rules between pods"
+					got = "rules about pods"
 				}
 				return []report.Evidence{found(nameOf(d), "spec.template.spec.affinity", "none", got, got == "none")}
 			}),
 			Controls: []Control{
-				{Name: "pods of console keep apart", Change: onDeployment(consoleNamespace, "console", deadlock)},
-				{Name: "pods of downloads keep apart", Change: onDeployment(consoleNamespace, "downloads", deadlock)},
+				{Name: "required anti-affinity of console", Change: onDeployment(consoleNamespace, "console", deadlock)},
+				{Name: "required anti-affinity of downloads", Change: onDeployment(consoleNamespace, "downloads", deadlock)},
 				{Name: "a rule about nodes", MustPass: true, Change: onDeployment(consoleNamespace, "console", func(d *appsv1.Deployment) {
 					keepOffControlPlane(d)
 				})},
-				{Name: "rules of downloads that say nothing", MustPass: true, Change: onDeployment(consoleNamespace, "downloads", func(d *appsv1.Deployment) {
+				{Name: "empty rules of downloads", MustPass: true, Change: onDeployment(consoleNamespace, "downloads", func(d *appsv1.Deployment) {
 					d.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{}, PodAffinity: &corev1.PodAffinity{}}
 				})},
-				{Name: "pods of downloads would rather keep apart", Change: onDeployment(consoleNamespace, "downloads", preferSeparation)},
-				{Name: "pods of downloads keep together", Change: onDeployment(consoleNamespace, "downloads", keepTogether)},
+				{Name: "preferred anti-affinity of downloads", Change: onDeployment(consoleNamespace, "downloads", preferSeparation)},
+				{Name: "required affinity of downloads", Change: onDeployment(consoleNamespace, "downloads", keepTogether)},
 			},
 		},
 		severalReplicas("SNO-CON-004", moduleConsole, two, console),
 		severalReplicas("SNO-CON-005", moduleConsole, two, downloads),
 		{
-			ID: "SNO-CON-006", Title: "The Deployment downloads is not kept as a static manifest says", Module: moduleConsole, Requirement: managed, Level: Core, Tier: Static,
-			Topologies: []string{"SingleReplica", "External"}, NotApplicable: both(here(consoles()), operandsSingle),
+			ID: "SNO-CON-006", Title: "The cluster-version-operator does not manage the Deployment downloads", Module: moduleConsole, Requirement: managed, Level: Core, Tier: Static,
+			Topologies: []string{"SingleReplica", "External"}, NotApplicable: firstReason(allAbsent(consoles()), operandsSingle),
 			Run:      eachOf([]workload{downloads}, unmanagedByVersion),
 			Controls: versionControls(downloads),
 		},
@@ -189,18 +190,18 @@ func consoleChecks() []Check {
 
 const versionManager = "cluster-version-operator"
 
-// unmanagedByVersion is the evidence that the cluster-version-operator does not put a Deployment back to what its manifest says: it writes nothing
-// of its spec, or was told to leave it alone.
+// unmanagedByVersion requires that the cluster-version-operator does not write the Deployment, or that its override is
+// unmanaged.
 func unmanagedByVersion(s *State, d *appsv1.Deployment) []report.Evidence {
-	let := overridden(s, "Deployment", d.Namespace, d.Name)
+	unmanaged := overridden(s, "Deployment", d.Namespace, d.Name)
 	manager := "not " + versionManager
 	for _, entry := range d.ManagedFields {
 		if entry.Manager == versionManager && entry.Subresource == "" {
 			manager = versionManager
 		}
 	}
-	got := fmt.Sprintf("written by %s, unmanaged in spec.overrides: %t", manager, let)
-	return []report.Evidence{found(nameOf(d), "metadata.managedFields", "not written by "+versionManager+", or unmanaged in spec.overrides", got, let || manager != versionManager)}
+	got := fmt.Sprintf("written by %s, unmanaged in spec.overrides: %t", manager, unmanaged)
+	return []report.Evidence{found(nameOf(d), "metadata.managedFields", "not written by "+versionManager+", or unmanaged in spec.overrides", got, unmanaged || manager != versionManager)}
 }
 
 func overridden(s *State, kind, namespace, name string) bool {
@@ -215,7 +216,7 @@ func overridden(s *State, kind, namespace, name string) bool {
 	return false
 }
 
-// versionControls have the cluster-version-operator write a Deployment that nobody told it to leave alone.
+// versionControls make the cluster-version-operator a writer of a Deployment without an override.
 func versionControls(w workload) []Control {
 	return []Control{
 		{Name: "the " + versionManager + " writes it", Change: func(b *Environment) bool {
@@ -233,11 +234,11 @@ func versionControls(w workload) []Control {
 
 const (
 	moduleAuth = "auth"
-	// overrideKey is the switch that the topology takes the place of.
+	// overrideKey is the switch that the topology replaces.
 	overrideKey = "useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer"
 )
 
-// apiServerName is what each API server of OpenShift calls its Deployment.
+// apiServerName is the name of two API servers' Deployments.
 const apiServerName = "apiserver"
 
 func oauths() []workload {
@@ -252,7 +253,7 @@ func authChecks() []Check {
 		oneReplica("SNO-AUT-002", moduleAuth, one, oauths()[1]),
 		{
 			ID: "SNO-AUT-003", Title: "No unsupported override stands in for the topology", Module: moduleAuth,
-			Requirement: Requirement{"R-AUTH-1", "the topology says that one node is enough, and no unsupported override"},
+			Requirement: Requirement{"R-AUTH-1", "one node is enough because of the topology, not of an unsupported override"},
 			Level:       Core, Tier: Static, NotApplicable: overrideApplies, Run: func(_ context.Context, b *Environment) ([]report.Evidence, error) {
 				set := string(b.State.Authentication.Spec.UnsupportedConfigOverrides.Raw)
 				got := "not set"
@@ -278,13 +279,13 @@ func authChecks() []Check {
 	return slices.Concat(checks, copyChecks(moduleAuth, "AUT", 6, one, oauths(), operandWithin), []Check{topologyChangeCheck("SNO-AUT-009", moduleAuth)})
 }
 
-// overrideApplies leaves out releases that know nothing of topologies: there the override is all that there is.
+// overrideApplies excludes releases that do not evaluate the topology: they need the override.
 func overrideApplies(s *State) string {
 	if s.Authentication == nil {
-		return "there is no Authentication of the operator"
+		return "the operator's Authentication does not exist"
 	}
 	if s.ClusterVersion != nil && beforeTopologies(s.ClusterVersion.Status.Desired.Version) {
-		return "the release knows nothing of topologies"
+		return "the release does not evaluate the topology"
 	}
 	return ""
 }

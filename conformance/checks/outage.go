@@ -9,16 +9,16 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
-// Outage is how the cluster took an outage of its API server.
+// Outage is the result of an outage of the API server.
 type Outage struct {
-	// Length is for how long, Recovery until everything was as wanted again, both in seconds.
+	// Both are in seconds. Recovery is the time until all checks passed again.
 	Length, Recovery float64
 	Failure          string
-	// Leases are the leader elections of operators and controllers: name to "kept", or what happened.
+	// Leases are the leader elections by name: "kept" or "lost".
 	Leases map[string]string
 }
 
-// InterruptAPIServer takes the API server away for a while.
+// InterruptAPIServer stops the API server for Times.Outage.
 func (s *Disruptor) InterruptAPIServer(ctx context.Context) (*Outage, error) {
 	if s.Results.Outage != nil {
 		return s.Results.Outage, nil
@@ -33,9 +33,9 @@ func (s *Disruptor) InterruptAPIServer(ctx context.Context) (*Outage, error) {
 		return nil, err
 	}
 	length := c.target.Times.Outage
-	c.progressf("Taking the API server away for %s", length)
+	c.progressf("Stopping the API server for %s", length)
 	if err := c.target.Outage(ctx, length); err != nil {
-		return nil, fmt.Errorf("take the API server away: %w", err)
+		return nil, fmt.Errorf("stop the API server: %w", err)
 	}
 	outage := &Outage{Length: length.Seconds(), Leases: map[string]string{}}
 	began := time.Now()
@@ -43,7 +43,7 @@ func (s *Disruptor) InterruptAPIServer(ctx context.Context) (*Outage, error) {
 		state, err := c.read(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				outage.Failure = err.Error() // it is only coming back
+				outage.Failure = err.Error() // the API server is starting
 			}
 			return false, nil
 		}
@@ -68,7 +68,7 @@ func (s *Disruptor) InterruptAPIServer(ctx context.Context) (*Outage, error) {
 	return outage, nil
 }
 
-// firstFailure is the first thing that is wrong and was not before.
+// firstFailure returns the first failure that did not exist before the outage, or "".
 func (c *targetCluster) firstFailure(ctx context.Context, state *State, failedBefore map[string]string) string {
 	for _, module := range append(changeableModules(), moduleTopology) {
 		if failedBefore[module] != "" {
@@ -83,7 +83,7 @@ func (c *targetCluster) firstFailure(ctx context.Context, state *State, failedBe
 	return c.unavailableDeployment(state)
 }
 
-// unavailableDeployment is the first Deployment that has fewer pods than it should and had them before.
+// unavailableDeployment returns the first Deployment that was available before and is not now.
 func (c *targetCluster) unavailableDeployment(state *State) string {
 	for i := range state.Deployments {
 		d := &state.Deployments[i]
@@ -94,15 +94,15 @@ func (c *targetCluster) unavailableDeployment(state *State) string {
 	return ""
 }
 
-// leases are the leader elections in OpenShift's namespaces and in our own: who holds them, since which transition.
+// leases returns the holders and transitions of the leader elections of OpenShift and of the modules.
 func (c *targetCluster) leases(ctx context.Context) (map[string]string, error) {
 	var list coordinationv1.LeaseList
 	if err := c.kube.List(ctx, &list); err != nil {
 		return nil, fmt.Errorf("%w: list leases: %w", ErrRead, err)
 	}
-	held, ours := map[string]string{}, payloadOf(c.target.PayloadNamespaces).has
+	held, inPayload := map[string]string{}, newPayload(c.target.PayloadNamespaces).has
 	for _, lease := range list.Items {
-		if (ours(lease.Namespace) || strings.HasPrefix(lease.Namespace, "sno-")) && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "" {
+		if (inPayload(lease.Namespace) || strings.HasPrefix(lease.Namespace, "sno-")) && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "" {
 			transitions := int32(0)
 			if lease.Spec.LeaseTransitions != nil {
 				transitions = *lease.Spec.LeaseTransitions

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// PayloadNamespaces are the namespaces of a release's own payload, whatever the platform, in order. Others that begin with openshift- belong to what somebody has
-// added, such as storage, virtualization or GitOps, and owe nothing to the topology. openshift-operators comes with the payload and holds add-ons.
+// PayloadNamespaces are the sorted namespaces of the release payload on all platforms. Other openshift-* namespaces
+// belong to add-ons such as storage or GitOps, which need not follow the topology; so does openshift-operators, which
+// comes with the payload.
 func PayloadNamespaces() []string {
 	return []string{
 		"openshift-apiserver", "openshift-apiserver-operator", "openshift-authentication", "openshift-authentication-operator", "openshift-catalogd",
@@ -29,14 +30,14 @@ func PayloadNamespaces() []string {
 	}
 }
 
-// payload says which namespaces count as OpenShift's own, and remembers which were met.
+// payload decides which namespaces belong to OpenShift, and records those that it has met.
 type payload struct {
 	chosen []string
-	// here are those that hold something, others those that look like them and do not count.
+	// others begin with openshift- and do not count.
 	here, others map[string]bool
 }
 
-func payloadOf(chosen []string) *payload {
+func newPayload(chosen []string) *payload {
 	if len(chosen) == 0 {
 		chosen = PayloadNamespaces()
 	}
@@ -48,7 +49,7 @@ func (p *payload) has(namespace string) bool {
 	switch {
 	case has:
 		p.here[namespace] = true
-	case strings.HasPrefix(namespace, "openshift-") && !strings.HasPrefix(namespace, "openshift-must-gather-"): // those come and go
+	case strings.HasPrefix(namespace, "openshift-") && !strings.HasPrefix(namespace, "openshift-must-gather-"): // temporary
 		p.others[namespace] = true
 	}
 	return has

@@ -10,16 +10,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// firstWithTopologies is the first release whose authentication operator counts what the topology asks for.
+// firstWithTopologies is the first release whose authentication operator evaluates the topology.
 const firstWithTopologies = "4.8.0"
 
-// beforeTopologies says that a release is older. One that cannot be read is taken for a newer one.
+// beforeTopologies reports whether a release is older. Unknown versions count as newer.
 func beforeTopologies(release string) bool {
 	v, err := version.ParseGeneric(release)
 	return err == nil && v.LessThan(version.MustParseGeneric(firstWithTopologies))
 }
 
-// containsKey says whether an object in JSON or YAML has a key at its top.
+// containsKey reports whether an object in JSON or YAML has a top-level key.
 func containsKey(text, key string) bool {
 	raw, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
@@ -33,7 +33,7 @@ func containsKey(text, key string) bool {
 	return ok
 }
 
-// writtenByVersion has a Deployment look as if the cluster-version-operator wrote it last.
+// writtenByVersion adds the managed fields of a write by the cluster-version-operator.
 func writtenByVersion(d *appsv1.Deployment) {
 	d.ManagedFields = append(d.ManagedFields, metav1.ManagedFieldsEntry{
 		Manager: versionManager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "apps/v1", FieldsType: "FieldsV1", Time: ptr.To(metav1.Now()),

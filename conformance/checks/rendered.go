@@ -20,24 +20,23 @@ import (
 
 const (
 	machineConfigGroup = "machineconfiguration.openshift.io"
-	// controlPlanePool is the MachineConfigPool of control-plane nodes.
-	controlPlanePool = "master"
-	// kubeletFile is what kubelets are started with.
+	controlPlanePool   = "master"
+	// kubeletFile is the configuration file of kubelets.
 	kubeletFile = "/etc/kubernetes/kubelet.conf"
 )
 
-// Pool is a MachineConfigPool, and what its nodes' kubelets are told. Of the MachineConfig that says so nothing else is kept: it holds the cluster's pull secret.
+// Pool contains the fields of a MachineConfigPool and of its rendered MachineConfig that checks need. The rest of the
+// MachineConfig is not kept, because it contains the cluster's pull secret.
 type Pool struct {
-	Name string
-	// Labels are what a KubeletConfig chooses it by.
+	Name   string
 	Labels map[string]string
-	// Rendered is the MachineConfig that its nodes have, status.configuration.name; empty where none has been rendered.
+	// Rendered is status.configuration.name; empty if nothing is rendered.
 	Rendered string
-	// ShutdownGracePeriod is what the kubelet's file in it says, such as 60s; empty where it says nothing.
+	// ShutdownGracePeriod is the value in the rendered kubelet configuration, such as 60s, or empty.
 	ShutdownGracePeriod string
 }
 
-// readPool reads the pool of the control plane. Nil: there is none.
+// readPool returns nil without an error if the pool does not exist.
 func readPool(ctx context.Context, kube client.Client) (*Pool, error) {
 	live, err := machineConfigObject(ctx, kube, "MachineConfigPool", controlPlanePool)
 	if live == nil || err != nil {
@@ -57,7 +56,7 @@ func readPool(ctx context.Context, kube client.Client) (*Pool, error) {
 	return pool, nil
 }
 
-// machineConfigObject returns nil where there is none.
+// machineConfigObject returns nil without an error if the object does not exist.
 func machineConfigObject(ctx context.Context, kube client.Client, kind, name string) (*unstructured.Unstructured, error) {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(schema.GroupVersionKind{Group: machineConfigGroup, Version: "v1", Kind: kind})
@@ -66,14 +65,14 @@ func machineConfigObject(ctx context.Context, kube client.Client, kind, name str
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return nil, nil
 	case apierrors.IsForbidden(err):
-		return nil, fmt.Errorf("%w: get %ss.%s: allow it, or choose checks that do without: %w", ErrForbidden, strings.ToLower(kind), machineConfigGroup, err)
+		return nil, fmt.Errorf("%w: get %ss.%s: grant it, or choose checks that do not need it: %w", ErrForbidden, strings.ToLower(kind), machineConfigGroup, err)
 	case err != nil:
 		return nil, fmt.Errorf("%w: get %s %s: %w", ErrRead, kind, name, err)
 	}
 	return live, nil
 }
 
-// gracePeriodIn finds shutdownGracePeriod in the kubelet's file of a MachineConfig.
+// gracePeriodIn returns shutdownGracePeriod of the kubelet configuration in a MachineConfig.
 func gracePeriodIn(rendered *unstructured.Unstructured) (string, error) {
 	files, _, err := unstructured.NestedSlice(rendered.Object, "spec", "config", "storage", "files")
 	if err != nil {
@@ -100,8 +99,8 @@ func gracePeriodIn(rendered *unstructured.Unstructured) (string, error) {
 			ShutdownGracePeriod string `json:"shutdownGracePeriod"`
 		}
 		if err := yaml.Unmarshal(text, &kubelet); err != nil {
-			// Not the parser's words, which quote the file.
-			return "", fmt.Errorf("file %s is no configuration of a kubelet", kubeletFile) //nolint:err113 // named by the caller
+			// The parser's error quotes the file.
+			return "", fmt.Errorf("file %s is not a kubelet configuration", kubeletFile) //nolint:err113 // the caller wraps it
 		}
 		return kubelet.ShutdownGracePeriod, nil
 	}
@@ -112,7 +111,7 @@ func gracePeriodIn(rendered *unstructured.Unstructured) (string, error) {
 func dataOf(source, compression string) ([]byte, error) {
 	header, data, found := strings.Cut(strings.TrimPrefix(source, "data:"), ",")
 	if !found || !strings.HasPrefix(source, "data:") {
-		return nil, fmt.Errorf("its contents are elsewhere") //nolint:err113 // named by the caller
+		return nil, fmt.Errorf("its contents are not in a data URL") //nolint:err113 // the caller wraps it
 	}
 	text, err := []byte(nil), error(nil)
 	if strings.HasSuffix(header, ";base64") {

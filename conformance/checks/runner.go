@@ -28,11 +28,11 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// ErrNoOpenShift says that a cluster has none of OpenShift's kinds.
+// ErrNoOpenShift is returned if the cluster does not serve the Infrastructure kind.
 var ErrNoOpenShift = errors.New("the cluster does not serve OpenShift's kinds")
 
-// Runner does checks on one cluster. Those of the static and scheduled tiers are done side by side as soon as Start is called; the disruptive
-// ones one after the other, each when its result is asked for.
+// Runner runs checks on one cluster. Start begins the static and scheduled ones in parallel; a disruptive one runs
+// alone, when its result is requested.
 type Runner struct {
 	target   Target
 	checks   []Check
@@ -43,11 +43,10 @@ type Runner struct {
 	started  time.Time
 
 	warnings *warnings
-	bench    *Environment
-	// cancel ends what was started, pending counts what of it has not ended.
-	cancel  context.CancelFunc
-	pending sync.WaitGroup
-	serial  sync.Mutex // one disruption at a time
+	env      *Environment
+	cancel   context.CancelFunc
+	pending  sync.WaitGroup
+	serial   sync.Mutex // for disruptive checks
 
 	mu      sync.Mutex
 	results map[string]*outcome
@@ -58,7 +57,7 @@ type outcome struct {
 	result report.Result
 }
 
-// NewRunner connects, and says what can and cannot be checked where OpenShift's kinds are missing. It changes nothing.
+// NewRunner connects and reads the cluster once. It changes nothing.
 func NewRunner(ctx context.Context, target Target, selection Selection) (*Runner, error) {
 	if err := target.Times.Validate(); err != nil {
 		return nil, err
@@ -92,14 +91,14 @@ func NewRunner(ctx context.Context, target Target, selection Selection) (*Runner
 		return nil, err
 	}
 	if state.Missing["infrastructures.config.openshift.io"] {
-		return nil, fmt.Errorf("%w: without infrastructures.config.openshift.io nothing says what kind of cluster this is, so no check can be done; "+
+		return nil, fmt.Errorf("%w: without infrastructures.config.openshift.io the topology is unknown, so no check can run; "+
 			"choose an OpenShift cluster, or install the CustomResourceDefinitions of openshift/api and create Infrastructure cluster", ErrNoOpenShift)
 	}
 	r.target.Config = config
 	return r, nil
 }
 
-// Start begins. It waits until the cluster has come to rest, reads it, and starts what can be done side by side.
+// Start waits until the cluster is stable, reads it, and starts all checks that run in parallel.
 func (r *Runner) Start(ctx context.Context) error {
 	ctx, r.cancel = context.WithCancel(ctx)
 	state, err := r.settle(ctx)
@@ -114,16 +113,16 @@ func (r *Runner) Start(ctx context.Context) error {
 			return err
 		}
 	}
-	r.bench = &Environment{State: state, Times: r.target.Times}
+	r.env = &Environment{State: state, Times: r.target.Times}
 	if r.tiers[Scheduled] {
 		program := programOf(r.target.Image, state.Pods)
 		r.progressf("Copies of Deployments run image %s, %s", program.image, program.from)
-		if r.bench.Copier, err = newWorkloadCopier(ctx, r.target, r.set, r.kube, program); err != nil {
+		if r.env.Copier, err = newWorkloadCopier(ctx, r.target, r.set, r.kube, program); err != nil {
 			return err
 		}
 	}
 	if r.tiers[Disruptive] {
-		r.bench.Disruptor = &Disruptor{cluster: &targetCluster{target: r.target, kube: r.kube, set: r.set, checks: r.checks, before: state}}
+		r.env.Disruptor = &Disruptor{cluster: &targetCluster{target: r.target, kube: r.kube, set: r.set, checks: r.checks, before: state}}
 	}
 	for _, check := range r.checks {
 		if r.selected[check.ID] && check.Tier != Disruptive {
@@ -143,16 +142,15 @@ func (r *Runner) progressf(format string, args ...any) {
 	}
 }
 
-// printNamespaces prints what is taken for OpenShift's own.
+// printNamespaces prints which namespaces count as OpenShift's.
 func (r *Runner) printNamespaces(state *State) {
-	r.progressf("OpenShift's own are the objects in %s", strings.Join(state.Namespaces, ", "))
+	r.progressf("Namespaces that count as OpenShift's own: %s", strings.Join(state.Namespaces, ", "))
 	if len(state.Others) > 0 {
-		r.progressf("Not looked at, since they are not of the release payload (--payload-namespaces): %s", strings.Join(state.Others, ", "))
+		r.progressf("Not checked, because they are not part of the release payload (--payload-namespaces): %s", strings.Join(state.Others, ", "))
 	}
 }
 
-// settle waits until every Deployment of OpenShift is whole, or nothing about them changes any more: then they are as they are, and checks
-// will say so.
+// settle waits until every Deployment of OpenShift is available, or has not changed for a while.
 func (r *Runner) settle(ctx context.Context) (*State, error) {
 	var state *State
 	var last map[string]string
@@ -172,13 +170,13 @@ func (r *Runner) settle(ctx context.Context) (*State, error) {
 		err = ErrRead
 	}
 	if err != nil {
-		return nil, fmt.Errorf("wait until the cluster is at rest: %w", err)
+		return nil, fmt.Errorf("wait until the cluster is stable: %w", err)
 	}
 	return state, nil
 }
 
-// stablePeriod is for how long nothing must have changed: a third of what is called quiet where every Deployment is whole. One that is not may be at
-// a rollout.
+// stablePeriod is how long nothing may have changed. It is longer while a Deployment is unavailable, because that may
+// be a rollout.
 func stablePeriod(s *State, times Times) time.Duration {
 	var rolling []appsv1.Deployment
 	for _, d := range s.Deployments {
@@ -192,7 +190,7 @@ func stablePeriod(s *State, times Times) time.Duration {
 	return times.stuck(rolling)
 }
 
-// execute does one check, once.
+// execute runs a check once.
 func (r *Runner) execute(ctx context.Context, check Check) report.Result {
 	r.mu.Lock()
 	o, begun := r.results[check.ID]
@@ -205,8 +203,8 @@ func (r *Runner) execute(ctx context.Context, check Check) report.Result {
 		<-o.done
 		return o.result
 	}
-	bench := *r.bench // what a check has seen is its own
-	result := Execute(ctx, check, &bench)
+	env := *r.env // each check records its own results
+	result := Execute(ctx, check, &env)
 	r.mu.Lock()
 	o.result = result
 	r.mu.Unlock()
@@ -214,7 +212,7 @@ func (r *Runner) execute(ctx context.Context, check Check) report.Result {
 	return result
 }
 
-// Result waits for the result of one check. It has one for every id of the catalogue.
+// Result waits for the result of one check.
 func (r *Runner) Result(ctx context.Context, id string) (report.Result, error) {
 	check, err := Lookup(id)
 	if err != nil {
@@ -226,18 +224,18 @@ func (r *Runner) Result(ctx context.Context, id string) (report.Result, error) {
 		return result, nil
 	}
 	if check.Tier == Disruptive {
-		r.pending.Wait() // copies do not mind disruptions, but what was read would be of another time
+		r.pending.Wait() // parallel checks must not see a disrupted cluster
 		r.serial.Lock()
 		defer r.serial.Unlock()
 	}
 	return r.execute(ctx, check), nil
 }
 
-// without says why a check is not done in this run.
+// skipReason returns why a check is not part of this run, or "".
 func (r *Runner) skipReason(check Check) string {
 	switch {
 	case !r.tiers[check.Tier]:
-		return "the " + string(check.Tier) + " tier was not asked for"
+		return "the " + string(check.Tier) + " tier was not selected"
 	case !r.selected[check.ID]:
 		return "it was not selected"
 	default:
@@ -245,14 +243,14 @@ func (r *Runner) skipReason(check Check) string {
 	}
 }
 
-// Report is what is known by now: a result for every check of the catalogue.
+// Report returns a result for every check of the catalogue; unfinished ones are skipped.
 func (r *Runner) Report() report.Report {
 	out := report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind, Scenario: r.target.Scenario, Description: r.target.Description, Variant: r.target.Variant,
 		Provider: r.target.Provider, Topology: report.Topology{Expected: r.target.Expected}, Started: r.started.UTC(), Seconds: time.Since(r.started).Seconds(),
 	}
-	if r.bench != nil && r.bench.State.Infrastructure != nil {
-		status := r.bench.State.Infrastructure.Status
+	if r.env != nil && r.env.State.Infrastructure != nil {
+		status := r.env.State.Infrastructure.Status
 		out.Topology.Observed = report.Modes{ControlPlane: string(status.ControlPlaneTopology), Infrastructure: string(status.InfrastructureTopology)}
 	}
 	r.mu.Lock()
@@ -263,7 +261,7 @@ func (r *Runner) Report() report.Report {
 		if o := r.results[check.ID]; o != nil && o.result.ID != "" {
 			result = o.result
 		} else if result.Reason == "" {
-			result.Reason = "the run ended before it"
+			result.Reason = "the run ended before this check"
 		}
 		out.Results = append(out.Results, result)
 	}
@@ -271,11 +269,11 @@ func (r *Runner) Report() report.Report {
 	return out
 }
 
-// Collect writes events, conditions, objects and logs into a folder, for the person who has to find out why a check failed. What may be secret is withheld; logs
-// are those of a cluster that the run has made.
+// Collect writes events, warnings, objects and, for a cluster that the run created, logs into a folder. What may be
+// secret is withheld.
 func (r *Runner) Collect(ctx context.Context, folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("make the folder for artifacts: %w", err)
+		return fmt.Errorf("create the folder for artifacts: %w", err)
 	}
 	state, err := Read(ctx, r.kube, r.target.PayloadNamespaces)
 	if err != nil {
@@ -299,7 +297,7 @@ func (r *Runner) Collect(ctx context.Context, folder string) error {
 	return errors.Join(errs...)
 }
 
-// trimmed is what a person reads of events, newest last.
+// trimmed returns one line for each event, newest last.
 func trimmed(events []corev1.Event) []string {
 	slices.SortFunc(events, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
 	lines := make([]string, len(events))
@@ -309,7 +307,7 @@ func trimmed(events []corev1.Event) []string {
 	return lines
 }
 
-// Close ends what is still going on and takes away what the checks have made. It works with a context that is done too.
+// Close stops all checks and deletes what they have created, also after ctx is done.
 func (r *Runner) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.target.Times.Cleanup)
 	defer cancel()
@@ -319,10 +317,10 @@ func (r *Runner) Close(ctx context.Context) error {
 	if r.cancel != nil {
 		r.cancel()
 	}
-	// A copy that was on its way might make one more namespace after those that are there have been listed.
+	// A running copy could create another namespace after the existing ones have been listed.
 	r.pending.Wait()
-	if r.bench == nil || r.bench.Copier == nil {
+	if r.env == nil || r.env.Copier == nil {
 		return nil
 	}
-	return r.bench.Copier.close(ctx)
+	return r.env.Copier.close(ctx)
 }

@@ -7,26 +7,23 @@ import (
 	"strings"
 )
 
-// Selection says which checks to do.
+// Selection chooses checks. Those that are not selected are skipped.
 type Selection struct {
-	// Tiers to do. Checks of other tiers are skipped, with that as their reason.
 	Tiers []Tier
-	// IDs, where there are any, are the only checks to do; the others are skipped.
-	IDs []string
-	// Modules likewise.
+	// IDs and Modules restrict the checks; empty for no restriction.
+	IDs     []string
 	Modules []string
 }
 
-// ErrNoMatch says that a selection leaves no check, or names one that does not exist.
+// ErrNoMatch is returned for an empty selection, and for an unknown tier, module or id.
 var ErrNoMatch = errors.New("no such check")
 
-// Select returns the checks of a catalogue that a selection asks for, in the catalogue's order. Asking for nothing, or for a tier, module or id
-// that does not exist, is an error.
+// Select returns the selected checks in the catalogue's order.
 func Select(catalogue []Check, selection Selection) ([]Check, error) {
 	var errs []error
 	for _, tier := range selection.Tiers {
 		if !slices.Contains(Tiers(), tier) {
-			errs = append(errs, fmt.Errorf("%w: no tier is called %q; there are %v", ErrNoMatch, tier, Tiers()))
+			errs = append(errs, fmt.Errorf("%w: unknown tier %q, want one of %v", ErrNoMatch, tier, Tiers()))
 		}
 	}
 	modules, ids := map[string]bool{}, map[string]bool{}
@@ -35,12 +32,12 @@ func Select(catalogue []Check, selection Selection) ([]Check, error) {
 	}
 	for _, module := range selection.Modules {
 		if !modules[module] {
-			errs = append(errs, fmt.Errorf("%w: no module is called %q; there are %s", ErrNoMatch, module, modulesOf(catalogue)))
+			errs = append(errs, fmt.Errorf("%w: unknown module %q, want one of %s", ErrNoMatch, module, modulesOf(catalogue)))
 		}
 	}
 	for _, id := range selection.IDs {
 		if !ids[id] {
-			errs = append(errs, fmt.Errorf("%w: no check is called %q", ErrNoMatch, id))
+			errs = append(errs, fmt.Errorf("%w: unknown id %q", ErrNoMatch, id))
 		}
 	}
 	if len(errs) > 0 {
@@ -53,7 +50,7 @@ func Select(catalogue []Check, selection Selection) ([]Check, error) {
 		}
 	}
 	if len(selected) == 0 {
-		return nil, fmt.Errorf("%w: tiers %v, modules %v and ids %v have none in common", ErrNoMatch, selection.Tiers, selection.Modules, selection.IDs)
+		return nil, fmt.Errorf("%w: tiers %v, modules %v and ids %v have no check in common", ErrNoMatch, selection.Tiers, selection.Modules, selection.IDs)
 	}
 	return selected, nil
 }
@@ -70,7 +67,7 @@ func modulesOf(catalogue []Check) string {
 	return strings.Join(modules, ", ")
 }
 
-// TiersOf are those of some checks, from the mildest to the wildest.
+// TiersOf returns the tiers of checks, the least disruptive first.
 func TiersOf(checks []Check) []Tier {
 	var tiers []Tier
 	for _, tier := range Tiers() {

@@ -25,12 +25,12 @@ func TestSelect(t *testing.T) {
 		"all tiers":       {selection: checks.Selection{Tiers: checks.Tiers()}, want: "A-1 A-2 B-1"},
 		"a module":        {selection: checks.Selection{Tiers: static, Modules: []string{"a"}}, want: "A-1"},
 		"ids":             {selection: checks.Selection{Tiers: checks.Tiers(), IDs: []string{"B-1", "A-2"}}, want: "A-2 B-1"},
-		"no tier":         {fault: "none in common"},
-		"nothing left":    {selection: checks.Selection{Tiers: static, IDs: []string{"A-2"}}, fault: "none in common"},
-		"unknown tier":    {selection: checks.Selection{Tiers: []checks.Tier{"wild"}}, fault: `no tier is called "wild"`},
-		"unknown module":  {selection: checks.Selection{Tiers: static, Modules: []string{"a", "c"}}, fault: `no module is called "c"; there are a, b`},
-		"unknown check":   {selection: checks.Selection{Tiers: static, IDs: []string{"A-1", "A-9"}}, fault: `no check is called "A-9"`},
-		"several unknown": {selection: checks.Selection{Tiers: static, Modules: []string{"c"}, IDs: []string{"A-9"}}, fault: `no check is called "A-9"`},
+		"no tier":         {fault: "no check in common"},
+		"nothing left":    {selection: checks.Selection{Tiers: static, IDs: []string{"A-2"}}, fault: "no check in common"},
+		"unknown tier":    {selection: checks.Selection{Tiers: []checks.Tier{"wild"}}, fault: `unknown tier "wild"`},
+		"unknown module":  {selection: checks.Selection{Tiers: static, Modules: []string{"a", "c"}}, fault: `unknown module "c", want one of a, b`},
+		"unknown check":   {selection: checks.Selection{Tiers: static, IDs: []string{"A-1", "A-9"}}, fault: `unknown id "A-9"`},
+		"several unknown": {selection: checks.Selection{Tiers: static, Modules: []string{"c"}, IDs: []string{"A-9"}}, fault: `unknown id "A-9"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			selected, err := checks.Select(catalogue, test.selection)

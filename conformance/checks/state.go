@@ -22,54 +22,51 @@ import (
 )
 
 var (
-	// ErrRead says that a part of the cluster could not be read.
+	// ErrRead is returned if a part of the cluster could not be read.
 	ErrRead = errors.New("cannot read the cluster")
-	// ErrForbidden says that the account of the run lacks a permission.
+	// ErrForbidden is returned if the account lacks a permission.
 	ErrForbidden = errors.New("a permission is missing")
-	// ErrInconclusive says that the cluster did not let a check do what it does, for a reason that is none of the check's.
-	ErrInconclusive = errors.New("the cluster does not allow it to be found out")
+	// ErrInconclusive is returned if the cluster prevents a check for a reason that the check is not about.
+	ErrInconclusive = errors.New("the cluster prevents the check")
 )
 
-// State is the part of a cluster that the checks look at, read at one time. Everything in it is a copy.
+// State is the part of a cluster that checks read.
 type State struct {
-	// Infrastructure is infrastructures.config.openshift.io/cluster.
 	Infrastructure *configv1.Infrastructure
-	// Ingress is ingresses.config.openshift.io/cluster.
-	Ingress *configv1.Ingress
-	// IngressController is IngressController openshift-ingress-operator/default; nil where there is none.
+	Ingress        *configv1.Ingress
+	// IngressController is openshift-ingress-operator/default. Objects that do not exist are nil.
 	IngressController *operatorv1.IngressController
 	ClusterVersion    *configv1.ClusterVersion
-	// Console, Authentication and Etcd are the operators' own objects.
-	Console        *operatorv1.Console
-	Authentication *operatorv1.Authentication
-	Etcd           *operatorv1.Etcd
-	Nodes          []corev1.Node
-	// Deployments, StatefulSets, DaemonSets, Pods and Budgets are those of the namespaces of the release payload.
+	Console           *operatorv1.Console
+	Authentication    *operatorv1.Authentication
+	Etcd              *operatorv1.Etcd
+	Nodes             []corev1.Node
+	// The workloads are those of the namespaces of the release payload.
 	Deployments  []appsv1.Deployment
 	StatefulSets []appsv1.StatefulSet
 	DaemonSets   []appsv1.DaemonSet
 	Pods         []corev1.Pod
 	Budgets      []policyv1.PodDisruptionBudget
-	// Approver is ConfigMap openshift-cluster-machine-approver/machine-approver-config; nil where there is none.
+	// Approver is ConfigMap openshift-cluster-machine-approver/machine-approver-config.
 	Approver *corev1.ConfigMap
-	// Machines is how many there are of machine.openshift.io, by which the stock approver proves a request; 0 also where the kind is not served.
-	Machines int
-	// KubeletConfigs are those of the machine-config operator.
+	// Machines is their number; 0 also if the kind is not served.
+	Machines       int
 	KubeletConfigs []unstructured.Unstructured
-	// Pool is the MachineConfigPool of the control plane; nil where there is none, and where no check of the run looks at it.
+	// Pool is that of the control plane; nil also if no check of the run needs it.
 	Pool *Pool
-	// Missing are the kinds that the cluster does not serve, such as Console where the capability is off.
+	// Missing are the resources that the cluster does not serve, such as consoles without that capability.
 	Missing map[string]bool
-	// Namespaces are those of the release payload that hold some of it. Others are called like them and do not count, as those of add-ons.
+	// Namespaces are those of the release payload that contain objects. Others begin with openshift- and do not count.
 	Namespaces, Others []string
 }
 
-// Read reads a cluster, of namespaces those that are given, or PayloadNamespaces where none are. Kinds that are not served are noted in Missing; everything else that goes wrong is an error that names what
-// could not be read, and the verb and resource where a permission is missing.
+// Read reads a cluster. The workloads are those of the given namespaces, by default PayloadNamespaces. Resources that
+// are not served are recorded in Missing. Errors name every resource that could not be read, with the verb if a
+// permission is missing.
 func Read(ctx context.Context, kube client.Client, namespaces []string) (*State, error) {
 	r := reader{ctx: ctx, kube: kube, state: &State{Missing: map[string]bool{}}}
-	s, payload := r.state, payloadOf(namespaces)
-	ours := payload.has
+	s, payload := r.state, newPayload(namespaces)
+	inPayload := payload.has
 	s.Infrastructure = one(&r, "infrastructures.config.openshift.io", "", "cluster", &configv1.Infrastructure{})
 	s.Ingress = one(&r, "ingresses.config.openshift.io", "", "cluster", &configv1.Ingress{})
 	s.IngressController = one(&r, "ingresscontrollers.operator.openshift.io", "openshift-ingress-operator", "default", &operatorv1.IngressController{})
@@ -92,11 +89,11 @@ func Read(ctx context.Context, kube client.Client, namespaces []string) (*State,
 	r.list("pods", &pods)
 	r.list("poddisruptionbudgets.policy", &budgets)
 	s.Nodes = nodes.Items
-	s.Deployments = slices.DeleteFunc(deployments.Items, func(d appsv1.Deployment) bool { return !ours(d.Namespace) })
-	s.StatefulSets = slices.DeleteFunc(statefulSets.Items, func(d appsv1.StatefulSet) bool { return !ours(d.Namespace) })
-	s.DaemonSets = slices.DeleteFunc(daemonSets.Items, func(d appsv1.DaemonSet) bool { return !ours(d.Namespace) })
-	s.Pods = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !ours(p.Namespace) })
-	s.Budgets = slices.DeleteFunc(budgets.Items, func(b policyv1.PodDisruptionBudget) bool { return !ours(b.Namespace) })
+	s.Deployments = slices.DeleteFunc(deployments.Items, func(d appsv1.Deployment) bool { return !inPayload(d.Namespace) })
+	s.StatefulSets = slices.DeleteFunc(statefulSets.Items, func(d appsv1.StatefulSet) bool { return !inPayload(d.Namespace) })
+	s.DaemonSets = slices.DeleteFunc(daemonSets.Items, func(d appsv1.DaemonSet) bool { return !inPayload(d.Namespace) })
+	s.Pods = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !inPayload(p.Namespace) })
+	s.Budgets = slices.DeleteFunc(budgets.Items, func(b policyv1.PodDisruptionBudget) bool { return !inPayload(b.Namespace) })
 	s.Namespaces, s.Others = slices.Sorted(maps.Keys(payload.here)), slices.Sorted(maps.Keys(payload.others))
 	machines := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "machine.openshift.io/v1beta1", Kind: "MachineList"}}
 	r.list("machines.machine.openshift.io", &machines)
@@ -105,7 +102,7 @@ func Read(ctx context.Context, kube client.Client, namespaces []string) (*State,
 	return s, errors.Join(r.errs...)
 }
 
-// reader collects what goes wrong, so that a report names all that is missing at once.
+// reader collects all errors, so that a report names all missing permissions at once.
 type reader struct {
 	ctx   context.Context //nolint:containedctx // of the one call of Read
 	kube  client.Client
@@ -113,7 +110,7 @@ type reader struct {
 	errs  []error
 }
 
-// one reads one object and returns nil where it is not there.
+// one returns nil if the object does not exist.
 func one[T client.Object](r *reader, resource, namespace, name string, into T) T {
 	var none T
 	err := r.kube.Get(r.ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
@@ -132,7 +129,7 @@ func one[T client.Object](r *reader, resource, namespace, name string, into T) T
 
 func (r *reader) list(resource string, into client.ObjectList) {
 	err := r.kube.List(r.ctx, into)
-	// A list is not found where its kind is not served any more, and the client still believes that it is.
+	// NotFound: the kind is no longer served, but the client has cached that it is.
 	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 		r.state.Missing[resource] = true
 		return
@@ -151,13 +148,13 @@ func (r *reader) failed(verb, resource string, err error) {
 	switch {
 	case err == nil:
 	case apierrors.IsForbidden(err):
-		r.errs = append(r.errs, fmt.Errorf("%w: %s %s: allow it, or choose checks that do without: %w", ErrForbidden, verb, resource, err))
+		r.errs = append(r.errs, fmt.Errorf("%w: %s %s: grant it, or choose checks that do not need it: %w", ErrForbidden, verb, resource, err))
 	default:
 		r.errs = append(r.errs, fmt.Errorf("%w: %s %s: %w", ErrRead, verb, resource, err))
 	}
 }
 
-// DeepCopy copies everything.
+// DeepCopy copies everything that controls change.
 func (s *State) DeepCopy() *State {
 	c := &State{
 		Infrastructure: s.Infrastructure.DeepCopy(), Ingress: s.Ingress.DeepCopy(), IngressController: s.IngressController.DeepCopy(),
@@ -187,7 +184,7 @@ func copies[T any, P interface {
 	return out
 }
 
-// Deployment finds one by name; nil where there is none.
+// Deployment returns nil if it does not exist.
 func (s *State) Deployment(namespace, name string) *appsv1.Deployment {
 	for i := range s.Deployments {
 		if s.Deployments[i].Namespace == namespace && s.Deployments[i].Name == name {

@@ -11,35 +11,35 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// Target is a cluster to look at, and what can be done to it besides what its API allows. What is nil cannot be done there; checks that
-// need it are skipped and say so.
+// Target is a cluster, with the acts that its API alone does not allow. Checks that need an act that is nil are
+// skipped.
 type Target struct {
-	// Config connects with the rights that the run has, and no faster than it allows.
+	// Config limits the rate of requests.
 	Config *rest.Config
-	// Scenario and Description name the cluster in the report, Variant what shaped it ("sno", "baseline" or empty), Provider where it came from.
+	// Variant is "sno", "baseline" or empty.
 	Scenario, Description, Variant, Provider string
-	// Expected are the topologies that the cluster was set up with; empty where nobody knows.
+	// Expected are the topologies of the installation; empty if unknown.
 	Expected report.Modes
-	// PayloadNamespaces are those whose objects are looked at as OpenShift's own; none means the function of that name.
+	// PayloadNamespaces are those of OpenShift's own objects; empty for the function of that name.
 	PayloadNamespaces []string
 	Times             Times
-	// Image is what copied Deployments run; nothing is asked of it but that it keeps running. Empty: one of which the nodes run a shell already, or CopyImage.
-	Image string
-	// Progress is told what happens.
+	// Image is what copies run; it must keep running. Empty for an image with a shell that runs on the nodes, or
+	// CopyImage.
+	Image    string
 	Progress io.Writer
 
-	// RestartNode restarts a node and returns when it is Ready again.
+	// RestartNode returns when the node is Ready again.
 	RestartNode func(ctx context.Context, node string) error
-	// SetTopology writes both topologies into the status of the Infrastructure object, and makes nodes that the new one needs; Undo is asked for the old one.
+	// SetTopology writes the status of the Infrastructure object, and creates the nodes that the topology needs.
 	SetTopology func(ctx context.Context, controlPlane, infrastructure configv1.TopologyMode) error
-	// Outage takes the API server away and brings it back after the time.
+	// Outage stops the API server and starts it after length.
 	Outage func(ctx context.Context, length time.Duration) error
-	// MayDrain says that nodes may ask for drains: nobody on them would restart them afterwards.
+	// MayDrain is set if nodes may request drains: no daemon on them would restart them.
 	MayDrain bool
-	// RestartOperator restarts whatever shapes the operands of a module: the stock operator and our controller.
+	// RestartOperator restarts the stock operator and the controller of a module.
 	RestartOperator func(ctx context.Context, module string) error
-	// Logs writes the log of every component into a folder.
+	// Logs writes the logs of all components into a folder.
 	Logs func(folder string) error
-	// Stop takes the cluster away, where the run has made it. Nil: it stays.
+	// Stop deletes a cluster that was created for the run; nil for other clusters.
 	Stop func()
 }

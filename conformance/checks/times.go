@@ -10,41 +10,39 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// ErrTimes says that a run was given a limit of nothing, with which it would ask without pause or not wait at all.
-var ErrTimes = errors.New("times of the run are not set")
+// ErrTimes is returned if a limit is 0 or negative, which would mean polling without a pause or not waiting at all.
+var ErrTimes = errors.New("times of the run are not positive")
 
-// Times are all limits of a run. Each is an upper bound on waiting for something that comes much sooner, or the time for which nothing may
-// change; no check waits for a time to pass otherwise.
+// Times are the limits of a run: the longest waits, and the periods without a change.
 type Times struct {
-	// Poll is how often a cluster is read again while something is waited for. A look reads all pods.
+	// Poll is the interval of reads while a run waits. Each read lists all pods.
 	Poll time.Duration
-	// Settle is how long the cluster may take to come to rest before the first check, after an installation or a change.
+	// Settle is how long the cluster may take to become stable before the first check and after a change.
 	Settle time.Duration
-	// Ready is how long pods of a copied Deployment may take to become ready: images are pulled in it.
+	// Ready is how long pods of a copy may take to become ready, including the pull of the image.
 	Ready time.Duration
-	// Stuck is how long nothing at all may change about a rollout or an eviction that has not ended before it counts as one that never ends.
+	// Stuck is after how long without a change a rollout or an eviction counts as one that never ends.
 	Stuck time.Duration
-	// Quiet is how long nobody may write for a cluster to count as being at rest.
+	// Quiet is how long no write may occur for a cluster to count as idle.
 	Quiet time.Duration
 	// Converge is how long operators may take to follow a change of the topology.
 	Converge time.Duration
-	// Outage is how long the API server is away.
-	Outage time.Duration
-	// Restart is how long a node may take to come back.
+	// Outage is the length of the outage of the API server.
+	Outage  time.Duration
 	Restart time.Duration
-	// Cleanup is how long taking everything away may take after an interruption.
+	// Cleanup is how long the removal of all objects may take.
 	Cleanup time.Duration
 }
 
-// SimulatedTimes are for embedded clusters, whose nodes start pods at once. They are generous because many clusters share a machine.
+// SimulatedTimes are for embedded clusters, whose nodes start pods at once. They allow for a busy machine.
 func SimulatedTimes() Times {
 	return Times{
-		Poll:   250 * time.Millisecond, // a hundred objects
+		Poll:   250 * time.Millisecond, // about 100 objects
 		Settle: 60 * time.Second,       // controllers start, elect a leader and patch: 5 s on an idle machine
-		Ready:  30 * time.Second,       // nothing is pulled: a second
-		Stuck:  4 * time.Second,        // the scheduler tries again within a second of every change
-		Quiet:  3 * time.Second,        // operators answer an event within half a second
-		// A flip is followed in half a second, but rollouts follow it; and after an outage clients back off for up to half a minute.
+		Ready:  30 * time.Second,       // no pull: 1 s
+		Stuck:  4 * time.Second,        // the scheduler retries within a second of a change
+		Quiet:  3 * time.Second,        // operators react within 0.5 s
+		// Operators follow within 0.5 s, then rollouts take time; after an outage clients back off for up to 30 s.
 		Converge: 45 * time.Second,
 		Outage:   5 * time.Second,
 		Restart:  30 * time.Second,
@@ -55,19 +53,19 @@ func SimulatedTimes() Times {
 // RealTimes are for clusters with kubelets.
 func RealTimes() Times {
 	return Times{
-		Poll:     2 * time.Second,  // some twenty requests, on a cluster that others use
-		Settle:   10 * time.Minute, // a rollout of a router waits for its connections to drain
-		Ready:    3 * time.Minute,  // an image is pulled once, slowly at the edge
-		Stuck:    60 * time.Second, // a router counts as available half a minute after it is ready, and nothing changes meanwhile
-		Quiet:    60 * time.Second, // operators that resync do so each minute
-		Converge: 3 * time.Minute,  // resyncs of a minute, then a rollout
+		Poll:     2 * time.Second,  // about 20 requests, on a cluster that others use
+		Settle:   10 * time.Minute, // the rollout of a router waits for its connections to drain
+		Ready:    3 * time.Minute,  // one pull, slow at the edge
+		Stuck:    60 * time.Second, // minReadySeconds of a router is 30 s, in which nothing changes
+		Quiet:    60 * time.Second, // some operators resync every minute
+		Converge: 3 * time.Minute,  // a resync of a minute, then a rollout
 		Outage:   2 * time.Minute,  // R-OPS-4
-		Restart:  15 * time.Minute, // firmware takes its time
+		Restart:  15 * time.Minute, // firmware is slow
 		Cleanup:  2 * time.Minute,
 	}
 }
 
-// Validate returns ErrTimes with the names of the fields that are not longer than nothing.
+// Validate returns ErrTimes with the names of the fields that are not positive.
 func (t Times) Validate() error {
 	var unset []string
 	fields := reflect.ValueOf(t)
@@ -82,7 +80,7 @@ func (t Times) Validate() error {
 	return nil
 }
 
-// stuck is Stuck for what these Deployments do: a healthy rollout is silent for as long as a pod must be ready before it counts.
+// stuck is at least twice the minReadySeconds of the Deployments, in which nothing changes.
 func (t Times) stuck(all []appsv1.Deployment) time.Duration {
 	limit := t.Stuck
 	for i := range all {

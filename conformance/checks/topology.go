@@ -27,20 +27,20 @@ func topologyChecks() []Check {
 	footprint := Requirement{"R-TOP-2", "an operand has no more replicas than its topology asks for"}
 	return []Check{
 		{
-			ID: "SNO-TOP-001", Title: "The Infrastructure object says both topologies, in values that are known", Module: moduleTopology, Requirement: table, Level: Core, Tier: Static,
+			ID: "SNO-TOP-001", Title: "The Infrastructure object has a known value for both topologies", Module: moduleTopology, Requirement: table, Level: Core, Tier: Static,
 			Run: knownModes,
 			Controls: []Control{
 				{Name: "an unknown topology", Change: onInfrastructure(func(i *configv1.Infrastructure) { i.Status.ControlPlaneTopology = "Twin" })},
 				{Name: "no topology", Change: onInfrastructure(func(i *configv1.Infrastructure) { i.Status.InfrastructureTopology = "" })},
-				{Name: "there is no such object", Change: func(b *Environment) bool { b.State.Infrastructure = nil; return true }},
-				{Name: "a label on it", MustPass: true, Change: onInfrastructure(func(i *configv1.Infrastructure) { i.Labels = map[string]string{"example.com/reviewed": "yes"} })},
+				{Name: "the object does not exist", Change: func(b *Environment) bool { b.State.Infrastructure = nil; return true }},
+				{Name: "a label on the object", MustPass: true, Change: onInfrastructure(func(i *configv1.Infrastructure) { i.Labels = map[string]string{"example.com/reviewed": "yes"} })},
 			},
 		},
 		{
 			ID: "SNO-TOP-002", Title: "The control plane's topology agrees with the number of its nodes", Module: moduleTopology, Requirement: mode, Level: Core, Tier: Static, Run: nodesMatchTopology,
 			Controls: []Control{
-				{Name: "other nodes than it says", Change: changeNodeCount},
-				{Name: "one worker more", MustPass: true, Change: func(b *Environment) bool { addExtraNode(b); return true }},
+				{Name: "another number of nodes", Change: changeNodeCount},
+				{Name: "one more worker", MustPass: true, Change: func(b *Environment) bool { addExtraNode(b); return true }},
 			},
 		},
 		{
@@ -54,15 +54,15 @@ func topologyChecks() []Check {
 			},
 			Run: footprints,
 			Controls: []Control{
-				{Name: "two replicas of something on the control plane", Change: addDeployment(masterRole, 2)},
-				{Name: "one replica of something on the control plane", MustPass: true, Change: addDeployment(masterRole, 1)},
+				{Name: "a Deployment with two replicas on the control plane", Change: addDeployment(masterRole, 2)},
+				{Name: "a Deployment with one replica on the control plane", MustPass: true, Change: addDeployment(masterRole, 1)},
 			},
 		},
 		{
-			ID: "SNO-TOP-004", Title: "No pod of OpenShift waits for a node that would take it", Module: moduleTopology,
-			Requirement: Requirement{"R-TOP-1", "whatever OpenShift runs finds room on one node"}, Level: Core, Tier: Static, Run: noUnschedulablePods,
+			ID: "SNO-TOP-004", Title: "No pod of OpenShift is unschedulable", Module: moduleTopology,
+			Requirement: Requirement{"R-TOP-1", "whatever OpenShift runs fits on one node"}, Level: Core, Tier: Static, Run: noUnschedulablePods,
 			Controls: []Control{
-				{Name: "a pod that no node takes", Change: func(b *Environment) bool {
+				{Name: "an unschedulable pod", Change: func(b *Environment) bool {
 					b.State.Pods = append(b.State.Pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: routerNamespace, Name: "control"}, Status: corev1.PodStatus{
 						Phase:      corev1.PodPending,
 						Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes are available"}},
@@ -86,11 +86,11 @@ func topologyChecks() []Check {
 			},
 			Run: budgetsAllow,
 			Controls: []Control{
-				{Name: "a budget that keeps all replicas", Change: func(b *Environment) bool {
+				{Name: "a budget that requires all replicas", Change: func(b *Environment) bool {
 					d := anyDeployment(b.State)
 					return d != nil && budgetOver(d.Namespace, d.Name, policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromString("100%"))})(b)
 				}},
-				{Name: "a budget that lets one go", MustPass: true, Change: func(b *Environment) bool {
+				{Name: "a budget that allows one disruption", MustPass: true, Change: func(b *Environment) bool {
 					d := anyDeployment(b.State)
 					return d != nil && budgetOver(d.Namespace, d.Name, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(1))})(b)
 				}},
@@ -112,22 +112,22 @@ func topologyChecks() []Check {
 				return evidence, nil
 			},
 			Controls: []Control{
-				{Name: "something pinned tolerates nothing", Change: func(b *Environment) bool {
+				{Name: "a pinned Deployment tolerates nothing", Change: func(b *Environment) bool {
 					pinnedDeployments(b.State)[0].Spec.Template.Spec.Tolerations = nil
 					return true
 				}},
-				{Name: "something that is not pinned tolerates nothing", MustPass: true, Change: addDeployment(workerRole, 1)},
+				{Name: "a Deployment that is not pinned tolerates nothing", MustPass: true, Change: addDeployment(workerRole, 1)},
 			},
 		},
 		{
 			ID: "SNO-TOP-007", Title: "Nobody writes to operands and operators' objects at rest", Module: moduleTopology, Requirement: Requirement{"R-SNO-4", "at rest nothing is written"},
 			Level: Core, Tier: Scheduled, Run: checkIdleWrites,
 			Controls: []Control{
-				{Name: "somebody writes a Deployment", Change: func(b *Environment) bool {
+				{Name: "a Deployment is written", Change: func(b *Environment) bool {
 					b.IdleWrites.Wrote["Deployment openshift-ingress/control"] = "written"
 					return true
 				}},
-				{Name: "nobody does", MustPass: true, Change: func(b *Environment) bool { return true }},
+				{Name: "nothing is written", MustPass: true, Change: func(b *Environment) bool { return true }},
 			},
 		},
 		hostPortsCheck(),
@@ -157,8 +157,8 @@ func knownModes(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	return evidence, nil
 }
 
-// nodesMatchTopology: one node and SingleReplica belong together, as do none and External, two and an arbiter, two, and at least three. A cluster that
-// is growing has more nodes than its topology says until somebody changes it.
+// nodesMatchTopology requires the number of control-plane nodes of each topology. A growing cluster fails until its
+// topology is changed.
 func nodesMatchTopology(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	n, mode := len(b.State.controlPlaneNodes()), b.State.controlPlaneMode()
 	want, held := "at least 3", n >= 3
@@ -187,10 +187,10 @@ func changeNodeCount(b *Environment) bool {
 	return true
 }
 
-// footprints: what is pinned to the control plane goes by its topology, everything else by the infrastructure's.
+// footprints applies the control plane's topology to pinned workloads, and the infrastructure's to all others.
 func footprints(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	var evidence []report.Evidence
-	look := func(kind, namespace, name string, template corev1.PodTemplateSpec, n *int32) {
+	add := func(kind, namespace, name string, template corev1.PodTemplateSpec, n *int32) {
 		governing := b.State.infrastructureMode()
 		if pinned(template.Spec.NodeSelector) {
 			governing = b.State.operandsMode()
@@ -205,10 +205,10 @@ func footprints(_ context.Context, b *Environment) ([]report.Evidence, error) {
 		evidence = append(evidence, found(kind+" "+namespace+"/"+name, "spec.replicas", "at most 1", count, count <= 1))
 	}
 	for _, d := range b.State.Deployments {
-		look("Deployment", d.Namespace, d.Name, d.Spec.Template, d.Spec.Replicas)
+		add("Deployment", d.Namespace, d.Name, d.Spec.Template, d.Spec.Replicas)
 	}
 	for _, d := range b.State.StatefulSets {
-		look("StatefulSet", d.Namespace, d.Name, d.Spec.Template, d.Spec.Replicas)
+		add("StatefulSet", d.Namespace, d.Name, d.Spec.Template, d.Spec.Replicas)
 	}
 	return evidence, nil
 }
@@ -236,7 +236,7 @@ func noUnschedulablePods(_ context.Context, b *Environment) ([]report.Evidence, 
 	return evidence, nil
 }
 
-// budgetedEvictions are the Deployments under a budget, with it. The guards of etcd have a check of their own.
+// budgetedEvictions returns the allowed evictions by budget. The guards of etcd have their own check.
 func budgetedEvictions(s *State) map[string]int {
 	evictions := map[string]int{}
 	for i := range s.Deployments {
@@ -282,21 +282,19 @@ func pinnedDeployments(s *State) []*appsv1.Deployment {
 	return all
 }
 
-// IdleWrites is what was written while nothing should be.
 type IdleWrites struct {
-	// Wrote are the objects that were, with how.
+	// Wrote are the written objects, with "created", "written" or "deleted".
 	Wrote map[string]string
 }
 
-// checkIdleWrites looks for a time in which nobody writes. A cluster that has just come to rest may need a few tries; one that is never at rest uses
-// them up.
+// checkIdleWrites waits for a period without writes. A cluster that has just become stable may need several tries.
 func checkIdleWrites(ctx context.Context, b *Environment) ([]report.Evidence, error) {
 	if b.IdleWrites == nil {
-		rest, err := b.Copier.watchIdleWrites(ctx)
+		writes, err := b.Copier.watchIdleWrites(ctx)
 		if err != nil {
 			return nil, err
 		}
-		b.IdleWrites = rest
+		b.IdleWrites = writes
 	}
 	if len(b.IdleWrites.Wrote) == 0 {
 		return []report.Evidence{found("Operands and operators' objects", "metadata.resourceVersion", "unchanged", "unchanged", true)}, nil
@@ -314,7 +312,7 @@ func (w *WorkloadCopier) watchIdleWrites(ctx context.Context) (*IdleWrites, erro
 		return nil, err
 	}
 	versions, since := versionsOf(before), time.Now()
-	rest := &IdleWrites{Wrote: map[string]string{}}
+	writes := &IdleWrites{Wrote: map[string]string{}}
 	quiet, err := within(ctx, w.times.Quiet/readsPerQuiet, w.times.Settle, func(ctx context.Context) (bool, error) {
 		state, err := Read(ctx, w.objects, w.payload)
 		if err != nil {
@@ -322,18 +320,18 @@ func (w *WorkloadCopier) watchIdleWrites(ctx context.Context) (*IdleWrites, erro
 		}
 		now := versionsOf(state)
 		if !maps.Equal(versions, now) {
-			rest.Wrote = changed(versions, now)
+			writes.Wrote = changed(versions, now)
 			versions, since = now, time.Now()
 		}
 		return time.Since(since) >= w.times.Quiet, nil
 	})
 	if quiet {
-		clear(rest.Wrote)
+		clear(writes.Wrote)
 	}
-	return rest, err
+	return writes, err
 }
 
-// readsPerQuiet is how often a time of quiet is looked at.
+// readsPerQuiet is how often the cluster is read in times.Quiet.
 const readsPerQuiet = 3
 
 func versionsOf(s *State) map[string]string {
@@ -366,7 +364,7 @@ func changed(before, after map[string]string) map[string]string {
 	how := map[string]string{}
 	for name, version := range after {
 		if was, ok := before[name]; !ok {
-			how[name] = "made"
+			how[name] = "created"
 		} else if was != version {
 			how[name] = "written"
 		}

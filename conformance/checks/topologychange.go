@@ -11,16 +11,15 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// TopologyChange is how one module followed a change of the topology, and the change back.
+// TopologyChange is how one module followed a change of the topology and its revert.
 type TopologyChange struct{ Change, Revert Convergence }
 
-// Convergence is how operators followed one change.
+// Convergence is how a module followed one change.
 type Convergence struct {
-	// Seconds until everything was as wanted.
 	Seconds float64
-	// Failure says what was not as wanted in the end; empty when all was.
+	// Failure is empty if all static checks of the module passed in the end.
 	Failure string
-	// Restarted says that it took a restart of the operator.
+	// Restarted is set if a restart of the operator was needed.
 	Restarted bool
 }
 
@@ -32,32 +31,32 @@ func (s *Disruptor) ChangeTopology(ctx context.Context) (map[string]*TopologyCha
 	return s.Results.TopologyChanges, s.changeErr
 }
 
-// flip changes the topology back, whatever comes of the change.
+// changeAndRevert reverts the topology also after a failure.
 func (s *Disruptor) changeAndRevert(ctx context.Context) (map[string]*TopologyChange, error) {
 	c := s.cluster
 	from := c.before.Infrastructure.Status
-	flips := map[string]*TopologyChange{}
+	changes := map[string]*TopologyChange{}
 	for _, module := range changeableModules() {
-		flips[module] = &TopologyChange{}
+		changes[module] = &TopologyChange{}
 	}
 	before, err := c.failuresBefore(ctx)
 	if err != nil {
 		return nil, err
 	}
 	c.progressf("Changing the topology to %s", configv1.HighlyAvailableTopologyMode)
-	err = c.setTopology(ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode, nil, func(module string) *Convergence { return &flips[module].Change })
+	err = c.setTopology(ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode, nil, func(module string) *Convergence { return &changes[module].Change })
 	c.progressf("Changing the topology back to %s", from.ControlPlaneTopology)
 	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.target.Times.Converge+c.target.Times.Settle)
 	defer cancel()
-	back := c.setTopology(undo, from.ControlPlaneTopology, from.InfrastructureTopology, before, func(module string) *Convergence { return &flips[module].Revert })
-	if err := errors.Join(err, back); err != nil {
+	revertErr := c.setTopology(undo, from.ControlPlaneTopology, from.InfrastructureTopology, before, func(module string) *Convergence { return &changes[module].Revert })
+	if err := errors.Join(err, revertErr); err != nil {
 		return nil, err
 	}
-	return flips, nil
+	return changes, nil
 }
 
-// follow changes the topology and times until every module's static checks hold. Where they do not come to, the operator is restarted
-// once: whether that helps is worth knowing. Nobody waits for what is hopeless because it was wrong before.
+// setTopology changes the topology and measures the time until the static checks of every module pass. If they do not,
+// the operator is restarted once, to report whether that helps. It does not wait for modules that failed before.
 func (c *targetCluster) setTopology(ctx context.Context, controlPlane, infrastructure configv1.TopologyMode, failedBefore map[string]string, of func(string) *Convergence) error {
 	if err := c.target.SetTopology(ctx, controlPlane, infrastructure); err != nil {
 		return fmt.Errorf("change the topology: %w", err)
@@ -68,15 +67,15 @@ func (c *targetCluster) setTopology(ctx context.Context, controlPlane, infrastru
 			of(module).Failure = failedBefore[module]
 		}
 	}
-	hoped := slices.DeleteFunc(changeableModules(), func(module string) bool { return failedBefore[module] != "" })
-	left, err := c.waitForModules(ctx, hoped, func(module string) { of(module).Seconds = time.Since(began).Seconds() })
+	waiting := slices.DeleteFunc(changeableModules(), func(module string) bool { return failedBefore[module] != "" })
+	left, err := c.waitForModules(ctx, waiting, func(module string) { of(module).Seconds = time.Since(began).Seconds() })
 	if err != nil || len(left) == 0 {
 		return err
 	}
 	for module, wrong := range left {
 		of(module).Failure = wrong
 		if c.target.RestartOperator != nil {
-			c.progressf("Restarting what shapes %s, which has not followed", module)
+			c.progressf("Restarting the operator of %s, which has not followed", module)
 			if err := c.target.RestartOperator(ctx, module); err != nil {
 				return fmt.Errorf("restart the operator of %s: %w", module, err)
 			}
@@ -94,11 +93,11 @@ func (c *targetCluster) setTopology(ctx context.Context, controlPlane, infrastru
 	return err
 }
 
-// waitFor waits until the static checks of modules hold, tells of each that does, and returns what is wrong with the others.
-func (c *targetCluster) waitForModules(ctx context.Context, modules []string, tell func(string)) (map[string]string, error) {
+// waitForModules calls passed for each module whose static checks pass, and returns the failures of the others.
+func (c *targetCluster) waitForModules(ctx context.Context, modules []string, passed func(string)) (map[string]string, error) {
 	left := map[string]string{}
 	for _, module := range modules {
-		left[module] = "not looked at"
+		left[module] = "not checked"
 	}
 	_, err := within(ctx, c.target.Times.Poll, c.target.Times.Converge, func(ctx context.Context) (bool, error) {
 		state, err := c.read(ctx)
@@ -112,7 +111,7 @@ func (c *targetCluster) waitForModules(ctx context.Context, modules []string, te
 			}
 			if left[module] = wrong; wrong == "" {
 				delete(left, module)
-				tell(module)
+				passed(module)
 			}
 		}
 		return len(left) == 0, nil
@@ -120,7 +119,6 @@ func (c *targetCluster) waitForModules(ctx context.Context, modules []string, te
 	return left, err
 }
 
-// failuresBefore is what was wrong with modules before anything was done.
 func (c *targetCluster) failuresBefore(ctx context.Context) (map[string]string, error) {
 	all := map[string]string{}
 	for _, module := range append(changeableModules(), moduleTopology) {
@@ -135,25 +133,25 @@ func (c *targetCluster) failuresBefore(ctx context.Context) (map[string]string, 
 	return all, nil
 }
 
-// failureOf does the static checks of a module. Of those about the topology, which are about every operator, it does the core ones.
+// failureOf runs the static checks of a module; of module topology, which covers all operators, only the core ones.
 func (c *targetCluster) failureOf(ctx context.Context, module string, state *State) (string, error) {
-	bench := &Environment{State: state, Times: c.target.Times}
+	env := &Environment{State: state, Times: c.target.Times}
 	for _, check := range c.checks {
 		if check.Module != module || check.Tier != Static || module == moduleTopology && check.Level != Core || check.NotApplicable != nil && check.NotApplicable(state) != "" {
 			continue
 		}
-		evidence, err := check.Run(ctx, bench)
+		evidence, err := check.Run(ctx, env)
 		if err != nil {
 			return "", err
 		}
-		if said := failureMessage(evidence); said != "" {
-			return check.ID + ": " + said, nil
+		if failure := failureMessage(evidence); failure != "" {
+			return check.ID + ": " + failure, nil
 		}
 	}
 	return "", nil
 }
 
-// flipped are the modules whose static checks are done after a change of the topology.
+// changeableModules are those whose static checks run after a change of the topology.
 func changeableModules() []string {
 	return []string{moduleIngress, moduleEtcdGuard, moduleConsole, moduleAuth, moduleApprover}
 }

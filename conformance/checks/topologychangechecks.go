@@ -7,46 +7,45 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// topologyChangeCheck is the check that a module follows a change of the topology and the change back, without a restart: a row of the matrix of
-// topology dependencies.
+// topologyChangeCheck requires that a module follows a change of the topology and its revert without a restart.
 func topologyChangeCheck(id, module string) Check {
 	return Check{
 		ID: id, Title: "A change of the topology at run time, and the change back, is followed without a restart: " + module, Module: module,
 		Requirement: Requirement{"R-SNO-7", "a change of the topology at run time is followed, both ways, without a restart"},
 		Level:       Extended, Tier: Disruptive, Topologies: []string{"SingleReplica"},
-		Needs: []string{"a way to change the topology"},
+		Needs: []string{"a provider that can change the topology"},
 		MissingInput: func(b *Environment) string {
-			return unsupported(b.Disruptor.cluster.target.SetTopology == nil, "changing the topology")
+			return unsupported(b.Disruptor.cluster.target.SetTopology == nil, "changes of the topology")
 		},
 		NotApplicable: func(s *State) string {
 			if !single(s.controlPlaneMode()) {
-				return "clusters only change from SingleReplica"
+				return "the control plane is not SingleReplica"
 			}
 			return ""
 		},
 		Run: func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
-			flips, err := b.Disruptor.ChangeTopology(ctx)
+			changes, err := b.Disruptor.ChangeTopology(ctx)
 			if err != nil {
 				return nil, err
 			}
-			flip := flips[module]
-			return []report.Evidence{convergenceEvidence("to HighlyAvailable", flip.Change), convergenceEvidence("back", flip.Revert)}, nil
+			change := changes[module]
+			return []report.Evidence{convergenceEvidence("to HighlyAvailable", change.Change), convergenceEvidence("back", change.Revert)}, nil
 		},
 		Figures: func(b *Environment) []report.Figure {
-			flip := b.Disruptor.Results.TopologyChanges[module]
-			if flip == nil {
+			change := b.Disruptor.Results.TopologyChanges[module]
+			if change == nil {
 				return nil
 			}
 			return []report.Figure{
-				{Name: "followed to HighlyAvailable after", Value: flip.Change.Seconds, Unit: "s"}, {Name: "followed back after", Value: flip.Revert.Seconds, Unit: "s"},
+				{Name: "followed to HighlyAvailable after", Value: change.Change.Seconds, Unit: "s"}, {Name: "followed back after", Value: change.Revert.Seconds, Unit: "s"},
 			}
 		},
 		Controls: []Control{
-			{Name: "it takes a restart", Change: func(b *Environment) bool {
+			{Name: "a restart is needed", Change: func(b *Environment) bool {
 				b.Disruptor.Results.TopologyChanges[module].Change.Restarted = true
 				return true
 			}},
-			{Name: "it never goes back", Change: func(b *Environment) bool {
+			{Name: "the change back is not followed", Change: func(b *Environment) bool {
 				b.Disruptor.Results.TopologyChanges[module].Revert.Failure = "two replicas"
 				return true
 			}},
@@ -59,7 +58,7 @@ func convergenceEvidence(which string, f Convergence) report.Evidence {
 	got := "followed"
 	switch {
 	case f.Failure != "" && f.Restarted:
-		got = "not even after a restart: " + f.Failure
+		got = "not followed after a restart: " + f.Failure
 	case f.Failure != "":
 		got = "not followed: " + f.Failure
 	case f.Restarted:
@@ -70,7 +69,7 @@ func convergenceEvidence(which string, f Convergence) report.Evidence {
 
 func unsupported(missing bool, what string) string {
 	if missing {
-		return fmt.Sprintf("nothing here allows %s", what)
+		return fmt.Sprintf("the provider does not support %s", what)
 	}
 	return ""
 }

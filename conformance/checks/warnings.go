@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// warnings are what the API server warned of during a run, each once. They are about what the cluster serves and are for whoever looks for a
-// cause, so that they are collected and not printed.
+// warnings collects the distinct warnings of the API server. They are written into artifacts, not printed.
 type warnings struct {
 	mu    sync.Mutex
 	texts []string

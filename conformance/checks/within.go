@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// within looks again and again until done, and says whether it was before the limit. An error that is only the end of the limit is none.
+// within polls until done returns true, and reports whether it did before the limit. The end of the limit is not an
+// error.
 func within(ctx context.Context, every, limit time.Duration, done func(context.Context) (bool, error)) (bool, error) {
 	return bounded(ctx, limit, done, func(ctx context.Context, done wait.ConditionWithContextFunc) error {
 		return wait.PollUntilContextCancel(ctx, every, true, done)
@@ -34,12 +35,12 @@ func bounded(ctx context.Context, limit time.Duration, done wait.ConditionWithCo
 }
 
 const (
-	// backoffFactor is by how much each pause is longer than the one before, and mostBackOff the longest: kubectl drain asks every five seconds.
+	// Each pause is backoffFactor times the previous one, at most maxBackoff. kubectl drain retries every 5 s.
 	backoffFactor = 1.5
 	maxBackoff    = 5 * time.Second
 )
 
-// withinBackoff is within for what is refused: the pauses grow.
+// withinBackoff is within with growing pauses, for refused requests.
 func withinBackoff(ctx context.Context, first, limit time.Duration, done func(context.Context) (bool, error)) (bool, error) {
 	backoff := wait.Backoff{Duration: first, Factor: backoffFactor, Jitter: 0.1, Steps: math.MaxInt32, Cap: maxBackoff}
 	return bounded(ctx, limit, done, func(ctx context.Context, done wait.ConditionWithContextFunc) error {

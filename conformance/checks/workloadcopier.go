@@ -25,17 +25,16 @@ import (
 )
 
 const (
-	// namespacePrefix begins the names of the namespaces that a run makes.
 	namespacePrefix = "sno-conformance-"
-	// parallelCopies is how many copies are worked on at the same time. They mostly wait.
+	// parallelCopies can be high because copies mostly wait.
 	parallelCopies = 8
 )
 
-// errStuck says that nothing changes any more although the end is not reached. It is a finding, not a failure of the run.
+// errStuck is a finding, not a failure of the run: nothing changes any more and the end is not reached.
 var errStuck = errors.New("it does not end")
 
-// WorkloadCopier copies Deployments into namespaces of its own and has the cluster's scheduler and controllers work on them. Equal copies are
-// worked on once.
+// WorkloadCopier copies Deployments into its own namespaces, where the cluster's scheduler and controllers run them.
+// Equal copies run once.
 type WorkloadCopier struct {
 	config  *rest.Config
 	kube    kubernetes.Interface
@@ -43,7 +42,6 @@ type WorkloadCopier struct {
 	run     string
 	times   Times
 	slots   chan struct{}
-	// objects reads what the checks read.
 	objects client.Client
 	payload []string
 
@@ -53,18 +51,18 @@ type WorkloadCopier struct {
 	mu      sync.Mutex
 	feeds   map[string]*feed
 	results map[string]*CopyResult
-	// free are namespaces whose copy is gone: to make and delete one for each copy would be most of the work.
+	// free are namespaces to reuse: creating and deleting one for each copy would take most of the time.
 	free []string
-	// unusable is why the image does not run; no other copy is tried then.
+	// unusable is why the image does not run; no further copy is tried then.
 	unusable error
 }
 
-// feed tells one waiter that something in a namespace has changed.
+// feed notifies one waiter of changes in a namespace.
 type feed struct {
 	changed chan struct{}
 }
 
-// newWorkloadCopier watches until the context ends.
+// newWorkloadCopier watches until ctx is done.
 func newWorkloadCopier(ctx context.Context, target Target, kube kubernetes.Interface, objects client.Client, program program) (*WorkloadCopier, error) {
 	w := &WorkloadCopier{
 		config: target.Config, kube: kube, objects: objects, payload: target.PayloadNamespaces, program: program, run: rand.String(8), times: target.Times,
@@ -99,16 +97,16 @@ func (w *WorkloadCopier) notify(object any) {
 	if f != nil {
 		select {
 		case f.changed <- struct{}{}:
-		default: // it will look anyway
+		default: // a notification is pending
 		}
 	}
 }
 
-// close takes all namespaces of the run away.
+// close deletes all namespaces of the run.
 func (w *WorkloadCopier) close(ctx context.Context) error {
 	list, err := w.kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: runLabel + "=" + w.run})
 	if err != nil {
-		return fmt.Errorf("find the namespaces of this run: %w", err)
+		return fmt.Errorf("list the namespaces of this run: %w", err)
 	}
 	var errs []error
 	for i := range list.Items {
@@ -122,7 +120,7 @@ func (w *WorkloadCopier) close(ctx context.Context) error {
 		return err == nil && len(left.Items) == 0, err
 	})
 	if err != nil {
-		return fmt.Errorf("wait until the namespaces %s* are gone: %w", namespacePrefix, err)
+		return fmt.Errorf("wait for the deletion of the namespaces %s*: %w", namespacePrefix, err)
 	}
 	return nil
 }
@@ -135,22 +133,21 @@ func (w *WorkloadCopier) drop(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// CopyResult is what a copy of a Deployment went through. Each stage is empty where it ended well or was not asked for, or says why it did not
-// end; later stages are not reached then.
+// CopyResult is the result of a copy. The error of a stage is empty if it passed or was not requested; a failed stage
+// is the last one.
 type CopyResult struct {
 	done chan struct{}
 	err  error
 
-	// DeployError, RolloutError, EvictionError and DeletionError are how the stages ended.
 	DeployError, RolloutError, EvictionError, DeletionError string
-	// NodesAfterDeletion are where pods came back to after each deletion, in order; InitialNodes is where they were before.
+	// NodesAfterDeletion are the nodes of recreated pods, in order.
 	InitialNodes, NodesAfterDeletion []string
 }
 
-// Stage is one thing that is done to a copy.
+// Stage is one operation on a copy.
 type Stage int
 
-// The stages, in their order.
+// Stages in their order.
 const (
 	Rollout Stage = iota
 	Eviction
@@ -159,7 +156,7 @@ const (
 
 func allStages() []Stage { return []Stage{Rollout, Eviction, Deletion} }
 
-// Run makes a copy of a Deployment, under its budgets, and does what the stages say: roll it out anew, evict each pod, delete each pod.
+// Run copies a Deployment and its budgets, and performs the stages.
 func (w *WorkloadCopier) Run(ctx context.Context, deployment *appsv1.Deployment, budgets []policyv1.PodDisruptionBudget, stages []Stage) (*CopyResult, error) {
 	s := shapeOf(deployment, budgets, w.program, w.run)
 	s.stages = allStages()
@@ -173,22 +170,22 @@ func (w *WorkloadCopier) Run(ctx context.Context, deployment *appsv1.Deployment,
 		return nil, err
 	}
 	w.mu.Lock()
-	j, begun := w.results[full] // it has been through everything
+	r, begun := w.results[full] // it has passed all stages
 	if !begun {
-		j, begun = w.results[key]
+		r, begun = w.results[key]
 	}
 	if !begun {
-		j = &CopyResult{done: make(chan struct{})}
-		w.results[key] = j
+		r = &CopyResult{done: make(chan struct{})}
+		w.results[key] = r
 	}
 	w.mu.Unlock()
 	if !begun {
-		j.err = w.runCopy(ctx, s, j)
-		close(j.done)
+		r.err = w.runCopy(ctx, s, r)
+		close(r.done)
 	}
 	select {
-	case <-j.done:
-		return j, j.err
+	case <-r.done:
+		return r, r.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -197,12 +194,12 @@ func (w *WorkloadCopier) Run(ctx context.Context, deployment *appsv1.Deployment,
 func (s shape) key() (string, error) {
 	text, err := json.Marshal([]any{s.deployment, s.budgets, s.stages})
 	if err != nil {
-		return "", fmt.Errorf("describe the copy: %w", err)
+		return "", fmt.Errorf("encode the copy: %w", err)
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(text)), nil
 }
 
-func (w *WorkloadCopier) runCopy(ctx context.Context, s shape, j *CopyResult) error {
+func (w *WorkloadCopier) runCopy(ctx context.Context, s shape, r *CopyResult) error {
 	select {
 	case w.slots <- struct{}{}:
 		defer func() { <-w.slots }()
@@ -221,29 +218,29 @@ func (w *WorkloadCopier) runCopy(ctx context.Context, s shape, j *CopyResult) er
 	}
 	defer c.end(ctx)
 	if err := c.deploy(ctx); err != nil {
-		j.DeployError = err.Error()
+		r.DeployError = err.Error()
 		return unlessStuck(err)
 	}
 	for _, stage := range s.stages {
 		var err error
-		say := &j.RolloutError
+		target := &r.RolloutError
 		switch stage {
 		case Rollout:
 			err = c.roll(ctx)
 		case Eviction:
-			say, err = &j.EvictionError, c.evict(ctx)
+			target, err = &r.EvictionError, c.evict(ctx)
 		case Deletion:
-			say, err = &j.DeletionError, c.delete(ctx, j)
+			target, err = &r.DeletionError, c.delete(ctx, r)
 		}
 		if err != nil {
-			*say = err.Error()
+			*target = err.Error()
 			return unlessStuck(err)
 		}
 	}
 	return nil
 }
 
-// unlessStuck: that a copy does not get on is what one wants to know, and no failure of the run.
+// unlessStuck drops errStuck, which is a finding about the copy and not a failure of the run.
 func unlessStuck(err error) error {
 	if errors.Is(err, errStuck) {
 		return nil

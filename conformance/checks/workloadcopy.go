@@ -19,7 +19,6 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// workloadCopy is one copy on its way.
 type workloadCopy struct {
 	*WorkloadCopier
 	shape
@@ -27,7 +26,7 @@ type workloadCopy struct {
 	feed      *feed
 }
 
-// begin finds or makes a namespace.
+// begin reuses or creates a namespace.
 func (w *WorkloadCopier) begin(ctx context.Context, s shape) (*workloadCopy, error) {
 	c := &workloadCopy{WorkloadCopier: w, shape: s, feed: &feed{changed: make(chan struct{}, 1)}}
 	w.mu.Lock()
@@ -41,7 +40,7 @@ func (w *WorkloadCopier) begin(ctx context.Context, s shape) (*workloadCopy, err
 	}
 	namespace, err := w.kube.CoreV1().Namespaces().Create(ctx, copyNamespace(w.run), metav1.CreateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("create a namespace for a copy of %s: %w", s.deployment.Name, refused(err))
+		return nil, fmt.Errorf("create a namespace for a copy of %s: %w", s.deployment.Name, policyError(err))
 	}
 	c.namespace = namespace.Name
 	w.mu.Lock()
@@ -57,7 +56,7 @@ func (w *WorkloadCopier) begin(ctx context.Context, s shape) (*workloadCopy, err
 	return c, nil
 }
 
-// end takes the copy away and frees its namespace. One that does not come free, as after an interruption, is left to close.
+// end deletes the copy and frees its namespace. After an interruption close deletes the namespace.
 func (c *workloadCopy) end(ctx context.Context) {
 	if c.clear(ctx) != nil {
 		return
@@ -88,12 +87,12 @@ func (c *workloadCopy) clear(ctx context.Context) error {
 func (c *workloadCopy) deploy(ctx context.Context) error {
 	for i := range c.budgets {
 		if _, err := c.kube.PolicyV1().PodDisruptionBudgets(c.namespace).Create(ctx, &c.budgets[i], metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("copy PodDisruptionBudget %s: %w", c.budgets[i].Name, refused(err))
+			return fmt.Errorf("copy PodDisruptionBudget %s: %w", c.budgets[i].Name, policyError(err))
 		}
 	}
 	made, err := c.kube.AppsV1().Deployments(c.namespace).Create(ctx, c.deployment, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("copy Deployment %s: %w", c.deployment.Name, refused(err))
+		return fmt.Errorf("copy Deployment %s: %w", c.deployment.Name, policyError(err))
 	}
 	return c.until(ctx, func() bool { return c.rolledOut(made.Generation) })
 }
@@ -102,18 +101,18 @@ func (c *workloadCopy) roll(ctx context.Context) error {
 	body := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:"2"}}}}}`, revisionAnnotation)
 	rolled, err := c.kube.AppsV1().Deployments(c.namespace).Patch(ctx, c.deployment.Name, types.StrategicMergePatchType, []byte(body), metav1.PatchOptions{})
 	if err != nil {
-		return fmt.Errorf("roll the copy of %s: %w", c.deployment.Name, refused(err))
+		return fmt.Errorf("roll out the copy of %s: %w", c.deployment.Name, policyError(err))
 	}
 	return c.until(ctx, func() bool { return c.rolledOut(rolled.Generation) })
 }
 
-// evict asks for the eviction of every pod, one after the other, and again while a budget refuses.
+// evict evicts every pod, one after the other, and retries while a budget refuses.
 func (c *workloadCopy) evict(ctx context.Context) error {
 	for _, pod := range c.running() {
 		var answer error
 		granted, err := withinBackoff(ctx, c.times.Poll, c.times.Stuck, func(ctx context.Context) (bool, error) {
 			err := c.kube.PolicyV1().Evictions(c.namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: pod.Name}})
-			if ctx.Err() == nil || answer == nil { // that the time is over is no answer
+			if ctx.Err() == nil || answer == nil { // the end of the limit is not an answer
 				answer = err
 			}
 			return err == nil || apierrors.IsNotFound(err), nil
@@ -122,8 +121,8 @@ func (c *workloadCopy) evict(ctx context.Context) error {
 			return fmt.Errorf("evict a pod of the copy of %s: %w", c.deployment.Name, err)
 		}
 		if !granted {
-			if said := refused(answer); errors.Is(said, ErrInconclusive) {
-				return fmt.Errorf("evict a pod of the copy of %s: %w", c.deployment.Name, said)
+			if rejection := policyError(answer); errors.Is(rejection, ErrInconclusive) {
+				return fmt.Errorf("evict a pod of the copy of %s: %w", c.deployment.Name, rejection)
 			}
 			return fmt.Errorf("%w: %s", errStuck, reasonOf(answer))
 		}
@@ -134,7 +133,7 @@ func (c *workloadCopy) evict(ctx context.Context) error {
 	return nil
 }
 
-// reasonOf leaves out names that change from run to run.
+// reasonOf omits names that change from run to run.
 func reasonOf(refused error) string {
 	if apierrors.IsTooManyRequests(refused) {
 		return "the eviction is refused: it would violate the pod's disruption budget"
@@ -142,13 +141,13 @@ func reasonOf(refused error) string {
 	return "the eviction fails: " + fmt.Sprint(refused)
 }
 
-// deletions is how often the only pod is deleted: one that has found its way back once may have been lucky. Of several each is deleted once.
+// deletions is how often a single pod is deleted, because it can return to its pool by chance once.
 const deletions = 3
 
-func (c *workloadCopy) delete(ctx context.Context, j *CopyResult) error {
+func (c *workloadCopy) delete(ctx context.Context, r *CopyResult) error {
 	pods := c.running()
 	for _, pod := range pods {
-		j.InitialNodes = append(j.InitialNodes, pod.Spec.NodeName)
+		r.InitialNodes = append(r.InitialNodes, pod.Spec.NodeName)
 	}
 	rounds := 1
 	if len(pods) == 1 {
@@ -164,13 +163,13 @@ func (c *workloadCopy) delete(ctx context.Context, j *CopyResult) error {
 			}
 		}
 		for _, pod := range c.running() {
-			j.NodesAfterDeletion = append(j.NodesAfterDeletion, pod.Spec.NodeName)
+			r.NodesAfterDeletion = append(r.NodesAfterDeletion, pod.Spec.NodeName)
 		}
 	}
 	return nil
 }
 
-// replaced waits until a pod is gone and the copy is whole again.
+// replaced waits until a pod is gone and its replacement is available.
 func (c *workloadCopy) replaced(ctx context.Context, old *corev1.Pod) error {
 	return c.until(ctx, func() bool {
 		for _, pod := range c.all() {
@@ -182,7 +181,7 @@ func (c *workloadCopy) replaced(ctx context.Context, old *corev1.Pod) error {
 	})
 }
 
-// until looks whenever something has changed, until done, or until nothing has changed for a while although nothing is on its way.
+// until waits for done. It fails if nothing has changed for a while and no pod is starting or terminating.
 func (c *workloadCopy) until(ctx context.Context, done func() bool) error {
 	limit := time.NewTimer(c.times.Ready)
 	defer limit.Stop()
@@ -195,7 +194,7 @@ func (c *workloadCopy) until(ctx context.Context, done func() bool) error {
 		case <-c.feed.changed:
 			quiet.Stop()
 		case <-quiet.C:
-			if done() { // the last of what it waited for may be something that no watch tells of
+			if done() { // done may have become true without an event
 				return nil
 			}
 			if !c.starting() {
@@ -211,7 +210,7 @@ func (c *workloadCopy) until(ctx context.Context, done func() bool) error {
 	}
 }
 
-// stuck is a finding about the copy, unless something else keeps it from getting on.
+// stuck returns a finding about the copy, or ErrInconclusive if the cluster prevents its pods.
 func (c *workloadCopy) stuck() error {
 	for _, pod := range c.all() {
 		if why := imageProblem(pod); why != "" {
@@ -230,19 +229,20 @@ func (c *workloadCopy) stuck() error {
 	return fmt.Errorf("%w: %s", errStuck, c.describe())
 }
 
-// rejectedPods is what the API server says where it does not take the pods of a copy: a quota, pod security, a policy of the cluster.
+// rejectedPods returns why the API server rejects the pods of a copy, such as a quota or pod security, or "".
 func rejectedPods(copied *appsv1.Deployment) string {
 	for _, condition := range copied.Status.Conditions {
 		if condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue {
-			return "a pod of the copy is refused: " + condition.Message
+			return "a pod of the copy is rejected: " + condition.Message
 		}
 	}
 	return ""
 }
 
-// refused names the cluster's policy as what hinders, where that is why a request was refused. Policies answer with various codes, but all with these words.
-func refused(err error) error {
-	if said := err.Error(); apierrors.IsForbidden(err) || strings.Contains(said, "denied the request") || strings.Contains(said, "denied request") {
+// policyError marks rejections by policies of the cluster as inconclusive. Policies return various codes, but all with
+// these words.
+func policyError(err error) error {
+	if rejection := err.Error(); apierrors.IsForbidden(err) || strings.Contains(rejection, "denied the request") || strings.Contains(rejection, "denied request") {
 		return fmt.Errorf("%w: %w", ErrInconclusive, err)
 	}
 	return err
@@ -261,7 +261,7 @@ func (c *workloadCopy) rolledOut(generation int64) bool {
 func (c *workloadCopy) all() []*corev1.Pod {
 	pods, err := c.pods.Pods(c.namespace).List(labels.Everything())
 	if err != nil {
-		return nil // a cache has no errors
+		return nil // a cache returns no errors
 	}
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	return pods
@@ -273,14 +273,14 @@ func (c *workloadCopy) running() []*corev1.Pod {
 	})
 }
 
-// starting says that a kubelet has a pod that is not ready yet, or that one is ending: that takes its time.
+// starting reports whether a scheduled pod is not ready yet, or a pod terminates.
 func (c *workloadCopy) starting() bool {
 	return slices.ContainsFunc(c.all(), func(pod *corev1.Pod) bool {
 		return pod.DeletionTimestamp != nil || (pod.Spec.NodeName != "" && !podReady(pod))
 	})
 }
 
-// describe says what holds up the copy, without names that change.
+// describe returns what blocks the copy, without names that change.
 func (c *workloadCopy) describe() string {
 	all := c.all()
 	var why []string
