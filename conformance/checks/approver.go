@@ -118,7 +118,6 @@ func approverChecks() []Check {
 	}
 }
 
-// clientFlowOff reports whether the stock approver's configuration turns off its flow for client certificates.
 func clientFlowOff(s *State) (bool, error) {
 	if s.Approver == nil {
 		return false, nil

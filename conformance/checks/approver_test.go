@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The stock approver's flow is to be off only where it has no second source: on a single control-plane node without Machines.
 func TestApproverOffNotApplicable(t *testing.T) {
 	state := func(mode configv1.TopologyMode, machines int) *State {
 		return &State{

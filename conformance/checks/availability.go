@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// availability measures how long Deployments had no available pod.
 type availability struct {
 	stop func()
 
@@ -25,7 +24,6 @@ type downtime struct {
 	away  time.Duration
 }
 
-// watchAvailability watches all Deployments until stop is called.
 func watchAvailability(ctx context.Context, kube kubernetes.Interface, all []appsv1.Deployment) (*availability, error) {
 	a := &availability{deployments: map[string]*downtime{}}
 	for i := range all {

@@ -16,6 +16,7 @@ func Catalogue() []Check {
 	)
 }
 
+// Lookup returns the check with an id.
 func Lookup(id string) (Check, error) {
 	for _, c := range Catalogue() {
 		if c.ID == id {

@@ -11,7 +11,6 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// onDeployment changes one Deployment and returns false if it does not exist.
 func onDeployment(namespace, name string, change func(*appsv1.Deployment)) func(*Environment) bool {
 	return func(b *Environment) bool {
 		d := b.State.Deployment(namespace, name)
@@ -27,7 +26,6 @@ func setReplicas(n int32) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(n) }
 }
 
-// annotate makes a change that no check may reject.
 func annotate(d *appsv1.Deployment) {
 	d.Annotations = map[string]string{"example.com/reviewed": "yes"}
 	d.Spec.Template.Annotations = map[string]string{"example.com/reviewed": "yes"}
@@ -49,12 +47,10 @@ func recreate(d *appsv1.Deployment) {
 	d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
 }
 
-// forbidEvictions adds a budget that allows no disruption.
 func forbidEvictions(namespace, name string) func(*Environment) bool {
 	return budgetOver(namespace, name, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0))})
 }
 
-// budgetOver replaces the budgets of a Deployment.
 func budgetOver(namespace, name string, spec policyv1.PodDisruptionBudgetSpec) func(*Environment) bool {
 	return func(b *Environment) bool {
 		d := b.State.Deployment(namespace, name)
@@ -70,7 +66,6 @@ func budgetOver(namespace, name string, spec policyv1.PodDisruptionBudgetSpec) f
 	}
 }
 
-// extraNode is a node that exists only in a State.
 const extraNode = "extra-node"
 
 func addExtraNode(b *Environment) {

@@ -16,7 +16,6 @@ import (
 
 type workload struct{ namespace, name string }
 
-// title includes the namespace if several Deployments have the name.
 func (w workload) title() string {
 	if w.name == apiServerName {
 		return w.namespace + "/" + w.name
@@ -70,7 +69,6 @@ func runCopies(ctx context.Context, b *Environment, workloads []workload, about 
 	return all, nil
 }
 
-// stageEvidence returns the evidence of one stage. It fails too if an earlier stage failed.
 func stageEvidence(d *appsv1.Deployment, field, want, failure string) []report.Evidence {
 	got := failure
 	if got == "" {
@@ -99,7 +97,6 @@ func first(failure ...string) string {
 	return ""
 }
 
-// deletionEvidence requires that deleted pods are recreated on nodes of the pool.
 func deletionEvidence(within func(d *appsv1.Deployment, node string) bool) func(*appsv1.Deployment, *CopyResult) []report.Evidence {
 	return func(d *appsv1.Deployment, r *CopyResult) []report.Evidence {
 		const want = "each is recreated on a node of its pool"
@@ -173,7 +170,6 @@ func copyChecks(module string, prefix string, from int, asked Requirement, workl
 	}
 }
 
-// blockRollout changes the first Deployment so that its rollout cannot end.
 func blockRollout(workloads []workload) func(*Environment) bool {
 	return func(b *Environment) bool {
 		nodes, selector := b.State.controlPlaneNodes(), map[string]string{masterRole: ""}
@@ -188,7 +184,6 @@ func blockRollout(workloads []workload) func(*Environment) bool {
 	}
 }
 
-// onFirstWorkload changes the first existing Deployment.
 func onFirstWorkload(workloads []workload, change func(workload) func(*Environment) bool) func(*Environment) bool {
 	return func(b *Environment) bool {
 		for _, w := range workloads {

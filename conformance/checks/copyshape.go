@@ -15,11 +15,9 @@ import (
 )
 
 const (
-	// runLabel marks all objects of a run; its value identifies the run.
 	runLabel = "sno.solonode.github.io/conformance"
 	// portLabel contains the host ports of a pod.
-	portLabel = "sno.solonode.github.io/conformance-host-ports"
-	// revisionAnnotation is changed to start a rollout of a copy.
+	portLabel          = "sno.solonode.github.io/conformance-host-ports"
 	revisionAnnotation = "sno.solonode.github.io/conformance-revision"
 	hostnameLabel      = "kubernetes.io/hostname"
 )
@@ -111,7 +109,6 @@ func shapeOf(source *appsv1.Deployment, budgets []policyv1.PodDisruptionBudget, 
 	return shape{deployment: deployment, budgets: copied}
 }
 
-// hostPorts returns the ports that a pod uses on its node, as "443-TCP", sorted.
 func hostPorts(pod *corev1.PodSpec) []string {
 	var ports []string
 	for _, container := range pod.Containers {
@@ -147,7 +144,6 @@ func separateByPorts(pod *corev1.PodSpec, ports string) {
 	})
 }
 
-// covers reports whether a budget selects the pods of a Deployment.
 func covers(budget *policyv1.PodDisruptionBudget, deployment *appsv1.Deployment) bool {
 	return budget.Namespace == deployment.Namespace && selects(budget.Spec.Selector, deployment.Spec.Template.Labels)
 }

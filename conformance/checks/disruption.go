@@ -21,6 +21,7 @@ const rolloutAnnotation = "kubectl.kubernetes.io/restartedAt"
 // Disruption is the result of a disruption of all operands.
 type Disruption struct{ Operands []OperandDisruption }
 
+// OperandDisruption is the result for one Deployment.
 type OperandDisruption struct {
 	Name string
 	// Failure is why it did not recover; empty if it did.
@@ -36,7 +37,6 @@ func (d *Disruption) copied() *Disruption {
 	return &Disruption{Operands: slices.Clone(d.Operands)}
 }
 
-// operands returns the Deployments of the modules that have pods.
 func operands(s *State) []appsv1.Deployment {
 	var all []appsv1.Deployment
 	for _, w := range slices.Concat(routers(), consoles(), oauths()) {
@@ -85,7 +85,6 @@ func (c *targetCluster) revertRollout(ctx context.Context, rolled *Disruption) (
 	})
 }
 
-// annotateTemplates sets or removes the annotation of a rollout.
 func (c *targetCluster) annotateTemplates(ctx context.Context, all []appsv1.Deployment, value func(*appsv1.Deployment) *string) error {
 	for i := range all {
 		body, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{
@@ -189,7 +188,6 @@ func (s *Disruptor) Restart(ctx context.Context) (*Disruption, error) {
 	return s.Results.NodeRestart, nil
 }
 
-// failures returns the operands that did not recover, with the reason.
 func (d *Disruption) failures() map[string]string {
 	all := map[string]string{}
 	if d != nil {
@@ -245,7 +243,6 @@ func (c *targetCluster) disturb(ctx context.Context, what string, do func(contex
 	return d, nil
 }
 
-// waitAvailable waits until all Deployments are available that were so before, or the limit has passed.
 func (c *targetCluster) waitAvailable(ctx context.Context) error {
 	_, err := within(ctx, c.target.Times.Poll, c.target.Times.Settle, func(ctx context.Context) (bool, error) {
 		state, err := c.read(ctx)

@@ -29,7 +29,6 @@ func disruptionChecks() []Check {
 
 type disruptFunc = func(context.Context) (*Disruption, error)
 
-// disruptionCheck requires that operands recover from a disruption.
 func disruptionCheck(id, title string, asked Requirement, do func(*Disruptor) disruptFunc, recorded func(*Disruptor) *Disruption, without func(*Environment) string) Check {
 	return Check{
 		ID: id, Title: title, Module: moduleTopology, Requirement: asked, Level: Core, Tier: Disruptive, MissingInput: without,
@@ -116,7 +115,6 @@ func outageCheck(id string, asked Requirement) Check {
 	}
 }
 
-// unchangedCheck is the last check. It performs all acts that the target allows.
 func unchangedCheck(id string) Check {
 	return Check{
 		ID: id, Title: "The run leaves the cluster as it was found", Module: moduleTopology, Requirement: Requirement{"R-SNO-10", "the suite leaves a cluster as it found it"}, Level: Core, Tier: Disruptive,
@@ -145,7 +143,6 @@ func unchangedCheck(id string) Check {
 	}
 }
 
-// acts returns all acts that the target allows.
 func (s *Disruptor) acts(state *State) []func(context.Context) error {
 	target := s.cluster.target
 	var all []func(context.Context) error

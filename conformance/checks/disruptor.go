@@ -23,15 +23,13 @@ type Disruptor struct {
 // DisruptionResults is the record of all acts; nil for those that were not performed.
 type DisruptionResults struct {
 	Rollout, Eviction, NodeRestart *Disruption
-	// TopologyChanges are by module.
-	TopologyChanges map[string]*TopologyChange
-	Outage          *Outage
-	Drains          []Drain
+	TopologyChanges                map[string]*TopologyChange
+	Outage                         *Outage
+	Drains                         []Drain
 	// Differences to the state before all acts, each as "object: what".
 	Differences []string
 }
 
-// targetCluster is the cluster on which acts are performed.
 type targetCluster struct {
 	target Target
 	kube   client.Client

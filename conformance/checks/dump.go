@@ -99,7 +99,6 @@ func withholdAnnotations(annotations map[string]string) {
 	}
 }
 
-// withholdMessage removes the termination message, which may be the end of a log.
 func withholdMessage(ended *corev1.ContainerStateTerminated) {
 	if ended != nil && ended.Message != "" {
 		ended.Message = withheld
@@ -111,7 +110,6 @@ func stripped(template *corev1.PodTemplateSpec) *metav1.ObjectMeta {
 	return &template.ObjectMeta
 }
 
-// strip keeps the fields of containers that the scheduler uses, and their images.
 func strip(pod *corev1.PodSpec) {
 	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for i := range containers {

@@ -54,7 +54,6 @@ func guardNeeded(s *State) string {
 	return ""
 }
 
-// guards returns the guard pods of both kinds.
 func (s *State) guards() []corev1.Pod {
 	var all []corev1.Pod
 	for _, pod := range s.Pods {
@@ -75,7 +74,6 @@ func (s *State) guardBudgets() []policyv1.PodDisruptionBudget {
 	return all
 }
 
-// members returns the number of nodes with a member of etcd.
 func (s *State) members() int {
 	n := len(s.controlPlaneNodes())
 	if s.controlPlaneMode() == configv1.HighlyAvailableArbiterMode {
@@ -98,7 +96,6 @@ func allowedDisruptions(budget string, members int) (int, string) {
 	}
 }
 
-// guardBudgetName returns the name of the budget for the guards that exist, and why.
 func (s *State) guardBudgetName() (string, string) {
 	if slices.ContainsFunc(s.guards(), func(pod corev1.Pod) bool { return strings.HasPrefix(pod.Name, guardPrefix) }) {
 		return operatorBudget, "the etcd operator creates a guard for each node"
@@ -233,7 +230,6 @@ func guardBudget(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	return evidence, nil
 }
 
-// allowed returns how many of n healthy pods may be evicted.
 func allowed(budget *policyv1.PodDisruptionBudget, n int) int {
 	switch spec := budget.Spec; {
 	case spec.MaxUnavailable != nil:

@@ -59,7 +59,6 @@ func Execute(ctx context.Context, check Check, env *Environment) (result report.
 	return result
 }
 
-// isInconclusive reports whether the cluster prevented the check.
 func isInconclusive(err error) bool {
 	return errors.Is(err, ErrInconclusive) || errors.Is(err, ErrForbidden) || apierrors.IsForbidden(err)
 }
@@ -71,7 +70,6 @@ func (c Check) Result() report.Result {
 	}
 }
 
-// skipReason returns which input of the run is missing, or "".
 func (c Check) skipReason(env *Environment) string {
 	switch {
 	case c.Tier == Scheduled && env.Copier == nil, c.Tier == Disruptive && env.Disruptor == nil:

@@ -89,7 +89,6 @@ func (s *State) node(name string) *corev1.Node {
 	return nil
 }
 
-// pinned reports whether pods can only be scheduled to control-plane nodes.
 func pinned(selector map[string]string) bool {
 	_, master := selector[masterRole]
 	_, controlPlane := selector[controlPlaneRole]
@@ -155,7 +154,6 @@ func missingObject(object string) []report.Evidence {
 	return []report.Evidence{found(object, "metadata.name", "the object exists", "it does not exist", false)}
 }
 
-// nodesOf returns the sorted names of the pods' nodes.
 func nodesOf(pods []corev1.Pod) string {
 	var names []string
 	for _, pod := range pods {

@@ -19,11 +19,11 @@ import (
 func TestPayload(t *testing.T) {
 	all := PayloadNamespaces()
 	if !slices.IsSorted(all) || len(slices.Compact(slices.Clone(all))) != len(all) {
-		t.Errorf("not in order, or doubled: %v", all)
+		t.Errorf("not sorted, or duplicates: %v", all)
 	}
 	for _, w := range slices.Concat(routers(), consoles(), oauths(), []workload{{namespace: etcdNamespace}, {namespace: approverNamespace}}) {
 		if !slices.Contains(all, w.namespace) {
-			t.Errorf("%s, which checks are about, is none of them", w.namespace)
+			t.Errorf("%s, which checks need, is missing", w.namespace)
 		}
 	}
 	p, chosen := newPayload(nil), newPayload([]string{"openshift-storage"})
@@ -35,7 +35,7 @@ func TestPayload(t *testing.T) {
 			t.Errorf("%s: %t, want %t", namespace, got, want)
 		}
 		if got := chosen.has(namespace); got != (namespace == "openshift-storage") {
-			t.Errorf("%s where openshift-storage is chosen: %t", namespace, got)
+			t.Errorf("%s with openshift-storage selected: %t", namespace, got)
 		}
 	}
 	if got := slices.Sorted(maps.Keys(p.others)); !slices.Equal(got, []string{"openshift-cnv", "openshift-gitops", "openshift-logging", "openshift-operators", "openshift-storage"}) {
@@ -43,7 +43,7 @@ func TestPayload(t *testing.T) {
 	}
 }
 
-// TestTitles holds that every title that is about an API server tells which one.
+// TestTitles: titles about an API server contain its namespace.
 func TestTitles(t *testing.T) {
 	about := 0
 	for _, check := range Catalogue() {
@@ -85,13 +85,13 @@ func TestAllowed(t *testing.T) {
 		spec    policyv1.PodDisruptionBudgetSpec
 		n, want int
 	}{
-		"one of three":        {policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(1))}, 3, 1},
-		"none":                {policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0))}, 3, 0},
-		"half of three":       {policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromString("50%"))}, 3, 2},
-		"two must stay":       {policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(2))}, 3, 1},
-		"more than there are": {policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(5))}, 3, 0},
-		"all must stay":       {policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromString("100%"))}, 1, 0},
-		"nothing said":        {policyv1.PodDisruptionBudgetSpec{}, 3, 0},
+		"one of three":           {policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(1))}, 3, 1},
+		"none":                   {policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0))}, 3, 0},
+		"half of three":          {policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromString("50%"))}, 3, 2},
+		"two must remain":        {policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(2))}, 3, 1},
+		"more than exist":        {policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(5))}, 3, 0},
+		"all must remain":        {policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromString("100%"))}, 1, 0},
+		"an empty specification": {policyv1.PodDisruptionBudgetSpec{}, 3, 0},
 	} {
 		if got := allowed(&policyv1.PodDisruptionBudget{Spec: test.spec}, test.n); got != test.want {
 			t.Errorf("%s: %d, want %d", name, got, test.want)
@@ -107,7 +107,7 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
-// TestGuardBudget: it is said which budget is wanted, how much of it, and why.
+// TestGuardBudget: the evidence contains the wanted budget, its size, and why.
 func TestGuardBudget(t *testing.T) {
 	const both = operatorBudget + "," + guardDeployment
 	for name, test := range map[string]struct {
@@ -151,13 +151,13 @@ func TestGuardBudget(t *testing.T) {
 		}
 		for _, want := range test.wants {
 			if !strings.Contains(got, want) {
-				t.Errorf("%s: wants %s, which does not say %q", name, got, want)
+				t.Errorf("%s: wants %s, want %q in it", name, got, want)
 			}
 		}
 	}
 }
 
-// TestShape: a copy has what the scheduler goes by and nothing that a kubelet does.
+// TestShape: a copy contains what the scheduler uses and nothing that only kubelets use.
 func TestShape(t *testing.T) {
 	source := newDeployment("openshift-ingress", "router-default", 2)
 	source.Spec.Template.Spec = corev1.PodSpec{
@@ -186,7 +186,7 @@ func TestShape(t *testing.T) {
 	want := corev1.PodSpec{
 		PriorityClassName: "system-cluster-critical", NodeSelector: map[string]string{masterRole: ""}, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 		TerminationGracePeriodSeconds: ptr.To[int64](0), AutomountServiceAccountToken: ptr.To(false),
-		// What the strictest pod security asks for, and a quota.
+		// required by restricted pod security and by quotas
 		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: "RuntimeDefault"}},
 		Containers: []corev1.Container{{
 			Name: "copy", Image: "pause", Command: []string{"sh"}, Resources: copyResources(), ImagePullPolicy: corev1.PullIfNotPresent,
@@ -210,7 +210,7 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// TestCopyNamespace: where copies live, no node selector of the cluster and no milder pod security is meant for others.
+// TestCopyNamespace: namespaces of copies have no default node selector, and restricted pod security.
 func TestCopyNamespace(t *testing.T) {
 	namespace := copyNamespace("run")
 	if value, there := namespace.Annotations["openshift.io/node-selector"]; !there || value != "" {
@@ -230,7 +230,7 @@ func TestDifferences(t *testing.T) {
 	before := &State{Nodes: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, {ObjectMeta: metav1.ObjectMeta{Name: "b"}}}}
 	after := before.DeepCopy()
 	if left := differences(before, after); len(left) > 0 {
-		t.Errorf("nothing was changed, and it says %v", left)
+		t.Errorf("no change, but %v", left)
 	}
 	after.Nodes[0].Spec.Unschedulable = true
 	after.Nodes[1].Name = "c"
@@ -238,7 +238,8 @@ func TestDifferences(t *testing.T) {
 	if want := "Node a: was unschedulable false, is unschedulable true; Node b: deleted; Node c: created"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	// What a rollout is made by must not stay, and neither may anything else on a template; the values of operators' own annotations come and go.
+	// The annotation of a rollout and other template annotations are compared; for operators' own ones, whose values
+	// change, only the keys.
 	template := func(annotations map[string]string) *State {
 		d := newDeployment(routerNamespace, routerName, 1)
 		d.Spec.Template.Annotations = annotations
@@ -248,13 +249,13 @@ func TestDifferences(t *testing.T) {
 		before, after map[string]string
 		left          int
 	}{
-		"a rollout's":          {nil, map[string]string{rolloutAnnotation: "now"}, 1},
-		"a later rollout's":    {map[string]string{rolloutAnnotation: "then"}, map[string]string{rolloutAnnotation: "now"}, 1},
-		"taken back":           {map[string]string{rolloutAnnotation: "then"}, map[string]string{rolloutAnnotation: "then"}, 0},
-		"a person's, lost":     {map[string]string{"example.com/reviewed": "yes"}, nil, 1},
-		"another one":          {nil, map[string]string{"example.com/reviewed": "yes"}, 1},
-		"an operator's, anew":  {map[string]string{"operator.openshift.io/rvs-hash": "1"}, map[string]string{"operator.openshift.io/rvs-hash": "2"}, 0},
-		"an operator's as was": {map[string]string{"operator.openshift.io/rvs-hash": "1"}, map[string]string{"operator.openshift.io/rvs-hash": "1"}, 0},
+		"a rollout's":              {nil, map[string]string{rolloutAnnotation: "now"}, 1},
+		"a later rollout's":        {map[string]string{rolloutAnnotation: "then"}, map[string]string{rolloutAnnotation: "now"}, 1},
+		"reverted":                 {map[string]string{rolloutAnnotation: "then"}, map[string]string{rolloutAnnotation: "then"}, 0},
+		"a person's, removed":      {map[string]string{"example.com/reviewed": "yes"}, nil, 1},
+		"another one":              {nil, map[string]string{"example.com/reviewed": "yes"}, 1},
+		"an operator's, changed":   {map[string]string{"operator.openshift.io/rvs-hash": "1"}, map[string]string{"operator.openshift.io/rvs-hash": "2"}, 0},
+		"an operator's, unchanged": {map[string]string{"operator.openshift.io/rvs-hash": "1"}, map[string]string{"operator.openshift.io/rvs-hash": "1"}, 0},
 	} {
 		if left := differences(template(test.before), template(test.after)); len(left) != test.left {
 			t.Errorf("annotation %s: %v, want %d", name, left, test.left)

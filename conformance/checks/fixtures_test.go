@@ -21,8 +21,8 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// fixtures are clusters that are as they must be, read from embedded clusters on which the modules are at work:
-// `go test -C e2e ./embeddedtarget -run TestCapture -capture ../../conformance/checks/testdata` reads them anew.
+// fixtures are states of embedded clusters with the modules. This command updates them: `go test -C e2e
+// ./embeddedtarget -run TestCapture -capture ../../conformance/checks/testdata`.
 func fixtures() []string {
 	return []string{"none-sno-day2-workers", "cloud-sno-day1-workers", "ha", "arbiter", "two-node", "external"}
 }
@@ -41,7 +41,6 @@ func fixture(t *testing.T, name string) *checks.State {
 	return state
 }
 
-// withOperator is a cluster with a machine-config operator, which no embedded cluster has.
 func withOperator(state *checks.State) {
 	d := state.Deployments[0].DeepCopy()
 	d.Namespace, d.Name = "openshift-machine-config-operator", "machine-config-controller"
@@ -55,8 +54,8 @@ func withOperator(state *checks.State) {
 	}
 }
 
-// TestStaticChecks does every static check, with all its controls, on clusters that are as they must be: each check applies to one of them, holds
-// there, and is seen to fail.
+// TestStaticChecks runs all static checks and their controls on correct clusters. Each check must apply to at least one
+// of them.
 func TestStaticChecks(t *testing.T) {
 	passed := map[string]bool{}
 	states := map[string]*checks.State{}
@@ -96,7 +95,7 @@ func wrong(result report.Result) string {
 	}
 	for _, c := range result.Controls {
 		if !c.Detected {
-			fmt.Fprintf(&lines, "\n\tcontrol %q wants %s: %s", c.Name, c.Want, c.Got)
+			fmt.Fprintf(&lines, "\n\tcontrol %q must %s: %s", c.Name, c.Want, c.Got)
 		}
 	}
 	return lines.String()
@@ -111,13 +110,13 @@ func TestCatalogue(t *testing.T) {
 	}
 	good := checks.Catalogue()[0]
 	for name, change := range map[string]func(*checks.Check){
-		"no id":            func(c *checks.Check) { c.ID = "" },
-		"another shape":    func(c *checks.Check) { c.ID = "SNO-1" },
-		"no title":         func(c *checks.Check) { c.Title = "" },
-		"no requirement":   func(c *checks.Check) { c.Requirement.Sentence = "" },
-		"no red control":   func(c *checks.Check) { c.Controls = []checks.Control{{MustPass: true}} },
-		"no green control": func(c *checks.Check) { c.Controls = []checks.Control{{}} },
-		"no way to look":   func(c *checks.Check) { c.Run = nil },
+		"no id":               func(c *checks.Check) { c.ID = "" },
+		"another format":      func(c *checks.Check) { c.ID = "SNO-1" },
+		"no title":            func(c *checks.Check) { c.Title = "" },
+		"no requirement":      func(c *checks.Check) { c.Requirement.Sentence = "" },
+		"no negative control": func(c *checks.Check) { c.Controls = []checks.Control{{MustPass: true}} },
+		"no positive control": func(c *checks.Check) { c.Controls = []checks.Control{{}} },
+		"no Run":              func(c *checks.Check) { c.Run = nil },
 	} {
 		bad := good
 		change(&bad)
@@ -126,11 +125,11 @@ func TestCatalogue(t *testing.T) {
 		}
 	}
 	if checks.Validate([]checks.Check{good, good}) == nil {
-		t.Error("a doubled id is valid")
+		t.Error("a duplicate id is valid")
 	}
 }
 
-// TestExecute shows what the controls of a check make of it.
+// TestExecute: the results of controls determine the status.
 func TestExecute(t *testing.T) {
 	look := func(held func(*checks.Environment) bool) func(context.Context, *checks.Environment) ([]report.Evidence, error) {
 		return func(_ context.Context, b *checks.Environment) ([]report.Evidence, error) {
@@ -141,33 +140,33 @@ func TestExecute(t *testing.T) {
 		return func(context.Context, *checks.Environment) ([]report.Evidence, error) { return nil, err }
 	}
 	always := func(*checks.Environment) bool { return true }
-	noInfrastructure := checks.Control{Name: "red", Change: func(b *checks.Environment) bool { b.State.Infrastructure = nil; return true }}
-	nothing := checks.Control{Name: "green", MustPass: true, Change: always}
+	noInfrastructure := checks.Control{Name: "negative", Change: func(b *checks.Environment) bool { b.State.Infrastructure = nil; return true }}
+	nothing := checks.Control{Name: "positive", MustPass: true, Change: always}
 	impossible := checks.Control{Name: "impossible", Change: func(*checks.Environment) bool { return false }}
 	there := func(b *checks.Environment) bool { return b.State.Infrastructure != nil }
 	for name, test := range map[string]struct {
 		check checks.Check
 		want  report.Status
 	}{
-		"it can fail":                {checks.Check{Run: look(there), Controls: []checks.Control{noInfrastructure, nothing}}, report.Passed},
-		"it cannot fail":             {checks.Check{Run: look(always), Controls: []checks.Control{noInfrastructure, nothing}}, report.Inconclusive},
-		"no control can be made":     {checks.Check{Run: look(there), Controls: []checks.Control{impossible, nothing}}, report.Inconclusive},
-		"a green one turns it red":   {checks.Check{Run: look(there), Controls: []checks.Control{noInfrastructure, {MustPass: true, Change: noInfrastructure.Change}}}, report.Inconclusive},
-		"it fails":                   {checks.Check{Run: look(func(*checks.Environment) bool { return false })}, report.Failed},
-		"it looks at nothing":        {checks.Check{Run: func(context.Context, *checks.Environment) ([]report.Evidence, error) { return nil, nil }}, report.Inconclusive},
-		"it cannot look":             {checks.Check{Run: func(context.Context, *checks.Environment) ([]report.Evidence, error) { return nil, errors.New("no") }}, report.Failed},
-		"it may not look":            {checks.Check{Run: failing(fmt.Errorf("look: %w", checks.ErrForbidden))}, report.Inconclusive},
-		"the server forbids it":      {checks.Check{Run: failing(apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", nil))}, report.Inconclusive},
-		"it is hindered":             {checks.Check{Run: failing(fmt.Errorf("look: %w", checks.ErrInconclusive))}, report.Inconclusive},
-		"it does not apply":          {checks.Check{Run: look(there), NotApplicable: func(*checks.State) string { return "why" }}, report.NotApplicable},
-		"its tier is not asked for":  {checks.Check{Run: look(there), Tier: checks.Scheduled}, report.Skipped},
-		"nor the disruptive one":     {checks.Check{Run: look(there), Tier: checks.Disruptive}, report.Skipped},
-		"what it needs is not there": {checks.Check{Run: look(there), MissingInput: func(*checks.Environment) string { return "why" }}, report.Skipped},
+		"it can fail":                         {checks.Check{Run: look(there), Controls: []checks.Control{noInfrastructure, nothing}}, report.Passed},
+		"it cannot fail":                      {checks.Check{Run: look(always), Controls: []checks.Control{noInfrastructure, nothing}}, report.Inconclusive},
+		"no possible negative control":        {checks.Check{Run: look(there), Controls: []checks.Control{impossible, nothing}}, report.Inconclusive},
+		"a positive control fails":            {checks.Check{Run: look(there), Controls: []checks.Control{noInfrastructure, {MustPass: true, Change: noInfrastructure.Change}}}, report.Inconclusive},
+		"it fails":                            {checks.Check{Run: look(func(*checks.Environment) bool { return false })}, report.Failed},
+		"no evidence":                         {checks.Check{Run: func(context.Context, *checks.Environment) ([]report.Evidence, error) { return nil, nil }}, report.Inconclusive},
+		"an error":                            {checks.Check{Run: func(context.Context, *checks.Environment) ([]report.Evidence, error) { return nil, errors.New("no") }}, report.Failed},
+		"a missing permission":                {checks.Check{Run: failing(fmt.Errorf("read: %w", checks.ErrForbidden))}, report.Inconclusive},
+		"the server forbids it":               {checks.Check{Run: failing(apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", nil))}, report.Inconclusive},
+		"the cluster prevents it":             {checks.Check{Run: failing(fmt.Errorf("read: %w", checks.ErrInconclusive))}, report.Inconclusive},
+		"it does not apply":                   {checks.Check{Run: look(there), NotApplicable: func(*checks.State) string { return "why" }}, report.NotApplicable},
+		"its tier is not selected":            {checks.Check{Run: look(there), Tier: checks.Scheduled}, report.Skipped},
+		"the disruptive tier is not selected": {checks.Check{Run: look(there), Tier: checks.Disruptive}, report.Skipped},
+		"a missing input":                     {checks.Check{Run: look(there), MissingInput: func(*checks.Environment) string { return "why" }}, report.Skipped},
 	} {
 		bench := &checks.Environment{State: &checks.State{Infrastructure: &configv1.Infrastructure{}}}
 		result := checks.Execute(t.Context(), test.check, bench)
 		if result.Status != test.want || (result.Status != report.Passed && result.Reason == "" && len(result.Evidence) == 0) {
-			t.Errorf("%s: %s %q, want %s and why", name, result.Status, result.Reason, test.want)
+			t.Errorf("%s: %s %q, want %s and a reason", name, result.Status, result.Reason, test.want)
 		}
 		if bench.State.Infrastructure == nil {
 			t.Errorf("%s: a control changed what was read", name)

@@ -44,7 +44,6 @@ func hostPortsCheck() Check {
 	}
 }
 
-// quarter is the API's default for maxUnavailable and maxSurge.
 var quarter = intstr.FromString("25%")
 
 func hostPortRollouts(_ context.Context, b *Environment) ([]report.Evidence, error) {
@@ -107,7 +106,6 @@ func deploymentRollout(d *appsv1.Deployment) (string, bool) {
 	return fmt.Sprintf("RollingUpdate, maxUnavailable %d, maxSurge %d", unavailable, surge), unavailable >= n
 }
 
-// daemonSetRollout returns the strategy of a DaemonSet, and whether its old pods are removed first.
 func daemonSetRollout(d *appsv1.DaemonSet) (string, bool) {
 	if d.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
 		return string(appsv1.OnDeleteDaemonSetStrategyType), true
@@ -134,7 +132,6 @@ func rolling(unavailable, surge intstr.IntOrString) appsv1.DeploymentStrategy {
 	}}
 }
 
-// onHostPorts changes the strategy of the first Deployment with host ports.
 func onHostPorts(strategy appsv1.DeploymentStrategy) func(*Environment) bool {
 	return func(b *Environment) bool {
 		all := deploymentsWithHostPorts(b.State)

@@ -23,15 +23,15 @@ func TestDeploymentRollout(t *testing.T) {
 		got      string
 		held     bool
 	}{
-		"no surge":                 {rolling(one, zero), 1, "RollingUpdate, maxUnavailable 1, maxSurge 0", true},
-		"a surge":                  {rolling(zero, one), 1, "RollingUpdate, maxUnavailable 0, maxSurge 1", false},
-		"both may be":              {rolling(one, one), 1, "RollingUpdate, maxUnavailable 1, maxSurge 1", true},
-		"the API's default":        {rolling(quarter, quarter), 1, "RollingUpdate, maxUnavailable 0, maxSurge 1", false},
-		"two, and one may go":      {rolling(one, zero), 2, "RollingUpdate, maxUnavailable 1, maxSurge 0", false},
-		"two, and both may go":     {rolling(intstr.FromString("100%"), zero), 2, "RollingUpdate, maxUnavailable 2, maxSurge 0", true},
-		"the router's of today":    {rolling(quarter, zero), 1, "RollingUpdate, maxUnavailable 1, maxSurge 0", true},
-		"a strategy without words": {appsv1.DeploymentStrategy{}, 1, "RollingUpdate, maxUnavailable 0, maxSurge 1", false},
-		"recreated":                {appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}, 1, "Recreate", true},
+		"no surge":                              {rolling(one, zero), 1, "RollingUpdate, maxUnavailable 1, maxSurge 0", true},
+		"a surge":                               {rolling(zero, one), 1, "RollingUpdate, maxUnavailable 0, maxSurge 1", false},
+		"both":                                  {rolling(one, one), 1, "RollingUpdate, maxUnavailable 1, maxSurge 1", true},
+		"the API's default":                     {rolling(quarter, quarter), 1, "RollingUpdate, maxUnavailable 0, maxSurge 1", false},
+		"two replicas, one may be unavailable":  {rolling(one, zero), 2, "RollingUpdate, maxUnavailable 1, maxSurge 0", false},
+		"two replicas, both may be unavailable": {rolling(intstr.FromString("100%"), zero), 2, "RollingUpdate, maxUnavailable 2, maxSurge 0", true},
+		"today's router":                        {rolling(quarter, zero), 1, "RollingUpdate, maxUnavailable 1, maxSurge 0", true},
+		"an empty strategy":                     {appsv1.DeploymentStrategy{}, 1, "RollingUpdate, maxUnavailable 0, maxSurge 1", false},
+		"recreated":                             {appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}, 1, "Recreate", true},
 	} {
 		got, held := deploymentRollout(&appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: &test.replicas, Strategy: test.strategy}})
 		if got != test.got || held != test.held {
@@ -63,7 +63,7 @@ func TestDaemonSetRollout(t *testing.T) {
 	}
 }
 
-// TestHostPortsCheck shows which workloads the check is about, and its evidence.
+// TestHostPortsCheck tests which workloads the check includes, and its evidence.
 func TestHostPortsCheck(t *testing.T) {
 	hostPort := func(pod *corev1.PodSpec) {
 		pod.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 8080}}
@@ -102,18 +102,18 @@ func TestHostPortsCheck(t *testing.T) {
 		why      string
 		evidence []report.Evidence
 	}{
-		"nothing":                              {why: none},
-		"a host port":                          {[]func(*State){deployment(masterRole, 1, hostPort)}, "", []report.Evidence{stuck("8080-TCP")}},
-		"the role's other name":                {[]func(*State){deployment(controlPlaneRole, 1, hostPort)}, "", []report.Evidence{stuck("8080-TCP")}},
-		"ports on the node's network":          {[]func(*State){deployment(masterRole, 1, hostNetwork)}, "", []report.Evidence{stuck("53-UDP, 80-TCP")}},
-		"the node's network and no ports":      {[]func(*State){deployment(masterRole, 1, noPorts)}, none, nil},
-		"ports of its own":                     {[]func(*State){deployment(masterRole, 1, ports)}, none, nil},
-		"not pinned":                           {[]func(*State){deployment(workerRole, 1, hostPort)}, none, nil},
-		"no replicas":                          {[]func(*State){deployment(masterRole, 0, hostPort)}, none, nil},
-		"a DaemonSet":                          {[]func(*State){daemonSet(hostPort)}, "", []report.Evidence{surging}},
-		"a DaemonSet with ports of its own":    {[]func(*State){daemonSet(ports)}, none, nil},
-		"both":                                 {[]func(*State){deployment(masterRole, 1, hostPort), daemonSet(hostPort)}, "", []report.Evidence{stuck("8080-TCP"), surging}},
-		"where others take the old pod's room": {[]func(*State){highlyAvailable, deployment(masterRole, 1, hostPort), daemonSet(hostPort)}, "the control plane is not SingleReplica", nil},
+		"nothing":                           {why: none},
+		"a host port":                       {[]func(*State){deployment(masterRole, 1, hostPort)}, "", []report.Evidence{stuck("8080-TCP")}},
+		"the role's other name":             {[]func(*State){deployment(controlPlaneRole, 1, hostPort)}, "", []report.Evidence{stuck("8080-TCP")}},
+		"ports on the node's network":       {[]func(*State){deployment(masterRole, 1, hostNetwork)}, "", []report.Evidence{stuck("53-UDP, 80-TCP")}},
+		"the node's network and no ports":   {[]func(*State){deployment(masterRole, 1, noPorts)}, none, nil},
+		"ports of its own":                  {[]func(*State){deployment(masterRole, 1, ports)}, none, nil},
+		"not pinned":                        {[]func(*State){deployment(workerRole, 1, hostPort)}, none, nil},
+		"no replicas":                       {[]func(*State){deployment(masterRole, 0, hostPort)}, none, nil},
+		"a DaemonSet":                       {[]func(*State){daemonSet(hostPort)}, "", []report.Evidence{surging}},
+		"a DaemonSet with ports of its own": {[]func(*State){daemonSet(ports)}, none, nil},
+		"both":                              {[]func(*State){deployment(masterRole, 1, hostPort), daemonSet(hostPort)}, "", []report.Evidence{stuck("8080-TCP"), surging}},
+		"other control-plane nodes":         {[]func(*State){highlyAvailable, deployment(masterRole, 1, hostPort), daemonSet(hostPort)}, "the control plane is not SingleReplica", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := &State{Infrastructure: &configv1.Infrastructure{

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestProgramOf: without a choice, what is run is there already, on as many nodes as possible, and keeps running.
+// TestProgramOf: the default image runs already, on as many nodes as possible, and keeps running.
 func TestProgramOf(t *testing.T) {
 	pod := func(name, node, image string, ready corev1.ConditionStatus, command ...string) corev1.Pod {
 		return corev1.Pod{
@@ -38,7 +38,7 @@ func TestProgramOf(t *testing.T) {
 		slices.Reverse(pods)
 	}
 	if got := programOf("my/own", pods); got.image != "my/own" || got.command != nil {
-		t.Errorf("asked for: %+v", got)
+		t.Errorf("configured: %+v", got)
 	}
 	if got := programOf("", pods[:0]); got.image != CopyImage || got.command != nil {
 		t.Errorf("no pods: %+v", got)
@@ -59,7 +59,7 @@ func TestImageProblem(t *testing.T) {
 		}
 		for _, part := range []string{want, "some/image", reason} {
 			if want != "" && !strings.Contains(got, part) {
-				t.Errorf("%s: %q does not say %q", reason, got, part)
+				t.Errorf("%s: %q does not contain %q", reason, got, part)
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func TestRejectedPods(t *testing.T) {
 	}
 }
 
-// TestPolicyError: a policy's word is none about the Deployment, and a fault of the copy's own is none of a policy.
+// TestPolicyError: rejections by policies are inconclusive, other errors are not.
 func TestPolicyError(t *testing.T) {
 	pods := schema.GroupKind{Kind: "Pod"}
 	for err, policy := range map[error]bool{

@@ -23,7 +23,6 @@ const (
 
 func routers() []workload { return []workload{{routerNamespace, routerName}} }
 
-// routerAbsent returns why the checks of the default router do not apply, or "".
 func routerAbsent(s *State) string {
 	if s.IngressController == nil {
 		return "the default IngressController does not exist"
@@ -38,7 +37,6 @@ func routerAbsent(s *State) string {
 	return ""
 }
 
-// routerSingle returns why one pinned router is not expected, or "".
 func routerSingle(s *State) string {
 	if why := routerAbsent(s); why != "" {
 		return why
@@ -298,7 +296,6 @@ func separation(d *appsv1.Deployment) report.Evidence {
 	return found(nameOf(d), "spec.template.spec, separation of pods", "anti-affinity by node, or host ports", got, got != "nothing")
 }
 
-// removeSeparation removes all rules for different nodes.
 func removeSeparation(d *appsv1.Deployment) {
 	pod := &d.Spec.Template.Spec
 	pod.Affinity, pod.HostNetwork = nil, false
@@ -332,7 +329,6 @@ func keepOffControlPlane(d *appsv1.Deployment) {
 	}}
 }
 
-// movePods moves the pods of a Deployment to a node without the control-plane role.
 func movePods(namespace, name string) func(*Environment) bool {
 	return onPods(namespace, name, func(b *Environment, pod *corev1.Pod) {
 		pod.Spec.NodeName = extraNode

@@ -171,7 +171,7 @@ func positive(period string) bool {
 	return err == nil && length > 0
 }
 
-// selectsPool reports whether a KubeletConfig selects pools with these labels. Without a selector it selects none.
+// selectsPool returns false for a KubeletConfig without a selector.
 func selectsPool(config unstructured.Unstructured, labels map[string]string) bool {
 	object, found, err := unstructured.NestedMap(config.Object, "spec", "machineConfigPoolSelector")
 	if err != nil || !found {
@@ -200,8 +200,7 @@ type Drain struct {
 	// Evicted is the number of pods that were evicted.
 	Acknowledged, Cordoned bool
 	Evicted                int
-	// Evictable is the number of pods that could be evicted.
-	Evictable int
+	Evictable              int
 }
 
 // Drain requests a drain and then an uncordon for every node, one after the other.

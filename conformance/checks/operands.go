@@ -16,7 +16,6 @@ import (
 
 // Checks of console and auth, whose Deployments depend on the same topology.
 
-// operandsSingle returns why one replica is not expected, or "".
 func operandsSingle(s *State) string {
 	if !single(s.operandsMode()) {
 		return "the control plane is not SingleReplica"
@@ -58,7 +57,6 @@ func eachOf(workloads []workload, evaluate func(*State, *appsv1.Deployment) []re
 	}
 }
 
-// oneReplica returns the check that a Deployment has one available replica on a single control-plane node.
 func oneReplica(id, module string, asked Requirement, w workload) Check {
 	all := []workload{w}
 	return Check{
@@ -78,7 +76,6 @@ func oneReplica(id, module string, asked Requirement, w workload) Check {
 	}
 }
 
-// severalReplicas returns the check for a highly available control plane.
 func severalReplicas(id, module string, asked Requirement, w workload) Check {
 	all := []workload{w}
 	return Check{
@@ -121,7 +118,6 @@ func betweenPods(affinity *corev1.Affinity) bool {
 		len(together.RequiredDuringSchedulingIgnoredDuringExecution)+len(together.PreferredDuringSchedulingIgnoredDuringExecution) > 0
 }
 
-// preferSeparation adds a preference that a single node cannot meet.
 func preferSeparation(d *appsv1.Deployment) {
 	d.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 1, PodAffinityTerm: ownPods(d)}},
@@ -216,7 +212,6 @@ func overridden(s *State, kind, namespace, name string) bool {
 	return false
 }
 
-// versionControls make the cluster-version-operator a writer of a Deployment without an override.
 func versionControls(w workload) []Control {
 	return []Control{
 		{Name: "the " + versionManager + " writes it", Change: func(b *Environment) bool {
@@ -233,12 +228,10 @@ func versionControls(w workload) []Control {
 }
 
 const (
-	moduleAuth = "auth"
-	// overrideKey is the switch that the topology replaces.
+	moduleAuth  = "auth"
 	overrideKey = "useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer"
 )
 
-// apiServerName is the name of two API servers' Deployments.
 const apiServerName = "apiserver"
 
 func oauths() []workload {

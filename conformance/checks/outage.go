@@ -94,7 +94,6 @@ func (c *targetCluster) unavailableDeployment(state *State) string {
 	return ""
 }
 
-// leases returns the holders and transitions of the leader elections of OpenShift and of the modules.
 func (c *targetCluster) leases(ctx context.Context) (map[string]string, error) {
 	var list coordinationv1.LeaseList
 	if err := c.kube.List(ctx, &list); err != nil {

@@ -22,7 +22,6 @@ func podReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// unschedulable returns the first sentence of the scheduler's message, or "".
 func unschedulable(pod *corev1.Pod) string {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable {

@@ -13,13 +13,12 @@ import (
 // firstWithTopologies is the first release whose authentication operator evaluates the topology.
 const firstWithTopologies = "4.8.0"
 
-// beforeTopologies reports whether a release is older. Unknown versions count as newer.
+// beforeTopologies returns false for unknown versions.
 func beforeTopologies(release string) bool {
 	v, err := version.ParseGeneric(release)
 	return err == nil && v.LessThan(version.MustParseGeneric(firstWithTopologies))
 }
 
-// containsKey reports whether an object in JSON or YAML has a top-level key.
 func containsKey(text, key string) bool {
 	raw, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
@@ -33,7 +32,6 @@ func containsKey(text, key string) bool {
 	return ok
 }
 
-// writtenByVersion adds the managed fields of a write by the cluster-version-operator.
 func writtenByVersion(d *appsv1.Deployment) {
 	d.ManagedFields = append(d.ManagedFields, metav1.ManagedFieldsEntry{
 		Manager: versionManager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "apps/v1", FieldsType: "FieldsV1", Time: ptr.To(metav1.Now()),

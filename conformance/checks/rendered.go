@@ -21,8 +21,7 @@ import (
 const (
 	machineConfigGroup = "machineconfiguration.openshift.io"
 	controlPlanePool   = "master"
-	// kubeletFile is the configuration file of kubelets.
-	kubeletFile = "/etc/kubernetes/kubelet.conf"
+	kubeletFile        = "/etc/kubernetes/kubelet.conf"
 )
 
 // Pool contains the fields of a MachineConfigPool and of its rendered MachineConfig that checks need. The rest of the
@@ -36,7 +35,6 @@ type Pool struct {
 	ShutdownGracePeriod string
 }
 
-// readPool returns nil without an error if the pool does not exist.
 func readPool(ctx context.Context, kube client.Client) (*Pool, error) {
 	live, err := machineConfigObject(ctx, kube, "MachineConfigPool", controlPlanePool)
 	if live == nil || err != nil {
@@ -56,7 +54,6 @@ func readPool(ctx context.Context, kube client.Client) (*Pool, error) {
 	return pool, nil
 }
 
-// machineConfigObject returns nil without an error if the object does not exist.
 func machineConfigObject(ctx context.Context, kube client.Client, kind, name string) (*unstructured.Unstructured, error) {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(schema.GroupVersionKind{Group: machineConfigGroup, Version: "v1", Kind: kind})
@@ -72,7 +69,6 @@ func machineConfigObject(ctx context.Context, kube client.Client, kind, name str
 	return live, nil
 }
 
-// gracePeriodIn returns shutdownGracePeriod of the kubelet configuration in a MachineConfig.
 func gracePeriodIn(rendered *unstructured.Unstructured) (string, error) {
 	files, _, err := unstructured.NestedSlice(rendered.Object, "spec", "config", "storage", "files")
 	if err != nil {
@@ -107,7 +103,6 @@ func gracePeriodIn(rendered *unstructured.Unstructured) (string, error) {
 	return "", nil
 }
 
-// dataOf decodes the contents of an Ignition file.
 func dataOf(source, compression string) ([]byte, error) {
 	header, data, found := strings.Cut(strings.TrimPrefix(source, "data:"), ",")
 	if !found || !strings.HasPrefix(source, "data:") {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestGracePeriodIn reads the kubelet's file in every way in which Ignition may hold it.
+// TestGracePeriodIn reads the kubelet configuration in all encodings of Ignition.
 func TestGracePeriodIn(t *testing.T) {
 	const text = "kind: KubeletConfiguration\nshutdownGracePeriod: 1m30s\n"
 	var packed bytes.Buffer
@@ -25,9 +25,9 @@ func TestGracePeriodIn(t *testing.T) {
 		"base64":             {kubeletFile, "data:text/plain;charset=utf-8;base64," + base64.StdEncoding.EncodeToString([]byte(text)), "", "1m30s", false},
 		"packed":             {kubeletFile, "data:;base64," + base64.StdEncoding.EncodeToString(packed.Bytes()), "gzip", "1m30s", false},
 		"JSON":               {kubeletFile, `data:,{"shutdownGracePeriod":"5s"}`, "", "5s", false},
-		"says nothing":       {kubeletFile, "data:,kind:%20KubeletConfiguration", "", "", false},
+		"not set":            {kubeletFile, "data:,kind:%20KubeletConfiguration", "", "", false},
 		"another file":       {"/etc/kubernetes/other.conf", "data:,shutdownGracePeriod:%201m30s", "", "", false},
-		"elsewhere":          {kubeletFile, "https://example.com/kubelet.conf", "", "", true},
+		"another URL":        {kubeletFile, "https://example.com/kubelet.conf", "", "", true},
 		"no base64":          {kubeletFile, "data:;base64,!", "", "", true},
 		"not packed":         {kubeletFile, "data:,x", "gzip", "", true},
 		"no configuration":   {kubeletFile, "data:,[1", "", "", true},

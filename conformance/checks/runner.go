@@ -142,7 +142,6 @@ func (r *Runner) progressf(format string, args ...any) {
 	}
 }
 
-// printNamespaces prints which namespaces count as OpenShift's.
 func (r *Runner) printNamespaces(state *State) {
 	r.progressf("Namespaces that count as OpenShift's own: %s", strings.Join(state.Namespaces, ", "))
 	if len(state.Others) > 0 {
@@ -190,7 +189,6 @@ func stablePeriod(s *State, times Times) time.Duration {
 	return times.stuck(rolling)
 }
 
-// execute runs a check once.
 func (r *Runner) execute(ctx context.Context, check Check) report.Result {
 	r.mu.Lock()
 	o, begun := r.results[check.ID]
@@ -231,7 +229,6 @@ func (r *Runner) Result(ctx context.Context, id string) (report.Result, error) {
 	return r.execute(ctx, check), nil
 }
 
-// skipReason returns why a check is not part of this run, or "".
 func (r *Runner) skipReason(check Check) string {
 	switch {
 	case !r.tiers[check.Tier]:
@@ -297,7 +294,6 @@ func (r *Runner) Collect(ctx context.Context, folder string) error {
 	return errors.Join(errs...)
 }
 
-// trimmed returns one line for each event, newest last.
 func trimmed(events []corev1.Event) []string {
 	slices.SortFunc(events, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
 	lines := make([]string, len(events))

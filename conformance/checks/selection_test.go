@@ -18,8 +18,7 @@ func TestSelect(t *testing.T) {
 	for name, test := range map[string]struct {
 		selection checks.Selection
 		want      string
-		// fault is in the error.
-		fault string
+		fault     string
 	}{
 		"a tier":          {selection: checks.Selection{Tiers: static}, want: "A-1 B-1"},
 		"all tiers":       {selection: checks.Selection{Tiers: checks.Tiers()}, want: "A-1 A-2 B-1"},

@@ -47,8 +47,7 @@ type State struct {
 	DaemonSets   []appsv1.DaemonSet
 	Pods         []corev1.Pod
 	Budgets      []policyv1.PodDisruptionBudget
-	// Approver is ConfigMap openshift-cluster-machine-approver/machine-approver-config.
-	Approver *corev1.ConfigMap
+	Approver     *corev1.ConfigMap
 	// Machines is their number; 0 also if the kind is not served.
 	Machines       int
 	KubeletConfigs []unstructured.Unstructured

@@ -11,13 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestTimes: no field of the times that are offered is nothing, and none may be taken away.
+// TestTimes: all fields of the predefined times are positive, and all are required.
 func TestTimes(t *testing.T) {
 	for name, times := range map[string]Times{"RealTimes": RealTimes(), "SimulatedTimes": SimulatedTimes()} {
 		fields := reflect.TypeOf(times)
 		for i := range fields.NumField() {
 			if reflect.ValueOf(times).Field(i).Int() <= 0 {
-				t.Errorf("%s: %s is nothing", name, fields.Field(i).Name)
+				t.Errorf("%s: %s is not positive", name, fields.Field(i).Name)
 			}
 			for _, wrong := range []int64{0, -1} {
 				without := times
@@ -35,14 +35,14 @@ func TestTimes(t *testing.T) {
 		}
 	}
 	if err := (Times{}).Validate(); err == nil || strings.Count(err.Error(), ", ") != reflect.TypeFor[Times]().NumField()-1 {
-		t.Errorf("nothing is set: %v", err)
+		t.Errorf("no times: %v", err)
 	}
 }
 
-// routerMinReady is minReadySeconds of today's router: for so long nothing changes in a healthy rollout.
+// routerMinReady is minReadySeconds of today's router, in which nothing changes.
 const routerMinReady = 30 * time.Second
 
-// TestStablePeriod: a rollout that waits for its pod to have been ready for long enough is no cluster at rest.
+// TestStablePeriod: a rollout that waits for minReadySeconds is not stable.
 func TestStablePeriod(t *testing.T) {
 	deployment := func(minReady, available int32) appsv1.Deployment {
 		one := int32(1)
@@ -57,10 +57,10 @@ func TestStablePeriod(t *testing.T) {
 			deployment appsv1.Deployment
 			want       time.Duration
 		}{
-			"whole":                          {deployment(30, 1), times.Quiet / 3},
-			"rolling":                        {deployment(0, 0), times.Stuck},
-			"rolling, as the router is":      {deployment(30, 0), max(times.Stuck, 2*routerMinReady)},
-			"rolling, and ready for minutes": {deployment(300, 0), 10 * time.Minute},
+			"whole":                                  {deployment(30, 1), times.Quiet / 3},
+			"rolling":                                {deployment(0, 0), times.Stuck},
+			"rolling, minReadySeconds of the router": {deployment(30, 0), max(times.Stuck, 2*routerMinReady)},
+			"rolling, minReadySeconds of minutes":    {deployment(300, 0), 10 * time.Minute},
 		} {
 			if got := stablePeriod(&State{Deployments: []appsv1.Deployment{test.deployment}}, times); got != test.want {
 				t.Errorf("%s: %s, want %s", name, got, test.want)
@@ -68,6 +68,6 @@ func TestStablePeriod(t *testing.T) {
 		}
 	}
 	if limit := RealTimes().Stuck; limit < 2*routerMinReady {
-		t.Errorf("RealTimes: Stuck %s is hardly longer than a router's silence of %s", limit, routerMinReady)
+		t.Errorf("RealTimes: Stuck %s is less than twice the router's minReadySeconds of %s", limit, routerMinReady)
 	}
 }

@@ -236,7 +236,7 @@ func noUnschedulablePods(_ context.Context, b *Environment) ([]report.Evidence, 
 	return evidence, nil
 }
 
-// budgetedEvictions returns the allowed evictions by budget. The guards of etcd have their own check.
+// budgetedEvictions leaves out etcd, whose guards have their own check.
 func budgetedEvictions(s *State) map[string]int {
 	evictions := map[string]int{}
 	for i := range s.Deployments {
@@ -331,7 +331,6 @@ func (w *WorkloadCopier) watchIdleWrites(ctx context.Context) (*IdleWrites, erro
 	return writes, err
 }
 
-// readsPerQuiet is how often the cluster is read in times.Quiet.
 const readsPerQuiet = 3
 
 func versionsOf(s *State) map[string]string {

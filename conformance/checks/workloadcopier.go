@@ -57,12 +57,10 @@ type WorkloadCopier struct {
 	unusable error
 }
 
-// feed notifies one waiter of changes in a namespace.
 type feed struct {
 	changed chan struct{}
 }
 
-// newWorkloadCopier watches until ctx is done.
 func newWorkloadCopier(ctx context.Context, target Target, kube kubernetes.Interface, objects client.Client, program program) (*WorkloadCopier, error) {
 	w := &WorkloadCopier{
 		config: target.Config, kube: kube, objects: objects, payload: target.PayloadNamespaces, program: program, run: rand.String(8), times: target.Times,
@@ -140,8 +138,7 @@ type CopyResult struct {
 	err  error
 
 	DeployError, RolloutError, EvictionError, DeletionError string
-	// NodesAfterDeletion are the nodes of recreated pods, in order.
-	InitialNodes, NodesAfterDeletion []string
+	InitialNodes, NodesAfterDeletion                        []string
 }
 
 // Stage is one operation on a copy.

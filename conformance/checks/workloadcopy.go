@@ -26,7 +26,6 @@ type workloadCopy struct {
 	feed      *feed
 }
 
-// begin reuses or creates a namespace.
 func (w *WorkloadCopier) begin(ctx context.Context, s shape) (*workloadCopy, error) {
 	c := &workloadCopy{WorkloadCopier: w, shape: s, feed: &feed{changed: make(chan struct{}, 1)}}
 	w.mu.Lock()
@@ -169,7 +168,6 @@ func (c *workloadCopy) delete(ctx context.Context, r *CopyResult) error {
 	return nil
 }
 
-// replaced waits until a pod is gone and its replacement is available.
 func (c *workloadCopy) replaced(ctx context.Context, old *corev1.Pod) error {
 	return c.until(ctx, func() bool {
 		for _, pod := range c.all() {
@@ -273,14 +271,12 @@ func (c *workloadCopy) running() []*corev1.Pod {
 	})
 }
 
-// starting reports whether a scheduled pod is not ready yet, or a pod terminates.
 func (c *workloadCopy) starting() bool {
 	return slices.ContainsFunc(c.all(), func(pod *corev1.Pod) bool {
 		return pod.DeletionTimestamp != nil || (pod.Spec.NodeName != "" && !podReady(pod))
 	})
 }
 
-// describe returns what blocks the copy, without names that change.
 func (c *workloadCopy) describe() string {
 	all := c.all()
 	var why []string

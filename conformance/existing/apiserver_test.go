@@ -22,7 +22,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// server is a real API server for all tests of the package. `make test-conformance` says where its programs are.
+// server is a real API server for all tests of the package. `make test-conformance` sets the path of its programs.
 var server envtest.Environment
 
 var scheme = runtime.NewScheme()
@@ -55,7 +55,7 @@ func startServer(ctx context.Context) error {
 	manifests := filepath.Join(strings.TrimSpace(string(folder)), "config", "v1", "zz_generated.crd-manifests")
 	server.ErrorIfCRDPathMissing = true
 	for _, kind := range []string{"infrastructures", "ingresses"} {
-		// Releases of openshift/api differ in which kinds have a manifest for each feature set.
+		// The names depend on the version of openshift/api.
 		files, err := filepath.Glob(filepath.Join(manifests, "*_"+kind+"-Default.crd.yaml"))
 		if err == nil && len(files) == 0 {
 			files, err = filepath.Glob(filepath.Join(manifests, "*_"+kind+".crd.yaml"))
@@ -66,7 +66,7 @@ func startServer(ctx context.Context) error {
 		server.CRDInstallOptions.Paths = append(server.CRDInstallOptions.Paths, files[0])
 	}
 	_, err = server.Start()
-	return err //nolint:wrapcheck // it names the program that did not start
+	return err //nolint:wrapcheck // it names the program
 }
 
 func admin(t *testing.T) client.Client {
@@ -78,7 +78,6 @@ func admin(t *testing.T) client.Client {
 	return kube
 }
 
-// kubeconfigOf writes a file with which the user connects to the server.
 func kubeconfigOf(t *testing.T, user string, groups ...string) string {
 	t.Helper()
 	account, err := server.AddUser(envtest.User{Name: user, Groups: groups}, nil)
@@ -96,7 +95,6 @@ func kubeconfigOf(t *testing.T, user string, groups ...string) string {
 	return file
 }
 
-// grant allows the user what the rules say, in all namespaces.
 func grant(t *testing.T, user string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}
@@ -112,7 +110,7 @@ func grant(t *testing.T, user string, rules ...rbacv1.PolicyRule) {
 	}
 }
 
-// createInfrastructure makes Infrastructure cluster without a status, for as long as the test runs.
+// createInfrastructure creates Infrastructure cluster without a status for the duration of the test.
 func createInfrastructure(t *testing.T) *configv1.Infrastructure {
 	t.Helper()
 	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}

@@ -17,20 +17,18 @@ import (
 )
 
 var (
-	// ErrKubeconfig says that no kubeconfig was found, or that it cannot be used.
+	// ErrKubeconfig is returned if no kubeconfig was found or it is invalid.
 	ErrKubeconfig = errors.New("no usable kubeconfig")
-	// ErrUnreachable says that the API server does not answer, or not to this account.
-	ErrUnreachable = errors.New("cannot talk to the cluster")
+	// ErrUnreachable is returned if the API server does not answer, or rejects the account.
+	ErrUnreachable = errors.New("cannot reach the cluster")
 )
 
-// pingTimeout is for the first question. A server that is busy answers within a second.
+// pingTimeout is for the first request. A busy server answers within a second.
 const pingTimeout = 30 * time.Second
 
-// connection is a cluster that answered.
 type connection struct {
 	config *rest.Config
 	kube   kubernetes.Interface
-	// source says where the configuration came from.
 	source string
 }
 
@@ -41,7 +39,7 @@ func connect(ctx context.Context, kubeconfig string) (*connection, error) {
 	}
 	limit(config)
 	config.UserAgent = "sno-tests"
-	// They are about what the cluster serves, and no answer of ours.
+	// Warnings are about the cluster's objects, not about the connection.
 	config.WarningHandler = rest.NoWarnings{}
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -51,24 +49,24 @@ func connect(ctx context.Context, kubeconfig string) (*connection, error) {
 	return c, c.ping(ctx)
 }
 
-// load finds a configuration as oc does. Unlike oc it does not go on to another cluster when the file that was asked for is not there.
+// load finds a configuration as oc does, but never uses another cluster if the configured file does not exist.
 func load(kubeconfig string) (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
 	files := rules.GetLoadingPrecedence()
 	if kubeconfig == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) != "" && !slices.ContainsFunc(files, exists) {
-		return nil, "", fmt.Errorf("%w: $%s names %s, which is not there", ErrKubeconfig, clientcmd.RecommendedConfigPathEnvVar, strings.Join(files, ", "))
+		return nil, "", fmt.Errorf("%w: $%s names %s, which does not exist", ErrKubeconfig, clientcmd.RecommendedConfigPathEnvVar, strings.Join(files, ", "))
 	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
 	switch {
 	case clientcmd.IsEmptyConfig(err):
-		return nil, "", fmt.Errorf("%w: none is in %s, and this is no pod: use --kubeconfig FILE or set $%s",
+		return nil, "", fmt.Errorf("%w: not found in %s, and this is not a pod: use --kubeconfig FILE or set $%s",
 			ErrKubeconfig, strings.Join(files, ", "), clientcmd.RecommendedConfigPathEnvVar)
 	case err != nil:
 		return nil, "", fmt.Errorf("%w: %s: %w", ErrKubeconfig, strings.Join(files, ", "), err)
 	}
 	if files = slices.DeleteFunc(files, func(file string) bool { return !exists(file) }); len(files) == 0 {
-		return config, "the pod's own account", nil
+		return config, "the pod's service account", nil
 	}
 	return config, "kubeconfig " + strings.Join(files, string(filepath.ListSeparator)), nil
 }
@@ -78,7 +76,7 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// ping asks for the least there is, which every account that is logged in may read.
+// ping sends a request that every authenticated account may send.
 func (c *connection) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
@@ -86,14 +84,14 @@ func (c *connection) ping(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	advice := "is the cluster up, and is this the right address?"
+	advice := "check that the cluster is running and that the address is right"
 	switch {
 	case apierrors.IsUnauthorized(err):
-		advice = "the server does not know this account: log in again, or use a kubeconfig whose credentials have not expired"
+		advice = "the credentials are not accepted: log in again, or use a kubeconfig whose credentials have not expired"
 	case apierrors.IsForbidden(err):
-		advice = "the account may not even ask what the server serves: use one that is logged in"
+		advice = "the account may not read the API versions: use an authenticated one"
 	case strings.Contains(err.Error(), "x509:"):
-		advice = "the certificates do not fit: is this kubeconfig one of this cluster, and has it been renewed?"
+		advice = "the certificates do not match: does the kubeconfig belong to this cluster, and is it current?"
 	}
 	return fmt.Errorf("%w: %s, server %s: %w: %s", ErrUnreachable, c.source, c.config.Host, err, advice)
 }

@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	// A person may work on the cluster meanwhile: a run sends no more than this, so that any second sees at most the sum of both.
+	// Others may use the cluster at the same time. Any one second has at most the sum of both.
 	requestsPerSecond, requestsAtOnce = 40, 20
 )
 
-// limit bounds what is sent with the configuration, by all clients that are made of it and of its copies together, what they send again by themselves included.
-// client-go's own limit is for each client, and prints when it waits.
+// limit bounds the total requests of all clients of the configuration and its copies, including retries. client-go's
+// own limit is for each client, and logs waits.
 func limit(config *rest.Config) {
 	limiter := flowcontrol.NewTokenBucketRateLimiter(requestsPerSecond, requestsAtOnce)
 	config.QPS, config.RateLimiter = -1, nil
@@ -25,7 +25,7 @@ type limited struct {
 	limiter flowcontrol.RateLimiter
 }
 
-// RoundTrip waits for its turn. What would not have its turn before the end of its time ends with that, as if it had been sent.
+// RoundTrip waits for the limiter. A request whose context would end first fails when it ends, as if it had been sent.
 func (l *limited) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx := request.Context()
 	if err := l.limiter.Wait(ctx); err != nil {
@@ -38,5 +38,5 @@ func (l *limited) RoundTrip(request *http.Request) (*http.Response, error) {
 	return l.next.RoundTrip(request)
 }
 
-// WrappedRoundTripper is the one below, for client-go, which looks for what can be cancelled.
+// WrappedRoundTripper allows client-go to find a transport that can cancel requests.
 func (l *limited) WrappedRoundTripper() http.RoundTripper { return l.next }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// TestLimit has clients of one configuration and of its copies send at the same time; together they stay below the limit.
+// TestLimit sends with clients of one configuration and of its copies; together they stay below the limit.
 func TestLimit(t *testing.T) {
 	var mu sync.Mutex
 	var times []time.Time
@@ -29,7 +29,7 @@ func TestLimit(t *testing.T) {
 	config := &rest.Config{Host: server.URL, QPS: 1000, Burst: 1000}
 	limit(config)
 	impersonating := rest.CopyConfig(config)
-	impersonating.Impersonate.UserName = "somebody"
+	impersonating.Impersonate.UserName = "another"
 	var group sync.WaitGroup
 	began := time.Now()
 	for _, config := range []*rest.Config{config, rest.CopyConfig(config), impersonating} {
@@ -42,18 +42,18 @@ func TestLimit(t *testing.T) {
 		}
 	}
 	group.Wait()
-	// What comes at once is free, everything after it takes its time.
+	// The burst is not delayed.
 	want := time.Duration(3*requestsPerSecond-requestsAtOnce) * time.Second / requestsPerSecond
 	if took := time.Since(began); took < want-want/10 {
 		t.Errorf("%d requests of three clients took %s, want about %s", len(times), took, want)
 	}
 }
 
-// TestLimitEndsInTime: a request that would come too late ends with its context, and not before, as one does that is under way.
+// TestLimitEndsInTime: a request that would be sent too late fails when its context ends, not before.
 func TestLimitEndsInTime(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	// The only request of a quarter of an hour is spent, so that the next one has to wait, however long this test takes.
+	// The limit of one request in 1000 s is used up.
 	limiter := flowcontrol.NewTokenBucketRateLimiter(0.001, 1)
 	limiter.Accept()
 	sender := &http.Client{Transport: &limited{next: http.DefaultTransport, limiter: limiter}}
@@ -68,6 +68,6 @@ func TestLimitEndsInTime(t *testing.T) {
 		_ = answer.Body.Close()
 	}
 	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() == nil {
-		t.Errorf("the request ended with %v when its context had ended with %v", err, ctx.Err())
+		t.Errorf("the request ended with %v, its context with %v", err, ctx.Err())
 	}
 }

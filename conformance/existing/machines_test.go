@@ -16,7 +16,7 @@ import (
 	"github.com/solonode/sno/conformance/checks"
 )
 
-// What is read of a cluster counts its Machines; where the kind is not served there are none.
+// Machines are counted; without the kind the count is 0.
 func TestReadMachines(t *testing.T) {
 	connect := func() client.Client {
 		t.Helper()

@@ -14,14 +14,13 @@ import (
 	"github.com/solonode/sno/conformance/checks"
 )
 
-// permission is what the account of a run must be allowed to do.
 type permission struct {
 	verb, group, resource, subresource string
-	// namespace is empty for all.
+	// namespace is empty for all namespaces.
 	namespace string
 }
 
-// String is as people say it: "create pods/eviction", "get consoles.operator.openshift.io".
+// String returns "create pods/eviction", "get consoles.operator.openshift.io" and so on.
 func (p permission) String() string {
 	s := p.verb + " " + p.resource
 	if p.subresource != "" {
@@ -36,10 +35,9 @@ func (p permission) String() string {
 	return s
 }
 
-// kind is the resource as the server lists it.
 func (p permission) kind() string { return p.resource + "." + p.group }
 
-// required are the permissions that a tier needs, beyond those of the milder tiers.
+// required are the permissions of a tier, beyond those of less disruptive tiers.
 var required = map[checks.Tier][]permission{
 	checks.Static: {
 		{verb: "get", group: "config.openshift.io", resource: "infrastructures"},
@@ -59,7 +57,7 @@ var required = map[checks.Tier][]permission{
 		{verb: "list", group: "machine.openshift.io", resource: "machines"},
 		{verb: "list", group: "machineconfiguration.openshift.io", resource: "kubeletconfigs"},
 		{verb: "get", group: "machineconfiguration.openshift.io", resource: "machineconfigpools"},
-		{verb: "get", group: "machineconfiguration.openshift.io", resource: "machineconfigs"}, // the one of which a pool's kubelets read their configuration
+		{verb: "get", group: "machineconfiguration.openshift.io", resource: "machineconfigs"}, // the rendered one of the control plane's pool
 	},
 	checks.Scheduled: {
 		{verb: "create", resource: "namespaces"},
@@ -75,7 +73,7 @@ var required = map[checks.Tier][]permission{
 		{verb: "watch", resource: "pods"},
 		{verb: "delete", resource: "pods"},
 		{verb: "create", resource: "pods", subresource: "eviction"},
-		// A stranger's request to join is made as the node bootstrapper makes it.
+		// SNO-APP-003 creates a certificate request as the node bootstrapper.
 		{verb: "impersonate", resource: "serviceaccounts", namespace: "openshift-machine-config-operator"},
 		{verb: "impersonate", resource: "groups"},
 		{verb: "get", group: "certificates.k8s.io", resource: "certificatesigningrequests"},
@@ -89,7 +87,6 @@ var required = map[checks.Tier][]permission{
 	},
 }
 
-// requiredBy are the permissions for some tiers; what is read is always read.
 func requiredBy(tiers []checks.Tier) []permission {
 	all := slices.Clone(required[checks.Static])
 	for _, tier := range tiers {
@@ -102,16 +99,15 @@ func requiredBy(tiers []checks.Tier) []permission {
 	return all
 }
 
-// parallelReviews is how many permissions are asked for side by side.
 const parallelReviews = 8
 
-// lacking asks the server which permissions the account does not have. What the server does not serve needs none.
+// lacking returns the permissions that the account does not have, apart from those for resources that are not served.
 func lacking(ctx context.Context, kube kubernetes.Interface, wanted []permission, served map[string]bool) ([]string, error) {
 	missing := make([]string, len(wanted))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelReviews)
 	for i, p := range wanted {
-		if !served[p.kind()] && p.verb != "impersonate" { // groups of accounts are nothing that is served
+		if !served[p.kind()] && p.verb != "impersonate" { // groups are not a served resource
 			continue
 		}
 		group.Go(func() error {
@@ -122,7 +118,7 @@ func lacking(ctx context.Context, kube kubernetes.Interface, wanted []permission
 			}}
 			answer, err := kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 			if err != nil {
-				return fmt.Errorf("ask whether the account may %s: %w", p, err)
+				return fmt.Errorf("check whether the account may %s: %w", p, err)
 			}
 			if !answer.Status.Allowed {
 				missing[i] = p.String()
@@ -134,11 +130,10 @@ func lacking(ctx context.Context, kube kubernetes.Interface, wanted []permission
 	return slices.DeleteFunc(missing, func(s string) bool { return s == "" }), err
 }
 
-// forbidden names all that is missing at once.
 func forbidden(source string, missing []string, tiers []checks.Tier) error {
 	advice := "role cluster-reader is enough"
 	if slices.Contains(tiers, checks.Scheduled) || slices.Contains(tiers, checks.Disruptive) {
 		advice = "or choose --tiers static, for which role cluster-reader is enough"
 	}
-	return fmt.Errorf("%w: the account of %s may not:\n  %s\nallow it; %s", checks.ErrForbidden, source, strings.Join(missing, "\n  "), advice)
+	return fmt.Errorf("%w: the account of %s may not:\n  %s\ngrant them; %s", checks.ErrForbidden, source, strings.Join(missing, "\n  "), advice)
 }

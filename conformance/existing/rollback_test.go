@@ -20,7 +20,7 @@ import (
 
 const restartedAt = "kubectl.kubernetes.io/restartedAt"
 
-// rollouts plays the Deployment controller: every rollout ends at once. It returns what the annotation of a rollout was, one after the other.
+// rollouts completes every rollout at once. It returns the values of the rollout annotation in order.
 func rollouts(ctx context.Context, t *testing.T, kube kubernetes.Interface, namespace string) func() []string {
 	t.Helper()
 	watching, err := kube.AppsV1().Deployments(namespace).Watch(ctx, metav1.ListOptions{})
@@ -55,7 +55,6 @@ func rollouts(ctx context.Context, t *testing.T, kube kubernetes.Interface, name
 	}
 }
 
-// warningCollector collects warnings that would reach a terminal.
 type warningCollector struct {
 	mu    sync.Mutex
 	texts []string
@@ -67,11 +66,11 @@ func (h *warningCollector) HandleWarningHeader(_ int, _, text string) {
 	h.texts = append(h.texts, text)
 }
 
-// TestRolloutIsTakenBack: what a run rolls Deployments out by is not there when it has ended, and was before it only where a person had put it. What the API server
-// warns of stays off the terminal.
+// TestRolloutIsTakenBack: a run removes the annotation of its rollouts and keeps that of a person. Warnings of the API
+// server are not printed.
 func TestRolloutIsTakenBack(t *testing.T) {
-	warned := &warningCollector{}
-	rest.SetDefaultWarningHandler(warned)
+	printed := &warningCollector{}
+	rest.SetDefaultWarningHandler(printed)
 	t.Cleanup(func() { rest.SetDefaultWarningHandler(rest.NoWarnings{}) })
 	kube, err := kubernetes.NewForConfig(server.Config)
 	if err != nil {
@@ -86,7 +85,7 @@ func TestRolloutIsTakenBack(t *testing.T) {
 		labels := map[string]string{"app": name}
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: appsv1.DeploymentSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
-				NodeSelector: map[string]string{"node-role.kubernetes.io/master": ""}, // of which the API server warns
+				NodeSelector: map[string]string{"node-role.kubernetes.io/master": ""}, // causes a warning of the API server
 				Containers:   []corev1.Container{{Name: "x", Image: "x"}},
 			}},
 		}}
@@ -101,7 +100,7 @@ func TestRolloutIsTakenBack(t *testing.T) {
 		})
 	}
 	seen := rollouts(t.Context(), t, kube, namespace)
-	warned.texts = nil
+	printed.texts = nil
 
 	const id = "SNO-TOP-012"
 	got, progress, err := target(t, Options{Kubeconfig: kubeconfigOf(t, "administrator", masters), Tiers: []checks.Tier{checks.Disruptive}})
@@ -130,12 +129,12 @@ func TestRolloutIsTakenBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		if value, there := live.Spec.Template.Annotations[restartedAt]; value != want || there != (want != "") {
-			t.Errorf("%s: the annotation is %q, there: %t; want %q", name, value, there, want)
+			t.Errorf("%s: the annotation is %q, exists: %t; want %q", name, value, there, want)
 		}
 	}
-	warned.mu.Lock()
-	defer warned.mu.Unlock()
-	if len(warned.texts) > 0 {
-		t.Errorf("warnings reach the terminal: %q", warned.texts)
+	printed.mu.Lock()
+	defer printed.mu.Unlock()
+	if len(printed.texts) > 0 {
+		t.Errorf("warnings are printed: %q", printed.texts)
 	}
 }

@@ -29,16 +29,13 @@ import (
 )
 
 const (
-	// fakeSecret is in everything that a bug report must not hold.
 	fakeSecret = "c2VjcmV0LW9mLXRoZS1jbHVzdGVy"
-	// token looks like those of a service account.
 	token      = "eyJhbGciOiJSUzI1NiJ9." + fakeSecret + ".c2lnbmF0dXJl"
 	configKind = "machineconfiguration.openshift.io/v1"
-	// listed and rendered are MachineConfigs: one that a person made, and the one that nodes have.
+	// listed is a person's MachineConfig, rendered that of the nodes.
 	listed, rendered = "50-secret", "rendered-master-1"
 )
 
-// anyKind is a definition that takes everything.
 func anyKind(kind string) *apiextensionsv1.CustomResourceDefinition {
 	plural := strings.ToLower(kind) + "s"
 	return &apiextensionsv1.CustomResourceDefinition{
@@ -74,7 +71,7 @@ func ignition(files map[string]string) map[string]any {
 	return map[string]any{"spec": map[string]any{"config": map[string]any{"storage": map[string]any{"files": all}}, "kernelArguments": []any{fakeSecret}}}
 }
 
-// createSecrets makes a cluster that has a secret in every place where one may be.
+// createSecrets creates objects with a secret wherever one is possible.
 func createSecrets(t *testing.T, kube client.Client) {
 	t.Helper()
 	annotations := map[string]string{"example.com/token": fakeSecret, "kubectl.kubernetes.io/last-applied-configuration": fakeSecret}
@@ -102,7 +99,7 @@ func createSecrets(t *testing.T, kube client.Client) {
 	for _, object := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-ingress"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-machine-config-operator"}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-cluster-machine-approver"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-storage"}},
-		// What somebody has added, which is highly available whatever the topology is.
+		// An add-on, which is highly available with any topology.
 		&appsv1.Deployment{ObjectMeta: meta("openshift-storage", "add-on"), Spec: appsv1.DeploymentSpec{Selector: selector, Template: template, Replicas: ptr.To[int32](3)}},
 		&corev1.Node{ObjectMeta: meta("", "node")}, pod,
 		&appsv1.Deployment{ObjectMeta: meta("openshift-ingress", "router-default"), Spec: appsv1.DeploymentSpec{Selector: selector, Template: template, Replicas: new(int32)}},
@@ -141,7 +138,7 @@ func createSecrets(t *testing.T, kube client.Client) {
 	}
 }
 
-// TestSecrets: a run reads no secret that no check looks at, and whatever it leaves for a bug report holds none.
+// TestSecrets: a run reads no secret that no check needs, and its artifacts contain none.
 func TestSecrets(t *testing.T) {
 	cluster := &envtest.Environment{ErrorIfCRDPathMissing: true, CRDInstallOptions: envtest.CRDInstallOptions{
 		Paths: server.CRDInstallOptions.Paths, CRDs: []*apiextensionsv1.CustomResourceDefinition{anyKind("MachineConfig"), anyKind("MachineConfigPool"), anyKind("KubeletConfig")},
@@ -207,7 +204,7 @@ func TestSecrets(t *testing.T) {
 			text, err := os.ReadFile(path)
 			for _, secret := range []string{fakeSecret, base64.StdEncoding.EncodeToString([]byte(fakeSecret))} {
 				if at := bytes.Index(text, []byte(secret)); at >= 0 {
-					t.Errorf("%s holds a secret: ...%s", path, text[max(0, at-200):at])
+					t.Errorf("%s contains a secret: ...%s", path, text[max(0, at-200):at])
 				}
 			}
 			return err
@@ -223,8 +220,8 @@ func TestSecrets(t *testing.T) {
 		t.Error(out)
 	}
 	for _, part := range []string{
-		"OpenShift's own are the objects in openshift-ingress, openshift-machine-config-operator\n",
-		"Not looked at, since they are not of the release payload (--payload-namespaces): openshift-storage\n",
+		"Namespaces that count as OpenShift's own: openshift-ingress, openshift-machine-config-operator\n",
+		"Not checked, because they are not part of the release payload (--payload-namespaces): openshift-storage\n",
 	} {
 		if !strings.Contains(out, part) {
 			t.Errorf("%q is missing in:\n%s", part, out)
@@ -233,7 +230,7 @@ func TestSecrets(t *testing.T) {
 	for _, result := range done.Results {
 		for _, e := range result.Evidence {
 			if strings.Contains(e.Object, "openshift-storage") {
-				t.Errorf("%s looks at what somebody has added: %+v", result.ID, e)
+				t.Errorf("%s checks an add-on: %+v", result.ID, e)
 			}
 		}
 		if result.ID == "SNO-MCO-003" && result.Status != report.Passed {
@@ -247,11 +244,10 @@ func TestSecrets(t *testing.T) {
 	}
 	run(checks.Selection{IDs: []string{"SNO-TOP-002", "SNO-TOP-005"}})
 	if slices.ContainsFunc(read, func(path string) bool { return strings.Contains(path, "/machineconfigs") }) {
-		t.Errorf("a MachineConfig was read, although no check looks at it: %v", read)
+		t.Errorf("a MachineConfig was read, although no check needs it: %v", read)
 	}
 }
 
-// observed is a transport.
 type observed func(*http.Request) (*http.Response, error)
 
 func (o observed) RoundTrip(request *http.Request) (*http.Response, error) { return o(request) }

@@ -17,27 +17,27 @@ import (
 	"github.com/solonode/sno/conformance/checks"
 )
 
-// ProviderName is what reports call clusters that were there already.
+// ProviderName is the provider in reports.
 const ProviderName = "existing"
 
-// Options say which cluster, and what for.
+// Options choose and describe the cluster.
 type Options struct {
-	// Kubeconfig is a file; empty for $KUBECONFIG, ~/.kube/config, and then the pod's own account.
+	// Kubeconfig is a file; empty for $KUBECONFIG, ~/.kube/config, and then the pod's service account.
 	Kubeconfig string
-	// Scenario names the cluster in reports; empty for the name that the cluster has given itself.
+	// Scenario is the cluster's name in reports; empty for its infrastructure name.
 	Scenario string
-	// Image is what copies of Deployments run; empty for one that the cluster has already, see checks.Target.
+	// Image is that of copies; empty for one that the cluster runs already, see checks.Target.
 	Image string
-	// PayloadNamespaces are those of OpenShift's own objects; none means checks.PayloadNamespaces.
+	// PayloadNamespaces are those of OpenShift's own objects; empty for checks.PayloadNamespaces.
 	PayloadNamespaces []string
-	// Tiers that will be run; the account must have the permissions for them.
-	Tiers []checks.Tier
-	// Progress is told what a person should know about the cluster beforehand.
+	// Tiers are those of the selected checks; the account needs their permissions.
+	Tiers    []checks.Tier
 	Progress io.Writer
 }
 
-// Target connects to a cluster. It returns ErrKubeconfig, ErrUnreachable, or checks.ErrForbidden with every permission that is missing. Nodes are not
-// restarted and topologies not changed through it: nothing here could bring a node back, or make those that another topology needs.
+// Target connects to a cluster. It returns ErrKubeconfig, ErrUnreachable, or checks.ErrForbidden with all missing
+// permissions. The target cannot restart nodes or change topologies, because an API alone cannot start a node or create
+// those that another topology needs.
 func Target(ctx context.Context, options Options) (checks.Target, error) {
 	c, err := connect(ctx, options.Kubeconfig)
 	if err != nil {
@@ -62,13 +62,13 @@ func Target(ctx context.Context, options Options) (checks.Target, error) {
 		fmt.Fprintln(options.Progress, note)
 	}
 	return checks.Target{
-		Config: c.config, Scenario: scenario(options, infrastructure), Description: "a cluster that was there already, at " + c.config.Host,
+		Config: c.config, Scenario: scenario(options, infrastructure), Description: "existing cluster at " + c.config.Host,
 		Provider: ProviderName, Times: checks.RealTimes(), Image: options.Image, Progress: options.Progress,
 		PayloadNamespaces: options.PayloadNamespaces,
 	}, nil
 }
 
-// scenario is never empty: reports are told apart by it.
+// scenario is never empty, because it identifies reports.
 func scenario(options Options, infrastructure *configv1.Infrastructure) string {
 	switch {
 	case options.Scenario != "":
@@ -80,11 +80,12 @@ func scenario(options Options, infrastructure *configv1.Infrastructure) string {
 	}
 }
 
-// served are the resources of the server, as "resource.group". A group whose own server is away does not count against the others.
+// served returns the resources of the server as "resource.group". Groups with an unavailable aggregated server are left
+// out.
 func (c *connection) served() (map[string]bool, error) {
 	_, lists, err := c.kube.Discovery().ServerGroupsAndResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil, fmt.Errorf("%w: %s: ask what it serves: %w", ErrUnreachable, c.source, err)
+		return nil, fmt.Errorf("%w: %s: discover resources: %w", ErrUnreachable, c.source, err)
 	}
 	served := map[string]bool{}
 	for _, list := range lists {
@@ -99,7 +100,6 @@ func (c *connection) served() (map[string]bool, error) {
 	return served, nil
 }
 
-// infrastructure returns nil where there is none.
 func (c *connection) infrastructure(ctx context.Context, served map[string]bool) (*configv1.Infrastructure, error) {
 	if !served["infrastructures.config.openshift.io"] {
 		return nil, nil
@@ -123,22 +123,21 @@ func (c *connection) infrastructure(ctx context.Context, served map[string]bool)
 	}
 }
 
-// unservedNotes say what cannot be checked because the cluster does not serve it.
 func unservedNotes(served map[string]bool) []string {
 	var missing []string
 	for _, p := range required[checks.Static] {
-		// No Machines is an answer, and on a single node the usual one.
+		// A cluster without the Machine API is usual on a single node.
 		if strings.HasSuffix(p.group, ".openshift.io") && p.resource != "machines" && !served[p.kind()] {
 			missing = append(missing, p.kind())
 		}
 	}
-	if len(missing) == 0 || !served["infrastructures.config.openshift.io"] { // the runner refuses a cluster that is no OpenShift
+	if len(missing) == 0 || !served["infrastructures.config.openshift.io"] { // the runner rejects other clusters
 		return nil
 	}
 	return []string{"This cluster does not serve " + strings.Join(missing, ", ") + ": checks that need them do not apply."}
 }
 
-// unknownTopologyNotes are values that nothing here knows. The checks go on: what they make of them is their business.
+// unknownTopologyNotes returns notes about unknown topologies, with which the checks run nevertheless.
 func unknownTopologyNotes(infrastructure *configv1.Infrastructure) []string {
 	if infrastructure == nil {
 		return nil
@@ -155,7 +154,7 @@ func unknownTopologyNotes(infrastructure *configv1.Infrastructure) []string {
 		{"controlPlaneTopology", infrastructure.Status.ControlPlaneTopology}, {"infrastructureTopology", infrastructure.Status.InfrastructureTopology},
 	} {
 		if !slices.Contains(known, f.value) {
-			notes = append(notes, fmt.Sprintf("Infrastructure cluster: status.%s is %q, which is none of %v. The checks go on with it.", f.field, f.value, known))
+			notes = append(notes, fmt.Sprintf("Infrastructure cluster: status.%s is %q, which is none of %v. The checks run nevertheless.", f.field, f.value, known))
 		}
 	}
 	return notes

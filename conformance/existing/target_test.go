@@ -22,7 +22,6 @@ const masters = "system:masters"
 
 var static = []checks.Tier{checks.Static}
 
-// target asks for a target and returns what a person would see too.
 func target(t *testing.T, options Options) (checks.Target, string, error) {
 	t.Helper()
 	var progress bytes.Buffer
@@ -45,7 +44,7 @@ func TestKubeconfig(t *testing.T) {
 		"flag names no file":     {flag: nowhere, want: nowhere},
 		"variable names no file": {env: nowhere, want: "$KUBECONFIG names " + nowhere},
 		"no kubeconfig":          {flag: broken, want: broken},
-		"nothing at all":         {want: "use --kubeconfig FILE"},
+		"no kubeconfig anywhere": {want: "use --kubeconfig FILE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", test.env)
@@ -63,17 +62,17 @@ func TestUnreachable(t *testing.T) {
 		change func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo)
 		want   string
 	}{
-		"nobody listens": {
-			change: func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.Server = "https://127.0.0.1:1" }, want: "is the cluster up",
+		"no server": {
+			change: func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.Server = "https://127.0.0.1:1" }, want: "check that the cluster is running",
 		},
 		"unknown account": {
 			change: func(_ *clientcmdapi.Cluster, a *clientcmdapi.AuthInfo) { *a = clientcmdapi.AuthInfo{Token: "nonsense"} }, want: "log in again",
 		},
-		"nobody": {
-			change: func(_ *clientcmdapi.Cluster, a *clientcmdapi.AuthInfo) { *a = clientcmdapi.AuthInfo{} }, want: "use one that is logged in",
+		"anonymous": {
+			change: func(_ *clientcmdapi.Cluster, a *clientcmdapi.AuthInfo) { *a = clientcmdapi.AuthInfo{} }, want: "use an authenticated one",
 		},
 		"another cluster's": {
-			change: func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.TLSServerName = "elsewhere" }, want: "the certificates do not fit",
+			change: func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.TLSServerName = "elsewhere" }, want: "the certificates do not match",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,10 +106,9 @@ func TestPermissions(t *testing.T) {
 	reader := []rbacv1.PolicyRule{{APIGroups: []string{"config.openshift.io", "", "apps", "policy"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}}}
 	narrow := []rbacv1.PolicyRule{{APIGroups: []string{"", "policy"}, Resources: []string{"nodes", "pods", "configmaps", "poddisruptionbudgets"}, Verbs: []string{"get", "list"}}}
 	for name, test := range map[string]struct {
-		user  string
-		rules []rbacv1.PolicyRule
-		tiers []checks.Tier
-		// lacks are named, has are not; nothing of either means that all is well.
+		user       string
+		rules      []rbacv1.PolicyRule
+		tiers      []checks.Tier
 		lacks, has []string
 	}{
 		"reader, static": {user: "reader-static", rules: reader, tiers: static},
@@ -177,11 +175,11 @@ func TestTarget(t *testing.T) {
 	t.Setenv("KUBECONFIG", file)
 	got, progress, err = target(t, Options{Tiers: static})
 	if err != nil || got.Scenario != "edge-7" || strings.Contains(progress, "topology") {
-		t.Errorf("scenario %q, error %v, told:\n%s", got.Scenario, err, progress)
+		t.Errorf("scenario %q, error %v, progress:\n%s", got.Scenario, err, progress)
 	}
 	got, _, err = target(t, Options{Scenario: "mine", Tiers: static})
 	if err != nil || got.Scenario != "mine" {
-		t.Errorf("scenario %q, want the one that was asked for; error %v", got.Scenario, err)
+		t.Errorf("scenario %q, want the configured one; error %v", got.Scenario, err)
 	}
 }
 
@@ -209,14 +207,15 @@ func TestUnknownTopologyNotes(t *testing.T) {
 	}
 	known.ControlPlaneTopology, known.InfrastructureTopology = "Sideways", ""
 	notes := strings.Join(unknownTopologyNotes(&configv1.Infrastructure{Status: known}), "\n")
-	for _, part := range []string{`status.controlPlaneTopology is "Sideways"`, `status.infrastructureTopology is ""`, "go on"} {
+	for _, part := range []string{`status.controlPlaneTopology is "Sideways"`, `status.infrastructureTopology is ""`, "run nevertheless"} {
 		if !strings.Contains(notes, part) {
 			t.Errorf("%q is missing in: %s", part, notes)
 		}
 	}
 }
 
-// TestBootstrapperWithoutRight: a right that the cluster lacks says nothing about its approver. The check names it, and passes once it is there.
+// TestBootstrapperWithoutRight: without the bootstrapper's permission the check is inconclusive and names it; with the
+// permission it passes.
 func TestBootstrapperWithoutRight(t *testing.T) {
 	createInfrastructure(t)
 	const id = "SNO-APP-003"

@@ -2,14 +2,14 @@ package extension
 
 import "runtime/debug"
 
-// Build is what a program was built from, as the contract has it.
+// Build describes the program according to the contract.
 type Build struct {
 	Commit       string `json:"commit"`
 	BuildDate    string `json:"build_date"`
 	GitTreeState string `json:"git_tree_state"`
 }
 
-// ReadBuild returns what Go has stamped into the program; empty values where it has not.
+// ReadBuild returns the version-control information of the Go build, if any.
 func ReadBuild() Build {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -29,7 +29,7 @@ func ReadBuild() Build {
 	return b
 }
 
-// String is for reports.
+// String returns the version for reports.
 func (b Build) String() string {
 	if b.Commit == "" {
 		return ""

@@ -27,13 +27,13 @@ func (p Program) catalogue() *cobra.Command {
 			return table.Flush()
 		},
 	}
-	c.Flags().BoolVar(&markdown, "markdown", false, "as docs/conformance.md has it")
+	c.Flags().BoolVar(&markdown, "markdown", false, "print docs/conformance.md")
 	return c
 }
 
 func (p Program) explain() *cobra.Command {
 	return &cobra.Command{
-		Use: "explain ID", GroupID: groupPeople, Short: "Say all that the catalogue knows of a check", Args: cobra.ExactArgs(1),
+		Use: "explain ID", GroupID: groupPeople, Short: "Print the details of a check", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			chosen, err := p.choose(checks.Selection{Tiers: checks.Tiers(), IDs: args})
 			if err != nil {
@@ -51,7 +51,7 @@ func explained(check checks.Check) string {
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "module\t%s\nlevel\t%s\ntier\t%s\nrequirement\t%s\n", check.Module, check.Level, check.Tier, check.Requirement)
 	fmt.Fprintf(table, "topologies\t%s\nneeds\t%s\n", orAll(check.Topologies), orNothing(check.Needs))
-	_ = table.Flush() // a strings.Builder takes everything
+	_ = table.Flush() // a strings.Builder returns no errors
 	b.WriteString("\nControls\n")
 	for _, control := range check.Controls {
 		fmt.Fprintf(&b, "  %s: %s\n", expectation(control), control.Name)
@@ -61,9 +61,9 @@ func explained(check checks.Check) string {
 
 func expectation(control checks.Control) string {
 	if control.MustPass {
-		return "must stay green"
+		return "must pass"
 	}
-	return "must turn red"
+	return "must fail"
 }
 
 func orAll(topologies []string) string {

@@ -10,24 +10,23 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// clusterFlags choose the cluster.
 type clusterFlags struct{ options ClusterOptions }
 
 func (c *clusterFlags) bind(flags *pflag.FlagSet) {
-	flags.StringVar(&c.options.Kubeconfig, "kubeconfig", "", "file that says how to connect; default: $KUBECONFIG, ~/.kube/config, the pod's own account")
-	flags.StringVar(&c.options.Scenario, "scenario", "", "name of the cluster in the report; default: the name that the cluster has given itself")
+	flags.StringVar(&c.options.Kubeconfig, "kubeconfig", "", "kubeconfig file; default: $KUBECONFIG, ~/.kube/config, the pod's service account")
+	flags.StringVar(&c.options.Scenario, "scenario", "", "name of the cluster in the report; default: its infrastructure name")
 	flags.StringVar(&c.options.Image, "image", "",
-		"what copies of Deployments run, and keeps running; default: one that the nodes have, because a pod of OpenShift runs a shell of it, or "+checks.CopyImage)
+		"image of copies of Deployments, which must keep running; default: one with a shell that OpenShift runs on the nodes, or "+checks.CopyImage)
 	flags.StringSliceVar(&c.options.PayloadNamespaces, "payload-namespaces", nil,
-		"namespaces whose objects count as OpenShift's own; default: those of a release's payload, without add-ons. The run prints which of them are there")
+		"namespaces whose objects count as OpenShift's own; default: those of the release payload, without add-ons. The run prints those that exist")
 }
 
-// done does checks on the cluster of the flags, and takes the cluster away where the run has made it.
+// runChecks runs checks on the configured cluster, and deletes the cluster if it was created for the run.
 func (c *clusterFlags) runChecks(ctx context.Context, p Program, chosen []checks.Check, artifacts string, each func(finished)) (report.Report, error) {
 	options := c.options
 	options.Tiers, options.Artifacts, options.Progress = checks.TiersOf(chosen), artifacts, p.Err
 	target, err := p.Provider(ctx, options)
-	if target.Stop != nil { // the runner does it too, where there comes to be one
+	if target.Stop != nil { // the runner calls it too, if there is one
 		target.Stop = sync.OnceFunc(target.Stop)
 		defer target.Stop()
 	}

@@ -6,11 +6,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// command is the whole tree.
 func (p Program) command(args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sno-tests",
-		Short:         "Does a cluster behave on a single node as it must, and on three as it did before?",
+		Short:         "Check the behaviour of OpenShift on a single node, and that it is unchanged on three",
 		SilenceErrors: true, SilenceUsage: true,
 	}
 	root.SetArgs(args)
@@ -29,13 +28,13 @@ const (
 	groupContract = "contract"
 )
 
-// contract makes a command of the contract, which takes the name of a component.
+// contract adds the --component flag of the contract.
 func contract(c *cobra.Command) *cobra.Command {
 	c.GroupID = groupContract
-	named := c.Flags().String("component", "default", "component of this extension: there is one, "+self.String())
+	named := c.Flags().String("component", "default", "component of this extension; the only one is "+self.String())
 	c.PreRunE = func(*cobra.Command, []string) error {
 		if *named != "default" && *named != self.String() {
-			return fmt.Errorf("no component is called %q: there is %s", *named, self)
+			return fmt.Errorf("unknown component %q, want %s", *named, self)
 		}
 		return nil
 	}
@@ -44,7 +43,7 @@ func contract(c *cobra.Command) *cobra.Command {
 
 func (p Program) info() *cobra.Command {
 	return contract(&cobra.Command{
-		Use: "info", Short: "Print what this extension is", Args: cobra.NoArgs,
+		Use: "info", Short: "Print the description of this extension", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			about := info{APIVersion: apiVersion, Source: p.Build, Component: self, Images: images}
 			for _, c := range p.choices() {

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// apiVersion of the contract. origin leaves out flags that are newer than it.
+// apiVersion is that of the contract. origin omits flags that are newer.
 const apiVersion = "v1.1"
 
-// timeLayout is what origin parses; its enhancement names another one.
+// timeLayout is what origin parses; its enhancement names another layout.
 const timeLayout = "2006-01-02 15:04:05.000000 UTC"
 
-// What a lifecycle and a result can be.
+// Values of lifecycles and results.
 const (
 	blocking  = "blocking"
 	informing = "informing"
@@ -21,7 +21,6 @@ const (
 	skipped = "skipped"
 )
 
-// info is the answer to `info`.
 type info struct {
 	APIVersion string    `json:"apiVersion"`
 	Source     Build     `json:"source"`
@@ -38,17 +37,15 @@ type component struct {
 
 func (c component) String() string { return c.Product + ":" + c.Type + ":" + c.Name }
 
-// self is this extension.
 var self = component{Product: "sno", Type: "external", Name: "conformance"}
 
 type suite struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	// Qualifiers are CEL expressions over a test; one of them must be true.
-	Qualifiers       []string `json:"qualifiers"`
-	ClusterStability string   `json:"clusterStability,omitempty"`
-	// TestTimeout is in nanoseconds.
-	TestTimeout time.Duration `json:"testTimeout,omitempty"`
+	// Qualifiers are CEL expressions over a test, at least one of which must be true.
+	Qualifiers       []string      `json:"qualifiers"`
+	ClusterStability string        `json:"clusterStability,omitempty"`
+	TestTimeout      time.Duration `json:"testTimeout,omitempty"`
 }
 
 type image struct {
@@ -58,11 +55,10 @@ type image struct {
 	Version  string `json:"version"`
 }
 
-// spec is one test.
 type spec struct {
 	Name         string `json:"name"`
 	OriginalName string `json:"originalName,omitempty"`
-	// Labels are a set, which the contract writes as an object.
+	// Labels are a set; the contract encodes it as an object.
 	Labels              map[string]struct{} `json:"labels"`
 	Resources           resources           `json:"resources"`
 	Source              string              `json:"source"`
@@ -77,11 +73,9 @@ type resources struct {
 type isolation struct{}
 
 type environmentSelector struct {
-	// Include is a CEL expression over the environment.
 	Include string `json:"include,omitempty"`
 }
 
-// testResult is one line of `run-test`.
 type testResult struct {
 	Name      string `json:"name"`
 	Lifecycle string `json:"lifecycle"`

@@ -58,14 +58,14 @@ func TestList(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"all":                   {nil, []string{onePod, spread, rolls, guard, drains}},
-		"single node":           {[]string{"--topology=SingleReplica"}, []string{onePod, rolls, guard, drains}},
-		"two nodes":             {[]string{"--topology=DualReplica"}, []string{spread, rolls, drains}},
-		"unknown topology":      {[]string{"--topology=Sideways"}, []string{rolls, drains}},
-		"what does not matter":  {[]string{"--platform=none", "--fact", "a=b", "--optional-capability=Console", "--feature-gate=X"}, []string{onePod, spread, rolls, guard, drains}},
-		"suite":                 {[]string{"--suite", "sno/etcdguard"}, []string{guard, drains}},
-		"suite and single node": {[]string{"--suite", "sno/static", "--topology=SingleReplica"}, []string{onePod, guard}},
-		"component":             {[]string{"--component", "sno:external:conformance", "--suite", "sno/disruptive"}, []string{drains}},
+		"all":                     {nil, []string{onePod, spread, rolls, guard, drains}},
+		"single node":             {[]string{"--topology=SingleReplica"}, []string{onePod, rolls, guard, drains}},
+		"two nodes":               {[]string{"--topology=DualReplica"}, []string{spread, rolls, drains}},
+		"unknown topology":        {[]string{"--topology=Sideways"}, []string{rolls, drains}},
+		"flags without an effect": {[]string{"--platform=none", "--fact", "a=b", "--optional-capability=Console", "--feature-gate=X"}, []string{onePod, spread, rolls, guard, drains}},
+		"suite":                   {[]string{"--suite", "sno/etcdguard"}, []string{guard, drains}},
+		"suite and single node":   {[]string{"--suite", "sno/static", "--topology=SingleReplica"}, []string{onePod, guard}},
+		"component":               {[]string{"--component", "sno:external:conformance", "--suite", "sno/disruptive"}, []string{drains}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, _ := (&fake{}).run(t, nil, append([]string{"list", "tests", "-o", "jsonl"}, test.args...)...)
@@ -85,13 +85,12 @@ func TestList(t *testing.T) {
 }
 
 func TestRunTest(t *testing.T) {
-	const unknownName = "[sno-conformance] [SNO-ING-999] Nobody knows it"
-	broken := errors.New("the cluster went away")
+	const unknownName = "[sno-conformance] [SNO-ING-999] It does not exist"
+	broken := errors.New("the API server is unavailable")
 	for name, test := range map[string]struct {
 		fake *fake
 		args []string
 		in   string
-		// want are the results by name.
 		want map[string]string
 		code int
 	}{
@@ -103,14 +102,14 @@ func TestRunTest(t *testing.T) {
 		"informing fails":       {fake: &fake{ends: ended("SNO-ETC-001", report.Failed)}, args: []string{guard}, want: map[string]string{guard: failed}},
 		"inconclusive":          {fake: &fake{ends: ended("SNO-ING-001", report.Inconclusive)}, args: []string{onePod}, want: map[string]string{onePod: failed}, code: 1},
 		"not applicable":        {fake: &fake{ends: ended("SNO-ING-001", report.NotApplicable)}, args: []string{onePod}, want: map[string]string{onePod: skipped}},
-		"unheard-of status":     {fake: &fake{ends: ended("SNO-ING-001", "splendid")}, args: []string{onePod}, want: map[string]string{onePod: failed}, code: 1},
+		"unknown status":        {fake: &fake{ends: ended("SNO-ING-001", "great")}, args: []string{onePod}, want: map[string]string{onePod: failed}, code: 1},
 		"no result":             {fake: &fake{errs: map[string]error{"SNO-ING-001": broken}}, args: []string{onePod}, want: map[string]string{onePod: failed}, code: 1},
 		"runner does not start": {fake: &fake{err: broken}, args: []string{"-n", onePod, "-n", drains}, want: map[string]string{onePod: failed, drains: failed}, code: 1},
 		"no cluster":            {fake: &fake{}, args: []string{"--kubeconfig", "none", "-n", onePod, "-n", guard}, want: map[string]string{onePod: failed, guard: failed}, code: 1},
 		"unknown":               {fake: &fake{}, args: []string{"-n", unknownName, "-n", unknownName}, want: map[string]string{unknownName: failed}, code: 1},
-		"unknown beside known":  {fake: &fake{}, args: []string{"-n", unknownName, "-n", onePod}, want: map[string]string{unknownName: failed, onePod: passed}, code: 1},
+		"unknown and known":     {fake: &fake{}, args: []string{"-n", unknownName, "-n", onePod}, want: map[string]string{unknownName: failed, onePod: passed}, code: 1},
 		"id is no name":         {fake: &fake{}, args: []string{"-n", "SNO-ING-001"}, want: map[string]string{"SNO-ING-001": failed}, code: 1},
-		"leaves things behind":  {fake: &fake{closing: errors.New("a namespace is stuck")}, args: []string{onePod}, want: map[string]string{onePod: passed}, code: 1},
+		"deletion fails":        {fake: &fake{closing: errors.New("a namespace is stuck")}, args: []string{onePod}, want: map[string]string{onePod: passed}, code: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, _ := test.fake.run(t, strings.NewReader(test.in), append([]string{"run-test", "-o", "jsonl"}, test.args...)...)
@@ -120,20 +119,20 @@ func TestRunTest(t *testing.T) {
 			}
 			results, faults := originResults(out, names)
 			if len(faults) > 0 {
-				t.Fatalf("origin finds faults: %v\n%s", faults, out)
+				t.Fatalf("origin rejects the output: %v\n%s", faults, out)
 			}
 			got := map[string]string{}
 			for name, r := range results {
 				got[name] = r.Result
 				if r.Result == failed && r.Error == "" {
-					t.Errorf("%s failed without saying why", name)
+					t.Errorf("%s failed without an error", name)
 				}
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" || code != test.code {
 				t.Errorf("exit code %d, want %d; results (-want +got):\n%s", code, test.code, diff)
 			}
 			if !strings.HasPrefix(out, "{") {
-				t.Errorf("there is more than results on the standard output:\n%s", out)
+				t.Errorf("the standard output does not begin with a result:\n%s", out)
 			}
 		})
 	}
@@ -143,20 +142,20 @@ func ended(id string, status report.Status) map[string]report.Status {
 	return map[string]report.Status{id: status}
 }
 
-func TestRunTestAsksForNothingElse(t *testing.T) {
+func TestRunTestRunsNothingElse(t *testing.T) {
 	f := &fake{}
 	if code, _, _ := f.run(t, nil, "run-test", "-n", rolls, "-n", guard); code != 0 {
 		t.Fatal(code)
 	}
 	slices.Sort(f.requested)
 	if diff := cmp.Diff([]string{"SNO-ETC-001", "SNO-ING-003"}, f.requested); diff != "" {
-		t.Errorf("asked (-want +got):\n%s", diff)
+		t.Errorf("requested (-want +got):\n%s", diff)
 	}
 	if got := f.selection.Tiers; len(got) != 2 {
 		t.Errorf("tiers %v, want static and scheduled", got)
 	}
 	if !f.stopped {
-		t.Error("the cluster was not taken away after the runner was closed")
+		t.Error("the cluster was not stopped after the runner was closed")
 	}
 }
 
@@ -207,9 +206,9 @@ func TestBadInput(t *testing.T) {
 		"suite":              {"run-suite", "sno/nothing"},
 		"suite of list":      {"list", "--suite", "openshift/conformance"},
 		"component":          {"info", "--component", "openshift:payload:other"},
-		"command":            {"dance"},
+		"command":            {"unknown"},
 		"flag":               {"run", "--fast"},
-		"tier":               {"run", "--tiers", "wild"},
+		"tier":               {"run", "--tiers", "unknown"},
 		"module":             {"run", "--modules", "ingres"},
 		"check":              {"run", "--checks", "SNO-ING-999"},
 		"nothing selected":   {"run", "--tiers", "disruptive", "--modules", "ingress"},
@@ -223,7 +222,7 @@ func TestBadInput(t *testing.T) {
 			f := &fake{}
 			code, out, problem := f.run(t, strings.NewReader(""), args...)
 			if code != exitBadInput || problem == "" || out != "" || len(f.requested) > 0 {
-				t.Errorf("exit code %d, standard output %q, standard error %q, asked for %v", code, out, problem, f.requested)
+				t.Errorf("exit code %d, standard output %q, standard error %q, requested %v", code, out, problem, f.requested)
 			}
 		})
 	}

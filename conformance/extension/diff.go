@@ -9,7 +9,7 @@ import (
 func (p Program) diff() *cobra.Command {
 	return &cobra.Command{
 		Use: "diff BEFORE AFTER", GroupID: groupPeople, Short: "Compare two reports", Args: cobra.ExactArgs(2),
-		Long: "Compare two reports. The exit code is 0 when nothing is worse than before, 1 when something is, 2 when a file is no report.",
+		Long: "Compare two reports. The exit code is 0 without regressions, 1 with regressions, 2 if a file is not a report.",
 		RunE: func(_ *cobra.Command, args []string) error {
 			before, err := report.ReadFiles(args[0])
 			if err != nil {

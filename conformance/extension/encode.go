@@ -7,17 +7,14 @@ import (
 	"io"
 )
 
-// errFormat says that an output format is not known.
 var errFormat = errors.New("unknown output format")
 
-// Formats of answers.
 const (
 	formatJSON  = "json"
 	formatJSONL = "jsonl"
 	formatNames = "names"
 )
 
-// encode writes items in a format.
 func encode[T any](w io.Writer, format string, items []T, name func(T) string) error {
 	switch format {
 	case formatJSON:
@@ -38,25 +35,23 @@ func encode[T any](w io.Writer, format string, items []T, name func(T) string) e
 		}
 		return nil
 	default:
-		return fmt.Errorf("%w %q: there are %s, %s and %s", errFormat, format, formatJSON, formatJSONL, formatNames)
+		return fmt.Errorf("%w %q, want %s, %s or %s", errFormat, format, formatJSON, formatJSONL, formatNames)
 	}
 }
 
-// newEncoder leaves && as it is: nobody shows these answers in a page.
+// newEncoder does not escape &&: results are not embedded in HTML.
 func newEncoder(w io.Writer) *json.Encoder {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	return encoder
 }
 
-// encodeOne writes one document for people and machines.
 func encodeOne(w io.Writer, document any) error {
 	encoder := newEncoder(w)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(document)
 }
 
-// sink takes results one by one: with jsonl each is written when it is there, with json all at the end.
 type sink struct {
 	w      io.Writer
 	format string
@@ -66,7 +61,7 @@ type sink struct {
 
 func newSink(w io.Writer, format string) (*sink, error) {
 	if format != formatJSON && format != formatJSONL {
-		return nil, fmt.Errorf("%w %q: there are %s and %s", errFormat, format, formatJSON, formatJSONL)
+		return nil, fmt.Errorf("%w %q, want %s or %s", errFormat, format, formatJSON, formatJSONL)
 	}
 	return &sink{w: w, format: format, all: []testResult{}}, nil
 }
@@ -86,7 +81,6 @@ func (s *sink) end() error {
 	return s.err
 }
 
-// hasBlockingFailure says whether a test failed that must not.
 func (s *sink) hasBlockingFailure() bool {
 	for _, r := range s.all {
 		if r.Result == failed && r.Lifecycle == blocking {

@@ -11,29 +11,26 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// errNotCleanedUp says that something that the checks have made may still be there.
-var errNotCleanedUp = errors.New("the cluster may not be as it was found")
+// errNotCleanedUp is returned if the deletion of the run's objects failed.
+var errNotCleanedUp = errors.New("objects of the run may remain on the cluster")
 
-// finished is a check that has ended.
 type finished struct {
 	check  checks.Check
 	result report.Result
 	ended  time.Time
 }
 
-// execution does checks on one cluster.
 type execution struct {
 	Program
 	target    checks.Target
 	checks    []checks.Check
 	artifacts string
-	// each is told of every check when it has ended, never of two at a time.
+	// each is called for every finished check, never concurrently.
 	each func(finished)
 
 	runner Runner
 }
 
-// run returns the report of the runner. An error without a report says that no check was done.
 func (e execution) run(ctx context.Context) (done report.Report, err error) {
 	if e.target.Times == (checks.Times{}) {
 		e.target.Times = checks.RealTimes()
@@ -64,15 +61,15 @@ func (e execution) run(ctx context.Context) (done report.Report, err error) {
 		}
 	}
 	if ctx.Err() != nil {
-		return report.Report{}, fmt.Errorf("the run was ended before its time: %w", context.Cause(ctx))
+		return report.Report{}, fmt.Errorf("the run was interrupted: %w", context.Cause(ctx))
 	}
 	done = e.runner.Report()
 	done.Tool = e.Build.String()
 	return done, nil
 }
 
-// collectResults waits for the checks in whatever order they end. The runner does them at the same time. When one fails the cluster is looked at once, after
-// the last.
+// collectResults waits for checks that run in parallel. After the last one it collects artifacts once, if a check
+// failed.
 func (e execution) collectResults(ctx context.Context, checks []checks.Check) {
 	ended := make(chan finished)
 	for _, check := range checks {
@@ -91,7 +88,6 @@ func (e execution) collectResults(ctx context.Context, checks []checks.Check) {
 	}
 }
 
-// result makes a failure of a result that could not be had.
 func (e execution) result(ctx context.Context, check checks.Check) finished {
 	result, err := e.runner.Result(ctx, check.ID)
 	if err != nil {
@@ -107,11 +103,11 @@ func (e execution) collectArtifacts(ctx context.Context, id string) {
 	}
 	folder := filepath.Join(e.artifacts, id)
 	if err := e.runner.Collect(ctx, folder); err != nil {
-		fmt.Fprintf(e.Err, "collecting into %s: %v\n", folder, err)
+		fmt.Fprintf(e.Err, "collect artifacts into %s: %v\n", folder, err)
 	}
 }
 
-// close also works after an interruption.
+// close works after an interruption too.
 func (e execution) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.target.Times.Cleanup)
 	defer cancel()
@@ -121,7 +117,6 @@ func (e execution) close(ctx context.Context) error {
 	return nil
 }
 
-// notSuccessful says that a result is no success.
 func notSuccessful(result report.Result) bool {
 	switch result.Status {
 	case report.Passed, report.Skipped, report.NotApplicable:

@@ -19,9 +19,8 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew instead of comparing with them")
+var update = flag.Bool("update", false, "update the golden files")
 
-// golden compares with a file of testdata, or with any other.
 func golden(t *testing.T, file string, got []byte) {
 	t.Helper()
 	if *update {
@@ -34,16 +33,15 @@ func golden(t *testing.T, file string, got []byte) {
 	}
 	want, err := os.ReadFile(file)
 	if err != nil {
-		t.Fatalf("%v\nrun with -update when it is to be made", err)
+		t.Fatalf("%v\nrun with -update to create it", err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s\nrun with -update when this is how it should be", file, diff)
+		t.Errorf("%s (-want +got):\n%s\nrun with -update if this is correct", file, diff)
 	}
 }
 
-// someChecks is a small catalogue with every kind of check in it.
 func someChecks() []checks.Check {
-	controls := []checks.Control{{Name: "a second replica"}, {Name: "a label | of no meaning", MustPass: true}}
+	controls := []checks.Control{{Name: "a second replica"}, {Name: "an unrelated | label", MustPass: true}}
 	run := func(context.Context, *checks.Environment) ([]report.Evidence, error) { return nil, nil }
 	single := []string{"SingleReplica"}
 	many := []string{"HighlyAvailable", "DualReplica"}
@@ -61,7 +59,6 @@ func someChecks() []checks.Check {
 	}
 }
 
-// Names of the tests of someChecks.
 const (
 	onePod = "[sno-conformance] [SNO-ING-001] The router has one pod"
 	spread = "[sno-conformance] [SNO-ING-002] The router is spread"
@@ -70,14 +67,14 @@ const (
 	drains = "[sno-conformance] [SNO-ETC-002] A drain ends"
 )
 
-// fake is a runner whose results are decided beforehand. Checks that are not named in ends pass.
+// fake is a runner with fixed results. Checks that are not in ends pass.
 type fake struct {
 	ends map[string]report.Status
-	// err fails Start, errs single checks, closing fails Close.
+	// err fails Start, errs fails single checks, closing fails Close.
 	err     error
 	errs    map[string]error
 	closing error
-	// hang has results wait until the context is done.
+	// hang makes Result wait for the end of the context.
 	hang bool
 
 	mu        sync.Mutex
@@ -85,7 +82,7 @@ type fake struct {
 	requested []string
 	collected []string
 	closed    int
-	// stopped says that the cluster was taken away, and after the runner was closed.
+	// stopped is set if the cluster was stopped after the runner was closed.
 	stopped bool
 }
 
@@ -109,7 +106,7 @@ func (f *fake) result(id string) report.Result {
 	if result.Status == "" {
 		result.Status = report.Passed
 	}
-	controls := []report.Control{{Name: "a second replica", Want: "red", Detected: true}, {Name: "a label", Want: "green", Detected: true}}
+	controls := []report.Control{{Name: "a second replica", Want: "fail", Detected: true}, {Name: "an unrelated label", Want: "pass", Detected: true}}
 	evidence := report.Evidence{Object: "Deployment openshift-ingress/router-default", Field: "spec.replicas", Want: "1", Got: "1", Held: true}
 	switch result.Status {
 	case report.Passed:
@@ -118,10 +115,10 @@ func (f *fake) result(id string) report.Result {
 	case report.Failed:
 		evidence.Got, evidence.Held = "2", false
 	case report.Inconclusive:
-		controls[0].Detected, controls[0].Got = false, "it held"
-		result.Controls, result.Reason = controls, "a control was not detected: a second replica"
+		controls[0].Detected, controls[0].Got = false, "it passed"
+		result.Controls, result.Reason = controls, "controls with a wrong result: a second replica"
 	case report.Skipped, report.NotApplicable:
-		result.Reason = "there is no router"
+		result.Reason = "the router does not exist"
 		return result
 	}
 	result.Evidence = []report.Evidence{evidence}
@@ -137,7 +134,7 @@ func (f *fake) Report() report.Report {
 		result := f.result(check.ID)
 		if !slices.Contains(f.selection.IDs, check.ID) {
 			result = check.Result()
-			result.Reason = "it was not asked for"
+			result.Reason = "it was not selected"
 		}
 		r.Results = append(r.Results, result)
 	}
@@ -155,7 +152,6 @@ func (f *fake) Close(ctx context.Context) error {
 	return f.closing
 }
 
-// run runs the program on the fake and returns its exit code and what it wrote.
 func (f *fake) run(t *testing.T, in io.Reader, args ...string) (code int, out, progress string) {
 	t.Helper()
 	return f.runContext(t.Context(), in, args...)

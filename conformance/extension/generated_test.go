@@ -8,13 +8,13 @@ import (
 	"github.com/solonode/sno/conformance/checks"
 )
 
-// What is generated from the catalogue is in the repository, so that a change of the catalogue is seen in review.
+// Files that are generated from the catalogue are committed, so that reviews show its changes.
 
 func TestConformancePage(t *testing.T) {
 	golden(t, filepath.Join("..", "..", "docs", "conformance.md"), Program{Catalogue: checks.Catalogue()}.markdown())
 }
 
-// A test that vanishes without an heir is not written over by -update: see update.
+// -update does not remove a test without a successor: see update.
 func TestTestsOfTheLastRelease(t *testing.T) {
 	file := filepath.Join(metadataFolder, metadataFile())
 	now := specs(checks.Catalogue())

@@ -27,7 +27,7 @@ func (p Program) list() *cobra.Command {
 	components := func(*cobra.Command, []string) error {
 		return encode(p.Out, output, []component{self}, component.String)
 	}
-	// Without a word after it, list is list tests.
+	// Without a subcommand, list is list tests.
 	root := contract(&cobra.Command{Use: "list", Short: "Print tests, suites or components", Args: cobra.NoArgs, RunE: tests})
 	all := []*cobra.Command{
 		root,

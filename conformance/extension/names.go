@@ -12,7 +12,7 @@ import (
 	"github.com/solonode/sno/conformance/naming"
 )
 
-// pipedNames reads names, one a line, where the input is no terminal and no /dev/null.
+// pipedNames reads names, one a line, unless the input is a terminal or /dev/null.
 func pipedNames(in io.Reader) ([]string, error) {
 	if in == nil {
 		return nil, nil
@@ -20,7 +20,7 @@ func pipedNames(in io.Reader) ([]string, error) {
 	if file, ok := in.(*os.File); ok {
 		info, err := file.Stat()
 		if err != nil {
-			return nil, fmt.Errorf("the standard input: %w", err)
+			return nil, fmt.Errorf("read the standard input: %w", err)
 		}
 		if info.Mode()&os.ModeCharDevice != 0 {
 			return nil, nil
@@ -34,12 +34,12 @@ func pipedNames(in io.Reader) ([]string, error) {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("the standard input: %w", err)
+		return nil, fmt.Errorf("read the standard input: %w", err)
 	}
 	return names, nil
 }
 
-// unique drops what was named before: origin takes a second result for a fault.
+// unique drops duplicates, because origin rejects a second result.
 func unique(names []string) []string {
 	var all []string
 	for _, name := range names {
@@ -50,7 +50,7 @@ func unique(names []string) []string {
 	return all
 }
 
-// named finds the checks of names, in the catalogue's order, and the names that no check has.
+// checksByName returns the checks in the catalogue's order, and the unknown names.
 func (p Program) checksByName(names []string) (checks []checks.Check, unknownNames []string) {
 	known := map[string]bool{}
 	for _, check := range p.Catalogue {

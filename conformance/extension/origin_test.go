@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// The functions here read an extension's standard output as origin's pkg/test/extensions does.
+// These functions read the output of an extension as origin's pkg/test/extensions does.
 
-// originInfo takes what is between the first line that begins an object and the last end of one.
 func originInfo(output string) (map[string]any, error) {
 	start, end := -1, strings.LastIndex(output, "}")
 	for i, at := 0, 0; i < len(output); i = at {
@@ -27,7 +26,6 @@ func originInfo(output string) (map[string]any, error) {
 	return about, json.Unmarshal([]byte(output[start:end+1]), &about)
 }
 
-// originSpec is what origin needs of a test.
 type originSpec struct {
 	Name                string              `json:"name"`
 	Labels              map[string]struct{} `json:"labels"`
@@ -38,7 +36,6 @@ type originSpec struct {
 	} `json:"environmentSelector"`
 }
 
-// originList skips lines that begin no object.
 func originList(output string) ([]originSpec, error) {
 	var all []originSpec
 	for text := range strings.Lines(output) {
@@ -54,14 +51,14 @@ func originList(output string) ([]originSpec, error) {
 	return all, nil
 }
 
-// originResult is what origin needs of a result.
 type originResult struct {
 	Name, Result, Lifecycle, Output, Error string
 	Duration                               int64
 	StartTime, EndTime                     string
 }
 
-// originResults reads backwards from the end, until a line is no result. It returns a fault for every test without exactly one result.
+// originResults reads backwards until a line is not a result. It returns a fault for every test without exactly one
+// result.
 func originResults(output string, wanted []string) (map[string]originResult, []string) {
 	lines := strings.Split(strings.TrimRight(output, "\n"), "\n")
 	results, faults := map[string]originResult{}, []string(nil)
@@ -94,21 +91,21 @@ func originResults(output string, wanted []string) (map[string]originResult, []s
 	return results, faults
 }
 
-// The readers above are tests' only judges of the output, so they must be able to say no.
+// The readers must reject wrong output.
 func TestOriginReaders(t *testing.T) {
 	good := `{"name":"a","result":"passed","startTime":"2026-11-20 12:00:00.000000 UTC","endTime":"2026-11-20 12:00:00.000000 UTC"}`
 	for name, output := range map[string]string{
 		"nothing": "", "a line after": good + "\nRan 1 of 1 Specs\n", "twice": good + "\n" + good, "another": strings.Replace(good, `"a"`, `"b"`, 1),
-		"enhancement's word": strings.Replace(good, "passed", "success", 1), "enhancement's time": strings.Replace(good, "2026-11-20 ", "2026-11-20T", 1),
+		"the enhancement's result": strings.Replace(good, "passed", "success", 1), "the enhancement's time": strings.Replace(good, "2026-11-20 ", "2026-11-20T", 1),
 	} {
 		if _, faults := originResults(output, []string{"a"}); len(faults) == 0 {
-			t.Errorf("%s: origin takes it", name)
+			t.Errorf("%s: origin accepts it", name)
 		}
 	}
 	if _, faults := originResults("noise\n"+good+"\n", []string{"a"}); len(faults) > 0 {
-		t.Errorf("origin refuses a good line: %v", faults)
+		t.Errorf("origin rejects a valid line: %v", faults)
 	}
 	if _, err := originInfo("nothing"); err == nil {
-		t.Error("origin finds an object where there is none")
+		t.Error("origin finds an object in an output without one")
 	}
 }

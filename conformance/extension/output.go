@@ -9,7 +9,6 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// encoder writes a report in one of its forms.
 type encoder func(io.Writer, report.Report) error
 
 func asYAML(w io.Writer, r report.Report) error     { return report.WriteYAML(w, r) }
@@ -20,13 +19,11 @@ func asHTML(w io.Writer, r report.Report) error {
 	return report.WriteHTML(w, report.HTML{Reports: []report.Report{r}})
 }
 
-// encoders are the forms by the ending of a file.
 var encoders = map[string]encoder{".yaml": asYAML, ".json": asJSON, ".xml": asJUnit, ".md": asMarkdown, ".html": asHTML}
 
-// folderFiles are what is written into a folder.
 var folderFiles = []string{"report.yaml", "report.json", "junit.xml", "report.md", "report.html"}
 
-// outputFiles turns folders into the files in them, and makes the folders, so that a name that cannot be written is noticed before the run.
+// outputFiles expands folders to their files and creates the folders, so that invalid names fail before the run.
 func outputFiles(outputs []string) ([]string, error) {
 	var files []string
 	for _, output := range outputs {
@@ -46,7 +43,6 @@ func outputFiles(outputs []string) ([]string, error) {
 	return files, nil
 }
 
-// writeFile writes a report into a file; an empty name is none.
 func writeFile(name string, done report.Report, encode encoder) error {
 	if name == "" {
 		return nil
@@ -56,7 +52,7 @@ func writeFile(name string, done report.Report, encode encoder) error {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	if err := encode(file, done); err != nil {
-		_ = file.Close() // the first error says more
+		_ = file.Close() // the first error is more specific
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	if err := file.Close(); err != nil {
@@ -65,7 +61,7 @@ func writeFile(name string, done report.Report, encode encoder) error {
 	return nil
 }
 
-// WriteFolder writes a report into a folder in every form, under the names that `run -o` gives them.
+// WriteFolder writes a report into a folder in all formats, with the names of run -o.
 func WriteFolder(folder string, done report.Report) error {
 	files, err := outputFiles([]string{folder})
 	if err != nil {

@@ -11,53 +11,49 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// Exit codes of the program.
 const (
-	exitFailed      = 1   // a check failed, or two reports differ for the worse
-	exitBadInput    = 2   // the question cannot be answered as it was asked
-	exitInterrupted = 130 // as shells have it
+	exitFailed      = 1   // a check failed, or a report is worse than another one
+	exitBadInput    = 2   // invalid arguments or input
+	exitInterrupted = 130 // as shells do
 )
 
-// errFailed is returned when the answer is out already and is not a good one.
+// errFailed is returned after a complete output with failures.
 var errFailed = errors.New("failed")
 
-// Program is sno-tests with what it needs from outside. Catalogue, Connect and Now are for tests; empty they are the real ones.
+// Program is sno-tests with its dependencies. Catalogue, Connect and Now are set by tests only.
 type Program struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// Colour says that Err is a terminal that shows colours.
-	Colour bool
-	// Provider finds the cluster.
+	// Colour is set if Err is a terminal with colours.
+	Colour   bool
 	Provider Provider
-	// Build is what the program was built from.
-	Build Build
+	Build    Build
 
 	Catalogue []checks.Check
 	Connect   func(context.Context, checks.Target, checks.Selection) (Runner, error)
 	Now       func() time.Time
 }
 
-// Provider finds the cluster that checks are run on.
+// Provider returns the cluster on which checks run.
 type Provider func(context.Context, ClusterOptions) (checks.Target, error)
 
-// ClusterOptions say which cluster a person wants, and what for.
+// ClusterOptions choose and describe the cluster.
 type ClusterOptions struct {
-	// Kubeconfig is a file; empty for where such files usually are.
+	// Kubeconfig is a file; empty for the usual locations.
 	Kubeconfig string
-	// Scenario names the cluster in reports; empty for the name that the cluster has given itself.
+	// Scenario is the cluster's name in reports; empty for its infrastructure name.
 	Scenario string
-	// Image is for copies of Deployments; empty for the provider's choice.
+	// Image is that of copies; empty for the provider's choice.
 	Image string
-	// PayloadNamespaces are those of OpenShift's own objects; none means checks.PayloadNamespaces.
+	// PayloadNamespaces are those of OpenShift's own objects; empty for checks.PayloadNamespaces.
 	PayloadNamespaces []string
-	// Tiers of the checks that will run.
-	Tiers []checks.Tier
-	// Artifacts is where what the cluster leaves behind belongs; empty for nowhere.
+	Tiers             []checks.Tier
+	// Artifacts is a folder for logs of the cluster; empty for none.
 	Artifacts string
 	Progress  io.Writer
 }
 
-// Runner does checks. It is what the program uses of checks.Runner.
+// Runner contains the used methods of checks.Runner.
 type Runner interface {
 	Start(ctx context.Context) error
 	Result(ctx context.Context, id string) (report.Result, error)
@@ -66,7 +62,7 @@ type Runner interface {
 	Close(ctx context.Context) error
 }
 
-// connect returns no nil pointer in an interface.
+// connect returns a nil interface with an error, not a nil pointer.
 func connect(ctx context.Context, target checks.Target, chosen checks.Selection) (Runner, error) {
 	runner, err := checks.NewRunner(ctx, target, chosen)
 	if err != nil {
@@ -75,7 +71,7 @@ func connect(ctx context.Context, target checks.Target, chosen checks.Selection)
 	return runner, nil
 }
 
-// Main runs the program and returns its exit code. It says itself what is wrong.
+// Main runs the program, prints errors, and returns the exit code.
 func (p Program) Main(ctx context.Context, args []string) int {
 	if p.Catalogue == nil {
 		p.Catalogue = checks.Catalogue()
@@ -87,7 +83,7 @@ func (p Program) Main(ctx context.Context, args []string) int {
 		p.Now = time.Now
 	}
 	if err := checks.Validate(p.Catalogue); err != nil {
-		fmt.Fprintln(p.Err, "sno-tests: the catalogue is wrong:", err)
+		fmt.Fprintln(p.Err, "sno-tests: the catalogue is invalid:", err)
 		return exitBadInput
 	}
 	err := p.command(args).ExecuteContext(ctx)
@@ -98,7 +94,7 @@ func (p Program) Main(ctx context.Context, args []string) int {
 		fmt.Fprintln(p.Err, "Interrupted")
 		return exitInterrupted
 	case errors.Is(err, errFailed), errors.Is(err, errNotCleanedUp):
-		if !errors.Is(errFailed, err) { // there is more to say than that
+		if !errors.Is(errFailed, err) { // errFailed alone has no further message
 			fmt.Fprintln(p.Err, "sno-tests:", err)
 		}
 		return exitFailed
@@ -108,7 +104,6 @@ func (p Program) Main(ctx context.Context, args []string) int {
 	}
 }
 
-// choose is checks.Select for the program's catalogue.
 func (p Program) choose(chosen checks.Selection) ([]checks.Check, error) {
 	return checks.Select(p.Catalogue, chosen)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/solonode/sno/conformance/naming"
 )
 
-// origin decides with CEL; the program decides in Go. Both must come to the same answer.
+// origin evaluates CEL, the program Go. The results must be equal.
 
 func evaluate(t *testing.T, env *cel.Env, expression string, variables map[string]any) bool {
 	t.Helper()
@@ -59,7 +59,7 @@ func TestQualifiersAreCEL(t *testing.T) {
 				}
 				variables["source"] = "openshift:payload:other"
 				if evaluate(t, env, qualifier, variables) {
-					t.Errorf("suite %s takes a test of another extension", c.Name)
+					t.Errorf("suite %s selects a test of another extension", c.Name)
 				}
 			}
 		}
@@ -94,6 +94,6 @@ func TestEnvironmentSelectorsAreCEL(t *testing.T) {
 func TestSuiteWithoutChecks(t *testing.T) {
 	p := Program{Catalogue: slices.Delete(someChecks(), 4, 5)}
 	if _, err := p.inSuite("sno/disruptive"); err == nil {
-		t.Error("a suite without checks is no error")
+		t.Error("a suite without checks is accepted")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// line is a finished check as the contract has it. An inconclusive check has failed: nobody knows whether it could have.
+// line converts a result to the contract. Inconclusive checks have failed there.
 func line(f finished) (testResult, error) {
 	started := f.ended.Add(-time.Duration(f.result.Seconds * float64(time.Second)))
 	r := testResult{
@@ -53,9 +53,9 @@ func outcome(status report.Status) string {
 	return failed
 }
 
-// unknown is the result of a name that no test has. It blocks: whoever asked counts on an answer.
+// unknown returns a blocking failure for a name that no test has, because the caller expects a result.
 func unknown(name string, now time.Time) testResult {
 	at := now.UTC().Format(timeLayout)
-	why := fmt.Sprintf("no test is called %q: `sno-tests list tests -o names` prints the names", name)
+	why := fmt.Sprintf("unknown test %q: `sno-tests list tests -o names` prints the names", name)
 	return testResult{Name: name, Lifecycle: blocking, StartTime: at, EndTime: at, Result: failed, Output: why, Error: why}
 }

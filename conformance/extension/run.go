@@ -12,7 +12,6 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// runOptions are the flags of `run`.
 type runOptions struct {
 	cluster            clusterFlags
 	tiers              []string
@@ -25,13 +24,13 @@ type runOptions struct {
 func (p Program) run() *cobra.Command {
 	var o runOptions
 	c := &cobra.Command{
-		Use: "run", GroupID: groupPeople, Short: "Check a cluster, and write a report", Args: cobra.NoArgs,
-		Long: `Check a cluster, and write a report.
+		Use: "run", GroupID: groupPeople, Short: "Check a cluster and write a report", Args: cobra.NoArgs,
+		Long: `Check a cluster and write a report.
 
-Without -o nothing is written but a summary. The static tier reads; the scheduled tier works in namespaces of its own, which it takes away;
-the disruptive tier disturbs the cluster and is only run when it is asked for.
+Without -o only a summary is printed. The static tier reads; the scheduled tier works in its own namespaces, which it deletes;
+the disruptive tier disturbs the cluster and must be selected.
 
-The exit code is 0 when every check that was done passed or is waived, 1 when not, 2 when the question could not be asked.`,
+The exit code is 0 if all checks that ran passed or are waived, 1 if not, 2 for invalid arguments or an unusable cluster.`,
 		RunE: func(c *cobra.Command, _ []string) error { return p.check(c.Context(), o) },
 	}
 	o.cluster.bind(c.Flags())
@@ -39,10 +38,10 @@ The exit code is 0 when every check that was done passed or is waived, 1 when no
 	c.Flags().BoolVar(&o.disruptive, "disruptive", false, "run all tiers")
 	c.Flags().StringSliceVar(&o.modules, "modules", nil, "only the checks of these modules")
 	c.Flags().StringSliceVar(&o.ids, "checks", nil, "only the checks with these ids")
-	c.Flags().StringVar(&o.artifacts, "artifacts", "", "folder for what is collected when a check fails")
-	c.Flags().StringVar(&o.waivers, "waivers", "", "file of failures that are excused until a day")
+	c.Flags().StringVar(&o.artifacts, "artifacts", "", "folder for artifacts of failed checks")
+	c.Flags().StringVar(&o.waivers, "waivers", "", "file of waivers: known failures with an expiry date")
 	c.Flags().StringSliceVarP(&o.outputs, "output", "o", nil,
-		"folder for the report in all forms, or a file that ends in .yaml, .json, .xml (JUnit), .md or .html; may be given more than once")
+		"folder for the report in all forms, or a file that ends in .yaml, .json, .xml (JUnit), .md or .html; may be repeated")
 	c.MarkFlagsMutuallyExclusive("tiers", "disruptive")
 	return c
 }

@@ -34,20 +34,20 @@ func TestRun(t *testing.T) {
 		},
 		"inconclusive": {
 			fake: &fake{ends: ended("SNO-ING-001", report.Inconclusive)}, args: []string{"--checks", "SNO-ING-001"}, requested: []string{"SNO-ING-001"},
-			code: exitFailed, message: "a control was not detected",
+			code: exitFailed, message: "controls with a wrong result",
 		},
 		"nothing applies": {
 			fake: &fake{ends: ended("SNO-ING-001", report.NotApplicable)}, args: []string{"--checks", "SNO-ING-001"}, requested: []string{"SNO-ING-001"},
 			code: exitFailed, message: report.ErrNothingChecked.Error(),
 		},
-		"not connected": {fake: &fake{err: errors.New("no route")}, code: exitBadInput, message: "no route"},
-		"left behind":   {fake: &fake{closing: errors.New("a namespace is stuck")}, requested: all[:1], args: []string{"--modules", "etcdguard"}, code: exitFailed, message: "stuck"},
+		"not connected":  {fake: &fake{err: errors.New("no route")}, code: exitBadInput, message: "no route"},
+		"deletion fails": {fake: &fake{closing: errors.New("a namespace is stuck")}, requested: all[:1], args: []string{"--modules", "etcdguard"}, code: exitFailed, message: "stuck"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, progress := test.fake.run(t, nil, append([]string{"run"}, test.args...)...)
 			slices.Sort(test.fake.requested)
 			if diff := cmp.Diff(test.requested, test.fake.requested); diff != "" {
-				t.Errorf("asked (-want +got):\n%s", diff)
+				t.Errorf("requested (-want +got):\n%s", diff)
 			}
 			if code != test.code || out != "" || !strings.Contains(progress, test.message) || test.fake.closed != 1 {
 				t.Errorf("exit code %d, want %d; closed %d times; standard output %q; standard error:\n%s", code, test.code, test.fake.closed, out, progress)
@@ -122,7 +122,7 @@ func TestInterruptionClosesTheRunner(t *testing.T) {
 		t.Errorf("exit code %d, want %d", code, exitInterrupted)
 	}
 	if f.closed != 1 || f.closing != nil || !f.stopped {
-		t.Errorf("closed %d times, error %v, cluster taken away: %v", f.closed, f.closing, f.stopped)
+		t.Errorf("closed %d times, error %v, cluster stopped: %v", f.closed, f.closing, f.stopped)
 	}
 }
 

@@ -28,7 +28,7 @@ func (p Program) runSuite() *cobra.Command {
 		},
 	})
 	t.bind(c.Flags())
-	c.Flags().StringVarP(&junit, "junit-path", "j", "", "write JUnit into this file")
-	c.Flags().StringVar(&html, "html-path", "", "write a page for people into this file")
+	c.Flags().StringVarP(&junit, "junit-path", "j", "", "file for a JUnit report")
+	c.Flags().StringVar(&html, "html-path", "", "file for an HTML report")
 	return c
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// testFlags are those that `run-test` and `run-suite` share.
 type testFlags struct {
 	cluster clusterFlags
 	output  string
@@ -24,8 +23,8 @@ type testFlags struct {
 
 func (t *testFlags) bind(flags *pflag.FlagSet) {
 	t.cluster.bind(flags)
-	flags.StringVarP(&t.output, "output", "o", formatJSON, "json, when all is done, or jsonl, a line as soon as a test has ended")
-	flags.IntP("max-concurrency", "c", 0, "accepted; the checks decide themselves what goes side by side")
+	flags.StringVarP(&t.output, "output", "o", formatJSON, "json, printed at the end, or jsonl, one line for each finished test")
+	flags.IntP("max-concurrency", "c", 0, "accepted without an effect")
 }
 
 func (p Program) runTest() *cobra.Command {
@@ -41,7 +40,7 @@ func (p Program) runTest() *cobra.Command {
 			}
 			names := unique(append(append(names, args...), piped...))
 			if len(names) == 0 {
-				return errors.New("no test was named: use -n NAME; `sno-tests list tests -o names` prints the names")
+				return errors.New("no test given: use -n NAME; `sno-tests list tests -o names` prints the names")
 			}
 			ctx := c.Context()
 			if timeout > 0 {
@@ -65,12 +64,12 @@ func (p Program) runTest() *cobra.Command {
 		},
 	})
 	t.bind(c.Flags())
-	c.Flags().StringArrayVarP(&names, "names", "n", nil, "name of a test, as `list` prints it; may be given more than once")
+	c.Flags().StringArrayVarP(&names, "names", "n", nil, "name of a test, as printed by `list`; may be repeated")
 	c.Flags().DurationVar(&timeout, "timeout", 0, "limit for all tests together; 0 for none")
 	return c
 }
 
-// test does checks and puts a result for every one of them, also where no cluster could be reached.
+// test runs checks and returns a result for each, also if the cluster could not be reached.
 func (p Program) test(ctx context.Context, cluster *clusterFlags, checks []checks.Check, out *sink) (report.Report, error) {
 	answered := map[string]bool{}
 	put := func(f finished) {
@@ -93,7 +92,7 @@ func (p Program) test(ctx context.Context, cluster *clusterFlags, checks []check
 	return done, err
 }
 
-// verdict ends the answer. Every test has its result in it by now, so that an error of the run is for the person who watches.
+// verdict ends the output. It contains all results already, so an error of the run is only printed.
 func verdict(out *sink, err error) error {
 	if err := errors.Join(out.end(), err); err != nil {
 		return fmt.Errorf("%w: %w", errFailed, err)
@@ -104,7 +103,7 @@ func verdict(out *sink, err error) error {
 	return nil
 }
 
-// artifactFolder is where origin wants what tests leave behind. Its code and its enhancement have two names for it.
+// artifactFolder returns the folder that origin configures. Its code and its enhancement use different names.
 func artifactFolder() string {
 	return cmp.Or(os.Getenv("EXTENSION_ARTIFACT_DIR"), os.Getenv("EXTENSION_ARTIFACTS_DIR"))
 }

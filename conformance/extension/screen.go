@@ -11,7 +11,6 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// screen is what a person sees of a run.
 type screen struct {
 	w      io.Writer
 	colour bool
@@ -26,10 +25,9 @@ func newScreen(w io.Writer, colour bool, checks []checks.Check) screen {
 	return s
 }
 
-// statusWidth is that of the longest status.
 const statusWidth = len(report.NotApplicable)
 
-// finished writes a line when a check has ended.
+// finished prints the result of a check.
 func (s screen) finished(f finished) {
 	status := s.paint(f.result.Status, fmt.Sprintf("%-*s", statusWidth, f.result.Status))
 	fmt.Fprintf(s.w, "%s  %s  %-*s  %6.1f s\n", f.check.ID, status, s.widest, f.check.Title, f.result.Seconds)
@@ -45,7 +43,6 @@ func (s screen) paint(status report.Status, text string) string {
 	return "\x1b[" + colours[status] + "m" + text + "\x1b[0m"
 }
 
-// summary writes how many checks ended how, by module, and what there is to read. Every check of the catalogue is counted.
 func (s screen) summary(done report.Report, unused report.Unused, files []string) {
 	fmt.Fprintf(s.w, "\n%s: controlPlaneTopology %s, infrastructureTopology %s\n\n", done.Scenario,
 		quoted(done.Topology.Observed.ControlPlane), quoted(done.Topology.Observed.Infrastructure))
@@ -65,19 +62,18 @@ func (s screen) summary(done report.Report, unused report.Unused, files []string
 		}
 		fmt.Fprintf(table, "%d\t\n", sum)
 	}
-	_ = table.Flush() // a closed screen must not stop the program
+	_ = table.Flush() // an error of the terminal must not end the program
 	for _, waiver := range unused.Expired {
-		fmt.Fprintf(s.w, "waiver of %s has expired on %s: %s\n", waiver.ID, waiver.Expires, waiver.Why)
+		fmt.Fprintf(s.w, "the waiver of %s expired on %s: %s\n", waiver.ID, waiver.Expires, waiver.Why)
 	}
 	for _, waiver := range unused.Stale {
-		fmt.Fprintf(s.w, "waiver of %s excuses nothing any more; take it out\n", waiver.ID)
+		fmt.Fprintf(s.w, "the waiver of %s is stale; delete it\n", waiver.ID)
 	}
 	if len(files) > 0 {
 		fmt.Fprintf(s.w, "\nReport: %s\n", strings.Join(files, ", "))
 	}
 }
 
-// byModule counts, also for "all"; the modules are in the order of the results.
 func byModule(results []report.Result) (modules []string, counts map[string]map[report.Status]int) {
 	counts = map[string]map[report.Status]int{"all": {}}
 	for _, result := range results {
@@ -93,7 +89,7 @@ func byModule(results []report.Result) (modules []string, counts map[string]map[
 
 func quoted(mode string) string {
 	if mode == "" {
-		return "not known"
+		return "unknown"
 	}
 	return mode
 }

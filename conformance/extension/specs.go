@@ -9,18 +9,23 @@ import (
 	"github.com/solonode/sno/conformance/naming"
 )
 
-// titles are those under which checks were first published, by id, where they have another one today. `update` asks for an entry when a title
-// changes.
+// titles are the first published titles of renamed checks, by id. update requires an entry when a title changes, so
+// that results of a test can be followed over releases.
 var titles = map[string]string{
 	"SNO-APP-001": "The stock approver approves no client certificates by itself on a single control-plane node",
+	"SNO-APP-002": "The stock approver works as it came where the control plane is not a single node",
+	"SNO-APP-003": "A request of a node that nobody expects stays pending",
 	"SNO-AUT-002": "The Deployment oauth-apiserver has a single replica, and is available, on a single control-plane node",
 	"SNO-AUT-005": "The Deployment oauth-apiserver has several replicas, on different nodes, where the control plane is highly available",
 	"SNO-AUT-006": "A rollout of oauth-openshift and oauth-apiserver ends",
 	"SNO-AUT-007": "Every pod of oauth-openshift and oauth-apiserver can be evicted and is replaced",
 	"SNO-AUT-008": "A deleted pod of oauth-openshift and oauth-apiserver comes back to its pool",
+	"SNO-CON-006": "The Deployment downloads is not kept as a static manifest says",
+	"SNO-ETC-003": "The guards' budget lets go as many as leave a quorum",
+	"SNO-TOP-001": "The Infrastructure object says both topologies, in values that are known",
+	"SNO-TOP-004": "No pod of OpenShift waits for a node that would take it",
 }
 
-// specs are the tests of some checks.
 func specs(checks []checks.Check) []spec {
 	all := make([]spec, 0, len(checks))
 	for _, check := range checks {
@@ -40,7 +45,6 @@ func specs(checks []checks.Check) []spec {
 	return all
 }
 
-// lifecycle lets a release be blocked only by what makes a cluster conformant.
 func lifecycle(check checks.Check) string {
 	if check.Level == checks.Core {
 		return blocking
@@ -48,7 +52,6 @@ func lifecycle(check checks.Check) string {
 	return informing
 }
 
-// include is true for the topologies for which a check can apply; empty for all.
 func include(check checks.Check) string {
 	terms := make([]string, len(check.Topologies))
 	for i, topology := range check.Topologies {
@@ -62,8 +65,7 @@ func include(check checks.Check) string {
 	}
 }
 
-// among leaves out checks that cannot apply for a value of controlPlaneTopology. Without one everything stays, and a check that has nothing to say
-// of the cluster says so when it runs.
+// among drops checks that cannot apply with a controlPlaneTopology; none if it is empty.
 func among(catalogue []checks.Check, topology string) []checks.Check {
 	return slices.DeleteFunc(slices.Clone(catalogue), func(check checks.Check) bool {
 		return topology != "" && len(check.Topologies) > 0 && !slices.Contains(check.Topologies, topology)

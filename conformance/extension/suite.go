@@ -8,20 +8,18 @@ import (
 	"github.com/solonode/sno/conformance/checks"
 )
 
-// Limits for one test of a suite. origin ends a test that takes longer. The first test that needs the cluster at rest waits until it is.
+// Limits for one test of a suite, after which origin stops it. The first test also waits until the cluster is stable.
 const (
-	staticTimeout     = 15 * time.Minute // an edge cluster after an update: the router's connections drain before it is at rest
-	scheduledTimeout  = 30 * time.Minute // and every copied Deployment pulls an image, rolls, and is evicted
-	disruptiveTimeout = 90 * time.Minute // and every node restarts; firmware takes its time
+	staticTimeout     = 15 * time.Minute // an edge cluster after an update: the router's connections drain before it is stable
+	scheduledTimeout  = 30 * time.Minute // and every copied Deployment pulls an image, rolls out, and is evicted
+	disruptiveTimeout = 90 * time.Minute // and every node restarts, with slow firmware
 )
 
-// choice is a suite and the same question to a check that its qualifier asks.
 type choice struct {
 	suite
 	holds func(checks.Check) bool
 }
 
-// choices are all suites: one for each tier, all together, and one for each module.
 func (p Program) choices() []choice {
 	stability := map[checks.Tier]string{checks.Static: "Stable", checks.Scheduled: "Stable", checks.Disruptive: "Disruptive"}
 	timeouts := map[checks.Tier]time.Duration{
@@ -29,7 +27,7 @@ func (p Program) choices() []choice {
 	}
 	does := map[checks.Tier]string{
 		checks.Static:     "reads the cluster",
-		checks.Scheduled:  "lets the scheduler work on copies in namespaces of their own",
+		checks.Scheduled:  "runs copies of Deployments in their own namespaces",
 		checks.Disruptive: "disturbs the cluster: evictions, restarts of nodes, changes of the topology",
 	}
 	var all []choice
@@ -61,12 +59,11 @@ func (p Program) choices() []choice {
 	return all
 }
 
-// labelled is a qualifier for tests of this extension that have a label. It names the source, so that labels of other extensions do not count.
+// labelled returns a qualifier for a label. It contains the source, because other extensions may use the label.
 func labelled(label string) []string {
 	return []string{fmt.Sprintf("(source == %q) && (labels.exists(l, l==%q))", self, label)}
 }
 
-// modules are those of the catalogue, in its order.
 func (p Program) modules() []string {
 	var modules []string
 	for _, check := range p.Catalogue {
@@ -77,7 +74,6 @@ func (p Program) modules() []string {
 	return modules
 }
 
-// inSuite returns the checks of a suite.
 func (p Program) inSuite(name string) ([]checks.Check, error) {
 	choices := p.choices()
 	i := slices.IndexFunc(choices, func(c choice) bool { return c.Name == name })
@@ -86,7 +82,7 @@ func (p Program) inSuite(name string) ([]checks.Check, error) {
 		for _, c := range choices {
 			names = append(names, c.Name)
 		}
-		return nil, fmt.Errorf("no suite is called %q; there are %v", name, names)
+		return nil, fmt.Errorf("unknown suite %q, want one of %v", name, names)
 	}
 	checks := slices.DeleteFunc(slices.Clone(p.Catalogue), func(check checks.Check) bool { return !choices[i].holds(check) })
 	if len(checks) == 0 {

@@ -13,10 +13,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// metadataFolder is where the tests of a release are kept.
+// metadataFolder contains the list of tests.
 const metadataFolder = ".openshift-tests-extension"
 
-// metadataFile is the file of this extension in it.
 func metadataFile() string {
 	return strings.Join([]string{self.Product, self.Type, self.Name}, "_") + ".json"
 }
@@ -25,9 +24,9 @@ func (p Program) update() *cobra.Command {
 	var folder string
 	var compare bool
 	c := contract(&cobra.Command{
-		Use: "update", Short: "Write the list of tests down, and refuse when one has vanished", Args: cobra.NoArgs,
-		Long: "Write the list of tests into " + metadataFolder + ". A test of the old list must still be there, under its name or as the original name of another.\n" +
-			"To retire a test, take it out of the file in the same change.",
+		Use: "update", Short: "Update the list of tests; fail if one is missing", Args: cobra.NoArgs,
+		Long: "Write the list of tests into " + metadataFolder + ". A test of the old list must still exist, by its name or as the original name of another test.\n" +
+			"To remove a test, delete it from the file in the same change.",
 		RunE: func(*cobra.Command, []string) error {
 			file := filepath.Join(folder, metadataFolder, metadataFile())
 			now := specs(p.Catalogue)
@@ -41,28 +40,28 @@ func (p Program) update() *cobra.Command {
 			return writeSpecs(file, now, compare)
 		},
 	})
-	c.Flags().StringVar(&folder, "dir", ".", "folder that holds "+metadataFolder)
-	c.Flags().BoolVar(&compare, "check", false, "write nothing; fail when the file is not up to date")
+	c.Flags().StringVar(&folder, "dir", ".", "folder that contains "+metadataFolder)
+	c.Flags().BoolVar(&compare, "check", false, "write nothing; fail if the file is not up to date")
 	return c
 }
 
-// readSpecs returns nothing where there is no file yet.
 func readSpecs(file string) ([]spec, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the tests of before: %w", err)
+		return nil, fmt.Errorf("read the list of tests: %w", err)
 	}
 	var all []spec
 	if err := json.Unmarshal(data, &all); err != nil {
-		return nil, fmt.Errorf("%s is no list of tests: %w", file, err)
+		return nil, fmt.Errorf("%s is not a list of tests: %w", file, err)
 	}
 	return all, nil
 }
 
-// missingTests names the tests of before that have neither their name nor an heir. Who follows a test over releases would lose it.
+// missingTests returns an error for each old test that is neither in the catalogue nor the original name of another
+// test.
 func missingTests(before, now []spec) error {
 	known := map[string]bool{}
 	for _, s := range now {
@@ -72,7 +71,7 @@ func missingTests(before, now []spec) error {
 	var errs []error
 	for _, s := range before {
 		if !known[s.Name] && (s.OriginalName == "" || !known[s.OriginalName]) {
-			errs = append(errs, fmt.Errorf("%w: test %q has vanished: if its title changed, enter the old one in titles", errFailed, s.Name))
+			errs = append(errs, fmt.Errorf("%w: test %q is missing: if its title has changed, add the old one to titles in specs.go", errFailed, s.Name))
 		}
 	}
 	return errors.Join(errs...)
@@ -91,10 +90,10 @@ func writeSpecs(file string, now []spec, compare bool) error {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return fmt.Errorf("write the tests down: %w", err)
+		return fmt.Errorf("write the list of tests: %w", err)
 	}
 	if err := os.WriteFile(file, data.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("write the tests down: %w", err)
+		return fmt.Errorf("write the list of tests: %w", err)
 	}
 	return nil
 }

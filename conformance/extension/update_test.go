@@ -32,7 +32,7 @@ func TestUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, problem := run(); code != exitFailed || !strings.Contains(problem, "The router has a pod") {
-		t.Errorf("a test has vanished: exit code %d: %s", code, problem)
+		t.Errorf("a test is missing: exit code %d: %s", code, problem)
 	}
 	titles["SNO-ING-001"] = "The router has a pod"
 	t.Cleanup(func() { delete(titles, "SNO-ING-001") })
@@ -40,6 +40,6 @@ func TestUpdate(t *testing.T) {
 		t.Errorf("a test has another title: exit code %d: %s", code, problem)
 	}
 	if code, problem := run("--check"); code != 0 {
-		t.Errorf("after that: exit code %d: %s", code, problem)
+		t.Errorf("after the update: exit code %d: %s", code, problem)
 	}
 }

@@ -1,3 +1,3 @@
-// Package naming is how checks and their results are called, wherever they are shown: as specs of Ginkgo, as tests of the OpenShift
-// tests-extension contract, on a terminal.
+// Package naming contains the names of checks and the texts of results for Ginkgo, the OpenShift tests extension and
+// terminals.
 package naming

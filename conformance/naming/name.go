@@ -6,16 +6,16 @@ import (
 	"github.com/solonode/sno/conformance/checks"
 )
 
-// Suite begins the name of every check.
+// Suite is the prefix of all names.
 const Suite = "[sno-conformance]"
 
-// Name is what machines know a check by. It holds no quantities, so that it stays the same when limits change.
+// Name identifies a check in CI. It contains no quantities, so that it is stable when limits change.
 func Name(check checks.Check) string { return Suite + " " + Text(check) }
 
-// Text is the name without that of the suite.
+// Text returns the name without the suite.
 func Text(check checks.Check) string { return "[" + check.ID + "] " + check.Title }
 
-// Labels are what checks are chosen by: tier, module, level, requirement, and every topology for which the check can apply. Disruptive checks are
+// Labels returns tier, module, level, requirement and topologies as labels to select checks. Disruptive checks are
 // Serial too.
 func Labels(check checks.Check) []string {
 	labels := []string{
@@ -30,7 +30,8 @@ func Labels(check checks.Check) []string {
 	return labels
 }
 
-// Topologies are the values of controlPlaneTopology for which a check can apply, spelled out where it is all of them.
+// Topologies returns the values of controlPlaneTopology for which a check can apply, all of them if it has no
+// restriction.
 func Topologies(check checks.Check) []string {
 	if len(check.Topologies) > 0 {
 		return check.Topologies

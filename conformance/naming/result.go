@@ -8,7 +8,7 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// Result says in a few lines how a check ended: its status and reason, what it looked at, and the controls that were not detected.
+// Result returns status, reason, evidence, figures, and the controls with a wrong result.
 func Result(result report.Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", result.ID, result.Status)
@@ -19,7 +19,7 @@ func Result(result report.Result) string {
 	evidence(&b, result.Evidence)
 	for _, control := range result.Controls {
 		if !control.Detected {
-			fmt.Fprintf(&b, "control %q had to turn the check %s: %s\n", control.Name, control.Want, control.Got)
+			fmt.Fprintf(&b, "control %q: the check must %s, got: %s\n", control.Name, control.Want, control.Got)
 		}
 	}
 	for _, figure := range result.Figures {
@@ -28,7 +28,6 @@ func Result(result report.Result) string {
 	return b.String()
 }
 
-// evidence puts what did not hold first: that is what the reader came for.
 func evidence(b *strings.Builder, all []report.Evidence) {
 	if len(all) == 0 {
 		return
@@ -42,7 +41,7 @@ func evidence(b *strings.Builder, all []report.Evidence) {
 			}
 		}
 	}
-	_ = table.Flush() // a strings.Builder takes everything
+	_ = table.Flush() // a strings.Builder returns no errors
 }
 
 func yesNo(held bool) string {
@@ -52,7 +51,7 @@ func yesNo(held bool) string {
 	return "NO"
 }
 
-// FailureMessage is the one line that says why a result is no success: the first thing that did not hold, or the reason. Empty for the others.
+// FailureMessage returns the first failed evidence or the reason in one line; empty for other results.
 func FailureMessage(result report.Result) string {
 	switch result.Status {
 	case report.Passed, report.Skipped, report.NotApplicable:

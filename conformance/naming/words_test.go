@@ -27,29 +27,29 @@ func TestLabels(t *testing.T) {
 	if diff := cmp.Diff(want, Labels(check)); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
-	wild := check
-	wild.Tier, wild.Topologies = checks.Disruptive, nil
+	disruptive := check
+	disruptive.Tier, disruptive.Topologies = checks.Disruptive, nil
 	for _, label := range []string{"Serial", "Disruptive", "topology:External", "topology:HighlyAvailableArbiter"} {
-		if !slices.Contains(Labels(wild), label) {
-			t.Errorf("a disruptive check for all topologies has no label %s: %v", label, Labels(wild))
+		if !slices.Contains(Labels(disruptive), label) {
+			t.Errorf("a disruptive check for all topologies has no label %s: %v", label, Labels(disruptive))
 		}
 	}
 }
 
 func TestResult(t *testing.T) {
 	result := report.Result{
-		ID: "SNO-ING-004", Status: report.Inconclusive, Reason: "a control was not detected",
+		ID: "SNO-ING-004", Status: report.Inconclusive, Reason: "controls with a wrong result",
 		Evidence: []report.Evidence{{Object: "Deployment a/held", Field: "f", Want: "1", Got: "1", Held: true}, {Object: "Deployment a/wrong", Field: "f", Want: "1", Got: "2"}},
-		Controls: []report.Control{{Name: "seen", Want: "red", Detected: true}, {Name: "missed", Want: "red", Got: "it held"}},
+		Controls: []report.Control{{Name: "seen", Want: "fail", Detected: true}, {Name: "missed", Want: "fail", Got: "it passed"}},
 	}
 	got := Result(result)
-	for _, part := range []string{"SNO-ING-004: inconclusive: a control", `control "missed" had to turn the check red: it held`} {
+	for _, part := range []string{"SNO-ING-004: inconclusive: controls", `control "missed": the check must fail, got: it passed`} {
 		if !strings.Contains(got, part) {
 			t.Errorf("%q is missing in:\n%s", part, got)
 		}
 	}
 	if strings.Contains(got, "seen") || strings.Index(got, "a/wrong") > strings.Index(got, "a/held") {
-		t.Errorf("what did not hold must come first, and detected controls not at all:\n%s", got)
+		t.Errorf("failures must be first, and detected controls must be missing:\n%s", got)
 	}
 }
 

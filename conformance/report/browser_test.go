@@ -16,12 +16,11 @@ import (
 	"time"
 )
 
-var keep = flag.String("page", "", "a file to keep the sample page in, to look at it")
+var keep = flag.String("page", "", "file for the sample page")
 
-// browserTime is for a machine that is busy; a page is there within two seconds on an idle one.
 const browserTime = 2 * time.Minute
 
-// probe is put in front of a page and says, once the page is there, what a person would see of it.
+// probe is added to a page and records what is visible after loading.
 const probe = `<script>
 const errors = [];
 addEventListener("error", (e) => errors.push(String(e.message)));
@@ -43,13 +42,12 @@ addEventListener("load", () => {
 });
 </script>`
 
-// browse loads a page with a fragment in a real browser and returns what the probe saw.
 func browse(t *testing.T, page []byte, fragment string, width int, press string) map[string]string {
 	t.Helper()
 	program := browser(t)
 	folder := t.TempDir()
 	file := filepath.Join(folder, "page.html")
-	// The probe's script is none that the page allows; the policy itself is looked at without it.
+	// The page's policy does not allow the probe's script. TestHTMLPolicyInBrowser tests the policy.
 	page = regexp.MustCompile(`<meta http-equiv[^>]*>`).ReplaceAll(page, nil)
 	page = bytes.Replace(page, []byte("<head>"), []byte("<head>"+strings.Replace(probe, "PRESS", press, 1)), 1)
 	if err := os.WriteFile(file, page, 0o600); err != nil {
@@ -65,7 +63,7 @@ func browser(t *testing.T) string {
 			return path
 		}
 	}
-	t.Skip("NOT TESTED: there is no chromium or google-chrome on the PATH, so nobody has looked at the HTML page. Install one.")
+	t.Skip("NOT TESTED: the HTML page needs chromium or google-chrome on the PATH")
 	return ""
 }
 
@@ -98,7 +96,7 @@ func dataset(t *testing.T, dom string) map[string]string {
 		facts[m[1]] = html.UnescapeString(m[2])
 	}
 	if len(facts) == 0 {
-		t.Fatalf("the probe said nothing:\n%.2000s", dom)
+		t.Fatalf("the probe recorded nothing:\n%.2000s", dom)
 	}
 	return facts
 }

@@ -6,44 +6,41 @@ import (
 	"text/tabwriter"
 )
 
-// IncreaseThreshold is how many times as large as before a figure must be to be shown. Twice: on a busy machine the same cluster takes half as long
-// again now and then. All figures are such that less is better.
+// IncreaseThreshold is the factor above which an increase of a figure is reported. On a busy machine a figure can
+// increase by half. For all figures less is better.
 const IncreaseThreshold = 2.0
 
-// Difference is what changed from one run to another. Results are matched by scenario and id.
+// Difference contains the changes from one run to another. Results are matched by scenario and id.
 type Difference struct {
-	// Regressions are checks that passed, or were waived, and now fail, are inconclusive or skipped; and checks and scenarios that are gone.
-	// A check that no longer applies is not among them, nor one that is waived now.
+	// Regressions are checks that passed or were waived and now fail, are inconclusive or skipped, and removed checks
+	// and scenarios. Checks that are now not applicable or waived are not included.
 	Regressions []Change
-	// Fixes are checks that failed, waived or not, or were inconclusive, and pass now.
-	Fixes []Change
-	// Added are checks and scenarios that were not there before.
-	Added []Change
-	// Others are all other changes.
+	// Fixes are checks that failed or were inconclusive, waived or not, and pass now.
+	Fixes  []Change
+	Added  []Change
 	Others []Change
-	// Increases are figures that grew by more than IncreaseThreshold. They are for people: no regressions.
+	// Increases are figures that grew by more than IncreaseThreshold. They are no regressions.
 	Increases []Increase
 }
 
-// Change is a check, or a whole scenario where ID is empty.
+// Change is that of a check, or of a scenario if ID is empty.
 type Change struct {
 	Scenario, ID, Title string
-	// Before and After are a status, "waived", or empty where the check was not there.
+	// Before and After are a status, "waived", or empty if the check did not exist.
 	Before, After string
-	// Why is what the check says now.
-	Why string
+	Why           string
 }
 
-// Increase is a figure that got worse.
+// Increase is a figure that became worse.
 type Increase struct {
 	Scenario, ID  string
 	Before, After Figure
 }
 
-// Regressed says whether anything is worse than before.
+// Regressed reports whether anything became worse.
 func (d Difference) Regressed() bool { return len(d.Regressions) > 0 }
 
-// Diff compares. In each set a scenario is there once, as [ReadFiles] makes sure.
+// Diff compares two sets of reports. Scenarios must be unique in each, as [ReadFiles] ensures.
 func Diff(before, after []Report) Difference {
 	var d Difference
 	now := map[string]Report{}
@@ -109,7 +106,6 @@ func (m mark) good() bool { return m == markPassed || m == markWaived }
 
 func (m mark) bad() bool { return m == markFailed || m == markInconclusive || m == markWaived }
 
-// lost says that a behaviour that was known is not known any more.
 func (m mark) lost() bool { return m == markFailed || m == markInconclusive || m == markSkipped }
 
 func (d *Difference) figures(scenario string, before, after Result) {
@@ -140,7 +136,7 @@ func (d Difference) WriteText(w io.Writer) error {
 	}
 	for _, g := range d.Increases {
 		rows++
-		fmt.Fprintf(table, "worse figure\t%s\t%s\t%s -> %s\t%s\n", g.Scenario, g.ID, g.Before.amount(), g.After.amount(), g.After.Name)
+		fmt.Fprintf(table, "increase\t%s\t%s\t%s -> %s\t%s\n", g.Scenario, g.ID, g.Before.amount(), g.After.amount(), g.After.Name)
 	}
 	if rows == 0 {
 		fmt.Fprintln(table, "no differences")

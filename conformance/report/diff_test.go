@@ -22,17 +22,17 @@ func TestDiff(t *testing.T) {
 		{"still failing", result(Failed), result(Failed), Difference{}},
 		{"fails", result(Passed), result(Failed), Difference{Regressions: change("passed", "failed")}},
 		{"inconclusive", result(Passed), result(Inconclusive), Difference{Regressions: change("passed", "inconclusive")}},
-		{"no longer looked at", result(Passed), result(Skipped), Difference{Regressions: change("passed", "skipped")}},
+		{"no longer run", result(Passed), result(Skipped), Difference{Regressions: change("passed", "skipped")}},
 		{"no longer applies", result(Passed), result(NotApplicable), Difference{Others: change("passed", "not applicable")}},
 		{"waived now", result(Passed), waived, Difference{Others: change("passed", "waived")}},
-		{"waiver is over", waived, result(Failed), Difference{Regressions: change("waived", "failed")}},
+		{"waiver expired", waived, result(Failed), Difference{Regressions: change("waived", "failed")}},
 		{"waived and fixed", waived, result(Passed), Difference{Fixes: change("waived", "passed")}},
 		{"fixed", result(Failed), result(Passed), Difference{Fixes: change("failed", "passed")}},
 		{"conclusive", result(Inconclusive), result(Passed), Difference{Fixes: change("inconclusive", "passed")}},
-		{"worse than it was", result(Inconclusive), result(Failed), Difference{Others: change("inconclusive", "failed")}},
-		{"looked at for the first time", result(Skipped), result(Failed), Difference{Others: change("skipped", "failed")}},
-		{"vanished", result(Passed), nil, Difference{Regressions: change("passed", "")}},
-		{"vanished while failing", result(Failed), nil, Difference{Regressions: change("failed", "")}},
+		{"worse than before", result(Inconclusive), result(Failed), Difference{Others: change("inconclusive", "failed")}},
+		{"run for the first time", result(Skipped), result(Failed), Difference{Others: change("skipped", "failed")}},
+		{"removed", result(Passed), nil, Difference{Regressions: change("passed", "")}},
+		{"removed while failing", result(Failed), nil, Difference{Regressions: change("failed", "")}},
 		{"new", nil, result(Failed), Difference{Added: change("", "failed")}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestDiffFigures(t *testing.T) {
 	if err := got.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	wantText := "worse figure  ha  A  2 s -> 4.5 s              more\nworse figure  ha  A  0 requests -> 1 requests  none\n"
+	wantText := "increase  ha  A  2 s -> 4.5 s              more\nincrease  ha  A  0 requests -> 1 requests  none\n"
 	if diff := cmp.Diff(wantText, text.String()); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}

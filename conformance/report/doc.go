@@ -1,6 +1,6 @@
-// Package report is what a conformance run leaves behind: a SingleNodeConformanceReport as YAML and JSON, the same for people as Markdown
-// and as one HTML page that needs nothing else, JUnit for machines, and the difference of two reports.
+// Package report contains the results of a conformance run, SingleNodeConformanceReport, as YAML, JSON, Markdown, JUnit
+// and one HTML page, and the differences between two reports.
 //
-// It knows nothing of clusters and of how a check is done. Every result names the objects and the fields that it looked at, what they
-// should be and what they were, and whether the check was seen to fail on a cluster that is wrong on purpose (its negative controls).
+// It does not depend on clusters or checks. Every result contains objects, fields, wanted and found values, and the
+// results of the check's controls.
 package report

@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ListKind is the kind of a document that holds several reports as its items. JSON has it in the place of YAML's documents.
+// ListKind is the kind of a JSON document with several reports as items.
 const ListKind = Kind + "List"
 
-// ErrReport says that a file is not a report. What is wrong follows, with the file, the report and the field.
+// ErrReport is returned for a file that is not a valid report, with the file, the report and the field.
 var ErrReport = errors.New("not a conformance report")
 
 type list struct {
@@ -27,7 +27,7 @@ type list struct {
 	Items      []Report `json:"items"`
 }
 
-// WriteYAML writes every report as a YAML document of its own. It fills in the head and the counts.
+// WriteYAML writes one YAML document for each report. It sets the header and the counts.
 func WriteYAML(w io.Writer, reports ...Report) error {
 	for i, report := range complete(reports) {
 		data, err := yaml.Marshal(report)
@@ -44,7 +44,7 @@ func WriteYAML(w io.Writer, reports ...Report) error {
 	return nil
 }
 
-// WriteJSON writes one report as it is, and several as the items of a list of kind [ListKind]. It fills in the head and the counts.
+// WriteJSON writes one report, or a list of kind [ListKind]. It sets the header and the counts.
 func WriteJSON(w io.Writer, reports ...Report) error {
 	completed := complete(reports)
 	encoder := json.NewEncoder(w)
@@ -64,7 +64,7 @@ func complete(reports []Report) []Report {
 	return completed
 }
 
-// ReadFiles reads the reports of all files. A scenario may be there only once.
+// ReadFiles reads the reports of all files. Scenarios must be unique.
 func ReadFiles(paths ...string) ([]Report, error) {
 	var all []Report
 	from := map[string]string{}
@@ -75,7 +75,7 @@ func ReadFiles(paths ...string) ([]Report, error) {
 		}
 		for _, report := range reports {
 			if other, ok := from[report.Scenario]; ok {
-				return nil, fmt.Errorf("%w: %s: scenario: %q is in %s too", ErrReport, path, report.Scenario, other)
+				return nil, fmt.Errorf("%w: %s: scenario: %q is also in %s", ErrReport, path, report.Scenario, other)
 			}
 			from[report.Scenario] = path
 		}
@@ -89,12 +89,12 @@ func readFile(path string) ([]Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrReport, err)
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close() //nolint:errcheck // only read
 	return Read(path, file)
 }
 
-// Read reads YAML documents or JSON. It takes nothing on trust: unknown fields, another kind, results that are doubled or that contradict
-// themselves, and counts that are not those of the results are errors. The name is that of the file, for the errors.
+// Read reads YAML documents or JSON. Unknown fields, other kinds, duplicate or contradictory results, and wrong counts
+// are errors. name is the name of the file in errors.
 func Read(name string, r io.Reader) ([]Report, error) {
 	var reports []Report
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(r))
@@ -113,7 +113,7 @@ func Read(name string, r io.Reader) ([]Report, error) {
 		reports = append(reports, found...)
 	}
 	if len(reports) == 0 {
-		return nil, fmt.Errorf("%w: %s: there is no report in it", ErrReport, name)
+		return nil, fmt.Errorf("%w: %s: no report found", ErrReport, name)
 	}
 	return reports, validateAll(name, reports)
 }
@@ -126,14 +126,13 @@ func validateAll(name string, reports []Report) error {
 			errs = append(errs, fmt.Errorf("%w: %s: report %d (%s): %w", ErrReport, name, i+1, report.Scenario, err))
 		}
 		if seen[report.Scenario] {
-			errs = append(errs, fmt.Errorf("%w: %s: report %d: scenario: %q is there twice", ErrReport, name, i+1, report.Scenario))
+			errs = append(errs, fmt.Errorf("%w: %s: report %d: scenario: %q is a duplicate", ErrReport, name, i+1, report.Scenario))
 		}
 		seen[report.Scenario] = true
 	}
 	return errors.Join(errs...)
 }
 
-// decode returns the reports of one document; none for an empty one.
 func decode(document []byte) ([]Report, error) {
 	data, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {

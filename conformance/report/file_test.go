@@ -32,7 +32,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A report that nobody has counted is written with its counts and its head all the same, and is not changed by it.
+// Writing sets header and counts, and does not change the caller's report.
 func TestWriteCompletes(t *testing.T) {
 	report := smallReport()
 	report.APIVersion, report.Kind, report.Counts = "", "", nil
@@ -68,19 +68,19 @@ func TestReadRefuses(t *testing.T) {
 	}{
 		{"unknown field", "provider: embedded", "provider: embedded\nprovidr: x", `unknown field "providr"`},
 		{"unknown field within", "  - field: spec.replicas", "  - feild: x\n    field: spec.replicas", `unknown field "results[1].evidence[0].feild"`},
-		{"doubled key", "provider: embedded", "provider: embedded\nprovider: x", `"provider" already set`},
+		{"duplicate key", "provider: embedded", "provider: embedded\nprovider: x", `"provider" already set`},
 		{"another kind", "kind: " + Kind, "kind: Pod", `report 1 (none-sno): kind: "Pod" is not`},
 		{"another version", "v1alpha1", "v2", `apiVersion: "conformance.sno.solonode.github.io/v2" is not`},
 		{"no scenario", "scenario: none-sno\nseconds", "scenario: \"\"\nseconds", "scenario: it is empty"},
-		{"count", "  passed: 1", "  passed: 2", "counts.passed: it says 2, but 1 results are passed"},
+		{"count", "  passed: 1", "  passed: 2", "counts.passed: it is 2, but 1 results are passed"},
 		{"missing count", "  passed: 1\n", "", "counts.passed: it is missing"},
-		{"another count", "  passed: 1", "  passed: 1\n  great: 3", "counts.great: there is no such status"},
+		{"another count", "  passed: 1", "  passed: 1\n  great: 3", "counts.great: unknown status"},
 		{"unknown status", "status: passed", "status: great", `status: "great" is none of`},
 		{"wrong type", "seconds: 12.5", "seconds: long", "seconds"},
 		{"not YAML", "provider: embedded", "provider: [", "document 1"},
 		{"no mapping", good, "- a\n- b\n", "document 1"},
-		{"nothing", good, "# nothing\n---\n", "there is no report in it"},
-		{"twice", good, good + "---\n" + good, `report 2: scenario: "none-sno" is there twice`},
+		{"nothing", good, "# nothing\n---\n", "no report found"},
+		{"twice", good, good + "---\n" + good, `report 2: scenario: "none-sno" is a duplicate`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			bad := strings.Replace(good, test.old, test.replaced, 1)
@@ -89,7 +89,7 @@ func TestReadRefuses(t *testing.T) {
 			}
 			_, err := Read("some.yaml", strings.NewReader(bad))
 			if !errors.Is(err, ErrReport) || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "some.yaml") {
-				t.Errorf("got %v, want an ErrReport that says %q", err, test.want)
+				t.Errorf("got %v, want an ErrReport with %q", err, test.want)
 			}
 		})
 	}
@@ -109,15 +109,15 @@ func TestValidate(t *testing.T) {
 		{"passed without controls", Result{ID: "a", Module: "m", Status: Passed, Evidence: held}, "not every control was detected"},
 		{"passed with a control undetected", Result{ID: "a", Module: "m", Status: Passed, Evidence: held, Controls: []Control{{}}}, "not every control"},
 		{"failed", Result{ID: "a", Module: "m", Status: Failed, Evidence: []Evidence{{}}}, ""},
-		{"failed and could not look", Result{ID: "a", Module: "m", Status: Failed, Reason: "forbidden"}, ""},
-		{"failed for nothing", Result{ID: "a", Module: "m", Status: Failed, Evidence: held}, "reason: it is failed, but nothing says why"},
+		{"failed with an error", Result{ID: "a", Module: "m", Status: Failed, Reason: "forbidden"}, ""},
+		{"failed without a failure", Result{ID: "a", Module: "m", Status: Failed, Evidence: held}, "reason: the check failed without a failed evidence or a reason"},
 		{"skipped without reason", Result{ID: "a", Module: "m", Status: Skipped}, "reason: it is empty, and the check is skipped"},
 		{"not applicable without reason", Result{ID: "a", Module: "m", Status: NotApplicable}, "reason: it is empty"},
 		{"inconclusive without reason", Result{ID: "a", Module: "m", Status: Inconclusive}, "reason: it is empty"},
 		{"no id", Result{Module: "m", Status: Skipped, Reason: "r"}, "results[0] ().id: it is empty"},
 		{"no module", Result{ID: "a", Status: Skipped, Reason: "r"}, "module: it is empty"},
-		{"waiver of nothing", Result{ID: "a", Module: "m", Status: Skipped, Reason: "r", Waiver: &Waiver{Expires: "2027-01-01"}}, "waiver: it excuses a failure"},
-		{"waiver without day", Result{ID: "a", Module: "m", Status: Failed, Reason: "r", Waiver: &Waiver{Expires: "soon"}}, `waiver.expires: "soon" is no day`},
+		{"waiver without a failure", Result{ID: "a", Module: "m", Status: Skipped, Reason: "r", Waiver: &Waiver{Expires: "2027-01-01"}}, "waiver: the check is skipped"},
+		{"waiver without a date", Result{ID: "a", Module: "m", Status: Failed, Reason: "r", Waiver: &Waiver{Expires: "soon"}}, `waiver.expires: "soon" is not a date`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			report := Report{APIVersion: APIVersion, Kind: Kind, Scenario: "s", Results: []Result{test.result}}
@@ -131,8 +131,8 @@ func TestValidate(t *testing.T) {
 	twice := smallReport()
 	twice.Results = append(twice.Results, twice.Results[0])
 	twice.Count()
-	if err := twice.Validate(); err == nil || !strings.Contains(err.Error(), "].id: \""+twice.Results[0].ID+"\" is there twice") {
-		t.Errorf("a doubled id: got %v", err)
+	if err := twice.Validate(); err == nil || !strings.Contains(err.Error(), "].id: \""+twice.Results[0].ID+"\" is a duplicate") {
+		t.Errorf("a duplicate id: got %v", err)
 	}
 }
 

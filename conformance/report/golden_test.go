@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew instead of comparing with them")
+var update = flag.Bool("update", false, "update the golden files")
 
 func TestGolden(t *testing.T) {
 	before, after := sampleReports("baseline")[:2], sampleReports("sno")[1:3]
@@ -43,7 +43,7 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")); diff != "" {
-				t.Errorf("%s (-want +got), run with -update when this is how it should be:\n%s", path, diff)
+				t.Errorf("%s (-want +got), run with -update if this is correct:\n%s", path, diff)
 			}
 		})
 	}

@@ -15,17 +15,16 @@ import (
 	"time"
 )
 
-// HTML is a page.
+// HTML is the input of a page.
 type HTML struct {
 	Title   string
 	Reports []Report
-	// Before are reports to show beside them: the same clusters without what the reports are about.
+	// Before are reports of the same clusters without the modules, to show next to the others.
 	Before []Report
-	// Caption and BeforeCaption say in a few words what shaped the clusters of each.
+	// Caption and BeforeCaption describe the clusters.
 	Caption, BeforeCaption string
 }
 
-// beforePrefix begins the anchors of the cells of what was before.
 const beforePrefix = "before/"
 
 var (
@@ -39,9 +38,10 @@ var (
 	pageTemplate = template.Must(template.New("page").Parse(pageText))
 )
 
-// WriteHTML writes one page that needs nothing else. The fragment SCENARIO/MODULE, such as #ha/ingress, opens a cell of the matrix, and
-// before/SCENARIO/MODULE one of what was before; that works without scripts. Scenarios are there once on each side, as [ReadFiles] makes
-// sure. To make a picture of the page, the window must be as tall as what is open (root needs --no-sandbox besides):
+// WriteHTML writes one self-contained page. The fragment SCENARIO/MODULE, such as #ha/ingress, opens a cell of the
+// matrix, and before/SCENARIO/MODULE one of the Before side, also without scripts. Scenarios must be unique on each
+// side, as [ReadFiles] ensures. For a picture of the page the window must be as tall as the open content (root also
+// needs --no-sandbox):
 //
 //	chromium --headless --hide-scrollbars --window-size=1280,1100 --screenshot=matrix.png "file://$PWD/report.html"
 //	chromium --headless --hide-scrollbars --window-size=1280,3600 --screenshot=cell.png "file://$PWD/report.html#before/ha/ingress"
@@ -56,18 +56,16 @@ func WriteHTML(w io.Writer, h HTML) error {
 
 type page struct {
 	Title string
-	// Policy lets the browser run the one script below and load nothing.
-	Policy  string
-	Style   template.CSS
-	Script  template.JS
-	Modules []string
-	Sides   []side
-	Legend  []mark
-	// Measured are the reports with measurements.
+	// Policy allows the browser to run the embedded script and to load nothing.
+	Policy   string
+	Style    template.CSS
+	Script   template.JS
+	Modules  []string
+	Sides    []side
+	Legend   []mark
 	Measured []Report
 }
 
-// side is one matrix.
 type side struct {
 	Name, Caption, About string
 	Before               bool
@@ -77,7 +75,7 @@ type side struct {
 
 type row struct {
 	Scenario, Description string
-	// Missing says that there is no report of the scenario on this side.
+	// Missing is set if this side has no report of the scenario.
 	Missing  bool
 	Topology Topology
 	Cells    []pageCell
@@ -85,7 +83,7 @@ type row struct {
 
 type pageCell struct {
 	cell
-	// Anchor is the fragment that opens the cell; Other that of the same cell on the other side, if there is one.
+	// Anchor is the fragment that opens the cell, Other that of the same cell on the other side, if any.
 	Anchor, Other string
 }
 
@@ -118,7 +116,6 @@ func (h HTML) page() page {
 	return p
 }
 
-// scenarios are those of both sides, so that their rows stand beside each other.
 func (h HTML) scenarios() []Report {
 	var heads []Report
 	for _, report := range slices.Concat(h.Reports, h.Before) {
@@ -147,7 +144,6 @@ func newSide(reports, scenarios []Report, modules []string, prefix string) side 
 	return s
 }
 
-// about says when and by what a side was made.
 func about(reports []Report) string {
 	if len(reports) == 0 {
 		return ""
@@ -176,15 +172,12 @@ func link(sides []side) {
 	}
 }
 
-// Pair says whether there is a before and an after.
 func (p page) Pair() bool { return len(p.Sides) > 1 }
 
-// Clean says that every check that was done passed or is waived.
 func (s side) Clean() bool {
 	return s.Tally[markFailed]+s.Tally[markInconclusive] == 0 && s.Tally.Done() > 0
 }
 
-// Shares are the parts of the bar.
 func (s side) Shares() []share {
 	var shares []share
 	for _, m := range []mark{markFailed, markInconclusive, markWaived, markPassed} {
@@ -195,13 +188,11 @@ func (s side) Shares() []share {
 	return shares
 }
 
-// share is a mark and its number.
 type share struct {
 	mark
 	Number int
 }
 
-// Others are the marks that are no part of the bar.
 func (s side) Others() []share {
 	var shares []share
 	for _, m := range []mark{markNotApplicable, markSkipped} {
@@ -212,10 +203,9 @@ func (s side) Others() []share {
 	return shares
 }
 
-// Mark is what the cell shows.
 func (c pageCell) Mark() mark { m, _ := c.Tally.Worst(); return m }
 
-// Number is how many checks the mark is for, of how many that were done where that is not all of them.
+// Number returns how many checks have the mark; with the number of checks that ran, if it differs.
 func (c pageCell) Number() string {
 	n := c.Tally[c.Mark()]
 	if done := c.Tally.Done(); done > n {
@@ -224,10 +214,8 @@ func (c pageCell) Number() string {
 	return fmt.Sprint(n)
 }
 
-// Words are for who does not see the cell.
 func (c pageCell) Words() string { return c.Tally.sentence() }
 
-// Sorted are the results from the worst; those of one kind stay in the order of the catalogue.
 func (c pageCell) Sorted() []pageResult {
 	results := make([]pageResult, len(c.Results))
 	for i, r := range c.Results {
@@ -237,24 +225,21 @@ func (c pageCell) Sorted() []pageResult {
 	return results
 }
 
-// NeedsAttention says that somebody should look, so that it is printed too.
+// NeedsAttention reports whether the cell is printed on paper.
 func (c pageCell) NeedsAttention() bool {
 	return c.Tally[markFailed]+c.Tally[markInconclusive]+c.Tally[markWaived] > 0
 }
 
-// pageResult is a result with what only the page needs.
 type pageResult struct{ Result }
 
-// maxShown is how many lines of evidence that is as wanted are shown at once; the rest must be asked for.
+// maxShown is the number of held evidence lines that are not folded.
 const maxShown = 6
 
-// requirementsPage explains the requirements by their numbers.
 const requirementsPage = "https://github.com/solonode/sno/blob/main/docs/requirements.md"
 
-// numbered matches a requirement that begins with its number.
 var numbered = regexp.MustCompile(`^(R-[A-Z]+-[0-9]+)(: .*)$`)
 
-// RequirementLink is the requirement, split so that its number can be a link. Without a number all of it is the sentence.
+// RequirementLink splits the requirement into a linked number, if any, and the sentence.
 func (r pageResult) RequirementLink() (asked struct{ Number, Link, Sentence string }) {
 	asked.Sentence = r.Requirement
 	if match := numbered.FindStringSubmatch(r.Requirement); match != nil {
@@ -264,21 +249,17 @@ func (r pageResult) RequirementLink() (asked struct{ Number, Link, Sentence stri
 	return asked
 }
 
-// Mark is the result's.
 func (r pageResult) Mark() mark { return r.mark() }
 
-// HasDetails says that there is more than a reason.
 func (r pageResult) HasDetails() bool {
 	return len(r.Evidence)+len(r.Controls)+len(r.Figures) > 0 || r.Waiver != nil
 }
 
-// Shown are the lines of evidence to show at once, the bad ones first.
 func (r pageResult) Shown() []Evidence {
 	shown, _ := r.split()
 	return shown
 }
 
-// Rest are the other lines.
 func (r pageResult) Rest() []Evidence {
 	_, rest := r.split()
 	return rest
@@ -288,13 +269,12 @@ func (r pageResult) split() (shown, rest []Evidence) {
 	held := slices.Clone(r.Evidence)
 	held = slices.DeleteFunc(held, func(e Evidence) bool { return !e.Held })
 	shown = slices.DeleteFunc(slices.Clone(r.Evidence), func(e Evidence) bool { return e.Held })
-	if len(held) <= maxShown+1 { // one line more takes no more room than the words that hide it
+	if len(held) <= maxShown+1 { // folding one line saves no space
 		return append(shown, held...), nil
 	}
 	return append(shown, held[:maxShown]...), held[maxShown:]
 }
 
-// Detected is how many controls were.
 func (r pageResult) Detected() int {
 	n := 0
 	for _, c := range r.Controls {
@@ -305,10 +285,9 @@ func (r pageResult) Detected() int {
 	return n
 }
 
-// Amount is the figure with its unit.
+// Amount returns the value with its unit.
 func (f Figure) Amount() string { return f.amount() }
 
-// Duration is for people.
 func (r pageResult) Duration() string {
 	return time.Duration(r.Seconds * float64(time.Second)).Round(10 * time.Millisecond).String()
 }

@@ -32,7 +32,7 @@ func render(t *testing.T, h HTML) []byte {
 
 func TestHTMLInBrowser(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a browser takes its time; make proof starts it")
+		t.Skip("starts a browser; make proof runs it")
 	}
 	pair := render(t, samplePage())
 	if *keep != "" {
@@ -80,22 +80,22 @@ func TestHTMLInBrowser(t *testing.T) {
 			}
 			lines, err := strconv.Atoi(got["lines"])
 			if err != nil || (lines > 0) != (test.open != "") {
-				t.Errorf("%q lines of evidence are to be seen, and open is %q", got["lines"], test.open)
+				t.Errorf("%q lines of evidence are visible, and open is %q", got["lines"], test.open)
 			}
 			delete(got, "lines")
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("what a person sees (-want +got):\n%s", diff)
+				t.Errorf("visible content (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// The one script may run under the page's own policy, and nothing else may be loaded.
+// The page's policy must allow its script and nothing else.
 func TestHTMLPolicy(t *testing.T) {
 	page := string(render(t, HTML{Title: "small", Reports: []Report{smallReport()}, Before: []Report{smallReport()}}))
 	script := regexp.MustCompile(`(?s)<script>(.*?)</script>`).FindAllStringSubmatch(page, -1)
 	if len(script) != 1 {
-		t.Fatalf("there are %d scripts, not one", len(script))
+		t.Fatalf("%d scripts, want 1", len(script))
 	}
 	hash := sha256.Sum256([]byte(script[0][1]))
 	policy := html.UnescapeString(regexp.MustCompile(`<meta http-equiv="Content-Security-Policy" content="([^"]*)">`).FindStringSubmatch(page)[1])
@@ -103,16 +103,16 @@ func TestHTMLPolicy(t *testing.T) {
 	if diff := cmp.Diff(want, policy); diff != "" {
 		t.Errorf("policy (-want +got):\n%s", diff)
 	}
-	withoutLinks := strings.ReplaceAll(page, `<a href="`+requirementsPage, "") // a link loads nothing by itself
+	withoutLinks := strings.ReplaceAll(page, `<a href="`+requirementsPage, "") // links load nothing
 	if found := regexp.MustCompile(`(?i)https?://|<link|<img|@import|url\(`).FindString(withoutLinks); found != "" {
-		t.Errorf("the page asks for something outside: %q", found)
+		t.Errorf("the page loads %q", found)
 	}
 }
 
-// What the policy lets through really runs: the mark of the open cell is made by the script.
+// The script, which marks the open cell, must run with the page's policy.
 func TestHTMLPolicyInBrowser(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a browser takes its time; make proof starts it")
+		t.Skip("starts a browser; make proof runs it")
 	}
 	program := browser(t)
 	file := t.TempDir() + "/page.html"
@@ -129,7 +129,7 @@ func TestHTMLSize(t *testing.T) {
 	one.Before = nil
 	const most = 800 << 10
 	if size := len(render(t, one)); size > most {
-		t.Errorf("a page of %d scenarios takes %d bytes, more than %d", len(sampleScenarios), size, most)
+		t.Errorf("a page of %d scenarios has %d bytes, want at most %d", len(sampleScenarios), size, most)
 	}
 }
 
@@ -156,17 +156,17 @@ func TestHTMLEscapes(t *testing.T) {
 	}
 	page := render(t, HTML{Title: hostile, Reports: []Report{report}, Caption: hostile, Before: []Report{report}, BeforeCaption: hostile})
 	if n := bytes.Count(page, []byte("<script>")); n != 1 {
-		t.Errorf("there are %d scripts, not one", n)
+		t.Errorf("%d scripts, want 1", n)
 	}
 	if bytes.Contains(page, []byte("<img")) || bytes.Contains(page, []byte(`""><`)) {
 		t.Error("a text of the report became markup")
 	}
 	if t.Failed() {
-		return // an alert would keep the browser waiting
+		return // an alert would block the browser
 	}
 	got := browse(t, page, hostile+"/"+hostile, 1280, "")
 	if got["errors"] != "" || got["open"] != hostile+"/"+hostile || got["cells"] != "2" {
-		t.Errorf("the page is not whole: %q", got)
+		t.Errorf("the page is incomplete: %q", got)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestHTMLLinksRequirements(t *testing.T) {
 			report.Results[i].Requirement = text
 		}
 		if page := render(t, HTML{Title: "One", Reports: []Report{report}}); !bytes.Contains(page, []byte(want)) {
-			t.Errorf("the page of %q has no %s", text, want)
+			t.Errorf("the page of %q does not contain %s", text, want)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/onsi/ginkgo/v2/reporters"
 )
 
-// WriteJUnit writes a suite for every report and a case for every check. Checks that are inconclusive are failures of the type "inconclusive";
-// those that are not applicable or whose failure is waived are skipped, with the reason.
+// WriteJUnit writes a suite for each report and a case for each check. Inconclusive checks are failures of type
+// "inconclusive"; checks that are not applicable, skipped or waived are skipped, with the reason.
 func WriteJUnit(w io.Writer, reports ...Report) error {
 	var all reporters.JUnitTestSuites
 	for _, report := range reports {
@@ -72,7 +72,6 @@ func (r Result) junit() reporters.JUnitTestCase {
 	return test
 }
 
-// details is everything that a check has to say for a failure, as plain text.
 func (r Result) details() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n%s\n", r.Requirement)
@@ -87,9 +86,9 @@ func (r Result) details() string {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", symbol(e.Held), e.Object, e.Field, e.Want, e.Got)
 	}
 	for _, c := range r.Controls {
-		fmt.Fprintf(table, "%s\tcontrol %s\t\t%s\t%s\n", symbol(c.Detected), c.Name, c.Want, c.Got)
+		fmt.Fprintf(table, "%s\tcontrol %s\t\tmust %s\t%s\n", symbol(c.Detected), c.Name, c.Want, c.Got)
 	}
-	_ = table.Flush() // a string takes everything
+	_ = table.Flush() // a strings.Builder returns no errors
 	return text.String()
 }
 

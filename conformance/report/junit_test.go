@@ -9,7 +9,6 @@ import (
 	"github.com/onsi/ginkgo/v2/reporters"
 )
 
-// Texts of a cluster can hold anything; a file that a machine cannot read is worth nothing.
 func TestJUnitHostile(t *testing.T) {
 	report := smallReport()
 	hostile := "]]><x a=\"&\x00\x1b[31m\xff"

@@ -1,6 +1,6 @@
 package report
 
-// mark is a status as it is shown: a failure that is waived looks different from one that is not. They are ordered from the worst.
+// mark is a status in a table, with a separate value for waived failures. The worst is the first.
 type mark int
 
 const (
@@ -30,24 +30,22 @@ func (r Result) mark() mark {
 	case Skipped:
 		return markSkipped
 	}
-	// A status that nobody knows must not look like a good one.
+	// unknown status
 	return markFailed
 }
 
-// Symbol tells the marks apart without colour.
+// Symbol distinguishes marks without colour.
 func (m mark) Symbol() string { return [marks]string{"✘", "?", "⚑", "✔", "–", "–"}[m] }
 
-// Name is a class of the page.
+// Name is the CSS class.
 func (m mark) Name() string {
 	return [marks]string{"failed", "inconclusive", "waived", "passed", "na", "skipped"}[m]
 }
 
-// Words are for people.
 func (m mark) Words() string {
 	return [marks]string{"failed", "inconclusive", "waived", "passed", "not applicable", "skipped"}[m]
 }
 
-// tally counts marks.
 type tally [marks]int
 
 func count(results []Result) tally {
@@ -64,7 +62,6 @@ func (t *tally) add(other tally) {
 	}
 }
 
-// Worst is the mark that a cell shows, and whether there is anything to show. What was done counts before what was not.
 func (t tally) Worst() (mark, bool) {
 	for m, n := range t {
 		if n > 0 {
@@ -74,5 +71,4 @@ func (t tally) Worst() (mark, bool) {
 	return markSkipped, false
 }
 
-// Done is the number of checks that looked.
 func (t tally) Done() int { return t[markFailed] + t[markInconclusive] + t[markWaived] + t[markPassed] }

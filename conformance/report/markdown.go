@@ -8,7 +8,8 @@ import (
 	"unicode"
 )
 
-// WriteMarkdown writes the matrix of scenarios and modules, then every failure with its evidence, then the waivers, then what was measured.
+// WriteMarkdown writes the matrix of scenarios and modules, all failures with evidence, the waivers, and the
+// measurements.
 func WriteMarkdown(w io.Writer, reports ...Report) error {
 	var b bytes.Buffer
 	writeMatrix(&b, reports)
@@ -38,9 +39,8 @@ func writeMatrix(b *bytes.Buffer, reports []Report) {
 	fmt.Fprintf(b, "\n%s\n", total.sentence())
 }
 
-// String is for a cell: "✘ 2 ✔ 5 – 1".
 func (t tally) String() string {
-	t[markNotApplicable] += t[markSkipped] // they have one symbol
+	t[markNotApplicable] += t[markSkipped] // both have the same symbol
 	t[markSkipped] = 0
 	var parts []string
 	for m, n := range t {
@@ -51,7 +51,7 @@ func (t tally) String() string {
 	return strings.Join(parts, " ")
 }
 
-// sentence is for a line below a matrix, or for whoever cannot see symbols: "✘ 2 failed, ✔ 5 passed".
+// sentence returns the text below a matrix: "✘ 2 failed, ✔ 5 passed".
 func (t tally) sentence() string {
 	var parts []string
 	for m, n := range t {
@@ -91,9 +91,9 @@ func writeResult(b *bytes.Buffer, r Result) {
 	}
 	for i, c := range r.Controls {
 		if i == 0 {
-			b.WriteString("\n| | control | must turn | said |\n|---|---|---|---|\n")
+			b.WriteString("\n| | control | check | got |\n|---|---|---|---|\n")
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", symbol(c.Detected), plain(c.Name), plain(c.Want), code(c.Got))
+		fmt.Fprintf(b, "| %s | %s | must %s | %s |\n", symbol(c.Detected), plain(c.Name), plain(c.Want), code(c.Got))
 	}
 }
 
@@ -106,7 +106,7 @@ func writeWaived(b *bytes.Buffer, reports []Report) {
 				continue
 			}
 			if rows++; rows == 1 {
-				b.WriteString("\n| check | scenario | failure | why it is excused | until |\n|---|---|---|---|---|\n")
+				b.WriteString("\n| check | scenario | failure | reason of the waiver | until |\n|---|---|---|---|---|\n")
 			}
 			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", plain(result.ID), plain(report.Scenario), code(result.failureMessage()), plain(result.Waiver.Why),
 				plain(result.Waiver.Expires))
@@ -133,7 +133,6 @@ func writeMeasured(b *bytes.Buffer, reports []Report) {
 	}
 }
 
-// plain makes a text that Markdown shows as it is, on one line, in a table too.
 func plain(text string) string {
 	var b strings.Builder
 	for _, r := range strings.Join(strings.Fields(text), " ") {
@@ -145,7 +144,6 @@ func plain(text string) string {
 	return b.String()
 }
 
-// code makes a span of code for a cell of a table; nothing of an empty text.
 func code(text string) string {
 	text = strings.Join(strings.FieldsFunc(text, unicode.IsSpace), " ")
 	if text == "" {

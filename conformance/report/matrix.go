@@ -2,14 +2,12 @@ package report
 
 import "slices"
 
-// cell is what the checks of one module found on one scenario.
 type cell struct {
 	Module  string
 	Results []Result
 	Tally   tally
 }
 
-// modules are those of all reports, in the order in which they first appear: that of the catalogue.
 func modules(sets ...[]Report) []string {
 	var names []string
 	for _, reports := range sets {
@@ -24,7 +22,6 @@ func modules(sets ...[]Report) []string {
 	return names
 }
 
-// cells are the cells of one row. A module without checks in the report has an empty one.
 func (r Report) cells(modules []string) []cell {
 	cells := make([]cell, len(modules))
 	for i, module := range modules {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What was measured stands in every form, and what was not kept can be told.
+// Every format contains the measurements and distinguishes those out of bounds.
 func TestMeasurements(t *testing.T) {
 	measured := sampleReports("sno")[0]
 	measured.Measurements = []Measurement{
@@ -31,12 +31,12 @@ func TestMeasurements(t *testing.T) {
 		"## Measured on none-sno\n", "| rollout | outage 1.00 s | max 2.00 s | yes | stock \\<2.00 s\\> |\n", "| restart | outage 9.00 s | max 5.00 s | **no** | - |\n",
 	} {
 		if !strings.Contains(markdown.String(), want) {
-			t.Errorf("no %q in the Markdown", want)
+			t.Errorf("%q is missing in the Markdown", want)
 		}
 	}
 	for _, want := range []string{"Measured on none-sno", "<tr><td>✔<td>rollout<td>outage 1.00 s<td>max 2.00 s<td>stock &lt;2.00 s&gt;", `<tr class="no"><td>✘<td>restart`} {
 		if !strings.Contains(page.String(), want) {
-			t.Errorf("no %q in the page", want)
+			t.Errorf("%q is missing in the page", want)
 		}
 	}
 }

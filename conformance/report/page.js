@@ -6,7 +6,7 @@
   // Marks the cell whose evidence is open. Opening itself needs no script.
   const mark = () => {
     let open = location.hash.slice(1);
-    try { open = decodeURIComponent(open); } catch { /* not ours */ }
+    try { open = decodeURIComponent(open); } catch { /* another fragment */ }
     for (const cell of cells) {
       if (cell.dataset.opens === open) {
         cell.setAttribute("aria-current", "true");
@@ -17,7 +17,7 @@
     }
   };
 
-  // The arrow keys walk over a matrix; cells without checks are left out.
+  // The arrow keys move the focus; cells without checks are skipped.
   const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
   const neighbour = (cell, [down, right]) => {
     let row = cell.closest("tr"), column = cell.closest("td").cellIndex;
@@ -43,7 +43,7 @@
     if (next) next.focus();
   });
 
-  // What is folded would be missing on paper.
+  // Folded parts would not be printed.
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
   addEventListener("hashchange", mark);
   mark();

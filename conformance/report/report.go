@@ -4,142 +4,136 @@ import (
 	"time"
 )
 
-// APIVersion and Kind begin every report.
+// APIVersion and Kind identify reports.
 const (
 	APIVersion = "conformance.sno.solonode.github.io/v1alpha1"
 	Kind       = "SingleNodeConformanceReport"
 )
 
-// Status is how a check ended. Every check of the catalogue has one in every report.
+// Status is the result of a check. Every report contains one for every check of the catalogue.
 type Status string
 
 const (
-	// Passed says that the behaviour was seen, and that every control of the check was detected.
+	// Passed: the expectation held, and all controls had the expected result.
 	Passed Status = "passed"
-	// Failed says that the behaviour was not seen, or that the cluster could not be read.
+	// Failed: the expectation did not hold, or the cluster could not be read.
 	Failed Status = "failed"
-	// Inconclusive says that the behaviour seemed to be there, but a control of the check was not detected.
+	// Inconclusive: a control had a wrong result, or the cluster prevented the check.
 	Inconclusive Status = "inconclusive"
-	// NotApplicable says that the check has nothing to say of a cluster of this kind.
+	// NotApplicable: the check does not apply to this kind of cluster.
 	NotApplicable Status = "notApplicable"
-	// Skipped says that the check was left out of this run: its tier was not asked for, or what it needs is not there.
+	// Skipped: the check was not selected, or something that it needs is missing.
 	Skipped Status = "skipped"
 )
 
-// Statuses are all of them, in the order in which they are counted.
+// Statuses returns all statuses in the order of tables.
 func Statuses() []Status { return []Status{Passed, Failed, Inconclusive, NotApplicable, Skipped} }
 
-// Report is one run on one cluster.
+// Report contains the results of one run on one cluster.
 type Report struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Scenario is the cluster's name in the table of scenarios, or the one that the caller gave it.
-	Scenario string `json:"scenario"`
-	// Description says in words what kind of cluster that is.
+	// Scenario is the name of the cluster.
+	Scenario    string `json:"scenario"`
 	Description string `json:"description,omitempty"`
-	// Variant says what shaped the cluster: "sno", "baseline", or empty for a cluster that nobody set up for the run.
+	// Variant is "sno", "baseline", or empty for a cluster that was not set up for the run.
 	Variant string `json:"variant,omitempty"`
-	// Provider is where the cluster came from: embedded, existing.
-	Provider string   `json:"provider"`
-	Topology Topology `json:"topology"`
-	// Tool is the version of the program.
-	Tool    string    `json:"tool,omitempty"`
-	Started time.Time `json:"started"`
-	// Seconds is how long the run took.
-	Seconds float64 `json:"seconds"`
-	// Counts are the results by status. Every status is there, and they add up to the number of results.
+	// Provider is "embedded" or "existing".
+	Provider string    `json:"provider"`
+	Topology Topology  `json:"topology"`
+	Tool     string    `json:"tool,omitempty"`
+	Started  time.Time `json:"started"`
+	Seconds  float64   `json:"seconds"`
+	// Counts contains every status.
 	Counts  map[Status]int `json:"counts"`
 	Results []Result       `json:"results"`
-	// Measurements were taken on the same cluster, beside the checks.
+	// Measurements of experiments on the same cluster.
 	Measurements []Measurement `json:"measurements,omitempty"`
 }
 
-// Measurement is what was measured in an experiment, in words with units.
+// Measurement is the result of an experiment, as text with units.
 type Measurement struct {
 	What     string `json:"what"`
 	Measured string `json:"measured"`
 	Bound    string `json:"bound,omitempty"`
-	// Compared is what others need for the same, or what became of it without the modules.
+	// Compared is the value of alternatives, or without the modules.
 	Compared string `json:"compared,omitempty"`
-	// Held says that the bound was kept.
+	// Held reports whether the measurement is within the bound.
 	Held bool `json:"held"`
 }
 
-// Topology is what the run expected of the Infrastructure object, empty where nobody expected anything, and what it found there.
+// Topology contains the topologies of the Infrastructure object: those of the installation, if known, and those that
+// were read.
 type Topology struct {
 	Expected Modes `json:"expected,omitzero"`
 	Observed Modes `json:"observed"`
 }
 
-// Modes are the two topologies of infrastructures.config.openshift.io/cluster.
+// Modes are the topologies of infrastructures.config.openshift.io/cluster.
 type Modes struct {
 	ControlPlane   string `json:"controlPlane,omitempty"`
 	Infrastructure string `json:"infrastructure,omitempty"`
 }
 
-// Result is what one check found.
+// Result is that of one check.
 type Result struct {
-	ID     string `json:"id"`
-	Title  string `json:"title"`
-	Module string `json:"module"`
-	Level  string `json:"level"`
-	Tier   string `json:"tier"`
-	// Requirement is the number and the sentence of what asks for the behaviour.
+	ID          string `json:"id"`
+	Title       string `json:"title"`
+	Module      string `json:"module"`
+	Level       string `json:"level"`
+	Tier        string `json:"tier"`
 	Requirement string `json:"requirement"`
 	Status      Status `json:"status"`
-	// Reason says why a check is not applicable, skipped or inconclusive, or what kept it from looking. Nothing that changes from run to run.
+	// Reason is why a check is not applicable, skipped, inconclusive, or could not read the cluster. It contains
+	// nothing that changes from run to run.
 	Reason   string     `json:"reason,omitempty"`
 	Evidence []Evidence `json:"evidence,omitempty"`
 	Controls []Control  `json:"controls,omitempty"`
-	// Figures are measured, such as how long a disruption was.
-	Figures []Figure `json:"figures,omitempty"`
-	// Waiver is the one that covers a failure of this check, if there is one that has not expired.
+	Figures  []Figure   `json:"figures,omitempty"`
+	// Waiver is the one that covers a failure, if it has not expired.
 	Waiver  *Waiver `json:"waiver,omitempty"`
 	Seconds float64 `json:"seconds"`
 }
 
-// Evidence is one thing that a check looked at.
+// Evidence is one value that a check has compared.
 type Evidence struct {
 	// Object is kind, namespace and name: "Deployment openshift-ingress/router-default".
 	Object string `json:"object"`
-	// Field is a path in it, or what was done to it: "spec.replicas", "rollout".
+	// Field is a path in the object, or an operation on it: "spec.replicas", "rollout".
 	Field string `json:"field"`
 	Want  string `json:"want"`
 	Got   string `json:"got"`
-	// Held says that Got is as wanted.
-	Held bool `json:"held"`
+	Held  bool   `json:"held"`
 }
 
-// Control is a change of the cluster that a check must notice, or must not mind.
+// Control is a change of a copy with which the check must fail, or must pass.
 type Control struct {
 	Name string `json:"name"`
-	// Want is "red" where the check must fail, "green" where it must hold.
-	Want string `json:"want"`
-	// Detected says that it did.
-	Detected bool `json:"detected"`
-	// Got is what the check said instead, for a control that was not detected.
+	// Want is "fail" or "pass".
+	Want     string `json:"want"`
+	Detected bool   `json:"detected"`
+	// Got is the result of the check if it was wrong.
 	Got string `json:"got,omitempty"`
 }
 
-// Figure is a number that was measured.
+// Figure is a measured number.
 type Figure struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
 }
 
-// Waiver excuses a failure until a day.
+// Waiver covers a known failure until a date.
 type Waiver struct {
-	// ID is the check, Scenario the cluster; empty for all.
-	ID       string `json:"id"`
+	ID string `json:"id"`
+	// Scenario is empty for all clusters.
 	Scenario string `json:"scenario,omitempty"`
-	// Why it is excused, for the reader.
-	Why string `json:"why"`
-	// Expires is the first day on which it no longer counts, as 2006-01-02.
+	Why      string `json:"why"`
+	// Expires is the first day on which it does not count, as 2006-01-02.
 	Expires string `json:"expires"`
 }
 
-// Count fills in Counts from Results.
+// Count sets Counts.
 func (r *Report) Count() {
 	r.Counts = make(map[Status]int, len(Statuses()))
 	for _, status := range Statuses() {

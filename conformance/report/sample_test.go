@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// sampleScenarios are as long, and as many, as those of the real table.
 var sampleScenarios = []struct{ name, description, controlPlane, infrastructure string }{
 	{"none-sno", "Single node without a load balancer", "SingleReplica", "SingleReplica"},
 	{"cloud-sno", "Single node in a cloud", "SingleReplica", "SingleReplica"},
@@ -27,8 +26,8 @@ var sampleModules = []struct {
 	checks      int
 }{{"topology", "TOP", 7}, {"ingress", "ING", 9}, {"etcdguard", "ETC", 6}, {"machineconfig", "MCO", 7}, {"console", "CON", 6}, {"auth", "AUT", 6}, {"approver", "APR", 4}}
 
-// sampleReports is a run over every scenario. The number of a check decides how it ends, so that it is the same every time; a baseline
-// has failures, a waiver and an inconclusive check.
+// sampleReports returns a deterministic run on all scenarios. A baseline contains failures, waivers and inconclusive
+// checks.
 func sampleReports(variant string) []Report {
 	started := time.Date(2026, time.March, 4, 5, 6, 7, 0, time.UTC)
 	var reports []Report
@@ -51,7 +50,7 @@ func sampleReports(variant string) []Report {
 
 func sampleResult(variant, module, short string, scenario, column, number int) Result {
 	r := Result{
-		ID: fmt.Sprintf("SNO-%s-%03d", short, number+1), Title: "Pods run where the topology says and tolerate that node's taint",
+		ID: fmt.Sprintf("SNO-%s-%03d", short, number+1), Title: "Pods run on the nodes of the topology and tolerate their taints",
 		Module: module, Level: "core", Tier: []string{"static", "scheduled", "disruptive"}[number%3],
 		Requirement: "R-EXAMPLE-5: the router should be pinned to the control-plane node on platform none, whatever workers are added afterwards",
 		Seconds:     0.25 * float64(number+1),
@@ -68,9 +67,9 @@ func sampleResult(variant, module, short string, scenario, column, number int) R
 		}
 	}
 	r.Controls = []Control{
-		{Name: "a second replica is asked for", Want: "red", Detected: true},
-		{Name: "the node selector asks for workers", Want: "red", Detected: true},
-		{Name: "a label that nobody looks at is added", Want: "green", Detected: true},
+		{Name: "a second replica", Want: "fail", Detected: true},
+		{Name: "a node selector for workers", Want: "fail", Detected: true},
+		{Name: "an unrelated label", Want: "pass", Detected: true},
 	}
 	if number%3 == 2 {
 		r.Figures = []Figure{{Name: "time without a serving pod", Value: 3.25, Unit: "s"}, {Name: "writes at rest", Value: 0, Unit: "requests"}}
@@ -80,24 +79,23 @@ func sampleResult(variant, module, short string, scenario, column, number int) R
 		r.Status, r.Reason = NotApplicable, "the control plane is highly available"
 		r.Evidence, r.Controls, r.Figures = nil, nil, nil
 	case number%5 == 4:
-		r.Status, r.Reason = Skipped, "the disruptive tier was not asked for"
+		r.Status, r.Reason = Skipped, "the disruptive tier was not selected"
 		r.Evidence, r.Controls, r.Figures = nil, nil, nil
 	case variant == "baseline" && (column == 1 || sum%5 == 1) && number < 5:
 		r.Status, r.Controls = Failed, nil
 		r.Evidence[1].Got, r.Evidence[1].Held = "node-role.kubernetes.io/worker", false
 		if sum%11 == 1 {
-			r.Waiver = &Waiver{ID: r.ID, Why: "the stock operator learns it in the next release", Expires: "2027-01-01"}
+			r.Waiver = &Waiver{ID: r.ID, Why: "fixed in the stock operator of the next release", Expires: "2027-01-01"}
 		}
 	case variant == "baseline" && sum%13 == 3:
-		r.Status, r.Reason = Inconclusive, "a control was not detected: the node selector asks for workers"
-		r.Controls[1].Detected, r.Controls[1].Got = false, "it held"
+		r.Status, r.Reason = Inconclusive, "controls with a wrong result: a node selector for workers"
+		r.Controls[1].Detected, r.Controls[1].Got = false, "it passed"
 	default:
 		r.Status = Passed
 	}
 	return r
 }
 
-// smallReport has one result of every kind; the goldens are made of it.
 func smallReport() Report {
 	report := sampleReports("baseline")[0]
 	seen := map[mark]bool{}
@@ -115,7 +113,7 @@ func smallReport() Report {
 		}
 	}
 	if !seen[markWaived] {
-		waived.ID, waived.Waiver = "SNO-ING-099", &Waiver{ID: "SNO-ING-099", Scenario: "none-sno", Why: "known until the next release", Expires: "2027-01-01"}
+		waived.ID, waived.Waiver = "SNO-ING-099", &Waiver{ID: "SNO-ING-099", Scenario: "none-sno", Why: "fixed in the next release", Expires: "2027-01-01"}
 		results = append(results, waived)
 	}
 	report.Results = results

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Validate reports everything by which a report contradicts itself, each with the field.
+// Validate returns all contradictions in a report, each with its field.
 func (r Report) Validate() error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -23,7 +23,7 @@ func (r Report) Validate() error {
 	seen := map[string]bool{}
 	for i, result := range r.Results {
 		if seen[result.ID] {
-			fault("results[%d].id: %q is there twice", i, result.ID)
+			fault("results[%d].id: %q is a duplicate", i, result.ID)
 		}
 		seen[result.ID] = true
 		if err := result.validate(); err != nil {
@@ -41,18 +41,17 @@ func (r Report) validateCounts() error {
 		if got, ok := r.Counts[status]; !ok {
 			errs = append(errs, fmt.Errorf("counts.%s: it is missing; %d results are %s", status, counted.Counts[status], status))
 		} else if got != counted.Counts[status] {
-			errs = append(errs, fmt.Errorf("counts.%s: it says %d, but %d results are %s", status, got, counted.Counts[status], status))
+			errs = append(errs, fmt.Errorf("counts.%s: it is %d, but %d results are %s", status, got, counted.Counts[status], status))
 		}
 	}
 	for status := range r.Counts {
 		if !slices.Contains(Statuses(), status) {
-			errs = append(errs, fmt.Errorf("counts.%s: there is no such status", status))
+			errs = append(errs, fmt.Errorf("counts.%s: unknown status", status))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// validate returns the first fault of a result; it begins with the field.
 func (r Result) validate() error {
 	switch {
 	case r.ID == "":
@@ -60,11 +59,11 @@ func (r Result) validate() error {
 	case r.Module == "":
 		return errors.New("module: it is empty")
 	case r.Waiver != nil && r.Status != Failed:
-		return fmt.Errorf("waiver: it excuses a failure, but the check is %s", r.Status)
+		return fmt.Errorf("waiver: the check is %s; only failures can be waived", r.Status)
 	}
 	if r.Waiver != nil {
 		if _, err := time.Parse(time.DateOnly, r.Waiver.Expires); err != nil {
-			return fmt.Errorf("waiver.expires: %q is no day like 2006-01-02", r.Waiver.Expires)
+			return fmt.Errorf("waiver.expires: %q is not a date like 2006-01-02", r.Waiver.Expires)
 		}
 	}
 	return r.validateStatus()
@@ -76,14 +75,14 @@ func (r Result) validateStatus() error {
 	switch r.Status {
 	case Passed:
 		if unheld || len(r.Evidence) == 0 {
-			return errors.New("status: it is passed, but not every evidence held, or there is none")
+			return errors.New("status: it is passed, but not every evidence held, or none exists")
 		}
 		if undetected || len(r.Controls) == 0 {
-			return errors.New("status: it is passed, but not every control was detected, or there is none")
+			return errors.New("status: it is passed, but not every control was detected, or none exists")
 		}
 	case Failed:
 		if !unheld && r.Reason == "" {
-			return errors.New("reason: it is failed, but nothing says why")
+			return errors.New("reason: the check failed without a failed evidence or a reason")
 		}
 	case Inconclusive, NotApplicable, Skipped:
 		if r.Reason == "" {

@@ -7,14 +7,14 @@ import (
 )
 
 var (
-	// ErrFailed says that a check failed or is inconclusive, and no waiver covers it. All of them follow.
+	// ErrFailed is returned, with all of them, if checks failed or are inconclusive and not waived.
 	ErrFailed = errors.New("not conformant")
-	// ErrNothingChecked says that no check was done, so that nothing is known.
+	// ErrNothingChecked is returned if no check ran.
 	ErrNothingChecked = errors.New("nothing was checked")
 )
 
-// Verdict is nil when at least one check was done and all that were done passed or are waived. The waivers are those that [Apply] has set;
-// whether they have expired since is not looked at again.
+// Verdict returns nil if at least one check ran, and all passed or have a waiver from [Apply]. It does not check
+// whether waivers have expired since.
 func Verdict(reports []Report) error {
 	var faults []string
 	done := 0
@@ -43,7 +43,6 @@ func Verdict(reports []Report) error {
 	}
 }
 
-// failureMessage is the shortest text that says why a check did not pass.
 func (r Result) failureMessage() string {
 	for _, e := range r.Evidence {
 		if !e.Held {

@@ -24,7 +24,7 @@ func TestVerdict(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			err := Verdict([]Report{{Scenario: "ha", Results: test.results}})
 			if !errors.Is(err, test.want) || err != nil && !strings.Contains(err.Error(), test.message) {
-				t.Errorf("got %v, want %v that says %q", err, test.want, test.message)
+				t.Errorf("got %v, want %v with %q", err, test.want, test.message)
 			}
 		})
 	}

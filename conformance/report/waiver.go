@@ -11,14 +11,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ErrWaiver says that a file of waivers cannot be used. What is wrong follows, with the file and the number of the entry.
-var ErrWaiver = errors.New("bad waivers")
+// ErrWaiver is returned for an invalid file of waivers, with the number of the entry.
+var ErrWaiver = errors.New("invalid waivers")
 
-// ReadWaivers reads a YAML list of waivers, and takes none of them if one names no known check, has no reason or no day, or is doubled:
+// ReadWaivers reads a YAML list of waivers. It returns an error if an entry has an unknown check, no reason, no date,
+// or is a duplicate:
 //
 //   - id: SNO-ING-004
-//     scenario: ha # without it, every one
-//     why: the stock operator learns it in the next release
+//     scenario: ha # default: all scenarios
+//     why: fixed in the stock operator of the next release
 //     expires: 2027-01-01
 func ReadWaivers(path string, known []string) ([]Waiver, error) {
 	data, err := os.ReadFile(path)
@@ -31,7 +32,7 @@ func ReadWaivers(path string, known []string) ([]Waiver, error) {
 	}
 	var entries []json.RawMessage
 	if err := json.Unmarshal(data, &entries); err != nil {
-		return nil, fmt.Errorf("%w: %s: it is no list of waivers: %w", ErrWaiver, path, err)
+		return nil, fmt.Errorf("%w: %s: it is not a list of waivers: %w", ErrWaiver, path, err)
 	}
 	var waivers []Waiver
 	var errs []error
@@ -54,31 +55,30 @@ func ReadWaivers(path string, known []string) ([]Waiver, error) {
 
 func (w Waiver) validate(known []string, before []Waiver) error {
 	if !slices.Contains(known, w.ID) {
-		return fmt.Errorf("id: no check is called %q", w.ID)
+		return fmt.Errorf("id: unknown check %q", w.ID)
 	}
 	if w.Why == "" {
-		return errors.New("why: it is empty; say why the failure is excused")
+		return errors.New("why: it is empty; give the reason of the waiver")
 	}
 	if _, err := time.Parse(time.DateOnly, w.Expires); err != nil {
-		return fmt.Errorf("expires: %q is no day like 2006-01-02", w.Expires)
+		return fmt.Errorf("expires: %q is not a date like 2006-01-02", w.Expires)
 	}
 	same := func(other Waiver) bool { return other.ID == w.ID && other.Scenario == w.Scenario }
 	if i := slices.IndexFunc(before, same); i >= 0 {
-		return fmt.Errorf("id: entry %d is for the same check and scenario", i+1)
+		return fmt.Errorf("id: entry %d has the same check and scenario", i+1)
 	}
 	return nil
 }
 
-// Unused are waivers that excuse nothing.
+// Unused are waivers that cover no failure.
 type Unused struct {
-	// Expired are over.
 	Expired []Waiver
-	// Stale are for checks that were done, everywhere that the waiver is for, and that did not fail. They can be taken out of the file.
+	// Stale are for checks that ran in all scenarios of the waiver and did not fail. They can be deleted.
 	Stale []Waiver
 }
 
-// Apply sets the waiver of every failure that one covers, and takes away those that were there before. A check that is inconclusive is a
-// fault of the suite and cannot be excused.
+// Apply sets the waivers of all covered failures and removes previous ones. Inconclusive checks cannot be waived,
+// because they are faults of the suite.
 func Apply(reports []Report, waivers []Waiver, now time.Time) Unused {
 	for _, report := range reports {
 		for i := range report.Results {
@@ -97,13 +97,12 @@ func Apply(reports []Report, waivers []Waiver, now time.Time) Unused {
 	return unused
 }
 
-// expired also says so of a waiver without a readable day.
 func (w Waiver) expired(now time.Time) bool {
 	day, err := time.Parse(time.DateOnly, w.Expires)
 	return err != nil || !now.UTC().Before(day)
 }
 
-// apply says whether the waiver is stale. One whose checks were skipped or are not in the reports is not: nothing is known of them.
+// apply reports whether the waiver is stale. It is not if checks were skipped or are missing in the reports.
 func (w Waiver) apply(reports []Report) (stale bool) {
 	done, failed, skipped := false, false, false
 	for _, report := range reports {

@@ -22,13 +22,13 @@ func TestReadWaivers(t *testing.T) {
 		}, ""},
 		{"none", "# none\n", nil, ""},
 		{"unknown field", "- {id: A, why: w, expires: 2027-01-02}\n- {id: A, scenario: s, why: w, expire: 2027-01-02}\n", nil, `entry 2 (A): unknown field "expire"`},
-		{"doubled key", "- {id: A, id: B}\n", nil, `"id" already set`},
-		{"bad day", "- {id: A, why: w, expires: 2027-02-30}\n", nil, `entry 1 (A): expires: "2027-02-30" is no day`},
-		{"no day", "- {id: A, why: w}\n", nil, `entry 1 (A): expires: "" is no day`},
+		{"duplicate key", "- {id: A, id: B}\n", nil, `"id" already set`},
+		{"invalid date", "- {id: A, why: w, expires: 2027-02-30}\n", nil, `entry 1 (A): expires: "2027-02-30" is not a date`},
+		{"no date", "- {id: A, why: w}\n", nil, `entry 1 (A): expires: "" is not a date`},
 		{"no reason", "- {id: A, expires: 2027-01-02}\n", nil, "entry 1 (A): why: it is empty"},
-		{"unknown check", "- {id: Z, why: w, expires: 2027-01-02}\n", nil, `entry 1 (Z): id: no check is called "Z"`},
-		{"doubled", "- {id: A, why: w, expires: 2027-01-02}\n- {id: A, why: v, expires: 2027-01-02}\n", nil, "entry 2 (A): id: entry 1 is for the same"},
-		{"no list", "id: A\n", nil, "it is no list of waivers"},
+		{"unknown check", "- {id: Z, why: w, expires: 2027-01-02}\n", nil, `entry 1 (Z): id: unknown check "Z"`},
+		{"duplicate", "- {id: A, why: w, expires: 2027-01-02}\n- {id: A, why: v, expires: 2027-01-02}\n", nil, "entry 2 (A): id: entry 1 has the same"},
+		{"no list", "id: A\n", nil, "it is not a list of waivers"},
 		{"no YAML", "- [\n", nil, "yaml: line 1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestReadWaivers(t *testing.T) {
 			}
 			got, err := ReadWaivers(path, []string{"A", "B"})
 			if test.err == "" && err != nil || test.err != "" && (!errors.Is(err, ErrWaiver) || !strings.Contains(err.Error(), test.err)) {
-				t.Errorf("got %v, want an ErrWaiver that says %q", err, test.err)
+				t.Errorf("got %v, want an ErrWaiver with %q", err, test.err)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -53,16 +53,15 @@ func TestReadWaivers(t *testing.T) {
 func TestApply(t *testing.T) {
 	now := time.Date(2026, time.May, 10, 12, 0, 0, 0, time.UTC)
 	for _, test := range []struct {
-		name   string
-		waiver Waiver
-		// covered are the scenarios in which the failure of A is excused.
+		name    string
+		waiver  Waiver
 		covered []string
 		want    Unused
 	}{
 		{"everywhere", Waiver{ID: "A", Expires: "2026-05-11"}, []string{"one", "two"}, Unused{}},
 		{"one scenario", Waiver{ID: "A", Scenario: "two", Expires: "2026-05-11"}, []string{"two"}, Unused{}},
-		{"on its day", Waiver{ID: "A", Expires: "2026-05-10"}, nil, Unused{Expired: []Waiver{{ID: "A", Expires: "2026-05-10"}}}},
-		{"without a day", Waiver{ID: "A"}, nil, Unused{Expired: []Waiver{{ID: "A"}}}},
+		{"on its date", Waiver{ID: "A", Expires: "2026-05-10"}, nil, Unused{Expired: []Waiver{{ID: "A", Expires: "2026-05-10"}}}},
+		{"without a date", Waiver{ID: "A"}, nil, Unused{Expired: []Waiver{{ID: "A"}}}},
 		{"passes", Waiver{ID: "B", Expires: "2026-06-01"}, nil, Unused{Stale: []Waiver{{ID: "B", Expires: "2026-06-01"}}}},
 		{"inconclusive", Waiver{ID: "C", Scenario: "one", Expires: "2026-06-01"}, nil, Unused{Stale: []Waiver{{ID: "C", Scenario: "one", Expires: "2026-06-01"}}}},
 		{"skipped somewhere", Waiver{ID: "C", Expires: "2026-06-01"}, nil, Unused{}},
@@ -98,12 +97,11 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// The day ends at the same time everywhere.
 func TestExpiresInUTC(t *testing.T) {
 	east := time.FixedZone("east", 14*60*60)
 	waiver := Waiver{ID: "A", Expires: "2026-05-10"}
 	if waiver.expired(time.Date(2026, time.May, 10, 13, 59, 0, 0, east)) {
-		t.Error("it is 9 May still in UTC")
+		t.Error("it is still 9 May in UTC")
 	}
 	if !waiver.expired(time.Date(2026, time.May, 10, 14, 0, 0, 0, east)) {
 		t.Error("it is 10 May in UTC")

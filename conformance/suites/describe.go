@@ -12,13 +12,13 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// Describe adds a spec for every check that the inputs ask for, and returns true. Inputs that ask for no check at all make a spec that fails and
-// says so. Specs of the disruptive tier are Serial and in a container of their own.
+// Describe adds a spec for every selected check and returns true. An empty selection adds a spec that fails. Disruptive
+// specs are Serial and have their own container.
 //
-// The specs of a container share a runner, so they stay in one process of a parallel run. The runner does them side by side.
+// All specs of a container share a runner, which runs them in parallel; so they stay in one process of a parallel run.
 func Describe(inputs Inputs) bool { return describe(checks.Catalogue(), inputs) }
 
-// Configuration is Ginkgo's, with which a filter that leaves no spec fails the run; Ginkgo's own default is to succeed.
+// Configuration returns Ginkgo's configuration, with which a filter that selects no spec fails the run.
 func Configuration() (types.SuiteConfig, types.ReporterConfig) {
 	suite, reporter := ginkgo.GinkgoConfiguration()
 	suite.FailOnEmpty = true
@@ -46,8 +46,8 @@ func describe(catalogue []checks.Check, inputs Inputs) bool {
 			nonDisruptive = append(nonDisruptive, check)
 		}
 	}
-	// Ginkgo shuffles what stands at the top level; what is inside keeps the order of its lines, which are those of the callers of container. The
-	// disturbances come last.
+	// Ginkgo shuffles top-level containers. Inside, the order is that of the source lines of the callers of container:
+	// disruptive checks are last.
 	return ginkgo.Describe(naming.Suite, func() {
 		if len(nonDisruptive) > 0 {
 			container("undisturbed", inputs, nonDisruptive)
@@ -58,7 +58,7 @@ func describe(catalogue []checks.Check, inputs Inputs) bool {
 	})
 }
 
-// container is one runner and its specs. It takes no suite node, because a suite can have only one of each and the repository may want its own.
+// container adds the specs of one runner. It uses no suite nodes, of which a suite can have only one of each kind.
 func container(text string, inputs Inputs, checks []checks.Check, decorators ...any) {
 	body := func() {
 		s := &session{inputs: inputs, checks: checks}
@@ -71,20 +71,18 @@ func container(text string, inputs Inputs, checks []checks.Check, decorators ...
 	ginkgo.Describe(text, append(decorators, ginkgo.Offset(1), ginkgo.Ordered, ginkgo.ContinueOnFailure, body)...)
 }
 
-// session is the runner of a container.
 type session struct {
-	inputs Inputs
-	checks []checks.Check
-	target checks.Target
-	runner Runner
-	stop   context.CancelFunc
-	// err is why there is no runner. Every spec fails with it: a cluster that cannot be looked at is no reason to skip.
+	inputs    Inputs
+	checks    []checks.Check
+	target    checks.Target
+	runner    Runner
+	stop      context.CancelFunc
 	err       error
 	collected bool
 }
 
 func (s *session) start(ctx context.Context) {
-	// What the runner does goes on after this node has ended.
+	// The runner continues after this node.
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if s.target, s.err = s.inputs.Target(ctx); s.err != nil {
 		return
@@ -106,7 +104,7 @@ func (s *session) spec(ctx context.Context, check checks.Check) {
 	if s.err != nil {
 		ginkgo.Fail(s.err.Error())
 	}
-	// The runner does not look at this context while a check runs, so an interruption must reach the one that it has.
+	// The runner does not observe this context, so an interruption must cancel the runner's own.
 	defer context.AfterFunc(ctx, s.stop)()
 	result, err := s.runner.Result(ctx, check.ID)
 	if err != nil {
@@ -122,11 +120,11 @@ func (s *session) spec(ctx context.Context, check checks.Check) {
 		s.collect(ctx, check)
 		ginkgo.Fail(naming.Result(result))
 	default:
-		ginkgo.Fail("the check ended as " + string(result.Status) + ", which nobody knows")
+		ginkgo.Fail("the check has the unknown status " + string(result.Status))
 	}
 }
 
-// collect looks at the cluster while it is as the first check that failed has left it.
+// collect writes artifacts once, after the first check that failed.
 func (s *session) collect(ctx context.Context, check checks.Check) {
 	if s.inputs.Artifacts == "" || s.collected {
 		return
@@ -134,11 +132,11 @@ func (s *session) collect(ctx context.Context, check checks.Check) {
 	s.collected = true
 	folder := filepath.Join(s.inputs.Artifacts, check.ID)
 	if err := s.runner.Collect(ctx, folder); err != nil {
-		ginkgo.GinkgoWriter.Printf("collecting into %s: %v\n", folder, err)
+		ginkgo.GinkgoWriter.Printf("collect artifacts into %s: %v\n", folder, err)
 	}
 }
 
-// close also works after an interruption, when the context of the specs is done. Where there is a runner, it takes a cluster that was made for it away.
+// close works after an interruption too. The runner stops a cluster that was created for it.
 func (s *session) close(ctx context.Context) {
 	defer s.stop()
 	if s.runner == nil {
@@ -150,12 +148,12 @@ func (s *session) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.target.Times.Cleanup)
 	defer cancel()
 	if err := s.runner.Close(ctx); err != nil {
-		ginkgo.Fail("taking away what the checks have made: " + err.Error())
+		ginkgo.Fail("delete the objects of the checks: " + err.Error())
 	}
 }
 
-// entry shows a result in Ginkgo's report: as words on a terminal, as it is in JSON.
+// entry is a result in Ginkgo's report, as text on terminals and as an object in JSON.
 type entry struct{ report.Result }
 
-// String is what a terminal shows.
+// String is used for terminals.
 func (e entry) String() string { return naming.Result(e.Result) }

@@ -21,13 +21,13 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// Ginkgo runs its specs once in a process, so each test starts this binary anew. The child is told by its environment what to do.
+// Ginkgo runs its specs once in a process, so each test starts this binary as a child. Environment variables choose the
+// case.
 const (
 	caseVariable = "SUITES_TEST_CASE"
 	logVariable  = "SUITES_TEST_LOG"
 )
 
-// cases are what children do.
 var cases = map[string]func(*fake) Inputs{
 	"mixed": func(f *fake) Inputs {
 		f.ends = map[string]report.Status{
@@ -36,16 +36,16 @@ var cases = map[string]func(*fake) Inputs{
 		return Inputs{Tiers: checks.Tiers(), Artifacts: "artifacts"}
 	},
 	"default tiers": func(*fake) Inputs { return Inputs{} },
-	"no result":     func(f *fake) Inputs { f.errs = errors.New("the cluster went away"); return Inputs{} },
-	"no start":      func(f *fake) Inputs { f.start = errors.New("the cluster does not come to rest"); return Inputs{} },
+	"no result":     func(f *fake) Inputs { f.errs = errors.New("the API server is unavailable"); return Inputs{} },
+	"no start":      func(f *fake) Inputs { f.start = errors.New("the cluster does not become stable"); return Inputs{} },
 	"no target": func(*fake) Inputs {
 		return Inputs{Target: func(context.Context) (checks.Target, error) {
 			return checks.Target{}, errors.New("no kubeconfig")
 		}}
 	},
-	"left behind": func(f *fake) Inputs { f.closing = errors.New("a namespace is stuck"); return Inputs{} },
-	"no checks":   func(*fake) Inputs { return Inputs{Modules: []string{"ingres"}} },
-	"hangs":       func(f *fake) Inputs { f.hang = true; return Inputs{Modules: []string{"etcdguard"}} },
+	"deletion fails": func(f *fake) Inputs { f.closing = errors.New("a namespace is stuck"); return Inputs{} },
+	"no checks":      func(*fake) Inputs { return Inputs{Modules: []string{"ingres"}} },
+	"hangs":          func(f *fake) Inputs { f.hang = true; return Inputs{Modules: []string{"etcdguard"}} },
 }
 
 func catalogue() []checks.Check {
@@ -62,12 +62,11 @@ func catalogue() []checks.Check {
 	}
 }
 
-// fake is a runner whose results are decided beforehand. It writes down what it is asked for.
 type fake struct {
 	ends                 map[string]report.Status
 	errs, start, closing error
 	hang                 bool
-	running              context.Context //nolint:containedctx // to see whether it outlives the node that started it
+	running              context.Context //nolint:containedctx // to check that it outlives the node that started it
 }
 
 func (f *fake) log(format string, args ...any) {
@@ -75,7 +74,7 @@ func (f *fake) log(format string, args ...any) {
 	if err != nil {
 		panic(err)
 	}
-	defer file.Close() //nolint:errcheck // the test sees what is missing
+	defer file.Close() //nolint:errcheck // the test finds missing lines
 	fmt.Fprintf(file, format+"\n", args...)
 }
 
@@ -83,11 +82,11 @@ func (f *fake) Start(ctx context.Context) error { f.running = ctx; return f.star
 
 func (f *fake) Result(_ context.Context, id string) (report.Result, error) {
 	if f.running.Err() != nil {
-		return report.Result{}, errors.New("what the runner does ended with the node that started it")
+		return report.Result{}, errors.New("the runner ended with the node that started it")
 	}
 	if f.hang {
 		fmt.Fprintln(os.Stdout, "hanging")
-		<-f.running.Done() // as the real one: it waits for the check, not for the one who asks
+		<-f.running.Done() // the real runner also waits for the check, not for the caller
 		f.log("ended")
 		return report.Result{}, f.running.Err()
 	}
@@ -109,11 +108,10 @@ func (f *fake) Close(ctx context.Context) error {
 	return f.closing
 }
 
-// TestSpecs is the child.
 func TestSpecs(t *testing.T) {
 	inputs, ok := cases[os.Getenv(caseVariable)]
 	if !ok {
-		t.Skip("it is run by the other tests")
+		t.Skip("other tests run it")
 	}
 	f := &fake{}
 	in := inputs(f)
@@ -130,7 +128,6 @@ func TestSpecs(t *testing.T) {
 	ginkgo.RunSpecs(t, "suites", suite, reporter)
 }
 
-// child is what came of a child.
 type child struct {
 	states map[string]string
 	specs  map[string]types.SpecReport
@@ -144,7 +141,6 @@ func run(t *testing.T, name string, args ...string) child {
 	return start(t, name, args...)(func(*exec.Cmd, string) {})
 }
 
-// start returns a function that waits for the child and passes on every line that it writes.
 func start(t *testing.T, name string, args ...string) func(func(*exec.Cmd, string)) child {
 	t.Helper()
 	folder := t.TempDir()
@@ -209,7 +205,7 @@ func TestMixed(t *testing.T) {
 	}
 	failed := c.specs[name("SNO-ING-002")]
 	if message := failed.FailureMessage(); !strings.Contains(message, "Deployment a/b") || !strings.Contains(message, "spec.replicas") {
-		t.Errorf("the failure does not show its evidence: %q", message)
+		t.Errorf("the failure has no evidence: %q", message)
 	}
 	if len(failed.ReportEntries) != 1 || failed.ReportEntries[0].Name != "SNO-ING-002" {
 		t.Errorf("the result is not in the report: %v", failed.ReportEntries)
@@ -228,20 +224,20 @@ func TestMixed(t *testing.T) {
 	wanted := "run [static scheduled] [SNO-ING-001 SNO-ING-002 SNO-ING-003 SNO-ING-004 SNO-ETC-001]\ncollect artifacts/SNO-ING-002\nclose: <nil>\n" +
 		"run [disruptive] [SNO-ETC-002]\nclose: <nil>"
 	if diff := cmp.Diff(wanted, log); diff != "" {
-		t.Errorf("the runner was asked for (-want +got):\n%s", diff)
+		t.Errorf("calls of the runner (-want +got):\n%s", diff)
 	}
 }
 
-func TestDisruptiveMustBeAskedFor(t *testing.T) {
+func TestDisruptiveMustBeSelected(t *testing.T) {
 	c := run(t, "default tiers")
 	if _, there := c.states[name("SNO-ETC-002")]; there || len(c.states) != 5 || c.failed {
 		t.Errorf("specs %v, failed: %v", c.states, c.failed)
 	}
 }
 
-func TestWhatCannotBeLookedAtFails(t *testing.T) {
+func TestErrorsFail(t *testing.T) {
 	for _, test := range []struct{ name, why string }{
-		{"no result", "the cluster went away"}, {"no start", "the cluster does not come to rest"}, {"no target", "no kubeconfig"},
+		{"no result", "the API server is unavailable"}, {"no start", "the cluster does not become stable"}, {"no target", "no kubeconfig"},
 	} {
 		c := run(t, test.name)
 		for spec, state := range c.states {
@@ -255,20 +251,20 @@ func TestWhatCannotBeLookedAtFails(t *testing.T) {
 	}
 }
 
-func TestNothingToDoFails(t *testing.T) {
-	if c := run(t, "no checks"); !c.failed || !strings.Contains(c.output, `no module is called "ingres"`) {
-		t.Errorf("a module that is not there: failed: %v\n%s", c.failed, c.output)
+func TestEmptySelectionFails(t *testing.T) {
+	if c := run(t, "no checks"); !c.failed || !strings.Contains(c.output, `unknown module "ingres"`) {
+		t.Errorf("an unknown module: failed: %v\n%s", c.failed, c.output)
 	}
 	if c := run(t, "mixed", "-ginkgo.label-filter=tier:nothing"); !c.failed {
-		t.Errorf("a filter that leaves nothing succeeds:\n%s", c.output)
+		t.Errorf("a filter that selects nothing passes:\n%s", c.output)
 	}
 	if c := run(t, "mixed", "-ginkgo.label-filter=module:etcdguard"); c.failed || c.states[name("SNO-ETC-001")] != "passed" {
-		t.Errorf("a filter that leaves something: failed: %v\n%s", c.failed, c.output)
+		t.Errorf("a filter that selects something: failed: %v\n%s", c.failed, c.output)
 	}
 }
 
-func TestWhatIsLeftBehindFails(t *testing.T) {
-	if c := run(t, "left behind"); !c.failed || !strings.Contains(c.output, "a namespace is stuck") {
+func TestFailedDeletionFails(t *testing.T) {
+	if c := run(t, "deletion fails"); !c.failed || !strings.Contains(c.output, "a namespace is stuck") {
 		t.Errorf("failed: %v\n%s", c.failed, c.output)
 	}
 }
@@ -281,8 +277,8 @@ func TestInterruptionCloses(t *testing.T) {
 			}
 		}
 	})
-	// The check ends with the interruption, not with Ginkgo's patience.
+	// The check ends with the interruption, not with Ginkgo's grace period.
 	if diff := cmp.Diff([]string{"run [static] [SNO-ETC-001]", "ended", "close: <nil>"}, c.log); diff != "" || !c.failed {
-		t.Errorf("failed: %v; the runner was asked for %q\n%s", c.failed, c.log, c.output)
+		t.Errorf("failed: %v; calls of the runner %q\n%s", c.failed, c.log, c.output)
 	}
 }

@@ -1,4 +1,4 @@
-// Package suites offers the catalogue of package checks as Ginkgo specs, for the test suite of an operator's own repository (R-SUITE-3):
+// Package suites contains the checks as Ginkgo specs for the test suite of an operator's repository (R-SUITE-3):
 //
 //	var _ = suites.Describe(suites.Inputs{
 //		Target:  target, // a function that connects to the cluster under test
@@ -11,5 +11,5 @@
 //		ginkgo.RunSpecs(t, "ingress on a single node", suite, reporter)
 //	}
 //
-// Every spec has labels, see [naming.Labels]: --label-filter='tier:static && topology:SingleReplica'.
+// Every spec has the labels of [naming.Labels]: --label-filter='tier:static && topology:SingleReplica'.
 package suites

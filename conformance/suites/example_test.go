@@ -10,8 +10,9 @@ import (
 	"github.com/solonode/sno/conformance/suites"
 )
 
-// The suite_test.go of an operator that wants only the checks of ingress, on the cluster of its $KUBECONFIG. In life Describe is called at the top
-// level, `var _ = suites.Describe(...)`, and RunSpecs in a test with the values of [suites.Configuration].
+// The suite_test.go of an operator that runs only the checks of ingress, on the cluster of $KUBECONFIG. Real suites
+// call Describe at the top level, `var _ = suites.Describe(...)`, and RunSpecs in a test with the values of
+// [suites.Configuration].
 func Example() {
 	tiers := []checks.Tier{checks.Static, checks.Scheduled}
 	suites.Describe(suites.Inputs{

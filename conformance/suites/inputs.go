@@ -7,24 +7,23 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// Inputs are what a suite needs from the repository that it runs in.
+// Inputs configure a suite.
 type Inputs struct {
-	// Target connects to the cluster, or makes one. It is asked before the first check that leaves the cluster alone, and again before the first that
-	// disturbs it. A cluster whose Target.Stop is set is taken away after each.
+	// Target connects to the cluster or creates one. It is called before the first static or scheduled check, and
+	// again before the first disruptive one. A cluster with Target.Stop is deleted after each.
 	Target func(context.Context) (checks.Target, error)
-	// Tiers to run; none means static and scheduled, which leave the cluster as it is.
+	// Tiers to run; empty for static and scheduled, which do not change the cluster's own objects.
 	Tiers []checks.Tier
-	// Modules, where there are any, are the only ones to check.
+	// Modules and IDs restrict the checks; empty for no restriction.
 	Modules []string
-	// IDs, where there are any, are the only checks to run.
-	IDs []string
-	// Artifacts is the folder for what is collected when a check fails; empty for none.
+	IDs     []string
+	// Artifacts is the folder for artifacts of failed checks; empty for none.
 	Artifacts string
-	// NewRunner makes what does the checks; nil for checks.NewRunner.
+	// NewRunner is nil for checks.NewRunner.
 	NewRunner func(context.Context, checks.Target, checks.Selection) (Runner, error)
 }
 
-// Runner does checks. It is what a suite uses of checks.Runner.
+// Runner contains the used methods of checks.Runner.
 type Runner interface {
 	Start(ctx context.Context) error
 	Result(ctx context.Context, id string) (report.Result, error)
@@ -32,7 +31,7 @@ type Runner interface {
 	Close(ctx context.Context) error
 }
 
-// newRunner returns no nil pointer in an interface.
+// newRunner returns a nil interface with an error, not a nil pointer.
 func newRunner(ctx context.Context, target checks.Target, selection checks.Selection) (Runner, error) {
 	runner, err := checks.NewRunner(ctx, target, selection)
 	if err != nil {

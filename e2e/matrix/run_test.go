@@ -92,7 +92,7 @@ func sample(scenario string, status report.Status, reason string) report.Report 
 		Results: []report.Result{{
 			ID: "SNO-ING-001", Title: "One", Module: "ingress", Level: "core", Tier: "static", Requirement: "R-EXAMPLE-1: one", Status: status, Reason: reason,
 			Evidence: []report.Evidence{{Object: "Node a", Field: "b", Want: "c", Got: "c", Held: status != report.Failed}},
-			Controls: []report.Control{{Name: "x", Want: "red", Detected: true}, {Name: "y", Want: "green", Detected: true}},
+			Controls: []report.Control{{Name: "x", Want: "fail", Detected: true}, {Name: "y", Want: "pass", Detected: true}},
 		}},
 	}
 	r.Count()
