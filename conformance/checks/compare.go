@@ -54,8 +54,8 @@ func differences(before, after *State) []string {
 	return all
 }
 
-// annotated returns the keys of a pod template's annotations: operators change the values of theirs. The value counts
-// only for the annotation that a run writes.
+// annotated returns the keys of a pod template's annotations: operators change the values of their own annotations. The
+// value counts only for the annotation that a run writes.
 func annotated(annotations map[string]string) string {
 	var text strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
