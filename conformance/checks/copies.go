@@ -119,7 +119,7 @@ func distinct(names []string) []string {
 }
 
 // copyChecks returns the three checks of copies that modules share. within reports whether a node belongs to the pool.
-func copyChecks(module string, prefix string, from int, asked Requirement, workloads []workload, within func(*State, *appsv1.Deployment, string) bool) []Check {
+func copyChecks(module string, prefix string, from int, requirement Requirement, workloads []workload, within func(*State, *appsv1.Deployment, string) bool) []Check {
 	id := func(i int) string { return fmt.Sprintf("SNO-%s-%03d", prefix, from+i) }
 	applies := func(s *State) string {
 		for _, w := range workloads {
@@ -137,7 +137,7 @@ func copyChecks(module string, prefix string, from int, asked Requirement, workl
 	needs := []string{"a scheduler and controllers", "a namespace of its own"}
 	return []Check{
 		{
-			ID: id(0), Title: "A rollout of " + names(workloads) + " ends", Module: module, Requirement: asked, Level: Core, Tier: Scheduled, Needs: needs, NotApplicable: applies,
+			ID: id(0), Title: "A rollout of " + names(workloads) + " ends", Module: module, Requirement: requirement, Level: Core, Tier: Scheduled, Needs: needs, NotApplicable: applies,
 			Run: run(Rollout, rolloutEvidence),
 			Controls: []Control{
 				{Name: "a rollout that cannot end: one pod for each node, required anti-affinity, maxUnavailable 0", Change: blockRollout(workloads)},
@@ -145,7 +145,7 @@ func copyChecks(module string, prefix string, from int, asked Requirement, workl
 			},
 		},
 		{
-			ID: id(1), Title: "Every pod of " + names(workloads) + " can be evicted and is replaced", Module: module, Requirement: asked, Level: Core, Tier: Scheduled, Needs: needs,
+			ID: id(1), Title: "Every pod of " + names(workloads) + " can be evicted and is replaced", Module: module, Requirement: requirement, Level: Core, Tier: Scheduled, Needs: needs,
 			NotApplicable: applies, Run: run(Eviction, evictionEvidence),
 			Controls: []Control{
 				{Name: "a budget that allows no disruption", Change: onFirstWorkload(workloads, func(w workload) func(*Environment) bool { return forbidEvictions(w.namespace, w.name) })},
@@ -155,7 +155,7 @@ func copyChecks(module string, prefix string, from int, asked Requirement, workl
 			},
 		},
 		{
-			ID: id(2), Title: "A deleted pod of " + names(workloads) + " comes back to its pool", Module: module, Requirement: asked, Level: Core, Tier: Scheduled, Needs: needs,
+			ID: id(2), Title: "A deleted pod of " + names(workloads) + " comes back to its pool", Module: module, Requirement: requirement, Level: Core, Tier: Scheduled, Needs: needs,
 			NotApplicable: applies,
 			Run: func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
 				return runCopies(ctx, b, workloads, Deletion, deletionEvidence(func(d *appsv1.Deployment, node string) bool { return within(b.State, d, node) }))

@@ -29,9 +29,9 @@ func disruptionChecks() []Check {
 
 type disruptFunc = func(context.Context) (*Disruption, error)
 
-func disruptionCheck(id, title string, asked Requirement, do func(*Disruptor) disruptFunc, recorded func(*Disruptor) *Disruption, without func(*Environment) string) Check {
+func disruptionCheck(id, title string, requirement Requirement, do func(*Disruptor) disruptFunc, recorded func(*Disruptor) *Disruption, without func(*Environment) string) Check {
 	return Check{
-		ID: id, Title: title, Module: moduleTopology, Requirement: asked, Level: Core, Tier: Disruptive, MissingInput: without,
+		ID: id, Title: title, Module: moduleTopology, Requirement: requirement, Level: Core, Tier: Disruptive, MissingInput: without,
 		NotApplicable: func(s *State) string {
 			if len(operands(s)) == 0 {
 				return "no operand has pods"
@@ -72,9 +72,9 @@ func disruptionCheck(id, title string, asked Requirement, do func(*Disruptor) di
 	}
 }
 
-func outageCheck(id string, asked Requirement) Check {
+func outageCheck(id string, requirement Requirement) Check {
 	return Check{
-		ID: id, Title: "An outage of the API server is survived, and leader elections are kept", Module: moduleTopology, Requirement: asked, Level: Core, Tier: Disruptive,
+		ID: id, Title: "An outage of the API server is survived, and leader elections are kept", Module: moduleTopology, Requirement: requirement, Level: Core, Tier: Disruptive,
 		Needs: []string{"a provider that can stop the API server"},
 		MissingInput: func(b *Environment) string {
 			return unsupported(b.Disruptor.cluster.target.Outage == nil, "an outage of the API server")

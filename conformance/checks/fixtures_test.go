@@ -131,7 +131,7 @@ func TestCatalogue(t *testing.T) {
 
 // TestExecute: the results of controls determine the status.
 func TestExecute(t *testing.T) {
-	look := func(held func(*checks.Environment) bool) func(context.Context, *checks.Environment) ([]report.Evidence, error) {
+	holds := func(held func(*checks.Environment) bool) func(context.Context, *checks.Environment) ([]report.Evidence, error) {
 		return func(_ context.Context, b *checks.Environment) ([]report.Evidence, error) {
 			return []report.Evidence{{Object: "o", Field: "f", Want: "w", Got: "g", Held: held(b)}}, nil
 		}
@@ -148,27 +148,27 @@ func TestExecute(t *testing.T) {
 		check checks.Check
 		want  report.Status
 	}{
-		"it can fail":                         {checks.Check{Run: look(there), Controls: []checks.Control{noInfrastructure, nothing}}, report.Passed},
-		"it cannot fail":                      {checks.Check{Run: look(always), Controls: []checks.Control{noInfrastructure, nothing}}, report.Inconclusive},
-		"no possible negative control":        {checks.Check{Run: look(there), Controls: []checks.Control{impossible, nothing}}, report.Inconclusive},
-		"a positive control fails":            {checks.Check{Run: look(there), Controls: []checks.Control{noInfrastructure, {MustPass: true, Change: noInfrastructure.Change}}}, report.Inconclusive},
-		"it fails":                            {checks.Check{Run: look(func(*checks.Environment) bool { return false })}, report.Failed},
+		"it can fail":                         {checks.Check{Run: holds(there), Controls: []checks.Control{noInfrastructure, nothing}}, report.Passed},
+		"it cannot fail":                      {checks.Check{Run: holds(always), Controls: []checks.Control{noInfrastructure, nothing}}, report.Inconclusive},
+		"no possible negative control":        {checks.Check{Run: holds(there), Controls: []checks.Control{impossible, nothing}}, report.Inconclusive},
+		"a positive control fails":            {checks.Check{Run: holds(there), Controls: []checks.Control{noInfrastructure, {MustPass: true, Change: noInfrastructure.Change}}}, report.Inconclusive},
+		"it fails":                            {checks.Check{Run: holds(func(*checks.Environment) bool { return false })}, report.Failed},
 		"no evidence":                         {checks.Check{Run: func(context.Context, *checks.Environment) ([]report.Evidence, error) { return nil, nil }}, report.Inconclusive},
 		"an error":                            {checks.Check{Run: func(context.Context, *checks.Environment) ([]report.Evidence, error) { return nil, errors.New("no") }}, report.Failed},
 		"a missing permission":                {checks.Check{Run: failing(fmt.Errorf("read: %w", checks.ErrForbidden))}, report.Inconclusive},
 		"the server forbids it":               {checks.Check{Run: failing(apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", nil))}, report.Inconclusive},
 		"the cluster prevents it":             {checks.Check{Run: failing(fmt.Errorf("read: %w", checks.ErrInconclusive))}, report.Inconclusive},
-		"it does not apply":                   {checks.Check{Run: look(there), NotApplicable: func(*checks.State) string { return "why" }}, report.NotApplicable},
-		"its tier is not selected":            {checks.Check{Run: look(there), Tier: checks.Scheduled}, report.Skipped},
-		"the disruptive tier is not selected": {checks.Check{Run: look(there), Tier: checks.Disruptive}, report.Skipped},
-		"a missing input":                     {checks.Check{Run: look(there), MissingInput: func(*checks.Environment) string { return "why" }}, report.Skipped},
+		"it does not apply":                   {checks.Check{Run: holds(there), NotApplicable: func(*checks.State) string { return "why" }}, report.NotApplicable},
+		"its tier is not selected":            {checks.Check{Run: holds(there), Tier: checks.Scheduled}, report.Skipped},
+		"the disruptive tier is not selected": {checks.Check{Run: holds(there), Tier: checks.Disruptive}, report.Skipped},
+		"a missing input":                     {checks.Check{Run: holds(there), MissingInput: func(*checks.Environment) string { return "why" }}, report.Skipped},
 	} {
-		bench := &checks.Environment{State: &checks.State{Infrastructure: &configv1.Infrastructure{}}}
-		result := checks.Execute(t.Context(), test.check, bench)
+		env := &checks.Environment{State: &checks.State{Infrastructure: &configv1.Infrastructure{}}}
+		result := checks.Execute(t.Context(), test.check, env)
 		if result.Status != test.want || (result.Status != report.Passed && result.Reason == "" && len(result.Evidence) == 0) {
 			t.Errorf("%s: %s %q, want %s and a reason", name, result.Status, result.Reason, test.want)
 		}
-		if bench.State.Infrastructure == nil {
+		if env.State.Infrastructure == nil {
 			t.Errorf("%s: a control changed what was read", name)
 		}
 	}

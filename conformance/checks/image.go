@@ -24,9 +24,9 @@ const sleepForever = "exec sleep 2147483647"
 
 // programOf returns the configured image, or one with a shell that runs on most nodes already, because a disconnected
 // cluster can pull no other.
-func programOf(asked string, pods []corev1.Pod) program {
-	if asked != "" {
-		return program{image: asked, from: "as configured"}
+func programOf(configured string, pods []corev1.Pod) program {
+	if configured != "" {
+		return program{image: configured, from: "as configured"}
 	}
 	type candidate struct {
 		program

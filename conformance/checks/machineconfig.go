@@ -149,11 +149,11 @@ func gracefulShutdown(_ context.Context, b *Environment) ([]report.Evidence, err
 	if pool == nil {
 		return missingObject("MachineConfigPool " + controlPlanePool), nil
 	}
-	asked := "none"
+	selecting := "none"
 	for _, config := range b.State.KubeletConfigs {
 		period, _, err := unstructured.NestedString(config.Object, "spec", "kubeletConfig", "shutdownGracePeriod")
 		if err == nil && positive(period) && selectsPool(config, pool.Labels) {
-			asked = config.GetName()
+			selecting = config.GetName()
 		}
 	}
 	rendered, period := "MachineConfig "+pool.Rendered, pool.ShutdownGracePeriod
@@ -161,7 +161,7 @@ func gracefulShutdown(_ context.Context, b *Environment) ([]report.Evidence, err
 		rendered, period = "MachineConfigPool "+pool.Name+", rendered configuration", "nothing is rendered"
 	}
 	return []report.Evidence{
-		found("KubeletConfigs for MachineConfigPool "+pool.Name, "spec.kubeletConfig.shutdownGracePeriod", want, asked, asked != "none"),
+		found("KubeletConfigs for MachineConfigPool "+pool.Name, "spec.kubeletConfig.shutdownGracePeriod", want, selecting, selecting != "none"),
 		found(rendered, kubeletFile+", shutdownGracePeriod", want, period, positive(period)),
 	}, nil
 }

@@ -57,10 +57,10 @@ func eachOf(workloads []workload, evaluate func(*State, *appsv1.Deployment) []re
 	}
 }
 
-func oneReplica(id, module string, asked Requirement, w workload) Check {
+func oneReplica(id, module string, requirement Requirement, w workload) Check {
 	all := []workload{w}
 	return Check{
-		ID: id, Title: "The Deployment " + w.title() + " has a single replica, and is available, on a single control-plane node", Module: module, Requirement: asked, Level: Core, Tier: Static,
+		ID: id, Title: "The Deployment " + w.title() + " has a single replica, and is available, on a single control-plane node", Module: module, Requirement: requirement, Level: Core, Tier: Static,
 		NotApplicable: firstReason(allAbsent(all), operandsSingle), Topologies: []string{"SingleReplica", "External"},
 		Run: eachOf(all, func(_ *State, d *appsv1.Deployment) []report.Evidence {
 			return []report.Evidence{
@@ -76,10 +76,10 @@ func oneReplica(id, module string, asked Requirement, w workload) Check {
 	}
 }
 
-func severalReplicas(id, module string, asked Requirement, w workload) Check {
+func severalReplicas(id, module string, requirement Requirement, w workload) Check {
 	all := []workload{w}
 	return Check{
-		ID: id, Title: "The Deployment " + w.title() + " has several replicas, on different nodes, where the control plane is highly available", Module: module, Requirement: asked, Level: Core,
+		ID: id, Title: "The Deployment " + w.title() + " has several replicas, on different nodes, where the control plane is highly available", Module: module, Requirement: requirement, Level: Core,
 		Tier: Static, NotApplicable: firstReason(allAbsent(all), operandsSeveral),
 		Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica", "External"},
 		Run: eachOf(all, func(s *State, d *appsv1.Deployment) []report.Evidence {

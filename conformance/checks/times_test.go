@@ -57,7 +57,7 @@ func TestStablePeriod(t *testing.T) {
 			deployment appsv1.Deployment
 			want       time.Duration
 		}{
-			"whole":                                  {deployment(30, 1), times.Quiet / 3},
+			"available":                              {deployment(30, 1), times.Quiet / 3},
 			"rolling":                                {deployment(0, 0), times.Stuck},
 			"rolling, minReadySeconds of the router": {deployment(30, 0), max(times.Stuck, 2*routerMinReady)},
 			"rolling, minReadySeconds of minutes":    {deployment(300, 0), 10 * time.Minute},

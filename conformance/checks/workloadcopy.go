@@ -108,11 +108,11 @@ func (c *workloadCopy) roll(ctx context.Context) error {
 // evict evicts every pod, one after the other, and retries while a budget refuses.
 func (c *workloadCopy) evict(ctx context.Context) error {
 	for _, pod := range c.running() {
-		var answer error
+		var lastErr error
 		granted, err := withinBackoff(ctx, c.times.Poll, c.times.Stuck, func(ctx context.Context) (bool, error) {
 			err := c.kube.PolicyV1().Evictions(c.namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: pod.Name}})
-			if ctx.Err() == nil || answer == nil { // the end of the limit is not an answer
-				answer = err
+			if ctx.Err() == nil || lastErr == nil { // the end of the limit is not an answer
+				lastErr = err
 			}
 			return err == nil || apierrors.IsNotFound(err), nil
 		})
@@ -120,10 +120,10 @@ func (c *workloadCopy) evict(ctx context.Context) error {
 			return fmt.Errorf("evict a pod of the copy of %s: %w", c.deployment.Name, err)
 		}
 		if !granted {
-			if rejection := policyError(answer); errors.Is(rejection, ErrInconclusive) {
+			if rejection := policyError(lastErr); errors.Is(rejection, ErrInconclusive) {
 				return fmt.Errorf("evict a pod of the copy of %s: %w", c.deployment.Name, rejection)
 			}
-			return fmt.Errorf("%w: %s", errStuck, reasonOf(answer))
+			return fmt.Errorf("%w: %s", errStuck, reasonOf(lastErr))
 		}
 		if err := c.replaced(ctx, pod); err != nil {
 			return err

@@ -220,7 +220,7 @@ func TestBootstrapperWithoutRight(t *testing.T) {
 	createInfrastructure(t)
 	const id = "SNO-APP-003"
 	file := kubeconfigOf(t, "administrator", masters)
-	asked := func() report.Result {
+	runCheck := func() report.Result {
 		got, _, err := target(t, Options{Kubeconfig: file, Tiers: []checks.Tier{checks.Scheduled}, Image: "an/image"})
 		if err != nil {
 			t.Fatal(err)
@@ -240,7 +240,7 @@ func TestBootstrapperWithoutRight(t *testing.T) {
 		}
 		return result
 	}
-	if got := asked(); got.Status != report.Inconclusive || !strings.Contains(got.Reason, "may not create certificatesigningrequests.certificates.k8s.io") {
+	if got := runCheck(); got.Status != report.Inconclusive || !strings.Contains(got.Reason, "may not create certificatesigningrequests.certificates.k8s.io") {
 		t.Errorf("without the right: %s, %s", got.Status, got.Reason)
 	}
 	binding := &rbacv1.ClusterRoleBinding{
@@ -251,7 +251,7 @@ func TestBootstrapperWithoutRight(t *testing.T) {
 	if err := admin(t).Create(t.Context(), binding); err != nil {
 		t.Fatal(err)
 	}
-	if got := asked(); got.Status != report.Passed {
+	if got := runCheck(); got.Status != report.Passed {
 		t.Errorf("with the right: %s, %s %+v", got.Status, got.Reason, got.Evidence)
 	}
 }

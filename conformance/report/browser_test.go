@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-var keep = flag.String("page", "", "file for the sample page")
+var samplePageFile = flag.String("page", "", "file for the sample page")
 
 const browserTime = 2 * time.Minute
 
@@ -72,14 +72,14 @@ func dump(t *testing.T, program, file, fragment string, width int) string {
 	ctx, cancel := context.WithTimeout(t.Context(), browserTime)
 	defer cancel()
 	address := url.URL{Scheme: "file", Path: file, Fragment: fragment}
-	var said bytes.Buffer
+	var stderr bytes.Buffer
 	command := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
 		"--user-data-dir="+filepath.Join(filepath.Dir(file), "profile"), fmt.Sprintf("--window-size=%d,1100", width), "--dump-dom", address.String())
-	command.Stderr = &said
+	command.Stderr = &stderr
 	command.WaitDelay = time.Second
 	dom, err := command.Output()
 	if err != nil {
-		t.Fatalf("%s: %v\n%s", program, err, said.String())
+		t.Fatalf("%s: %v\n%s", program, err, stderr.String())
 	}
 	return string(dom)
 }

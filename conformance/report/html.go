@@ -240,13 +240,13 @@ const requirementsPage = "https://github.com/solonode/sno/blob/main/docs/require
 var numbered = regexp.MustCompile(`^(R-[A-Z]+-[0-9]+)(: .*)$`)
 
 // RequirementLink splits the requirement into a linked number, if any, and the sentence.
-func (r pageResult) RequirementLink() (asked struct{ Number, Link, Sentence string }) {
-	asked.Sentence = r.Requirement
+func (r pageResult) RequirementLink() (link struct{ Number, Link, Sentence string }) {
+	link.Sentence = r.Requirement
 	if match := numbered.FindStringSubmatch(r.Requirement); match != nil {
-		asked.Number, asked.Sentence = match[1], match[2]
-		asked.Link = requirementsPage + "#" + strings.ToLower(match[1])
+		link.Number, link.Sentence = match[1], match[2]
+		link.Link = requirementsPage + "#" + strings.ToLower(match[1])
 	}
-	return asked
+	return link
 }
 
 func (r pageResult) Mark() mark { return r.mark() }

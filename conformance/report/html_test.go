@@ -35,8 +35,8 @@ func TestHTMLInBrowser(t *testing.T) {
 		t.Skip("starts a browser; make proof runs it")
 	}
 	pair := render(t, samplePage())
-	if *keep != "" {
-		if err := os.WriteFile(*keep, pair, 0o600); err != nil {
+	if *samplePageFile != "" {
+		if err := os.WriteFile(*samplePageFile, pair, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
