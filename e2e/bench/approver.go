@@ -15,8 +15,8 @@ const (
 	floodMemory   = 64 * mebi
 )
 
-// requestFlood measures what a flood of requests that nobody should approve costs a legitimate one, and the outside tool. The kubelets
-// that it calls for them hang.
+// requestFlood measures the time until a legitimate request is approved during a flood of requests that must stay pending, and the memory of
+// the outside tool. The kubelets that it calls hang.
 func requestFlood(ctx context.Context, o Options) ([]Row, error) {
 	c, err := embedded.Start(ctx, embedded.Config{Progress: o.Progress})
 	if err != nil {
@@ -30,7 +30,7 @@ func requestFlood(ctx context.Context, o Options) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Nothing needs to play the crowd's kubelets or watch over it.
+	// The crowd needs neither kubelets nor a scheduler.
 	for _, name := range []string{embedded.Kubelets, embedded.Scheduler, embedded.ControllerManager} {
 		if err := c.Component(name).Kill(); err != nil {
 			return nil, err
@@ -46,7 +46,7 @@ func requestFlood(ctx context.Context, o Options) ([]Row, error) {
 	}
 	defer kubelet.Stop()
 	kubelet.Hang()
-	say(o.Progress, "Making %d nodes and %d requests", o.Nodes, floodRequests)
+	logf(o.Progress, "Making %d nodes and %d requests", o.Nodes, floodRequests)
 	if err := joining.CreateNodes(ctx, c, o.Nodes, kubelet); err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func requestFlood(ctx context.Context, o Options) ([]Row, error) {
 		return nil, err
 	}
 	var slowest time.Duration
-	for _, name := range []string{"first", "second"} { // while it begins, and while it goes on
+	for _, name := range []string{"first", "second"} { // at the start, and later
 		took, err := joining.TimeToApproval(ctx, c, name)
 		if err != nil {
 			return nil, err

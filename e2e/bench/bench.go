@@ -17,11 +17,11 @@ import (
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
-// Options say how much to measure.
+// Options configure the measurements.
 type Options struct {
 	// TopologyChanges is the number of topology changes, alternating between the two directions.
 	TopologyChanges int
-	// IdleTime is how long the cluster is left alone while its writes are counted.
+	// IdleTime is how long writes are counted on an idle cluster.
 	IdleTime time.Duration
 	// Nodes and Pods are the size of the large cluster.
 	Nodes, Pods int
@@ -31,44 +31,44 @@ type Options struct {
 	MakeTest bool
 	// Only selects steps by their names; nil selects all.
 	Only *regexp.Regexp
-	// Progress is told what happens.
+	// Progress receives progress output.
 	Progress io.Writer
 }
 
-// Row is one line of the table.
+// Row is a row of the table.
 type Row struct {
 	What, Measured, Bound, Compared string
-	// Held says whether the bound was kept.
+	// Held reports whether the bound was met.
 	Held bool
 }
 
 const (
-	patience = 2 * time.Minute
-	poll     = 100 * time.Millisecond
-	mebi     = 1 << 20
+	waitTimeout = 2 * time.Minute
+	poll        = 100 * time.Millisecond
+	mebi        = 1 << 20
 )
 
-// errFigures says that a figure could not be taken.
+// errFigures means that a measurement failed.
 var errFigures = errors.New("cannot measure")
 
-// steps are what is measured, in the order of the table.
+// steps are in the order of the table.
 var steps = []struct {
 	name string
 	take func(context.Context, Options) ([]Row, error)
 }{
 	{"start", warmStart},
-	{"ingress", ingressFlips},
-	{"console", consoleFlips},
-	{"auth", authFlips},
-	{"etcdguard", guardFlips},
+	{"ingress", ingressChanges},
+	{"console", consoleChanges},
+	{"auth", authChanges},
+	{"etcdguard", guardChanges},
 	{"machineconfig", drainTimes},
 	{"approver", requestFlood},
 	{"memory", memory},
-	{"together", allTogether},
+	{"together", allCombined},
 	{"test", makeTest},
 }
 
-// Steps names what can be measured.
+// Steps returns the names of all measurements.
 func Steps() []string {
 	var names []string
 	for _, step := range steps {
@@ -77,7 +77,7 @@ func Steps() []string {
 	return names
 }
 
-// Run takes the figures. Rows that were taken before an error are returned with it.
+// Run takes the measurements. With an error it returns the rows that precede it.
 func Run(ctx context.Context, o Options) ([]Row, error) {
 	var rows []Row
 	taken := 0
@@ -97,7 +97,7 @@ func Run(ctx context.Context, o Options) ([]Row, error) {
 	return rows, nil
 }
 
-// warmStart is the time from nothing to the first pod that runs on a simulated node.
+// warmStart measures the time until the first pod runs on a simulated node.
 func warmStart(ctx context.Context, o Options) ([]Row, error) {
 	// The first start may have to build Kubernetes; only the second one is warm.
 	c, err := embedded.Start(ctx, embedded.Config{Progress: o.Progress})
@@ -119,7 +119,7 @@ func warmStart(ctx context.Context, o Options) ([]Row, error) {
 		if err := c.Client().Create(ctx, pod); err != nil {
 			return fmt.Errorf("create the first pod: %w", err)
 		}
-		return wait.PollUntilContextTimeout(ctx, poll/5, patience, true, func(ctx context.Context) (bool, error) {
+		return wait.PollUntilContextTimeout(ctx, poll/5, waitTimeout, true, func(ctx context.Context) (bool, error) {
 			err := c.Client().Get(ctx, client.ObjectKeyFromObject(pod), pod)
 			return pod.Status.Phase == corev1.PodRunning, err
 		})
@@ -133,7 +133,7 @@ func warmStart(ctx context.Context, o Options) ([]Row, error) {
 	}}, nil
 }
 
-// makeTest times the whole test run.
+// makeTest measures make test.
 func makeTest(ctx context.Context, o Options) ([]Row, error) {
 	if !o.MakeTest {
 		return nil, nil
@@ -142,9 +142,9 @@ func makeTest(ctx context.Context, o Options) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	say(o.Progress, "Running make test")
+	logf(o.Progress, "Running make test")
 	started := time.Now()
-	// Compiled already, but every test runs: a shuffled run is never taken from the cache.
+	// A shuffled run uses compiled tests, but never cached results.
 	cmd := exec.CommandContext(ctx, "make", "test")
 	cmd.Dir = root
 	output, err := cmd.CombinedOutput()
@@ -155,14 +155,14 @@ func makeTest(ctx context.Context, o Options) ([]Row, error) {
 	return []Row{{What: "make test, warm", Measured: seconds(took), Bound: "< 5 min", Compared: "-", Held: took < 5*time.Minute}}, nil
 }
 
-// percentile of sorted durations, by the nearest rank.
+// percentile returns a percentile of sorted durations by the nearest rank.
 func percentile(sorted []time.Duration, p int) time.Duration {
 	rank := (len(sorted)*p + 99) / 100
 	return sorted[max(rank, 1)-1]
 }
 
-func say(out io.Writer, format string, args ...any) {
-	// Progress that cannot be written is missed by nobody.
+func logf(out io.Writer, format string, args ...any) {
+	// An error of progress output is not relevant.
 	_, _ = fmt.Fprintf(out, format+"\n", args...)
 }
 

@@ -25,22 +25,21 @@ import (
 )
 
 const (
-	// togetherFlip is for the last object of all modules.
-	togetherFlip = time.Second
-	// togetherProcessor is in thousandths of one.
-	togetherProcessor = 5
-	// stockTogether are five stock operators.
-	stockTogether = "five stock operators: 683 MiB, 18 millicores, 12 writes a minute"
+	// combinedBound limits the time until the last object of all modules has changed.
+	combinedBound = time.Second
+	// combinedMillicores limits the processor time.
+	combinedMillicores = 5
+	stockCombined      = "five stock operators: 683 MiB, 18 millicores, 12 writes a minute"
 )
 
-// together is kubectl-sno run: all modules in one process.
-type together struct {
+// combined is kubectl-sno run: all modules in one process.
+type combined struct {
 	*harness.Environment
 	arguments []string
 }
 
-// allTogether measures it: how fast everything follows a topology, and then what it costs on a large cluster that does nothing.
-func allTogether(ctx context.Context, o Options) ([]Row, error) {
+// allCombined measures how fast everything follows a topology change, and the idle cost on a large cluster.
+func allCombined(ctx context.Context, o Options) ([]Row, error) {
 	r, err := harness.Start(ctx, harness.Config{
 		Scenario: "ha", Release: scenario.OldRelease, Progress: o.Progress, VersionOperator: true, QuorumGuard: true,
 		Hosts: map[harness.Module][]string{harness.Ingress: nil, harness.Console: {"--downloads=false"}, harness.Auth: nil},
@@ -53,20 +52,20 @@ func allTogether(ctx context.Context, o Options) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := together{r, []string{"--etcd-endpoints=" + etcd.Endpoints[0]}}
+	all := combined{r, []string{"--etcd-endpoints=" + etcd.Endpoints[0]}}
 	if err := both(ctx, r, true); err != nil {
 		return nil, err
 	}
 	if _, err := all.start(ctx); err != nil {
 		return nil, err
 	}
-	flipping := o
-	flipping.TopologyChanges *= 2 // of fewer than a hundred the 99th percentile is the worst
-	rows, err := all.flip(ctx, flipping)
+	changing := o
+	changing.TopologyChanges *= 2 // with fewer than 100 the 99th percentile is the maximum
+	rows, err := all.change(ctx, changing)
 	if err != nil {
 		return rows, err
 	}
-	// The crowd is only there to be cached or not, as in memory.
+	// Nothing but the controllers needs to react to the objects of the large cluster.
 	for _, name := range []string{embedded.Kubelets, embedded.Scheduler, embedded.ControllerManager} {
 		if err := r.Cluster.Component(name).Kill(); err != nil {
 			return rows, err
@@ -83,23 +82,23 @@ func allTogether(ctx context.Context, o Options) ([]Row, error) {
 	return append(rows, idle...), err
 }
 
-// start starts the process, anew where it runs, and returns when every module is at rest on one node.
-func (t together) start(ctx context.Context) (*embedded.Component, error) {
+// start starts or restarts the process, and returns when every module has settled on one node.
+func (t combined) start(ctx context.Context) (*embedded.Component, error) {
 	process, err := t.RunAllControllers(ctx, t.arguments...)
 	if err != nil {
 		return nil, err
 	}
-	return process, t.rested(ctx, true)
+	return process, t.waitSettled(ctx, true)
 }
 
-// rested waits until every module is at rest, and the leader election has followed too and is over.
-func (t together) rested(ctx context.Context, single bool) error {
+// waitSettled waits until every module has settled and the leader election has the topology's durations.
+func (t combined) waitSettled(ctx context.Context, single bool) error {
 	for _, module := range harness.AllModules() {
 		want := "AsExpected"
 		if both := module == harness.Auth || module == harness.MachineConfig; !single && !both {
 			want = "NotNeeded"
 		}
-		if _, err := t.WaitReason(ctx, module, patience, want); err != nil {
+		if _, err := t.WaitReason(ctx, module, waitTimeout, want); err != nil {
 			return fmt.Errorf("%s: %w", module, err)
 		}
 	}
@@ -109,22 +108,22 @@ func (t together) rested(ctx context.Context, single bool) error {
 	}
 	want := int32(topology.LeaderElection(mode).LeaseDuration / time.Second)
 	key := client.ObjectKey{Namespace: harness.SystemNamespace, Name: harness.AllLease}
-	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, poll, waitTimeout, true, func(ctx context.Context) (bool, error) {
 		lease := &coordinationv1.Lease{}
 		err := t.Cluster.Client().Get(ctx, key, lease)
 		return ptr.Deref(lease.Spec.LeaseDurationSeconds, 0) == want, err
 	})
 	if err != nil {
-		return fmt.Errorf("wait for the election of the topology: %w", err)
+		return fmt.Errorf("wait for the leader election of the topology: %w", err)
 	}
 	return t.quiet(ctx)
 }
 
-// quiet waits until the process has said nothing for a second: its Lease is there before its controllers have begun to work anew.
-func (t together) quiet(ctx context.Context) error {
+// quiet waits until the process has logged nothing for a second: its Lease exists before its controllers work again.
+func (t combined) quiet(ctx context.Context) error {
 	log := t.Cluster.Program(programs.KubectlSNO.Name).LogPath()
 	size, since := int64(-1), time.Now()
-	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, poll, waitTimeout, true, func(context.Context) (bool, error) {
 		info, err := os.Stat(log)
 		if err != nil {
 			return false, err
@@ -135,14 +134,14 @@ func (t together) quiet(ctx context.Context) error {
 		return time.Since(since) >= time.Second, nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait until %s has nothing to say: %w", programs.KubectlSNO.Name, err)
+		return fmt.Errorf("wait until %s logs nothing: %w", programs.KubectlSNO.Name, err)
 	}
 	return nil
 }
 
-// flip times each flip until watches of another process have seen the last of the objects follow. The host operators react to the same change, and
-// their rollouts take most of the processors for the first second.
-func (t together) flip(ctx context.Context, o Options) ([]Row, error) {
+// change measures each topology change until watches of another process have received the last of the objects. The host operators react
+// to the same change, and their rollouts take most of the processors for the first second.
+func (t combined) change(ctx context.Context, o Options) ([]Row, error) {
 	objects := []patched{patchedIngressController, patchedDownloads, patchedAuthentication, patchedGuard, patchedStockApprover}
 	watches := make([]watch.Interface, len(objects))
 	for i, object := range objects {
@@ -160,7 +159,7 @@ func (t together) flip(ctx context.Context, o Options) ([]Row, error) {
 		single = !single
 		started := time.Now()
 		if err := both(ctx, t.Environment, single); err != nil {
-			return nil, fmt.Errorf("flip %d: %w", n+1, err)
+			return nil, fmt.Errorf("topology change %d: %w", n+1, err)
 		}
 		group, took := errgroup.Group{}, make([]time.Duration, len(objects))
 		for i, object := range objects {
@@ -171,14 +170,14 @@ func (t together) flip(ctx context.Context, o Options) ([]Row, error) {
 			})
 		}
 		if err := group.Wait(); err != nil {
-			return nil, fmt.Errorf("flip %d: %w", n+1, err)
+			return nil, fmt.Errorf("topology change %d: %w", n+1, err)
 		}
 		for i := range objects {
 			each[i] = append(each[i], took[i])
 		}
 		last = append(last, slices.Max(took))
-		// The next flip starts from rest, as flips do in life.
-		if err := t.rested(ctx, single); err != nil {
+		// The next change begins when all have settled.
+		if err := t.waitSettled(ctx, single); err != nil {
 			return nil, err
 		}
 	}
@@ -186,23 +185,23 @@ func (t together) flip(ctx context.Context, o Options) ([]Row, error) {
 		if err := both(ctx, t.Environment, true); err != nil {
 			return nil, err
 		}
-		if err := t.rested(ctx, true); err != nil {
+		if err := t.waitSettled(ctx, true); err != nil {
 			return nil, err
 		}
 	}
 	slices.Sort(last)
-	const what, of = "Topology flip to everything patched, all modules in one process, while three host operators roll out on the same processors", "of these, the "
-	rows := []Row{flipsRow(fmt.Sprintf("%s, %d flips", what, o.TopologyChanges), last, togetherFlip, "-")}
+	const what, of = "Topology change to everything patched, all modules in one process, while three host operators roll out on the same processors", "of these, the "
+	rows := []Row{changesRow(fmt.Sprintf("%s, %d changes", what, o.TopologyChanges), last, combinedBound, "-")}
 	for i, object := range objects {
 		slices.Sort(each[i])
-		rows = append(rows, flipsRow(of+object.what, each[i], 0, "-"))
+		rows = append(rows, changesRow(of+object.what, each[i], 0, "-"))
 	}
 	return rows, nil
 }
 
-// idle leaves the process alone and reads what it took.
-func (t together) idle(ctx context.Context, o Options, process *embedded.Component) ([]Row, error) {
-	say(o.Progress, "Letting all modules run for %s", o.Settle)
+// idle measures the process on an idle cluster.
+func (t combined) idle(ctx context.Context, o Options, process *embedded.Component) ([]Row, error) {
+	logf(o.Progress, "Running all modules for %s", o.Settle)
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -227,13 +226,13 @@ func (t together) idle(ctx context.Context, o Options, process *embedded.Compone
 	}
 	const thousandths = 1000
 	load := thousandths * (after - before) / ended.Sub(began).Seconds()
-	return append(rows, memoryRow(on+": memory", used, stockTogether), Row{
+	return append(rows, memoryRow(on+": memory", used, stockCombined), Row{
 		What: on + ": processor over " + o.IdleTime.String(), Measured: fmt.Sprintf("%.1f millicores", load),
-		Bound: fmt.Sprintf("< %d millicores", togetherProcessor), Compared: stockTogether, Held: load < togetherProcessor,
+		Bound: fmt.Sprintf("< %d millicores", combinedMillicores), Compared: stockCombined, Held: load < combinedMillicores,
 	}), nil
 }
 
-// processorTime is what a process has used, in seconds, and when.
+// processorTime returns the processor time of a process in seconds, and when it was read.
 func processorTime(pid int) (float64, time.Time, error) {
 	process, err := procfs.NewProc(pid)
 	if err != nil {

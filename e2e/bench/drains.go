@@ -24,15 +24,15 @@ import (
 
 const (
 	drainedNode = "drained"
-	// drainedPods is how many pods each drain moves.
+	// drainedPods is the number of pods that each drain moves.
 	drainedPods = 100
-	// drainRounds is how often a node is drained in each way: of five, the median of the same programs was anywhere from 0.94 to 1.32 of kubectl.
+	// drainRounds is the number of drains: the median of five of the same programs was anywhere from 0.94 to 1.32 of kubectl's.
 	drainRounds = 15
-	// drainRatio is how much longer than kubectl drain the controller may take, with the request, one more look and the answer.
+	// drainRatio limits the time of a drain by request relative to kubectl drain.
 	drainRatio = 1.25
 )
 
-// drainTimes measures how long an answer takes on one node, and a drain where there are more, beside kubectl drain with the same pods.
+// drainTimes measures the completion of a request on one node, and drains on several nodes in turn with kubectl drain.
 func drainTimes(ctx context.Context, o Options) ([]Row, error) {
 	r, err := harness.Start(ctx, harness.Config{Scenario: "compact", Progress: o.Progress})
 	if err != nil {
@@ -42,14 +42,14 @@ func drainTimes(ctx context.Context, o Options) ([]Row, error) {
 	if _, err := r.RunController(ctx, harness.MachineConfig); err != nil {
 		return nil, err
 	}
-	if _, err := r.WaitReason(ctx, harness.MachineConfig, patience, "AsExpected"); err != nil {
+	if _, err := r.WaitReason(ctx, harness.MachineConfig, waitTimeout, "AsExpected"); err != nil {
 		return nil, err
 	}
 	if err := r.Cluster.AddNode(ctx, embedded.NodeSpec{Name: drainedNode, Roles: []string{"worker"}}); err != nil {
 		return nil, err
 	}
 	kube := r.Cluster.Clientset()
-	ours, theirs, err := drainsBesideKubectl(ctx, o, kube)
+	ours, theirs, err := compareWithKubectl(ctx, o, kube)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func drainTimes(ctx context.Context, o Options) ([]Row, error) {
 	if err := r.SetTopology(ctx, single, single); err != nil {
 		return nil, err
 	}
-	answers, err := answerTimes(ctx, o, kube)
+	completions, err := completionTimes(ctx, o, kube)
 	if err != nil {
 		return nil, err
 	}
@@ -70,17 +70,17 @@ func drainTimes(ctx context.Context, o Options) ([]Row, error) {
 	}
 	ratio := float64(percentile(ours, 50)) / float64(percentile(theirs, 50))
 	return append([]Row{{
-		What:     fmt.Sprintf("Request for a drain to its answer on one node, %d requests", len(answers)),
-		Measured: fmt.Sprintf("p50 %s, p99 %s, max %s", millis(percentile(answers, 50)), millis(percentile(answers, 99)), millis(answers[len(answers)-1])),
-		Bound:    "p99 < 1 s", Compared: "stock daemon: no request, it skips the drain by itself", Held: percentile(answers, 99) < time.Second,
+		What:     fmt.Sprintf("Drain request to its completion on one node, %d requests", len(completions)),
+		Measured: fmt.Sprintf("p50 %s, p99 %s, max %s", millis(percentile(completions, 50)), millis(percentile(completions, 99)), millis(completions[len(completions)-1])),
+		Bound:    "p99 < 1 s", Compared: "stock daemon: no request, it skips the drain by itself", Held: percentile(completions, 99) < time.Second,
 	}, {
-		What:     fmt.Sprintf("Drain of a node with %d pods, request to answer, beside kubectl drain in the same run, %d times each", drainedPods, len(ours)),
+		What:     fmt.Sprintf("Drain of a node with %d pods, request to completion, in turn with kubectl drain, %d times each", drainedPods, len(ours)),
 		Measured: fmt.Sprintf("p50 %s against %s, ratio %.2f", millis(percentile(ours, 50)), millis(percentile(theirs, 50)), ratio),
 		Bound:    fmt.Sprintf("ratio < %.2f", drainRatio), Compared: "kubectl drain", Held: ratio < drainRatio,
 	}}, rest...), nil
 }
 
-// eventsSent waits until the module's controller has not written for a while: an event is sent after what it tells of.
+// eventsSent waits until the controller has written nothing for a while: it sends an event after the write that the event is about.
 func eventsSent(ctx context.Context, r *harness.Environment, module harness.Module) error {
 	const while = 2 * time.Second
 	offset, err := r.Cluster.AuditOffset(ctx)
@@ -88,7 +88,7 @@ func eventsSent(ctx context.Context, r *harness.Environment, module harness.Modu
 		return err
 	}
 	since := time.Now()
-	err = wait.PollUntilContextTimeout(ctx, poll, patience, true, func(context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, poll, waitTimeout, true, func(context.Context) (bool, error) {
 		events, next, err := r.Cluster.AuditEvents(ctx, offset, embedded.AuditFilter{User: module.User(), WritesOnly: true})
 		if offset = next; len(events) > 0 {
 			since = time.Now()
@@ -101,11 +101,11 @@ func eventsSent(ctx context.Context, r *harness.Environment, module harness.Modu
 	return nil
 }
 
-// answerTimes asks for a drain and to be uncordoned, in turn, and measures the former.
-func answerTimes(ctx context.Context, o Options, kube kubernetes.Interface) ([]time.Duration, error) {
+// completionTimes requests drains and uncordons in turn, and measures the drains.
+func completionTimes(ctx context.Context, o Options, kube kubernetes.Interface) ([]time.Duration, error) {
 	var times []time.Duration
 	for i := range o.TopologyChanges {
-		took, err := answerTime(ctx, kube, fmt.Sprint("answer-", i))
+		took, err := completionTime(ctx, kube, fmt.Sprint("answer-", i))
 		if err != nil {
 			return nil, err
 		}
@@ -115,9 +115,9 @@ func answerTimes(ctx context.Context, o Options, kube kubernetes.Interface) ([]t
 	return times, nil
 }
 
-// answerTime is how long a drain takes from the request to the answer. The node is uncordoned afterwards.
-func answerTime(ctx context.Context, kube kubernetes.Interface, config string) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// completionTime measures a drain from the request to its completion, and uncordons the node.
+func completionTime(ctx context.Context, kube kubernetes.Interface, config string) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
 	var took time.Duration
 	for _, verb := range []machineconfig.Verb{machineconfig.VerbDrain, machineconfig.VerbUncordon} {
@@ -136,10 +136,10 @@ func answerTime(ctx context.Context, kube kubernetes.Interface, config string) (
 	return took, nil
 }
 
-// drainsBesideKubectl drains the same node with the same pods by request and by kubectl's library, in turn. The pods can run nowhere else,
-// so they come back when it is uncordoned.
-func drainsBesideKubectl(ctx context.Context, o Options, kube kubernetes.Interface) (ours, theirs []time.Duration, err error) {
-	say(o.Progress, "Draining a node %d times", 2*drainRounds)
+// compareWithKubectl drains the same node with the same pods by request and by kubectl's library, in turn. The pods can run nowhere else, so
+// they return when it is uncordoned.
+func compareWithKubectl(ctx context.Context, o Options, kube kubernetes.Interface) (ours, theirs []time.Duration, err error) {
+	logf(o.Progress, "Draining a node %d times", 2*drainRounds)
 	labels := map[string]string{"app": drainedNode}
 	pod := newPod("", "").Spec
 	pod.NodeSelector = map[string]string{corev1.LabelHostname: drainedNode}
@@ -149,13 +149,13 @@ func drainsBesideKubectl(ctx context.Context, o Options, kube kubernetes.Interfa
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod},
 	}}
 	if _, err := kube.AppsV1().Deployments(metav1.NamespaceDefault).Create(ctx, deployment, metav1.CreateOptions{}); err != nil {
-		return nil, nil, fmt.Errorf("make what is drained: %w", err)
+		return nil, nil, fmt.Errorf("create the pods to drain: %w", err)
 	}
 	for i := range drainRounds {
 		if err := drainedRuns(ctx, kube); err != nil {
 			return nil, nil, err
 		}
-		took, err := answerTime(ctx, kube, fmt.Sprint("drain-", i))
+		took, err := completionTime(ctx, kube, fmt.Sprint("drain-", i))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -173,23 +173,23 @@ func drainsBesideKubectl(ctx context.Context, o Options, kube kubernetes.Interfa
 	return ours, theirs, nil
 }
 
-// drainedRuns waits until every pod runs on the node that is drained.
+// drainedRuns waits until every pod runs on the drained node.
 func drainedRuns(ctx context.Context, kube kubernetes.Interface) error {
-	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, poll, waitTimeout, true, func(ctx context.Context) (bool, error) {
 		pods, err := kube.CoreV1().Pods(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{LabelSelector: "app=" + drainedNode, FieldSelector: "status.phase=Running"})
 		return err == nil && len(pods.Items) == drainedPods, err
 	})
 	if err != nil {
-		return fmt.Errorf("wait for what is drained: %w", err)
+		return fmt.Errorf("wait for the pods to drain: %w", err)
 	}
 	return nil
 }
 
-// kubectlDrain is what kubectl drain and kubectl uncordon do; the former is measured.
+// kubectlDrain runs kubectl drain and kubectl uncordon, and measures the former.
 func kubectlDrain(ctx context.Context, kube kubernetes.Interface) (time.Duration, error) {
 	helper := &kubectl.Helper{
 		Ctx: ctx, Client: kube, Force: true, IgnoreAllDaemonSets: true, DeleteEmptyDirData: true, GracePeriodSeconds: -1,
-		Timeout: patience, EvictErrorRetryDelay: 5 * time.Second, Out: io.Discard, ErrOut: io.Discard,
+		Timeout: waitTimeout, EvictErrorRetryDelay: 5 * time.Second, Out: io.Discard, ErrOut: io.Discard,
 	}
 	began := time.Now()
 	node, err := kube.CoreV1().Nodes().Get(ctx, drainedNode, metav1.GetOptions{})

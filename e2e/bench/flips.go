@@ -22,32 +22,31 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// flips changes the topology back and forth and measures each time how long it takes until a watch of another process sees the
-// patched object.
-type flips struct {
+// topologyChanges measures for each topology change how long it takes until a watch of another process receives the patched object.
+type topologyChanges struct {
 	patched
 	module harness.Module
 	config harness.Config
 	// change writes the topology of one node, or of three.
 	change func(ctx context.Context, r *harness.Environment, single bool) error
-	// rested is what the controller says when it has come to rest.
-	rested map[bool]string
-	// arguments are further ones of the controller; nil for none.
+	// settled is the reason of the controller's condition when it has settled.
+	settled map[bool]string
+	// arguments, if not nil, returns further arguments of the controller.
 	arguments func(context.Context, *harness.Environment) ([]string, error)
 }
 
 // patched is an object that a module patches.
 type patched struct {
-	// what it is, for the table.
+	// what names it in the table.
 	what string
 	// list and options select it.
 	list    client.ObjectList
 	options client.ListOptions
-	// single tells whether it is as on one node; nil where there must be none.
+	// single reports whether it is as on one node; nil if it must not exist there.
 	single func(client.Object) bool
 }
 
-// watch begins to watch it.
+// watch begins a watch.
 func (p patched) watch(ctx context.Context, r *harness.Environment) (watch.Interface, error) {
 	kube, err := client.NewWithWatch(r.Cluster.RESTConfig(), client.Options{Scheme: r.Cluster.Client().Scheme()})
 	if err != nil {
@@ -60,9 +59,9 @@ func (p patched) watch(ctx context.Context, r *harness.Environment) (watch.Inter
 	return watching, nil
 }
 
-// follow waits until a watch shows it as on one node, or as on three.
+// follow waits until a watch receives it as on one node, or as on three.
 func (p patched) follow(watching watch.Interface, single bool) error {
-	late := time.After(patience)
+	late := time.After(waitTimeout)
 	for {
 		select {
 		case event, open := <-watching.ResultChan():
@@ -78,12 +77,11 @@ func (p patched) follow(watching watch.Interface, single bool) error {
 				return nil
 			}
 		case <-late:
-			return fmt.Errorf("%w: the %s did not follow within %s", errFigures, p.what, patience)
+			return fmt.Errorf("%w: the %s did not follow within %s", errFigures, p.what, waitTimeout)
 		}
 	}
 }
 
-// The objects that modules patch.
 var (
 	patchedIngressController = patched{
 		what: "IngressController", list: &operatorv1.IngressControllerList{},
@@ -94,7 +92,7 @@ var (
 		},
 	}
 	patchedDownloads = patched{
-		what: "downloads Deployment, taken over and given back", list: &appsv1.DeploymentList{}, options: named(scenario.ConsoleNamespace, "downloads"),
+		what: "downloads Deployment, taken over and released", list: &appsv1.DeploymentList{}, options: named(scenario.ConsoleNamespace, "downloads"),
 		single: func(object client.Object) bool {
 			d, ok := object.(*appsv1.Deployment)
 			return ok && d.Spec.Replicas != nil && *d.Spec.Replicas == 1
@@ -108,7 +106,7 @@ var (
 		},
 	}
 	patchedGuard = patched{
-		what: "quorum guard, removed and given back", list: &policyv1.PodDisruptionBudgetList{}, options: named(scenario.EtcdNamespace, "etcd-quorum-guard"),
+		what: "quorum guard, removed and restored", list: &policyv1.PodDisruptionBudgetList{}, options: named(scenario.EtcdNamespace, "etcd-quorum-guard"),
 	}
 	patchedStockApprover = patched{
 		what: "stock approver's configuration", list: &corev1.ConfigMapList{}, options: named(harness.StockApproverNamespace, "machine-approver-config"),
@@ -118,7 +116,7 @@ var (
 	}
 )
 
-// both changes both topologies.
+// both sets both topologies.
 func both(ctx context.Context, r *harness.Environment, single bool) error {
 	mode := configv1.HighlyAvailableTopologyMode
 	if single {
@@ -127,8 +125,8 @@ func both(ctx context.Context, r *harness.Environment, single bool) error {
 	return r.SetTopology(ctx, mode, mode)
 }
 
-// run measures, starting from one node. The rig is left at rest, with the controller running, for whoever measures more on it.
-func (f flips) run(ctx context.Context, o Options) (*harness.Environment, []time.Duration, error) {
+// run starts with one node. The controller still runs afterwards.
+func (f topologyChanges) run(ctx context.Context, o Options) (*harness.Environment, []time.Duration, error) {
 	f.config.Progress = o.Progress
 	r, err := harness.Start(ctx, f.config)
 	if err != nil {
@@ -143,7 +141,7 @@ func (f flips) run(ctx context.Context, o Options) (*harness.Environment, []time
 	return r, times, nil
 }
 
-func (f flips) on(ctx context.Context, o Options, r *harness.Environment) ([]time.Duration, error) {
+func (f topologyChanges) on(ctx context.Context, o Options, r *harness.Environment) ([]time.Duration, error) {
 	single := true
 	if err := f.change(ctx, r, single); err != nil {
 		return nil, err
@@ -158,7 +156,7 @@ func (f flips) on(ctx context.Context, o Options, r *harness.Environment) ([]tim
 	if _, err := r.RunController(ctx, f.module, arguments...); err != nil {
 		return nil, err
 	}
-	if _, err := r.WaitReason(ctx, f.module, patience, f.rested[single]); err != nil {
+	if _, err := r.WaitReason(ctx, f.module, waitTimeout, f.settled[single]); err != nil {
 		return nil, err
 	}
 	watching, err := f.watch(ctx, r)
@@ -172,26 +170,26 @@ func (f flips) on(ctx context.Context, o Options, r *harness.Environment) ([]tim
 		single = !single
 		started := time.Now()
 		if err := f.change(ctx, r, single); err != nil {
-			return nil, fmt.Errorf("flip %d: %w", i+1, err)
+			return nil, fmt.Errorf("topology change %d: %w", i+1, err)
 		}
 		if err := f.follow(watching, single); err != nil {
-			return nil, fmt.Errorf("flip %d: %w", i+1, err)
+			return nil, fmt.Errorf("topology change %d: %w", i+1, err)
 		}
 		times = append(times, time.Since(started))
-		// The next flip starts from rest, as flips do in life.
-		if _, err := r.WaitReason(ctx, f.module, patience, f.rested[single]); err != nil {
+		// The next change begins when the controller has settled.
+		if _, err := r.WaitReason(ctx, f.module, waitTimeout, f.settled[single]); err != nil {
 			return nil, err
 		}
 	}
 	return times, nil
 }
 
-func (f flips) row(o Options, times []time.Duration, bound time.Duration, compared string) Row {
-	return flipsRow(fmt.Sprintf("Topology flip to patched %s, %d flips", f.what, o.TopologyChanges), times, bound, compared)
+func (f topologyChanges) row(o Options, times []time.Duration, bound time.Duration, compared string) Row {
+	return changesRow(fmt.Sprintf("Topology change to patched %s, %d changes", f.what, o.TopologyChanges), times, bound, compared)
 }
 
-// flipsRow is about sorted times.
-func flipsRow(what string, times []time.Duration, bound time.Duration, compared string) Row {
+// changesRow returns the row of sorted times.
+func changesRow(what string, times []time.Duration, bound time.Duration, compared string) Row {
 	p99 := percentile(times, 99)
 	row := Row{
 		What:     what,
@@ -204,9 +202,9 @@ func flipsRow(what string, times []time.Duration, bound time.Duration, compared 
 	return row
 }
 
-// ingressFlips also leaves everything alone afterwards and counts what the controller writes.
-func ingressFlips(ctx context.Context, o Options) ([]Row, error) {
-	f := flips{
+// ingressChanges also counts the controller's writes on the idle cluster.
+func ingressChanges(ctx context.Context, o Options) ([]Row, error) {
+	f := topologyChanges{
 		module: harness.Ingress, patched: patchedIngressController,
 		config: harness.Config{Scenario: "none-sno-day2-workers", Hosts: map[harness.Module][]string{harness.Ingress: nil}},
 		change: func(ctx context.Context, r *harness.Environment, single bool) error {
@@ -216,7 +214,7 @@ func ingressFlips(ctx context.Context, o Options) ([]Row, error) {
 			}
 			return r.SetTopology(ctx, configv1.SingleReplicaTopologyMode, mode)
 		},
-		rested: map[bool]string{true: "AsExpected", false: "NotNeeded"},
+		settled: map[bool]string{true: "AsExpected", false: "NotNeeded"},
 	}
 	r, times, err := f.run(ctx, o)
 	if err != nil {
@@ -228,14 +226,14 @@ func ingressFlips(ctx context.Context, o Options) ([]Row, error) {
 	return append(rows, rest...), err
 }
 
-// consoleFlips includes what the stand-in for the cluster-version-operator takes to see that it has to let go of downloads.
-func consoleFlips(ctx context.Context, o Options) ([]Row, error) {
-	f := flips{
+// consoleChanges includes the time until the stand-in of the cluster-version-operator releases downloads.
+func consoleChanges(ctx context.Context, o Options) ([]Row, error) {
+	f := topologyChanges{
 		module: harness.Console, patched: patchedDownloads,
 		config: harness.Config{
 			Scenario: "ha", VersionOperator: true, Hosts: map[harness.Module][]string{harness.Console: {"--downloads=false"}},
 		},
-		change: both, rested: map[bool]string{true: "AsExpected", false: "NotNeeded"},
+		change: both, settled: map[bool]string{true: "AsExpected", false: "NotNeeded"},
 	}
 	r, times, err := f.run(ctx, o)
 	if err != nil {
@@ -245,12 +243,12 @@ func consoleFlips(ctx context.Context, o Options) ([]Row, error) {
 	return []Row{f.row(o, times, 0, "stock console operator 20-100 ms, without a take-over")}, nil
 }
 
-// authFlips is on a release that needs the override on one node.
-func authFlips(ctx context.Context, o Options) ([]Row, error) {
-	f := flips{
+// authChanges uses a release that needs the override on one node.
+func authChanges(ctx context.Context, o Options) ([]Row, error) {
+	f := topologyChanges{
 		module: harness.Auth, patched: patchedAuthentication,
 		config: harness.Config{Scenario: "ha", Release: scenario.OldRelease, Hosts: map[harness.Module][]string{harness.Auth: nil}},
-		change: both, rested: map[bool]string{true: "AsExpected", false: "AsExpected"},
+		change: both, settled: map[bool]string{true: "AsExpected", false: "AsExpected"},
 	}
 	r, times, err := f.run(ctx, o)
 	if err != nil {
@@ -260,12 +258,12 @@ func authFlips(ctx context.Context, o Options) ([]Row, error) {
 	return []Row{f.row(o, times, 0, "stock: never, a person sets the override")}, nil
 }
 
-// guardFlips removes the guard that the release brings and gives it back. Etcd keeps its one member.
-func guardFlips(ctx context.Context, o Options) ([]Row, error) {
-	f := flips{
+// guardChanges removes and restores the guard of the release. Etcd keeps its one member.
+func guardChanges(ctx context.Context, o Options) ([]Row, error) {
+	f := topologyChanges{
 		module: harness.EtcdGuard, patched: patchedGuard,
 		config: harness.Config{Scenario: "ha", Release: scenario.OldRelease, QuorumGuard: true},
-		change: both, rested: map[bool]string{true: "AsExpected", false: "NotNeeded"},
+		change: both, settled: map[bool]string{true: "AsExpected", false: "NotNeeded"},
 		arguments: func(ctx context.Context, r *harness.Environment) ([]string, error) {
 			etcd, err := etcdmembers.Start(ctx, r.Cluster, 1)
 			if err != nil {
@@ -279,9 +277,9 @@ func guardFlips(ctx context.Context, o Options) ([]Row, error) {
 		return nil, err
 	}
 	defer r.Stop()
-	o.IdleTime /= 5 // the long rest is that of the ingress controller; all modules share what writes nothing
+	o.IdleTime /= 5 // shorter than for the ingress controller: all modules share the code that skips writes
 	rest, err := atRest(ctx, o, r, harness.EtcdGuard.Controller().Name, harness.EtcdGuard.User())
-	return append([]Row{f.row(o, times, 0, "stock: left on one node for ever, counted once per process")}, rest...), err
+	return append([]Row{f.row(o, times, 0, "stock: left on one node permanently, counted once per process")}, rest...), err
 }
 
 const ingressBound = time.Second
@@ -290,9 +288,9 @@ func named(namespace, name string) client.ListOptions {
 	return client.ListOptions{Namespace: namespace, FieldSelector: fields.OneTermEqualSelector("metadata.name", name)}
 }
 
-// atRest leaves the cluster alone and counts what a process writes.
+// atRest counts the writes of a process on an idle cluster.
 func atRest(ctx context.Context, o Options, r *harness.Environment, process, user string) ([]Row, error) {
-	say(o.Progress, "Leaving the cluster alone for %s", o.IdleTime)
+	logf(o.Progress, "Counting writes for %s", o.IdleTime)
 	offset, err := r.Cluster.AuditOffset(ctx)
 	if err != nil {
 		return nil, err

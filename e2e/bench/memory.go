@@ -17,10 +17,10 @@ import (
 	"github.com/solonode/sno/testcluster/fakes/etcdmembers"
 )
 
-// Bounds of a process in MiB: of its anonymous memory, and of all that is resident, which is as much as the kubelet can report as the working set.
+// Bounds of a process in MiB: of its anonymous memory, and of its RSS, which limits the working set that the kubelet reports.
 const anonymousBound, residentBound = 48, 128
 
-// memoryRow is what a process takes at rest.
+// memoryRow returns the row of an idle process.
 func memoryRow(what string, used processMemory, compared string) Row {
 	return Row{
 		What: what, Measured: used.String(), Bound: fmt.Sprintf("anonymous < %d MiB, RSS < %d MiB", anonymousBound, residentBound), Compared: compared,
@@ -28,7 +28,7 @@ func memoryRow(what string, used processMemory, compared string) Row {
 	}
 }
 
-// memory reads the resident memory of all controllers, which run at the same time, on a small cluster and on a large one.
+// memory reads the memory of all controllers, which run at the same time, on a small and on a large cluster.
 func memory(ctx context.Context, o Options) ([]Row, error) {
 	r, err := harness.Start(ctx, harness.Config{
 		Scenario: "none-sno-day2-workers", Progress: o.Progress, VersionOperator: true, QuorumGuard: true,
@@ -47,7 +47,7 @@ func memory(ctx context.Context, o Options) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The crowd is only there to be cached or not. Nothing needs to schedule it, play its kubelets or watch over it.
+	// The objects of the large cluster need neither kubelets nor a scheduler.
 	for _, name := range []string{embedded.Kubelets, embedded.Scheduler, embedded.ControllerManager} {
 		if err := r.Cluster.Component(name).Kill(); err != nil {
 			return nil, err
@@ -80,12 +80,12 @@ func memory(ctx context.Context, o Options) ([]Row, error) {
 	}), nil
 }
 
-// measured are all modules.
+// measured returns all modules.
 func measured() []harness.Module {
 	return append(harness.Modules(), harness.EtcdGuard, harness.MachineConfig, harness.Approver)
 }
 
-// controllersMemory runs all controllers at the same time until they have settled, reads their memory and ends them.
+// controllersMemory runs all controllers until they have settled, reads their memory and stops them.
 func controllersMemory(ctx context.Context, o Options, r *harness.Environment, arguments map[harness.Module][]string) (map[harness.Module]processMemory, error) {
 	running := map[harness.Module]*embedded.Component{}
 	for _, module := range measured() {
@@ -96,12 +96,12 @@ func controllersMemory(ctx context.Context, o Options, r *harness.Environment, a
 		running[module] = controller
 	}
 	for module := range running {
-		// Without a scheduler nothing ever finishes rolling out.
-		if _, err := r.WaitReason(ctx, module, patience, "AsExpected", "RouterRollingOut", "RollingOut", "Restarting"); err != nil {
+		// Without a scheduler no rollout ends.
+		if _, err := r.WaitReason(ctx, module, waitTimeout, "AsExpected", "RouterRollingOut", "RollingOut", "Restarting"); err != nil {
 			return nil, err
 		}
 	}
-	say(o.Progress, "Letting the controllers run for %s", o.Settle)
+	logf(o.Progress, "Running the controllers for %s", o.Settle)
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -114,7 +114,7 @@ func controllersMemory(ctx context.Context, o Options, r *harness.Environment, a
 			return nil, err
 		}
 	}
-	ending, cancel := context.WithTimeout(ctx, patience)
+	ending, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
 	for _, controller := range running {
 		if err := controller.Terminate(ending); err != nil {
@@ -139,7 +139,7 @@ func (m *processMemory) add(other processMemory) {
 
 func mib(bytes int64) float64 { return float64(bytes) / mebi }
 
-// readMemory reads what Linux counts for a process.
+// readMemory reads the memory counters of a process.
 func readMemory(pid int) (processMemory, error) {
 	process, err := procfs.NewProc(pid)
 	if err != nil {
@@ -180,7 +180,7 @@ func crowd(ctx context.Context, o Options, r *harness.Environment) error {
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("fill the cluster: %w", err)
 	}
-	say(o.Progress, "Created %d nodes and %d pods in %s", o.Nodes, o.Pods, time.Since(started).Round(time.Second))
+	logf(o.Progress, "Created %d nodes and %d pods in %s", o.Nodes, o.Pods, time.Since(started).Round(time.Second))
 	return nil
 }
 

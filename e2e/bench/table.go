@@ -33,22 +33,22 @@ type Table string
 
 // The tables of docs/benchmarks.md.
 const (
-	// Bench are the figures that `make bench` takes on embedded clusters.
+	// Bench is for `make bench`.
 	Bench Table = "measured"
-	// RealKubelets are those of `make e2e-kind`.
+	// RealKubelets is for `make e2e-kind`.
 	RealKubelets Table = "real kubelets"
-	// Installations are those of `make e2e-boot`.
+	// Installations is for `make e2e-boot`.
 	Installations Table = "installations"
 )
 
 func (t Table) begin() string { return "<!-- " + string(t) + ": begin -->" }
 func (t Table) end() string   { return "<!-- " + string(t) + ": end -->" }
 
-// ErrMarkers says that a document has no place for the table.
+// ErrMarkers means that a document has no place for the table.
 var ErrMarkers = errors.New("no place for the table")
 
-// Document puts the rows and the machine between the table's markers in a Markdown document and returns the new document. With partial, what
-// stands there and was not measured now stays, before what was.
+// Document writes the rows and the machine between the table's markers in a Markdown document, and returns the new document. With partial,
+// rows that were not measured now stay, before the others.
 func (t Table) Document(document []byte, rows []Row, machine string, partial bool) ([]byte, error) {
 	before, rest, found := bytes.Cut(document, []byte(t.begin()))
 	old, after, closed := bytes.Cut(rest, []byte(t.end()))
@@ -75,7 +75,7 @@ func (t Table) Document(document []byte, rows []Row, machine string, partial boo
 	return b.Bytes(), nil
 }
 
-// kept are the lines of the old table, below its head, of which no row takes the place.
+// kept returns the lines of the old table, without its head, that no row replaces.
 func kept(table []byte, rows []Row) []string {
 	const head = 2
 	var lines []string

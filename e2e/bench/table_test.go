@@ -41,7 +41,7 @@ func TestDocument(t *testing.T) {
 	if err != nil || !bytes.Equal(again, got) {
 		t.Errorf("writing the same table again changes the document (%v)", err)
 	}
-	// What was not measured this time stays, before what was.
+	// Rows that were not measured this time stay, before the others.
 	some, err := Bench.Document(got, []Row{{What: "speed", Measured: "3 s", Bound: "< 2 s", Compared: "-"}, {What: "new", Measured: "1", Held: true}}, "a machine", true)
 	if err != nil {
 		t.Fatal(err)

@@ -47,5 +47,5 @@ func PrintUnsupported(ctx context.Context, out io.Writer) error {
 	if errors.Is(err, engine.ErrNoEngine) && ctx.Err() == nil {
 		_, err = fmt.Fprintln(out, err)
 	}
-	return err //nolint:wrapcheck // it says all
+	return err //nolint:wrapcheck // complete
 }

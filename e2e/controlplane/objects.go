@@ -33,7 +33,7 @@ func decode(text []byte) ([]object, error) {
 		case errors.Is(err, io.EOF):
 			return objects, nil
 		case err != nil:
-			return nil, err //nolint:wrapcheck // the caller says of what
+			return nil, err //nolint:wrapcheck // the caller wraps it
 		case len(o.Object) > 0:
 			objects = append(objects, o)
 		}
@@ -83,7 +83,7 @@ func definitionsFor(ctx context.Context, objects []object) ([]object, error) {
 	}
 	files, err := filepath.Glob(filepath.Join(folder, "payload-manifests", "crds", "*.crd.yaml"))
 	if err != nil {
-		return nil, err //nolint:wrapcheck // says it all
+		return nil, err //nolint:wrapcheck // complete
 	}
 	var missing []string
 	for _, o := range objects {

@@ -21,7 +21,7 @@ func (n *Node) WaitForNodeReady(ctx context.Context) error {
 	return until(ctx, "node "+n.Name()+" is Ready", func(ctx context.Context) error {
 		node, err := n.kube.CoreV1().Nodes().Get(ctx, n.Name(), metav1.GetOptions{})
 		if err != nil {
-			return err //nolint:wrapcheck // until says what for
+			return err //nolint:wrapcheck // until wraps it
 		}
 		for _, condition := range node.Status.Conditions {
 			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
@@ -58,7 +58,7 @@ func (n *Node) RunDeployment(ctx context.Context) error {
 	return until(ctx, "a Deployment's pod runs", func(ctx context.Context) error {
 		live, err := n.kube.AppsV1().Deployments(deployment.Namespace).Get(ctx, deployment.Name, metav1.GetOptions{})
 		if err != nil {
-			return err //nolint:wrapcheck // until says what for
+			return err //nolint:wrapcheck // until wraps it
 		}
 		if live.Status.AvailableReplicas == 1 {
 			return nil
@@ -78,7 +78,7 @@ func (n *Node) WaitForMirrorPods(ctx context.Context) ([]string, error) {
 		names = nil
 		pods, err := n.kube.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name()})
 		if err != nil {
-			return err //nolint:wrapcheck // until says what for
+			return err //nolint:wrapcheck // until wraps it
 		}
 		for i := range pods.Items {
 			pod := &pods.Items[i]

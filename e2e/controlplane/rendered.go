@@ -260,12 +260,12 @@ func (r *Render) admit(ctx context.Context, n *Node) error {
 	}
 	tool := joining.ToolAt(r.Approve, kubeconfig, r.Folder)
 	if err := tool.WriteInventory(joining.Entry{Name: n.Name(), Addresses: []string{n.Address()}, Window: joining.OpenWindow()}); err != nil {
-		return err //nolint:wrapcheck // says it all
+		return err //nolint:wrapcheck // complete
 	}
 	return until(ctx, "the outside tool has approved the node's certificate", func(ctx context.Context) error {
 		_, said, err := tool.RunOnce(ctx)
 		if err != nil {
-			return err //nolint:wrapcheck // says it all
+			return err //nolint:wrapcheck // complete
 		}
 		for request, s := range said {
 			if s.Outcome == "approved" {
@@ -281,13 +281,13 @@ func (r *Render) admit(ctx context.Context, n *Node) error {
 func readManifests(folder fs.FS) ([]object, error) {
 	names, err := fs.Glob(folder, "*.yaml")
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller says of what
+		return nil, err //nolint:wrapcheck // the caller wraps it
 	}
 	var objects []object
 	for _, name := range names {
 		text, err := fs.ReadFile(folder, name)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // the caller says of what
+			return nil, err //nolint:wrapcheck // the caller wraps it
 		}
 		its, err := decode(text)
 		if err != nil {

@@ -71,11 +71,11 @@ func (n *Node) ready(ctx context.Context) (time.Time, error) {
 	err := until(ctx, "the API server is ready", func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+n.apiServer()+"/readyz", nil)
 		if err != nil {
-			return err //nolint:wrapcheck // until says what for
+			return err //nolint:wrapcheck // until wraps it
 		}
 		answer, err := asker.Do(request)
 		if err != nil {
-			return err //nolint:wrapcheck // until says what for
+			return err //nolint:wrapcheck // until wraps it
 		}
 		defer func() { _ = answer.Body.Close() }()
 		text, err := io.ReadAll(io.LimitReader(answer.Body, 4096))

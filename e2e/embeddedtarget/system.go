@@ -157,7 +157,7 @@ func (s *system) controllers(ctx context.Context, guarded bool) error {
 			return err
 		})
 	}
-	return group.Wait() //nolint:wrapcheck // they say what went wrong
+	return group.Wait() //nolint:wrapcheck // describe the fault
 }
 
 // standIns starts what today's operators do besides the hosts.

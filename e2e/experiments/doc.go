@@ -1,5 +1,3 @@
-// Package experiments shows on real kubelets what a simulated node cannot: traffic through a real proxy, certificates of nodes that join, grace
-// periods, guards of a real etcd.
-//
-// Each is a kindtarget.Experiment that fails where the behaviour is not there, and writes what it has measured as a table of bench.Row.
+// Package experiments tests on real kubelets what simulated nodes cannot show: traffic through a real proxy, certificates of nodes that join,
+// grace periods, guards of a real etcd. Each kindtarget.Experiment fails if the behaviour is missing, and writes its measurements as bench.Row.
 package experiments

@@ -21,11 +21,11 @@ import (
 	"github.com/solonode/sno/machineconfig"
 )
 
-// Drain shows R-MCO-2 with real pods: no drain on a single control-plane node.
+// Drain tests R-MCO-2 with real pods: no drain on a single control-plane node.
 var Drain = kindtarget.Experiment{
 	Name: "drain", SecondCluster: true, Run: drain, Scenario: "none-sno-day2-workers",
-	Description: "nodes of a single control plane that ask for a drain are answered at once and keep their pods, and when the control plane becomes highly " +
-		"available a worker is drained",
+	Description: "nodes of a single control plane that request a drain get an immediate answer and keep their pods; with a highly available control plane  " +
+		"a worker is drained",
 }
 
 var (
@@ -35,15 +35,15 @@ var (
 
 const (
 	drainNamespace = "sno-experiment-drain"
-	// steady does nothing until it is told to end.
+	// steady runs until SIGTERM.
 	steady = "trap 'exit 0' TERM; while :; do sleep 0.1; done"
-	// pods are on the worker, and one more on the control plane.
+	// workers is the number of pods on the worker; one more is on the control plane.
 	workers = 2
-	// promptly is for an answer without a drain.
+	// promptly limits the answer to a request that needs no drain.
 	promptly = 10 * time.Second
 )
 
-// drainer asks for drains of two nodes with pods on them.
+// drainer requests drains of two nodes with pods.
 type drainer struct {
 	*kindtarget.Env
 	control, worker string
@@ -65,24 +65,24 @@ func drain(ctx context.Context, e *kindtarget.Env) error {
 		}
 		var answers []time.Duration
 		for _, node := range []string{d.control, d.worker} {
-			took, err := d.stays(ctx, node)
+			took, err := d.checkSkipped(ctx, node)
 			if err != nil {
 				return err
 			}
 			answers = append(answers, took)
 		}
-		took, err := d.goes(ctx)
+		took, err := d.checkDrained(ctx)
 		if err != nil {
 			return err
 		}
 		return record(e, "drain", []bench.Row{
-			within("Drain asked for on a single control plane, until it is answered, no pod evicted", slices.Max(answers), promptly),
-			within(fmt.Sprintf("Drain of a worker of a highly available one, with %d pods, until it is answered", workers), took, patience),
+			within("Drain request on a single control plane to its completion, no pod evicted", slices.Max(answers), promptly),
+			within(fmt.Sprintf("Drain of a worker with a highly available control plane and %d pods, request to completion", workers), took, waitTimeout),
 		})
 	})
 }
 
-// fill puts pods on both nodes: one that nobody brings back on the control plane, some that like the worker but may go elsewhere.
+// fill creates an unmanaged pod on the control plane, and pods that prefer the worker but may run elsewhere.
 func (d *drainer) fill(ctx context.Context) error {
 	lone := scriptPod(drainNamespace, "lone", steady, 1)
 	lone.Spec.NodeName = d.control
@@ -97,14 +97,14 @@ func (d *drainer) fill(ctx context.Context) error {
 			return fmt.Errorf("make %s: %w", object.name, err)
 		}
 	}
-	return until(ctx, "pods run on both nodes", patience, func(ctx context.Context) error {
+	return until(ctx, "pods run on both nodes", waitTimeout, func(ctx context.Context) error {
 		for node, want := range map[string]int{d.control: 1, d.worker: workers} {
 			pods, err := d.podsOn(ctx, node)
 			if err != nil {
 				return err
 			}
 			if len(pods) != want {
-				return fmt.Errorf("%w: of %d on node %s there are %d", errPhase, want, node, len(pods))
+				return fmt.Errorf("%w: want %d pods on node %s, have %d", errPhase, want, node, len(pods))
 			}
 		}
 		return nil
@@ -131,7 +131,7 @@ func (d *drainer) movable() *appsv1.Deployment {
 	}
 }
 
-// podsOn are the names, by UID, of the pods that run on a node and have not been told to end.
+// podsOn returns the names, by UID, of the pods on a node that run and are not being deleted.
 func (d *drainer) podsOn(ctx context.Context, node string) (map[types.UID]string, error) {
 	list, err := d.Kind.Clientset().CoreV1().Pods(drainNamespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
 	if err != nil {
@@ -146,15 +146,15 @@ func (d *drainer) podsOn(ctx context.Context, node string) (map[types.UID]string
 	return pods, nil
 }
 
-// ask asks for something and waits for the answer.
-func (d *drainer) ask(ctx context.Context, node string, verb machineconfig.Verb, config string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// request writes a request and waits for its completion.
+func (d *drainer) request(ctx context.Context, node string, verb machineconfig.Verb, config string) error {
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
-	request := machineconfig.Request{Verb: verb, Config: config}
-	if err := drains.WriteRequest(ctx, d.Kind.Clientset(), node, request); err != nil {
+	r := machineconfig.Request{Verb: verb, Config: config}
+	if err := drains.WriteRequest(ctx, d.Kind.Clientset(), node, r); err != nil {
 		return err
 	}
-	return drains.WaitForCompletion(ctx, d.Kind.Clientset(), node, request)
+	return drains.WaitForCompletion(ctx, d.Kind.Clientset(), node, r)
 }
 
 func (d *drainer) isCordoned(ctx context.Context, node string) (bool, error) {
@@ -165,14 +165,14 @@ func (d *drainer) isCordoned(ctx context.Context, node string) (bool, error) {
 	return live.Spec.Unschedulable, nil
 }
 
-// stays has a node ask for a drain, and holds that it is answered and nothing is done: the same pods run, and the node takes others.
-func (d *drainer) stays(ctx context.Context, node string) (time.Duration, error) {
+// checkSkipped requests a drain that must do nothing: the same pods run, and the node checkSkipped schedulable.
+func (d *drainer) checkSkipped(ctx context.Context, node string) (time.Duration, error) {
 	before, err := d.podsOn(ctx, node)
 	if err != nil {
 		return 0, err
 	}
 	began := time.Now()
-	if err := d.ask(ctx, node, machineconfig.VerbDrain, "rendered-single"); err != nil {
+	if err := d.request(ctx, node, machineconfig.VerbDrain, "rendered-single"); err != nil {
 		return 0, err
 	}
 	took := time.Since(began)
@@ -187,11 +187,11 @@ func (d *drainer) stays(ctx context.Context, node string) (time.Duration, error)
 	if !maps.Equal(before, after) || cordoned {
 		return 0, fmt.Errorf("%w: node %s had %v and has %v, cordoned: %t", errEvicted, node, before, after, cordoned)
 	}
-	return took, d.ask(ctx, node, machineconfig.VerbUncordon, "rendered-single")
+	return took, d.request(ctx, node, machineconfig.VerbUncordon, "rendered-single")
 }
 
-// goes makes the control plane highly available, has the worker ask, and holds that its pods run elsewhere then.
-func (d *drainer) goes(ctx context.Context) (took time.Duration, err error) {
+// checkDrained makes the control plane highly available and requests a drain, which must evict the pods of the worker.
+func (d *drainer) checkDrained(ctx context.Context) (took time.Duration, err error) {
 	before, err := d.podsOn(ctx, d.worker)
 	if err != nil {
 		return 0, err
@@ -210,7 +210,7 @@ func (d *drainer) goes(ctx context.Context) (took time.Duration, err error) {
 	if len(after) > 0 || len(before) != workers {
 		return 0, fmt.Errorf("%w: it had %v and has %v", errKept, before, after)
 	}
-	return took, until(ctx, "the pods of the worker run elsewhere", patience, func(ctx context.Context) error {
+	return took, until(ctx, "the pods of the worker run elsewhere", waitTimeout, func(ctx context.Context) error {
 		elsewhere, err := d.podsOn(ctx, d.control)
 		others, listed := d.Kind.Nodes()
 		for _, node := range others {
@@ -230,14 +230,14 @@ func (d *drainer) goes(ctx context.Context) (took time.Duration, err error) {
 	})
 }
 
-// drained asks until the controller knows of the topology: before that it answers, and does nothing.
+// drained repeats the request until the controller has observed the topology. Earlier requests complete without a drain.
 func (d *drainer) drained(ctx context.Context) (time.Duration, error) {
 	var took time.Duration
 	times := 0
-	err := until(ctx, "a worker is drained", patience, func(ctx context.Context) error {
+	err := until(ctx, "a worker is drained", waitTimeout, func(ctx context.Context) error {
 		began := time.Now()
 		times++
-		if err := d.ask(ctx, d.worker, machineconfig.VerbDrain, fmt.Sprintf("rendered-%d", times)); err != nil {
+		if err := d.request(ctx, d.worker, machineconfig.VerbDrain, fmt.Sprintf("rendered-%d", times)); err != nil {
 			return err
 		}
 		took = time.Since(began)
@@ -253,10 +253,10 @@ func (d *drainer) drained(ctx context.Context) (time.Duration, error) {
 	return took, err
 }
 
-// restore gives the control plane its topology back, and has the worker take pods again.
+// restore restores the topology, and uncordons the worker.
 func (d *drainer) restore(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), waitTimeout)
 	defer cancel()
-	uncordoned := d.ask(ctx, d.worker, machineconfig.VerbUncordon, "rendered-done")
+	uncordoned := d.request(ctx, d.worker, machineconfig.VerbUncordon, "rendered-done")
 	return errors.Join(uncordoned, d.SetTopology(ctx, d.Scenario.ControlPlaneTopology, d.Scenario.InfrastructureTopology))
 }

@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// errRecord says that a pod's record cannot be read.
-var errRecord = errors.New("not the record of a pod that was told to end")
+// errRecord means that a pod's record cannot be parsed.
+var errRecord = errors.New("not the record of a terminated pod")
 
-// ending is how a pod ended, by its own record.
+// ending is a pod's own record of its termination.
 type ending struct {
-	// term is when it was told to end, last when it wrote something down for the last time.
+	// term is the time of SIGTERM, last that of the last entry.
 	term, last time.Time
-	// hook is when its hook was called, end when it was done; zero when that never came to pass.
+	// hook is when the hook was called, end when the pod had finished; zero for never.
 	hook, end time.Time
 }
 
-// readEnding reads a record: lines of a time in seconds and a word.
+// readEnding parses a record: lines of a time in seconds and a word.
 func readEnding(text string) (ending, error) {
 	var e ending
 	for line := range strings.Lines(text) {
 		stamp, word, found := strings.Cut(strings.TrimSpace(line), " ")
 		seconds, err := strconv.ParseFloat(stamp, 64)
 		if !found || err != nil {
-			// A line that was being written when the node went down is the last thing there is.
+			// The last line may be incomplete.
 			break
 		}
 		at := time.UnixMicro(int64(seconds * 1e6))
@@ -57,7 +57,7 @@ func (e ending) String() string {
 	return hook + ", done after " + seconds(e.end.Sub(e.term))
 }
 
-// ends are the records of an ordinary pod and of a critical one.
+// ends are the records of an ordinary and a critical pod.
 type ends struct{ ordinary, critical ending }
 
 func (e ends) String() string {
@@ -65,18 +65,18 @@ func (e ends) String() string {
 	if e.inTurn() {
 		order = "after it"
 	}
-	return e.ordinary.String() + ", critical pods told to end " + order
+	return e.ordinary.String() + ", critical pods terminated " + order
 }
 
-// slack is what clocks of processes and records differ by.
+// slack is the tolerance for clocks of processes and records.
 const slack = 500 * time.Millisecond
 
-// inTurn tells whether the critical pod was told to end when the ordinary one was done.
+// inTurn reports whether the critical pod was terminated after the ordinary one had finished.
 func (e ends) inTurn() bool {
 	return !e.ordinary.end.IsZero() && e.critical.term.After(e.ordinary.end.Add(-slack))
 }
 
-// inOrder holds that hooks were called, that both pods were done, and that the critical one came last.
+// inOrder returns an error unless the hooks were called, both pods finished, and the critical one was terminated last.
 func (e ends) inOrder() error {
 	for _, pod := range []ending{e.ordinary, e.critical} {
 		if pod.hook.IsZero() || pod.hook.After(pod.term) || pod.end.IsZero() {
@@ -89,7 +89,7 @@ func (e ends) inOrder() error {
 	return nil
 }
 
-// needless holds that the pods did not get what they get with the configuration.
+// needless returns an error if the pods ended in order without the configuration.
 func (e ends) needless() error {
 	if e.inOrder() == nil {
 		return errNeedless

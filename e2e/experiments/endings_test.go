@@ -18,7 +18,7 @@ func TestReadEnding(t *testing.T) {
 		"done":            {"10.0 START\n11.0 HOOK\n11.5 TERM\n12.0 WORK\n12.25 END\n", ending{term: at(11.5), last: at(12.25), hook: at(11), end: at(12.25)}, nil},
 		"killed at work":  {"10.0 START\n11.5 TERM\n12.0 WORK\n", ending{term: at(11.5), last: at(12)}, nil},
 		"killed midline":  {"10.0 START\n11.5 TERM\n12.0 WORK\n12.", ending{term: at(11.5), last: at(12)}, nil},
-		"never told":      {"10.0 START\n", ending{last: at(10)}, errRecord},
+		"not ended":       {"10.0 START\n", ending{last: at(10)}, errRecord},
 		"nothing written": {"", ending{}, errRecord},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,8 +65,8 @@ func TestEndsInOrder(t *testing.T) {
 	with := ends{pod(0), pod(5)}
 	without := ends{ordinary: ending{term: second(1), last: second(3)}, critical: pod(0)}
 	row := figures(without, with)[0]
-	if row.Measured != "hook called, done after 4.00 s, critical pods told to end after it" || !row.Held ||
-		row.Compared != "without the configuration: no hook, killed after 2.00 s, critical pods told to end with it" {
+	if row.Measured != "hook called, done after 4.00 s, critical pods terminated after it" || !row.Held ||
+		row.Compared != "without the configuration: no hook, killed after 2.00 s, critical pods terminated with it" {
 		t.Errorf("%+v", row)
 	}
 }

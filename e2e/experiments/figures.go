@@ -9,15 +9,15 @@ import (
 	"github.com/solonode/sno/e2e/kindtarget"
 )
 
-// record keeps the rows with the cluster's figures and shows them.
+// record prints the rows and stores them with the cluster's figures.
 func record(e *kindtarget.Env, name string, rows []bench.Row) error {
 	if err := bench.Print(e.Progress, rows); err != nil {
-		return fmt.Errorf("show the figures of %s: %w", name, err)
+		return fmt.Errorf("print the figures of %s: %w", name, err)
 	}
 	return e.WriteFigure(name+".json", rows)
 }
 
-// outageRow sums up outages, none of which may be longer than bound.
+// outageRow summarises outages, which bound limits.
 func outageRow(what string, outages []time.Duration, bound time.Duration) bench.Row {
 	sorted := slices.Sorted(slices.Values(outages))
 	longest := sorted[len(sorted)-1]
@@ -28,7 +28,7 @@ func outageRow(what string, outages []time.Duration, bound time.Duration) bench.
 	return bench.Row{What: what, Measured: measured, Bound: "max " + seconds(bound), Compared: "-", Held: longest <= bound}
 }
 
-// rank is a percentile of sorted durations, by the nearest rank.
+// rank returns a percentile of sorted durations by the nearest rank.
 func rank(sorted []time.Duration, percent int) time.Duration {
 	return sorted[max(0, (percent*len(sorted)+99)/100-1)]
 }

@@ -18,27 +18,25 @@ import (
 	"github.com/solonode/sno/testcluster/traffic"
 )
 
-// FloatingRouter deletes the router again and again after workers have been added, and it must come back to the control plane (R-ING-3, R-SUITE-6).
+// FloatingRouter deletes the router repeatedly after workers were added. It must return to the control plane (R-ING-3, R-SUITE-6).
 var FloatingRouter = kindtarget.Experiment{
 	Name: "floating-router", Scenario: "none-sno-day2-workers",
-	Description: "after workers are added and the router is deleted, traffic is lost for good without the module and comes back every time with it",
+	Description: "after workers are added and the router is deleted, without the module traffic stays lost, with it traffic returns every time",
 	Run:         floating,
 }
 
 const (
 	deletions = 10
-	// lost is how long a router that is Ready somewhere may take to answer at the control plane's address before it never will: its rules and
-	// routes are there before it is Ready.
+	// lost is how long a Ready router may take to answer at the control plane's address. Its rules and routes exist before it is Ready.
 	lost = 3 * time.Second
-	// comeback is how long traffic may be away when a router that is pinned is deleted.
+	// comeback limits the outage after the deletion of a pinned router.
 	comeback = 30 * time.Second
 )
 
 var (
-	// errStays says that the trouble is not there that the module is for, and so nothing is shown.
-	errStays = errors.New("the router never left the control plane, although nothing keeps it there")
-	// errLeft says that the module did not keep the router.
-	errLeft = errors.New("the router left the control plane")
+	// errStays means that the fault does not occur without the module, so the test proves nothing.
+	errStays = errors.New("the router never left the control plane without the module")
+	errLeft  = errors.New("the router left the control plane")
 )
 
 func floating(ctx context.Context, e *kindtarget.Env) (err error) {
@@ -49,7 +47,7 @@ func floating(ctx context.Context, e *kindtarget.Env) (err error) {
 	defer func() { err = errors.Join(err, s.optOut(ctx, false), s.close(ctx)) }()
 	users := s.visit(ctx, "http", 80)
 	defer users.Stop()
-	if err := users.WaitAnswered(ctx, calm, patience); err != nil {
+	if err := users.WaitAnswered(ctx, answeredFor, waitTimeout); err != nil {
 		return err
 	}
 	if err := e.AddDay2Workers(ctx); err != nil {
@@ -82,14 +80,14 @@ func floating(ctx context.Context, e *kindtarget.Env) (err error) {
 
 func (s *site) onControlPlane(pod *corev1.Pod) bool { return pod.Spec.NodeName == s.node }
 
-// floats deletes the router while nothing keeps it, and counts how often nobody is answered although it is Ready.
+// floats deletes the router without the module, and counts how often a Ready router gets no traffic.
 func (s *site) floats(ctx context.Context, users *traffic.Generator) (gone int, err error) {
 	for range deletions {
 		at, err := s.deleteRouter(ctx)
 		if err != nil {
 			return gone, err
 		}
-		err = users.WaitAnswered(ctx, calm, calm+lost)
+		err = users.WaitAnswered(ctx, answeredFor, answeredFor+lost)
 		switch {
 		case errors.Is(err, traffic.ErrLost) && !s.onControlPlane(at):
 			gone++
@@ -103,9 +101,9 @@ func (s *site) floats(ctx context.Context, users *traffic.Generator) (gone int, 
 	return gone, nil
 }
 
-// stays deletes the router while the module keeps it, and returns how long nobody was answered each time.
+// stays deletes the router with the module, and returns the outages.
 func (s *site) stays(ctx context.Context, users *traffic.Generator) ([]time.Duration, error) {
-	if err := users.WaitAnswered(ctx, calm, patience); err != nil {
+	if err := users.WaitAnswered(ctx, answeredFor, waitTimeout); err != nil {
 		return nil, err
 	}
 	var outages []time.Duration
@@ -118,7 +116,7 @@ func (s *site) stays(ctx context.Context, users *traffic.Generator) ([]time.Dura
 		if !s.onControlPlane(at) {
 			return nil, fmt.Errorf("%w: it is on %s", errLeft, at.Spec.NodeName)
 		}
-		if err := users.WaitAnswered(ctx, calm, patience); err != nil {
+		if err := users.WaitAnswered(ctx, answeredFor, waitTimeout); err != nil {
 			return nil, err
 		}
 		outages = append(outages, traffic.Longest(traffic.Outages(users.Since(begun)), time.Now()))
@@ -126,7 +124,7 @@ func (s *site) stays(ctx context.Context, users *traffic.Generator) ([]time.Dura
 	return outages, nil
 }
 
-// deleteRouter deletes the router's pod and returns the one that took its place, when that is Ready.
+// deleteRouter deletes the router's pod and returns the replacement when that is Ready.
 func (s *site) deleteRouter(ctx context.Context) (*corev1.Pod, error) {
 	old, err := s.router(ctx, "to delete", func(*corev1.Pod) bool { return true })
 	if err != nil {
@@ -135,12 +133,12 @@ func (s *site) deleteRouter(ctx context.Context) (*corev1.Pod, error) {
 	if err := s.Cluster.Client().Delete(ctx, old); err != nil {
 		return nil, fmt.Errorf("delete the router: %w", err)
 	}
-	return s.router(ctx, "in the place of the deleted one", func(p *corev1.Pod) bool { return p.UID != old.UID })
+	return s.router(ctx, "that replaces the deleted one", func(p *corev1.Pod) bool { return p.UID != old.UID })
 }
 
-// optOut has the module release the default IngressController, or take it again, as a person does, and waits until it has.
+// optOut sets or removes the opt-out of the default IngressController, and waits until the module has reacted.
 func (s *site) optOut(ctx context.Context, out bool) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), waitTimeout)
 	defer cancel()
 	value, reasons := "null", []string{"AsExpected", "RouterRollingOut"}
 	if out {
@@ -152,6 +150,6 @@ func (s *site) optOut(ctx context.Context, out bool) error {
 	if err := s.Cluster.Client().Patch(ctx, ic, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
 		return fmt.Errorf("opt the default IngressController out or in: %w", err)
 	}
-	_, err := s.WaitReason(ctx, harness.Ingress, patience, reasons...)
+	_, err := s.WaitReason(ctx, harness.Ingress, waitTimeout, reasons...)
 	return err
 }

@@ -19,19 +19,19 @@ import (
 	"github.com/solonode/sno/testcluster/kind"
 )
 
-// EtcdGuard is etcd's quorum guard with a real etcd of three members, on a cluster of its own.
+// EtcdGuard tests the quorum guard with a real etcd of three members, on its own cluster.
 var EtcdGuard = kindtarget.Experiment{
 	Name: "etcd-guard", OwnCluster: true, SecondCluster: true, Exclusive: true, Run: guard,
-	Description: "guards are ready only while their etcd is healthy; with one of three members dead no other guard can be evicted, when it is back one can; " +
+	Description: "guards are ready only while their etcd is healthy; while one of three members is dead no other guard can be evicted, afterwards one can; " +
 		"on one control-plane node there is no guard and nothing blocks",
 }
 
-var errGuard = errors.New("the quorum of etcd is not guarded as it must be")
+var errGuard = errors.New("the quorum of etcd is not guarded correctly")
 
-// memberBound is for a kubelet to notice what became of an etcd, by three probes of five seconds, and for an etcd to start, on a busy machine.
-const memberBound = patience
+// memberBound is for a kubelet to observe an etcd, by three probes of five seconds, and for an etcd to start, on a busy machine.
+const memberBound = waitTimeout
 
-// reachable is for an API server that is taken away beside this, for two minutes, and comes back.
+// reachable includes an outage of the API server of two minutes by another experiment.
 const reachable = 5 * time.Minute
 
 func guard(ctx context.Context, e *kindtarget.Env) error {
@@ -44,7 +44,7 @@ func guard(ctx context.Context, e *kindtarget.Env) error {
 	return noGuard(ctx, e.Kind)
 }
 
-// threeMembers is the story of three, from the making of their cluster to its end.
+// threeMembers tests three members on a cluster that it creates and removes.
 func threeMembers(ctx context.Context, e *kindtarget.Env) (err error) {
 	c, err := kind.Create(ctx, kind.Config{Name: e.Kind.Name() + "-etcd", ControlPlanes: 3, Progress: e.Progress})
 	if err != nil {
@@ -58,7 +58,7 @@ func threeMembers(ctx context.Context, e *kindtarget.Env) (err error) {
 	if err := g.install(ctx); err != nil {
 		return err
 	}
-	closed, opened, err := g.story(ctx)
+	closed, opened, err := g.killAndHeal(ctx)
 	if err != nil {
 		return err
 	}
@@ -68,21 +68,21 @@ func threeMembers(ctx context.Context, e *kindtarget.Env) (err error) {
 	})
 }
 
-// within is a figure with a bound.
+// within returns a row with a bound.
 func within(what string, took, bound time.Duration) bench.Row {
 	return bench.Row{What: what, Measured: seconds(took), Bound: "max " + seconds(bound), Compared: "-", Held: took <= bound}
 }
 
-// noGuard waits until a cluster has neither guard nor budget.
+// noGuard waits until a cluster has neither a guard nor a budget.
 func noGuard(ctx context.Context, c *kind.Cluster) error {
-	return until(ctx, "the guard of one member is gone", reachable, func(ctx context.Context) error {
+	return until(ctx, "the guard of a single member is removed", reachable, func(ctx context.Context) error {
 		budgets, err := c.Clientset().PolicyV1().PodDisruptionBudgets(etcdguard.Namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return err //nolint:wrapcheck // until says what for
+			return err //nolint:wrapcheck // until wraps it
 		}
 		deployments, err := c.Clientset().AppsV1().Deployments(etcdguard.Namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return err //nolint:wrapcheck // until says what for
+			return err //nolint:wrapcheck // until wraps it
 		}
 		if len(budgets.Items)+len(deployments.Items) > 0 {
 			return fmt.Errorf("%w: one node has %d budgets and %d guards", errGuard, len(budgets.Items), len(deployments.Items))
@@ -91,8 +91,8 @@ func noGuard(ctx context.Context, c *kind.Cluster) error {
 	})
 }
 
-// story kills a member and heals it, and returns how long it took until the budget was closed and open again.
-func (g *guarded) story(ctx context.Context) (closed, opened time.Duration, err error) {
+// killAndHeal kills a member and restarts it, and returns how long the budget took to close and to open again.
+func (g *guarded) killAndHeal(ctx context.Context) (closed, opened time.Duration, err error) {
 	if err := g.budget(ctx, 3, 1); err != nil {
 		return 0, 0, err
 	}
@@ -118,7 +118,7 @@ func (g *guarded) story(ctx context.Context) (closed, opened time.Duration, err 
 	return closed, opened, g.oneGoes(ctx)
 }
 
-// refused holds that the guard of the dead member is not ready, those of the others are, and none of these can be evicted.
+// refused checks that the guard of the dead member is not ready, that the others are, and that none of these can be evicted.
 func (g *guarded) refused(ctx context.Context) error {
 	pods, err := g.guards(ctx)
 	if err != nil {
@@ -134,28 +134,28 @@ func (g *guarded) refused(ctx context.Context) error {
 			continue
 		}
 		if err := g.evict(ctx, pod); !apierrors.IsTooManyRequests(err) {
-			return fmt.Errorf("%w: a member is dead, and the eviction of another's guard is answered with: %w", errGuard, orGranted(err))
+			return fmt.Errorf("%w: with a dead member, the eviction of another's guard returns: %w", errGuard, orGranted(err))
 		}
 	}
 	return nil
 }
 
-// oneGoes holds that one guard can be evicted, and no second one.
+// oneGoes checks that one guard can be evicted, and no second one.
 func (g *guarded) oneGoes(ctx context.Context) error {
 	pods, err := g.guards(ctx)
 	if err != nil {
 		return err
 	}
 	if err := g.evict(ctx, &pods[0]); err != nil {
-		return fmt.Errorf("%w: all members are healthy, and an eviction is answered with: %w", errGuard, err)
+		return fmt.Errorf("%w: with healthy members, an eviction returns: %w", errGuard, err)
 	}
 	if err := g.evict(ctx, &pods[1]); !apierrors.IsTooManyRequests(err) {
-		return fmt.Errorf("%w: one guard has gone, and the eviction of a second one is answered with: %w", errGuard, orGranted(err))
+		return fmt.Errorf("%w: after one eviction, that of a second guard returns: %w", errGuard, orGranted(err))
 	}
 	return nil
 }
 
-// probed is the kubelet's own word on a guard. The condition Ready is also taken away from pods of nodes that are lost.
+// probed reports the kubelet's result for a guard. The condition Ready is also False for pods of lost nodes.
 func probed(pod *corev1.Pod) bool {
 	return len(pod.Status.ContainerStatuses) == 1 && pod.Status.ContainerStatuses[0].Ready
 }
@@ -169,10 +169,9 @@ func orGranted(err error) error {
 	return err
 }
 
-// guardImage is the image of the guards.
 func guardImage() string { return kindtarget.FullImageName("guard") }
 
-// guardObjects are what the module makes for the cluster.
+// guardObjects returns what the module creates for the cluster.
 func guardObjects() (*appsv1.Deployment, *policyv1.PodDisruptionBudget, error) {
 	host, err := etcdguard.NewHost(clusterOf(configv1.HighlyAvailableTopologyMode), 3, guardImage())
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestEtcdGuardObjects makes what the experiment applies, so that a guard that cannot be made is seen without a cluster.
+// A guard that cannot be created is detected without a cluster.
 func TestEtcdGuardObjects(t *testing.T) {
 	deployment, budget, err := guardObjects()
 	if err != nil {
@@ -19,20 +19,20 @@ func TestEtcdGuardObjects(t *testing.T) {
 	}
 }
 
-func TestCast(t *testing.T) {
+func TestChooseNodes(t *testing.T) {
 	nodes := []string{"sno-control-plane", "sno-control-plane2", "sno-control-plane3"}
 	for leader, want := range map[string]struct {
-		calm, victim string
-		err          error
+		answeredFor, victim string
+		err                 error
 	}{
 		"sno-control-plane_4f2a":  {"sno-control-plane", "sno-control-plane3", nil},
 		"sno-control-plane3_4f2a": {"sno-control-plane3", "sno-control-plane2", nil},
-		"somebody_4f2a":           {"", "", errGuard},
+		"unknown_4f2a":            {"", "", errGuard},
 		"":                        {"", "", errGuard},
 	} {
-		calm, victim, err := cast(nodes, leader)
-		if calm != want.calm || victim != want.victim || !errors.Is(err, want.err) {
-			t.Errorf("%s: %s, %s, %v", leader, calm, victim, err)
+		answeredFor, victim, err := chooseNodes(nodes, leader)
+		if answeredFor != want.answeredFor || victim != want.victim || !errors.Is(err, want.err) {
+			t.Errorf("%s: %s, %s, %v", leader, answeredFor, victim, err)
 		}
 	}
 }

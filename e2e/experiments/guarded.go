@@ -25,23 +25,23 @@ import (
 )
 
 const (
-	// killEtcd takes a member away. Its kubelet would let it live on for its grace period.
+	// killEtcd removes a member at once. The kubelet would grant its grace period.
 	killEtcd = `mv /etc/kubernetes/manifests/etcd.yaml /etc/kubernetes/etcd.yaml &&
 crictl ps --quiet --name '^etcd$' | xargs --no-run-if-empty crictl --timeout=60s stop --timeout 0`
 	healEtcd = "mv /etc/kubernetes/etcd.yaml /etc/kubernetes/manifests/etcd.yaml"
-	// redirect has a kubelet ask another API server. kubeadm's ask the one beside them, which has no other etcd than the one beside it.
+	// redirect configures another API server in a kubelet. kubeadm's kubelets use the local one, which only uses the local etcd.
 	redirect = `sed --in-place "s,server: .*,server: $1," /etc/kubernetes/kubelet.conf && systemctl restart kubelet`
 
 	apiServerPort = "6443"
 )
 
-// guarded is a cluster of three control-plane nodes with a guard beside each etcd.
+// guarded is a cluster of three control-plane nodes with a guard for each etcd.
 type guarded struct {
 	*kind.Cluster
 	nodes []string
-	// kube asks the API server of a node that is left alone, and so does the victim's kubelet.
+	// kube uses the API server of another node than the victim, as does the victim's kubelet.
 	kube kubernetes.Interface
-	// victim is the node whose etcd dies. Nothing that leads is there, so that nobody has to be elected first.
+	// victim is the node whose etcd is killed. It is not the leader's, so that no election is needed.
 	victim string
 }
 
@@ -59,50 +59,50 @@ func openGuarded(ctx context.Context, c *kind.Cluster) (*guarded, error) {
 	if lease.Spec.HolderIdentity != nil {
 		leader = *lease.Spec.HolderIdentity
 	}
-	var calm string
-	if calm, g.victim, err = cast(g.nodes, leader); err != nil {
+	var answeredFor string
+	if answeredFor, g.victim, err = chooseNodes(g.nodes, leader); err != nil {
 		return nil, err
 	}
-	address, err := c.Address(ctx, calm)
+	address, err := c.Address(ctx, answeredFor)
 	if err != nil {
 		return nil, err
 	}
 	config := c.RESTConfig()
 	config.Host = "https://" + net.JoinHostPort(address, apiServerPort)
 	if g.kube, err = kubernetes.NewForConfig(config); err != nil {
-		return nil, fmt.Errorf("connect to the API server of node %s: %w", calm, err)
+		return nil, fmt.Errorf("connect to the API server of node %s: %w", answeredFor, err)
 	}
 	_, err = g.Exec(ctx, g.victim, "sh", "-c", redirect, "sh", config.Host)
 	return g, err
 }
 
-// cast chooses the node that is asked, which is the leader's, and one whose etcd dies. Who leads is a node's name and something unique.
-func cast(nodes []string, leader string) (calm, victim string, err error) {
+// chooseNodes returns the leader's node, whose API server is used, and one whose etcd is killed. A holder identity is a node's name with a unique suffix.
+func chooseNodes(nodes []string, leader string) (answeredFor, victim string, err error) {
 	for _, node := range nodes {
 		if len(leader) > len(node) && leader[:len(node)+1] == node+"_" {
-			calm = node
+			answeredFor = node
 		} else {
 			victim = node
 		}
 	}
-	if calm == "" || victim == "" {
-		return "", "", fmt.Errorf("%w: no node of %v is the leader's, which is %q, or all are", errGuard, nodes, leader)
+	if answeredFor == "" || victim == "" {
+		return "", "", fmt.Errorf("%w: nodes %v with leader %q", errGuard, nodes, leader)
 	}
-	return calm, victim, nil
+	return answeredFor, victim, nil
 }
 
-// clusterOf is a cluster whose both topologies are mode.
+// clusterOf returns a cluster with this mode for both topologies.
 func clusterOf(mode configv1.TopologyMode) topology.Cluster {
 	return topology.Cluster{ControlPlane: topology.ReadingOf(mode), Infrastructure: topology.ReadingOf(mode)}
 }
 
-// install puts the guard on the cluster as an etcd operator does that uses the module, with what it needs: nodes with the role, an image, and the
-// certificates by which kubeadm asks its etcd.
+// install installs the guard like an etcd operator that vendors the module, with what it needs: labels of nodes, an image, and kubeadm's
+// certificates of etcd clients.
 func (g *guarded) install(ctx context.Context) error {
 	for _, node := range g.nodes {
 		body := fmt.Appendf(nil, `{"metadata":{"labels":{%q:""}}}`, machineconfig.MasterRole)
 		if _, err := g.kube.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
-			return fmt.Errorf("give node %s its role: %w", node, err)
+			return fmt.Errorf("label node %s: %w", node, err)
 		}
 	}
 	if err := g.loadImage(ctx); err != nil {
@@ -129,7 +129,7 @@ func (g *guarded) install(ctx context.Context) error {
 	return nil
 }
 
-// loadImage puts an image on the nodes with the programs that a guard runs.
+// loadImage loads an image with the programs of a guard into the nodes.
 func (g *guarded) loadImage(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "sno-guard-")
 	if err != nil {
@@ -166,12 +166,12 @@ func (g *guarded) certificates(ctx context.Context) error {
 		}, metav1.CreateOptions{})
 	}
 	if err != nil {
-		return fmt.Errorf("give the guard its certificates: %w", err)
+		return fmt.Errorf("create the guard's certificates: %w", err)
 	}
 	return nil
 }
 
-// kill ends the etcd of the victim, as somebody does who moves the manifest of its static pod away.
+// kill stops the victim's etcd, as if a person had moved the manifest of its static pod.
 func (g *guarded) kill(ctx context.Context) error {
 	_, err := g.Exec(ctx, g.victim, "sh", "-c", killEtcd)
 	return err
@@ -182,23 +182,23 @@ func (g *guarded) heal(ctx context.Context) error {
 	return err
 }
 
-// budget waits until the budget counts so many healthy guards, and lets so many go.
-func (g *guarded) budget(ctx context.Context, healthy, mayGo int32) error {
-	what := fmt.Sprintf("%d guards are ready and %d may go", healthy, mayGo)
-	return until(ctx, what, patience, func(ctx context.Context) error {
+// budget waits until the budget has these numbers of healthy guards and allowed disruptions.
+func (g *guarded) budget(ctx context.Context, healthy, allowed int32) error {
+	what := fmt.Sprintf("%d guards are ready and %d can be evicted", healthy, allowed)
+	return until(ctx, what, waitTimeout, func(ctx context.Context) error {
 		b, err := g.kube.PolicyV1().PodDisruptionBudgets(etcdguard.Namespace).Get(ctx, etcdguard.GuardName, metav1.GetOptions{})
 		if err != nil {
-			return err //nolint:wrapcheck // until says what for
+			return err //nolint:wrapcheck // until wraps it
 		}
 		s := b.Status
-		if s.ObservedGeneration != b.Generation || s.CurrentHealthy != healthy || s.DisruptionsAllowed != mayGo {
-			return fmt.Errorf("%w: %d are ready and %d may go", errGuard, s.CurrentHealthy, s.DisruptionsAllowed)
+		if s.ObservedGeneration != b.Generation || s.CurrentHealthy != healthy || s.DisruptionsAllowed != allowed {
+			return fmt.Errorf("%w: %d are ready and %d can be evicted", errGuard, s.CurrentHealthy, s.DisruptionsAllowed)
 		}
 		return nil
 	})
 }
 
-// guards are the pods that do not end.
+// guards returns the pods that are not being deleted.
 func (g *guarded) guards(ctx context.Context) ([]corev1.Pod, error) {
 	deployment, _, err := guardObjects()
 	if err != nil {
@@ -221,11 +221,11 @@ func (g *guarded) guards(ctx context.Context) ([]corev1.Pod, error) {
 	return pods, nil
 }
 
-// evict asks for an eviction, as a drain does. Being refused is an answer; not being answered is not.
+// evict requests an eviction as a drain does. It wraps only errors that are no answers of the API server.
 func (g *guarded) evict(ctx context.Context, pod *corev1.Pod) error {
 	err := g.kube.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}})
 	if err != nil && !errors.As(err, new(apierrors.APIStatus)) {
-		return fmt.Errorf("ask for the eviction of %s: %w", pod.Name, err)
+		return fmt.Errorf("request the eviction of %s: %w", pod.Name, err)
 	}
-	return err //nolint:wrapcheck // what the API server says
+	return err //nolint:wrapcheck // an error of the API server
 }

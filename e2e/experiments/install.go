@@ -16,15 +16,15 @@ import (
 	"github.com/solonode/sno/e2e/kindtarget"
 )
 
-// Install installs all controllers in one process as a person does, in the place of the six.
+// Install installs all controllers in one process, as a person does, in place of the six.
 var Install = kindtarget.Experiment{
 	Name: "install", SecondCluster: true, Run: install,
-	Description: "`kubectl apply -k config/all` brings all controllers in one process; it follows the topology with its generated rights, and nothing is refused to it",
+	Description: "`kubectl apply -k config/all` installs all controllers in one process, which follows the topology with its generated rights, without a forbidden request",
 }
 
-var errInstalled = errors.New("what was installed does not work as it must")
+var errInstalled = errors.New("the installed controllers do not work")
 
-// installBound is for a pod to start, to lead and to come to rest, on a busy machine. Leases that were given up are there at once.
+// installBound is for a pod to start, to lead and to settle, on a busy machine. Released Leases are available at once.
 const installBound = 2 * time.Minute
 
 func install(ctx context.Context, e *kindtarget.Env) (err error) {
@@ -36,8 +36,8 @@ func install(ctx context.Context, e *kindtarget.Env) (err error) {
 		return err
 	}
 	defer func() {
-		// The others find the cluster as it was.
-		back, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		// Restore the cluster for the other experiments.
+		back, cancel := context.WithTimeout(context.WithoutCancel(ctx), waitTimeout)
 		defer cancel()
 		if err = errors.Join(err, e.RemoveDeployments(back, kindtarget.CombinedDeployment), e.DeployAll(back)); err == nil {
 			err = e.WaitForLeases(ctx)
@@ -51,18 +51,18 @@ func install(ctx context.Context, e *kindtarget.Env) (err error) {
 		return errors.Join(err, onePod(ctx, e))
 	}
 	took := time.Since(begun)
-	// A right that is missing is why a process does not follow.
+	// A missing right may be why a process does not follow.
 	if err := errors.Join(followsTopology(ctx, e), onePod(ctx, e)); err != nil {
 		return err
 	}
 	row := within("kubectl apply -k config/all, until the process leads", took, installBound)
 	if !row.Held {
-		return fmt.Errorf("%w: it led only after %s", errInstalled, took)
+		return fmt.Errorf("%w: it took %s to lead", errInstalled, took)
 	}
 	return record(e, "install", []bench.Row{row})
 }
 
-// onePod holds that there is one process, which was never restarted, and that nothing was refused to it.
+// onePod checks that there is one process, that it never restarted, and that no request was forbidden.
 func onePod(ctx context.Context, e *kindtarget.Env) error {
 	pods, err := e.Controllers(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func onePod(ctx context.Context, e *kindtarget.Env) error {
 	return e.CheckNothingForbidden(ctx, pods[0].Name)
 }
 
-// leadsAlone waits until the process holds its Lease, with the durations of one node.
+// leadsAlone waits until the process holds its Lease, with the durations of a single node.
 func leadsAlone(ctx context.Context, e *kindtarget.Env) error {
 	lease := &coordinationv1.Lease{}
 	key := client.ObjectKey{Namespace: harness.SystemNamespace, Name: harness.AllLease}
@@ -87,13 +87,13 @@ func leadsAlone(ctx context.Context, e *kindtarget.Env) error {
 	})
 }
 
-// followsTopology changes the infrastructure's topology and back: the conditions that are there are still those of the six.
+// followsTopology changes the infrastructure's topology and back. The existing conditions are still those of the six.
 func followsTopology(ctx context.Context, e *kindtarget.Env) error {
 	control, infrastructure := e.Scenario.ControlPlaneTopology, e.Scenario.InfrastructureTopology
 	if err := e.SetTopology(ctx, control, configv1.HighlyAvailableTopologyMode); err != nil {
 		return err
 	}
-	if _, err := e.WaitReason(ctx, harness.Ingress, patience, "NotNeeded"); err != nil {
+	if _, err := e.WaitReason(ctx, harness.Ingress, waitTimeout, "NotNeeded"); err != nil {
 		return errors.Join(err, e.SetTopology(ctx, control, infrastructure))
 	}
 	if err := e.SetTopology(ctx, control, infrastructure); err != nil {

@@ -21,21 +21,21 @@ import (
 	"github.com/solonode/sno/e2e/kindtarget"
 )
 
-// Join shows R-APP-1 to R-APP-4 with a real kubelet.
+// Join tests R-APP-1 to R-APP-4 with a real kubelet.
 var Join = kindtarget.Experiment{
 	Name: "join", SecondCluster: true, Run: join,
-	Description: "a node joins, serves and renews by nobody's approval but the outside tool's, and hostile requests beside it stay pending",
+	Description: "a node joins, serves and renews with approvals of the outside tool only, and hostile requests stay pending",
 }
 
-// Both signers, as requests name them.
+// Both signers, clientWith requests name them.
 const (
 	clientSigner  = certificatesv1.KubeAPIServerClientKubeletSignerName
 	servingSigner = certificatesv1.KubeletServingSignerName
 )
 
 var (
-	errEarly    = errors.New("somebody but the outside tool approves certificates of nodes")
-	errServes   = errors.New("the kubelet does not serve as it must")
+	errEarly    = errors.New("a client other than the outside tool approves certificates of nodes")
+	errServes   = errors.New("the kubelet does not serve correctly")
 	errJoinTime = errors.New("the node took too long to join")
 )
 
@@ -45,23 +45,23 @@ const (
 	joinBound     = time.Minute
 )
 
-// joiner is a worker that leaves and joins again.
+// joiner is a worker that leaves the cluster and joins again.
 type joiner struct {
 	*kindtarget.Env
 	before  *corev1.Node
 	node    string
 	address string
-	// authority is the file with who signs for kubelets.
+	// authority is a file with the CA of kubelets.
 	authority string
 	tool      *joining.Tool
-	// token is who asks for the node before it has a certificate.
-	token    string
-	stranger *kubernetes.Clientset
-	// known are requests that were there before, and those of the node that have been dealt with.
+	// token is the node's bootstrap token, which unknownClient has clientWith well.
+	token         string
+	unknownClient *kubernetes.Clientset
+	// known are earlier requests, and those of the node that have been processed.
 	known []string
-	// hostile are the requests that must stay pending.
+	// hostile are requests that must stay pending.
 	hostile []string
-	// approved are those of the node itself.
+	// approved are the node's own requests.
 	approved []string
 }
 
@@ -118,7 +118,7 @@ func (j *joiner) figures(took time.Duration) []bench.Row {
 			What: "A real kubelet joins, from kubeadm join to Ready, approved by the outside tool", Measured: seconds(took),
 			Bound: "max " + seconds(joinBound), Compared: "-", Held: took <= joinBound,
 		}, {
-			What:     "Requests of a node that joined and renewed, and hostile ones beside them",
+			What:     "Requests of a node that joined and renewed, and hostile requests next to them",
 			Measured: fmt.Sprintf("%d approved, %d left pending", len(j.approved), len(j.hostile)), Bound: "no hostile one", Compared: "-", Held: true,
 		},
 	}
@@ -133,9 +133,9 @@ func newJoiner(ctx context.Context, e *kindtarget.Env) (*joiner, error) {
 	if j.address, err = e.Kind.Address(ctx, j.node); err != nil {
 		return nil, err
 	}
-	// kubeadm has one authority for everything.
+	// kubeadm has one CA for everything.
 	if err := os.WriteFile(j.authority, e.Cluster.RESTConfig().CAData, 0o600); err != nil {
-		return nil, fmt.Errorf("keep who signs for kubelets: %w", err)
+		return nil, fmt.Errorf("write the CA of kubelets: %w", err)
 	}
 	if j.tool, err = joining.NewTool(ctx, e.Cluster, e.Progress); err != nil {
 		return nil, err
@@ -150,19 +150,19 @@ func newJoiner(ctx context.Context, e *kindtarget.Env) (*joiner, error) {
 	return j, j.tool.WriteInventory(joining.Entry{Name: j.node, Addresses: []string{j.address}, Window: joining.OpenWindow()})
 }
 
-// admitted has the node join, and returns how long that took. Its request waits until the tool has approved it, and a stranger's goes on waiting.
+// admitted joins the node, and returns how long that took. The node's request waits for the tool's approval, and a hostile one stays pending.
 func (j *joiner) admitted(ctx context.Context) (time.Duration, error) {
 	began := time.Now()
 	joined := make(chan error, 1)
 	joining, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() { joined <- j.kubeadmJoin(joining) }()
-	asked, err := j.asks(ctx, clientSigner)
+	request, err := j.waitForRequest(ctx, clientSigner)
 	if err != nil {
 		cancel()
 		return 0, errors.Join(err, <-joined)
 	}
-	if err := j.admit(ctx, asked); err != nil {
+	if err := j.admit(ctx, request); err != nil {
 		cancel()
 		return 0, errors.Join(err, <-joined)
 	}
@@ -171,27 +171,27 @@ func (j *joiner) admitted(ctx context.Context) (time.Duration, error) {
 		return 0, errors.Join(err, <-joined)
 	}
 	took := time.Since(began)
-	// What kubeadm does when the node is there, nobody waits for.
+	// The rest of kubeadm join is not needed.
 	cancel()
 	<-joined
 	return took, j.restoreRoles(ctx)
 }
 
-func (j *joiner) admit(ctx context.Context, asked string) error {
-	if err := j.nobodyElse(ctx, asked); err != nil {
+func (j *joiner) admit(ctx context.Context, request string) error {
+	if err := j.onlyTool(ctx, request); err != nil {
 		return err
 	}
-	stranger, err := joining.RequestClientCertificate(ctx, j.stranger, "stranger")
+	unknownClient, err := joining.RequestClientCertificate(ctx, j.unknownClient, "unknown")
 	if err != nil {
 		return err
 	}
-	return j.approve(ctx, asked, map[string]string{stranger.Name: "pending NotInInventory"}, "approved ProvenByInventory")
+	return j.approve(ctx, request, map[string]string{unknownClient.Name: "pending NotInInventory"}, "approved ProvenByInventory")
 }
 
-// serves has the tool approve the serving certificate, but neither one with another's address nor a second client certificate for the name. Before that
-// nobody gets at the log of the pod, and after it everybody who may.
+// serves has the tool approve the serving certificate, but neither one with another address nor a second client certificate for the name. The
+// pod's log can be read only afterwards.
 func (j *joiner) serves(ctx context.Context, pod *corev1.Pod) error {
-	asked, err := j.asks(ctx, servingSigner)
+	request, err := j.waitForRequest(ctx, servingSigner)
 	if err != nil {
 		return err
 	}
@@ -199,12 +199,12 @@ func (j *joiner) serves(ctx context.Context, pod *corev1.Pod) error {
 		return err
 	}
 	if _, err := podLog(ctx, j.Env, pod); err == nil || !strings.Contains(err.Error(), "tls") {
-		return fmt.Errorf("%w: its certificate is not approved, and asked for a log it says %w", errServes, err)
+		return fmt.Errorf("%w: before the approval of its certificate, reading a log returns %w", errServes, err)
 	}
-	if err := j.nobodyElse(ctx, asked); err != nil {
+	if err := j.onlyTool(ctx, request); err != nil {
 		return err
 	}
-	second, err := joining.RequestClientCertificate(ctx, j.stranger, j.node)
+	second, err := joining.RequestClientCertificate(ctx, j.unknownClient, j.node)
 	if err != nil {
 		return err
 	}
@@ -216,63 +216,63 @@ func (j *joiner) serves(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	// What is said of it depends on whether the kubelet has a certificate in use yet.
+	// Its outcome depends on whether the kubelet has a certificate in use yet.
 	j.hostile, j.known = append(j.hostile, foreign.Name), append(j.known, foreign.Name)
-	if err := j.approve(ctx, asked, map[string]string{second.Name: "pending NodeExists"}, "approved ProvenByInventory"); err != nil {
+	if err := j.approve(ctx, request, map[string]string{second.Name: "pending NodeExists"}, "approved ProvenByInventory"); err != nil {
 		return err
 	}
 	if err := j.served(ctx, pod, nil); err != nil {
 		return err
 	}
-	// Now it has one, which does not prove the other address.
-	return j.says(ctx, map[string]string{foreign.Name: "pending NamesNotProven"})
+	// The kubelet's certificate does not prove the other address.
+	return j.expectOutcomes(ctx, map[string]string{foreign.Name: "pending NamesNotProven"})
 }
 
-// renews has the kubelet ask for its next serving certificate, and the inventory forget the node.
+// renews has the kubelet request its next serving certificate, while the inventory no longer has the node.
 func (j *joiner) renews(ctx context.Context, pod *corev1.Pod) error {
-	if err := j.tool.WriteInventory(joining.Entry{Name: "somebody-else"}); err != nil {
+	if err := j.tool.WriteInventory(joining.Entry{Name: "another-node"}); err != nil {
 		return err
 	}
 	aged, err := j.age(ctx)
 	if err != nil {
 		return err
 	}
-	asked, err := j.asks(ctx, servingSigner)
+	request, err := j.waitForRequest(ctx, servingSigner)
 	if err != nil {
 		return err
 	}
 	if err := j.served(ctx, pod, nil); err != nil {
 		return err
 	}
-	if err := j.approve(ctx, asked, nil, "approved ProvenByCertificate"); err != nil {
+	if err := j.approve(ctx, request, nil, "approved ProvenByCertificate"); err != nil {
 		return err
 	}
 	return j.served(ctx, pod, aged)
 }
 
-// approve runs the tool, which must approve the node's request and say of the hostile ones what they are.
-func (j *joiner) approve(ctx context.Context, asked string, hostile map[string]string, outcome string) error {
-	want := map[string]string{asked: outcome}
-	for name, said := range hostile {
-		want[name] = said
+// approve runs the tool and expects it to approve the node's request, and these outcomes for the hostile ones.
+func (j *joiner) approve(ctx context.Context, request string, hostile map[string]string, own string) error {
+	want := map[string]string{request: own}
+	for name, outcome := range hostile {
+		want[name] = outcome
 		j.hostile, j.known = append(j.hostile, name), append(j.known, name)
 	}
-	if err := j.says(ctx, want); err != nil {
+	if err := j.expectOutcomes(ctx, want); err != nil {
 		return err
 	}
-	j.approved = append(j.approved, asked)
+	j.approved = append(j.approved, request)
 	return nil
 }
 
-func (j *joiner) says(ctx context.Context, want map[string]string) error {
-	_, said, err := j.tool.RunOnce(ctx, "--bootstrap-tokens", "--kubelet-ca="+j.authority)
+func (j *joiner) expectOutcomes(ctx context.Context, want map[string]string) error {
+	_, outcomes, err := j.tool.RunOnce(ctx, "--bootstrap-tokens", "--kubelet-ca="+j.authority)
 	if err != nil {
 		return err
 	}
-	return differs(want, said)
+	return differs(want, outcomes)
 }
 
-// stillPending holds that nobody has decided on the hostile requests.
+// stillPending checks that the hostile requests are still pending.
 func (j *joiner) stillPending(ctx context.Context) error {
 	for _, name := range j.hostile {
 		if err := j.pending(ctx, name); err != nil {
@@ -288,13 +288,13 @@ func (j *joiner) pending(ctx context.Context, name string) error {
 		return fmt.Errorf("read a request: %w", err)
 	}
 	if len(request.Status.Conditions) > 0 || len(request.Status.Certificate) > 0 {
-		return fmt.Errorf("%w: %s of %s is decided on: %v", errEarly, request.Spec.SignerName, request.Spec.Username, request.Status.Conditions)
+		return fmt.Errorf("%w: %s of %s has been decided: %v", errEarly, request.Spec.SignerName, request.Spec.Username, request.Status.Conditions)
 	}
 	return nil
 }
 
-// as is a client with credentials of its own.
-func (j *joiner) as(credentials rest.Config) (*kubernetes.Clientset, error) {
+// clientWith returns a client with other credentials.
+func (j *joiner) clientWith(credentials rest.Config) (*kubernetes.Clientset, error) {
 	admin := j.Cluster.RESTConfig()
 	credentials.Host, credentials.CAData, credentials.QPS = admin.Host, admin.CAData, admin.QPS
 	kube, err := kubernetes.NewForConfig(&credentials)

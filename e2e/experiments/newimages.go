@@ -14,17 +14,17 @@ import (
 	"github.com/solonode/sno/testcluster/traffic"
 )
 
-// NewImages brings a controller and then a router of another image. It is a rollout of both (R-OPS-1), and no upgrade: the programs are the same.
+// NewImages rolls out a controller and then a router with another image of the same programs (R-OPS-1).
 var NewImages = kindtarget.Experiment{
-	Name: "new-images", Description: "the router stays where it is and traffic comes back after the controller and the router roll out with another image", Run: newImages,
+	Name: "new-images", Description: "the router stays where it is and traffic returns after the controller and the router roll out with another image", Run: newImages,
 }
 
 // NodeRestart restarts the control-plane node, and with it everything.
 var NodeRestart = kindtarget.Experiment{
-	Name: "node-restart", Description: "traffic comes back by itself after the control-plane node restarts", Run: nodeRestart,
+	Name: "node-restart", Description: "traffic returns by itself after the control-plane node restarts", Run: nodeRestart,
 }
 
-// returnBound is for a node with its API server, and everything that has to start one after the other, on a busy machine.
+// returnBound is for a node with its API server and everything that starts in sequence, on a busy machine.
 const returnBound = 5 * time.Minute
 
 func newImages(ctx context.Context, e *kindtarget.Env) error {
@@ -38,7 +38,7 @@ func newImages(ctx context.Context, e *kindtarget.Env) error {
 			return err
 		}
 		if outages := traffic.Outages(users.Since(begun)); len(outages) > 0 {
-			return fmt.Errorf("%w: a new controller is nobody's business: %+v", errOutage, outages)
+			return fmt.Errorf("%w: an outage by a new controller: %+v", errOutage, outages)
 		}
 		if err := s.run(ctx, secondRouter); err != nil {
 			return err
@@ -60,7 +60,7 @@ func nodeRestart(ctx context.Context, e *kindtarget.Env) error {
 	})
 }
 
-// visited does something while there are users of both ports, and records for how long they were not answered.
+// visited runs a function under traffic to both ports, and records the outages.
 func visited(ctx context.Context, e *kindtarget.Env, name, what string, bound time.Duration, do func(*site, *traffic.Generator) error) (err error) {
 	s, err := openSite(ctx, e)
 	if err != nil {
@@ -73,7 +73,7 @@ func visited(ctx context.Context, e *kindtarget.Env, name, what string, bound ti
 	}{{"http", s.visit(ctx, "http", 80)}, {"https", s.visit(ctx, "https", 443)}}
 	for _, at := range entrances {
 		defer at.users.Stop()
-		if err := at.users.WaitAnswered(ctx, calm, patience); err != nil {
+		if err := at.users.WaitAnswered(ctx, answeredFor, waitTimeout); err != nil {
 			return err
 		}
 	}
@@ -83,7 +83,7 @@ func visited(ctx context.Context, e *kindtarget.Env, name, what string, bound ti
 	}
 	var rows []bench.Row
 	for _, at := range entrances {
-		if err := at.users.WaitAnswered(ctx, calm, patience); err != nil {
+		if err := at.users.WaitAnswered(ctx, answeredFor, waitTimeout); err != nil {
 			return err
 		}
 		row := outageRow(what+", "+at.scheme, []time.Duration{traffic.Longest(traffic.Outages(at.users.Since(begun)), time.Now())}, bound)

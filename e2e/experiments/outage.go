@@ -19,25 +19,25 @@ import (
 	"github.com/solonode/sno/patch"
 )
 
-// APIOutage stops the API server's static pod: a single-node cluster lives with up to two minutes without it (R-OPS-4).
+// APIOutage stops the API server's static pod: a single-node cluster has to tolerate two minutes without it (R-OPS-4).
 var APIOutage = kindtarget.Experiment{
-	Name: "api-outage", SecondCluster: true, Description: "no controller restarts and no lease is lost while the API server is away for one and for two minutes", Run: outage,
+	Name: "api-outage", SecondCluster: true, Description: "no controller restarts and no lease is lost while the API server is unavailable for one and for two minutes", Run: outage,
 }
 
-// convergence is how long everything may take after the API server answers again: back-offs have grown to minutes meanwhile.
+// convergence limits the time after the API server answers again. Back-offs have grown to minutes by then.
 const convergence = 3 * time.Minute
 
-// errNotSurvived says that a controller did not get through an outage as it must.
+// errNotSurvived means that a controller did not handle an outage correctly.
 var errNotSurvived = errors.New("the outage was not survived")
 
 func outage(ctx context.Context, e *kindtarget.Env) error {
 	var rows []bench.Row
-	// A controller whose pod was replaced a moment ago does not lead yet.
-	if err := led(ctx, e); err != nil {
+	// A controller whose pod was replaced may not lead yet.
+	if err := waitForLeaders(ctx, e); err != nil {
 		return err
 	}
 	for _, length := range []time.Duration{time.Minute, 2 * time.Minute} {
-		before, err := lookAtControllers(ctx, e)
+		before, err := readControllers(ctx, e)
 		if err != nil {
 			return err
 		}
@@ -50,64 +50,64 @@ func outage(ctx context.Context, e *kindtarget.Env) error {
 			return fmt.Errorf("%w: %w", errNotSurvived, err)
 		}
 		took := time.Since(answers)
-		// A Lease that is not lost yet may be lost a little later. Without this, the next outage would be one with the last.
+		// A Lease may be lost a little later. Without this wait the next outage would add to the last one.
 		if err := renewed(ctx, e, begun.Add(length)); err != nil {
 			return fmt.Errorf("%w: %w", errNotSurvived, err)
 		}
-		after, err := lookAtControllers(ctx, e)
+		after, err := readControllers(ctx, e)
 		if err != nil {
 			return err
 		}
 		if diff := cmp.Diff(before, after); diff != "" {
-			return fmt.Errorf("%w: away for %s, before (-) and after (+):\n%s", errNotSurvived, length, diff)
+			return fmt.Errorf("%w: unavailable for %s, before (-) and after (+):\n%s", errNotSurvived, length, diff)
 		}
 		rows = append(rows, bench.Row{
-			What:     fmt.Sprintf("API server's static pod away for %s, all controllers", length),
-			Measured: fmt.Sprintf("0 of %d pods restarted, 0 of %d leases lost, as they must be %s after it answered", len(before.Pods), len(before.Leases), seconds(took)),
+			What:     fmt.Sprintf("API server's static pod stopped for %s, all controllers", length),
+			Measured: fmt.Sprintf("0 of %d pods restarted, 0 of %d leases lost, settled %s after it answered", len(before.Pods), len(before.Leases), seconds(took)),
 			Bound:    "none, none, " + seconds(convergence), Compared: "-", Held: took <= convergence,
 		})
 		if took > convergence {
-			return fmt.Errorf("%w: as they must be only %s after the API server answered", errNotSurvived, took)
+			return fmt.Errorf("%w: settled %s after the API server answered, bound %s", errNotSurvived, took, convergence)
 		}
 	}
 	return record(e, "api-outage", rows)
 }
 
-// takeover is for the Lease of one node that another pod has released, which is tried for every 60 to 132 s.
+// takeover is for the Lease of a single node that another pod has released, which is tried every 60 to 132 s.
 const takeover = 3 * time.Minute
 
-// led waits until every controller leads.
-func led(ctx context.Context, e *kindtarget.Env) error {
+// waitForLeaders waits until every controller leads.
+func waitForLeaders(ctx context.Context, e *kindtarget.Env) error {
 	return until(ctx, "every controller leads", takeover, func(ctx context.Context) error {
 		for _, module := range harness.AllModules() {
 			lease := &coordinationv1.Lease{}
 			key := client.ObjectKey{Namespace: harness.SystemNamespace, Name: module.Controller().Name + "." + patch.Domain}
 			if err := e.Cluster.Client().Get(ctx, key, lease); err != nil {
-				return err //nolint:wrapcheck // until says what for
+				return err //nolint:wrapcheck // until wraps it
 			}
 			if ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
-				return fmt.Errorf("%w: nobody holds the Lease %s", errNotSurvived, lease.Name)
+				return fmt.Errorf("%w: no holder of the Lease %s", errNotSurvived, lease.Name)
 			}
 		}
 		return nil
 	})
 }
 
-// renewal is for a Lease of one node, which is renewed each minute.
+// renewal is for a Lease of a single node, which is renewed each minute.
 const renewal = 2 * time.Minute
 
-// renewed waits until every Lease that is held has been renewed after a time.
+// renewed waits until every held Lease has been renewed after a time.
 func renewed(ctx context.Context, e *kindtarget.Env, after time.Time) error {
 	return until(ctx, "every Lease is renewed", renewal, func(ctx context.Context) error {
 		leases := &coordinationv1.LeaseList{}
 		if err := e.Cluster.Client().List(ctx, leases, client.InNamespace(harness.SystemNamespace)); err != nil {
-			return err //nolint:wrapcheck // until says what for
+			return err //nolint:wrapcheck // until wraps it
 		}
 		return stale(leases.Items, after)
 	})
 }
 
-// stale says which Leases are held and were not renewed after a time.
+// stale returns an error for each Lease that is held and was not renewed after a time.
 func stale(leases []coordinationv1.Lease, after time.Time) error {
 	var errs []error
 	for i := range leases {
@@ -119,11 +119,11 @@ func stale(leases []coordinationv1.Lease, after time.Time) error {
 	return errors.Join(errs...)
 }
 
-// controllers are what may not change in an outage.
+// controllers is the state that must not change in an outage.
 type controllers struct {
-	// Pods are how often the containers of each have restarted, by the pod's UID.
+	// Pods are the restarts of each pod's containers, by UID.
 	Pods map[string]int32
-	// Leases are the holder of each, and how often it has changed.
+	// Leases are the holders, and how often they have changed.
 	Leases map[string]holder
 }
 
@@ -132,12 +132,12 @@ type holder struct {
 	Transitions int32
 }
 
-func lookAtControllers(ctx context.Context, e *kindtarget.Env) (controllers, error) {
+func readControllers(ctx context.Context, e *kindtarget.Env) (controllers, error) {
 	now := controllers{Pods: map[string]int32{}, Leases: map[string]holder{}}
 	pods, leases := &corev1.PodList{}, &coordinationv1.LeaseList{}
 	for _, list := range []client.ObjectList{pods, leases} {
 		if err := e.Cluster.Client().List(ctx, list, client.InNamespace(harness.SystemNamespace)); err != nil {
-			return now, fmt.Errorf("look at the controllers: %w", err)
+			return now, fmt.Errorf("read the controllers: %w", err)
 		}
 	}
 	for i := range pods.Items {
@@ -152,7 +152,7 @@ func lookAtControllers(ctx context.Context, e *kindtarget.Env) (controllers, err
 		now.Leases[leases.Items[i].Name] = holder{ptr.Deref(spec.HolderIdentity, ""), ptr.Deref(spec.LeaseTransitions, 0)}
 	}
 	if len(now.Pods) < len(harness.AllModules()) || len(now.Leases) < len(harness.AllModules()) {
-		return now, fmt.Errorf("%w: only %d pods and %d leases of %d controllers are there", errNotSurvived, len(now.Pods), len(now.Leases), len(harness.AllModules()))
+		return now, fmt.Errorf("%w: only %d pods and %d leases of %d controllers exist", errNotSurvived, len(now.Pods), len(now.Leases), len(harness.AllModules()))
 	}
 	return now, nil
 }

@@ -17,12 +17,12 @@ func TestStale(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To(by), RenewTime: ptr.To(metav1.NewMicroTime(at))},
 		}
 	}
-	renewed, given := lease("renewed", "somebody", back.Add(time.Second)), lease("given-up", "", back.Add(-time.Second))
-	if err := stale([]coordinationv1.Lease{renewed, given}, back); err != nil {
+	renewed, released := lease("renewed", "holder", back.Add(time.Second)), lease("released", "", back.Add(-time.Second))
+	if err := stale([]coordinationv1.Lease{renewed, released}, back); err != nil {
 		t.Error(err)
 	}
-	err := stale([]coordinationv1.Lease{renewed, lease("late", "somebody", back), given}, back)
-	if err == nil || !strings.Contains(err.Error(), "late was last renewed by somebody") || strings.Contains(err.Error(), "given-up") {
+	err := stale([]coordinationv1.Lease{renewed, lease("late", "holder", back), released}, back)
+	if err == nil || !strings.Contains(err.Error(), "late was last renewed by holder") || strings.Contains(err.Error(), "released") {
 		t.Error(err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 const (
 	rolePrefix = "node-role.kubernetes.io/"
-	// joinScript joins as kind does, but with a token of our own, and with a kubelet that asks for its serving certificate.
+	// joinScript joins as kind does, but with the experiment's token, and with a kubelet that requests its serving certificate.
 	joinScript = `set -e
 mkdir -p /kind/sno-join
 echo 'serverTLSBootstrap: true' >/kind/sno-join/kubeletconfiguration+merge.yaml
@@ -25,12 +25,12 @@ sed -e "s/token: .*/token: $1/" -e '/^kind: JoinConfiguration/a patches:\n  dire
 exec timeout 100 kubeadm join --config=/kind/sno-join.conf`
 )
 
-// automatic are kubeadm's bindings by which kube-controller-manager approves the client certificates of nodes on their word.
+// automatic returns kubeadm's bindings by which kube-controller-manager approves client certificates of nodes unconditionally.
 func automatic() []string {
 	return []string{"kubeadm:node-autoapprove-bootstrap", "kubeadm:node-autoapprove-certificate-rotation"}
 }
 
-// withdrawAutomatic deletes them and returns what was there.
+// withdrawAutomatic deletes these bindings and returns them.
 func (j *joiner) withdrawAutomatic(ctx context.Context) ([]rbacv1.ClusterRoleBinding, error) {
 	bindings := j.Kind.Clientset().RbacV1().ClusterRoleBindings()
 	var all []rbacv1.ClusterRoleBinding
@@ -43,7 +43,7 @@ func (j *joiner) withdrawAutomatic(ctx context.Context) ([]rbacv1.ClusterRoleBin
 			err = bindings.Delete(ctx, name, metav1.DeleteOptions{})
 		}
 		if err != nil {
-			return all, errors.Join(fmt.Errorf("withdraw binding %s: %w", name, err), j.restoreAutomatic(ctx, all))
+			return all, errors.Join(fmt.Errorf("delete binding %s: %w", name, err), j.restoreAutomatic(ctx, all))
 		}
 		all = append(all, *live)
 	}
@@ -51,7 +51,7 @@ func (j *joiner) withdrawAutomatic(ctx context.Context) ([]rbacv1.ClusterRoleBin
 }
 
 func (j *joiner) restoreAutomatic(ctx context.Context, all []rbacv1.ClusterRoleBinding) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), waitTimeout)
 	defer cancel()
 	var errs []error
 	for i := range all {
@@ -63,14 +63,14 @@ func (j *joiner) restoreAutomatic(ctx context.Context, all []rbacv1.ClusterRoleB
 	return errors.Join(errs...)
 }
 
-// bootstrapToken makes a token by which a node may ask to join, and a client of somebody who has got hold of it.
+// bootstrapToken creates a token with which a node may join, and a client of an attacker who has it.
 func (j *joiner) bootstrapToken(ctx context.Context) error {
 	token, err := j.onControlPlane(ctx, "kubeadm", "token", "create", "--ttl=10m")
 	if err != nil {
 		return err
 	}
 	j.token = token
-	j.stranger, err = j.as(rest.Config{BearerToken: token})
+	j.unknownClient, err = j.clientWith(rest.Config{BearerToken: token})
 	return err
 }
 
@@ -82,7 +82,7 @@ func (j *joiner) onControlPlane(ctx context.Context, command ...string) (string,
 	return j.Kind.Exec(ctx, nodes[0], append([]string{"env", "KUBECONFIG=/etc/kubernetes/admin.conf"}, command...)...)
 }
 
-// leave takes the node off the cluster with everything that it knows of it.
+// leave removes the node and its state from the cluster.
 func (j *joiner) leave(ctx context.Context) error {
 	if _, err := j.Kind.Exec(ctx, j.node, "kubeadm", "reset", "--force"); err != nil {
 		return err
@@ -93,13 +93,13 @@ func (j *joiner) leave(ctx context.Context) error {
 	return j.forgetFormer(ctx)
 }
 
-// forgetFormer deletes the requests by which the node joined before: those of the last hour would count against it.
+// forgetFormer deletes the requests by which the node joined before. Those of the last hour would count for the tool's limit.
 func (j *joiner) forgetFormer(ctx context.Context) error {
 	all, err := j.requests().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("list requests: %w", err)
 	}
-	for _, name := range asking(all.Items, clientSigner, j.node, nil) {
+	for _, name := range newRequests(all.Items, clientSigner, j.node, nil) {
 		if err := j.requests().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 			return fmt.Errorf("delete a former request: %w", err)
 		}
@@ -113,7 +113,7 @@ func (j *joiner) kubeadmJoin(ctx context.Context) error {
 	return err
 }
 
-// restoreRoles gives the Node the roles that it had.
+// restoreRoles restores the labels of the Node's roles.
 func (j *joiner) restoreRoles(ctx context.Context) error {
 	labels := map[string]string{}
 	for label, value := range j.before.Labels {
@@ -131,11 +131,11 @@ func (j *joiner) restoreRoles(ctx context.Context) error {
 	return nil
 }
 
-// itself is a client with the node's own certificate, as somebody has who broke into it.
+// itself returns a client with the node's own certificate, like an attacker on the node.
 func (j *joiner) itself(ctx context.Context) (*kubernetes.Clientset, error) {
 	pair, err := j.Kind.Exec(ctx, j.node, "cat", "/var/lib/kubelet/pki/kubelet-client-current.pem")
 	if err != nil {
 		return nil, err
 	}
-	return j.as(rest.Config{TLSClientConfig: rest.TLSClientConfig{CertData: []byte(pair + "\n"), KeyData: []byte(pair + "\n")}})
+	return j.clientWith(rest.Config{TLSClientConfig: rest.TLSClientConfig{CertData: []byte(pair + "\n"), KeyData: []byte(pair + "\n")}})
 }

@@ -18,27 +18,27 @@ import (
 )
 
 var (
-	errVerdict  = errors.New("the outside tool says something else")
-	errNotAsked = errors.New("not exactly one new request")
+	errOutcome      = errors.New("the outside tool reports another outcome")
+	errNotRequested = errors.New("not exactly one new request")
 )
 
-// differs compares what the tool should say of requests, an outcome and a reason, with what it has said.
-func differs(want map[string]string, said map[string]joining.RequestResult) error {
+// differs compares the tool's outcomes and reasons for requests.
+func differs(want map[string]string, results map[string]joining.RequestResult) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(want)) {
-		got, there := said[name]
-		switch heard := got.Outcome + " " + got.Reason; {
+		got, there := results[name]
+		switch outcome := got.Outcome + " " + got.Reason; {
 		case !there:
-			errs = append(errs, fmt.Errorf("%w: nothing of %s, which should be %q", errVerdict, name, want[name]))
-		case heard != want[name]:
-			errs = append(errs, fmt.Errorf("%w: of %s %q, which should be %q", errVerdict, name, heard, want[name]))
+			errs = append(errs, fmt.Errorf("%w: no outcome of %s, want %q", errOutcome, name, want[name]))
+		case outcome != want[name]:
+			errs = append(errs, fmt.Errorf("%w: outcome of %s is %q, want %q", errOutcome, name, outcome, want[name]))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// asking finds the requests for a node's certificate, by name, but for those that are known already.
-func asking(requests []certificatesv1.CertificateSigningRequest, signer, node string, known []string) []string {
+// newRequests returns the names of the requests for a node's certificate that are not known.
+func newRequests(requests []certificatesv1.CertificateSigningRequest, signer, node string, known []string) []string {
 	var names []string
 	for i := range requests {
 		r := &requests[i]
@@ -49,7 +49,7 @@ func asking(requests []certificatesv1.CertificateSigningRequest, signer, node st
 	return names
 }
 
-// subjectOf is the common name that a request asks for, or nothing.
+// subjectOf returns the common name of a request, if any.
 func subjectOf(request *certificatesv1.CertificateSigningRequest) string {
 	block, _ := pem.Decode(request.Spec.Request)
 	if block == nil {
@@ -66,17 +66,17 @@ func (j *joiner) requests() typed.CertificateSigningRequestInterface {
 	return j.Kind.Clientset().CertificatesV1().CertificateSigningRequests()
 }
 
-// asks waits until the kubelet asks for a certificate, and returns the name of its request.
-func (j *joiner) asks(ctx context.Context, signer string) (string, error) {
+// waitForRequest waits until the kubelet requests a certificate, and returns the name of the request.
+func (j *joiner) waitForRequest(ctx context.Context, signer string) (string, error) {
 	var name string
-	err := until(ctx, "the kubelet asks for its certificate by "+signer, patience, func(ctx context.Context) error {
+	err := until(ctx, "the kubelet requests its certificate of "+signer, waitTimeout, func(ctx context.Context) error {
 		all, err := j.requests().List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return err //nolint:wrapcheck // until says what for
+			return err //nolint:wrapcheck // until wraps it
 		}
-		names := asking(all.Items, signer, j.node, j.known)
+		names := newRequests(all.Items, signer, j.node, j.known)
 		if len(names) != 1 {
-			return fmt.Errorf("%w: there are %d", errNotAsked, len(names))
+			return fmt.Errorf("%w: have %d", errNotRequested, len(names))
 		}
 		name = names[0]
 		return nil
@@ -85,12 +85,12 @@ func (j *joiner) asks(ctx context.Context, signer string) (string, error) {
 	return name, err
 }
 
-// witnessNode is a node that nobody has.
+// witnessNode is a node that does not exist.
 const witnessNode = "witness"
 
-// nobodyElse holds that the request stays pending although the cluster's own approver has had its turn: a later request of somebody who may approve
-// his own is approved.
-func (j *joiner) nobodyElse(ctx context.Context, asked string) error {
+// onlyTool checks that the request stays pending although the cluster's own approver has processed later ones: that of an administrator, who may
+// approve such requests, is approved.
+func (j *joiner) onlyTool(ctx context.Context, request string) error {
 	admin, ok := j.Kind.Clientset().(*kubernetes.Clientset)
 	if !ok {
 		return fmt.Errorf("%w: no client of the administrator", errEarly)
@@ -99,17 +99,17 @@ func (j *joiner) nobodyElse(ctx context.Context, asked string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
 	if _, err := witness.Certificate(ctx); err != nil {
 		return err
 	}
-	return j.pending(ctx, asked)
+	return j.pending(ctx, request)
 }
 
-// forget removes what was asked for beside the node, and the token.
+// forget removes the additional requests and the token.
 func (j *joiner) forget(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), waitTimeout)
 	defer cancel()
 	all, err := j.requests().List(ctx, metav1.ListOptions{})
 	if err != nil {

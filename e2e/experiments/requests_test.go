@@ -20,24 +20,24 @@ func TestDiffers(t *testing.T) {
 	want := map[string]string{"own": "approved ProvenByInventory", "hostile": "pending NotInInventory"}
 	own, hostile := joining.RequestResult{Outcome: "approved", Reason: "ProvenByInventory"}, joining.RequestResult{Outcome: "pending", Reason: "NotInInventory"}
 	for name, test := range map[string]struct {
-		said map[string]joining.RequestResult
-		err  error
+		results map[string]joining.RequestResult
+		err     error
 	}{
-		"as it should be":     {map[string]joining.RequestResult{"own": own, "hostile": hostile, "somebody's": hostile}, nil},
-		"hostile approved":    {map[string]joining.RequestResult{"own": own, "hostile": own}, errVerdict},
-		"own left pending":    {map[string]joining.RequestResult{"own": hostile, "hostile": hostile}, errVerdict},
-		"for another reason":  {map[string]joining.RequestResult{"own": own, "hostile": {Outcome: "pending", Reason: "NodeExists"}}, errVerdict},
-		"hostile not noticed": {map[string]joining.RequestResult{"own": own}, errVerdict},
+		"all as wanted":        {map[string]joining.RequestResult{"own": own, "hostile": hostile, "another's": hostile}, nil},
+		"hostile approved":     {map[string]joining.RequestResult{"own": own, "hostile": own}, errOutcome},
+		"own left pending":     {map[string]joining.RequestResult{"own": hostile, "hostile": hostile}, errOutcome},
+		"for another reason":   {map[string]joining.RequestResult{"own": own, "hostile": {Outcome: "pending", Reason: "NodeExists"}}, errOutcome},
+		"hostile not reported": {map[string]joining.RequestResult{"own": own}, errOutcome},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := differs(want, test.said); !errors.Is(err, test.err) {
+			if err := differs(want, test.results); !errors.Is(err, test.err) {
 				t.Errorf("%v, want %v", err, test.err)
 			}
 		})
 	}
 }
 
-func TestAsking(t *testing.T) {
+func TestNewRequests(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -59,8 +59,8 @@ func TestAsking(t *testing.T) {
 		request("known", clientSigner, "worker"), request("own", clientSigner, "worker"), request("serving", servingSigner, "worker"),
 		request("other", clientSigner, "worker2"), broken, decided,
 	}
-	// Whoever approves too early must be noticed, so a request that is decided on counts.
-	if got := asking(all, clientSigner, "worker", []string{"known"}); !slices.Equal(got, []string{"own", "decided"}) {
+	// A request that was approved too early must be reported, so decided ones count.
+	if got := newRequests(all, clientSigner, "worker", []string{"known"}); !slices.Equal(got, []string{"own", "decided"}) {
 		t.Errorf("%v", got)
 	}
 }

@@ -20,31 +20,31 @@ import (
 	"github.com/solonode/sno/testcluster/traffic"
 )
 
-// Rollouts measures how long nobody is answered while the router is rolled out on one node.
+// Rollouts measures outages while the router is rolled out on a single node.
 var Rollouts = kindtarget.Experiment{
-	Name: "rollouts", Description: "a rollout of the router on one node ends, and without host ports nobody notices it", Scenario: "none-sno-day2-workers",
+	Name: "rollouts", Description: "a rollout of the router on a single node ends, and without host ports it causes no outage", Scenario: "none-sno-day2-workers",
 	Exclusive: true, Run: rollouts,
 }
 
 const rolloutsEach = 5
 
-// errOutage says that users noticed what they should not have, or more of it.
-var errOutage = errors.New("users were left without an answer for too long")
+// errOutage means an outage that is longer than its bound.
+var errOutage = errors.New("requests were without an answer for too long")
 
-// arrangement is one way to roll a router.
+// arrangement is a way to publish and to roll out a router.
 type arrangement struct {
 	name       string
 	hostArgs   []string
 	publishing *operatorv1.EndpointPublishingStrategy
 	port       int
-	// bound is how long an outage may be.
+	// bound limits an outage.
 	bound time.Duration
 }
 
-// A router on its node's network has to end before the next begins, whoever shapes it: the scheduler has to notice, and the kubelet to start it.
+// A router on its node's network has to end before the next one begins. Then the scheduler and the kubelet have to react.
 const (
 	ownPorts = 30 * time.Second
-	// unnoticed leaves kube-proxy the time of a few requests to hear of the new pod, which it may do after the old one has ended.
+	// unnoticed is for kube-proxy to receive the new pod, possibly after the old one has ended.
 	unnoticed = 4 * traffic.Interval
 )
 
@@ -56,13 +56,13 @@ func arrangements() []arrangement {
 	}
 	return []arrangement{
 		{"host ports, stock strategy (25 %, no surge)", stock, onNode, 80, ownPorts},
-		{"host ports, our shaping", nil, onNode, 80, ownPorts},
+		{"host ports, shaped by the module", nil, onNode, 80, ownPorts},
 		{"no host ports, stock strategy (25 %, surge 25 %)", stock, private, nodePort, ownPorts},
-		{"no host ports, our shaping", nil, private, nodePort, unnoticed},
+		{"no host ports, shaped by the module", nil, private, nodePort, unnoticed},
 	}
 }
 
-// hostNetwork is how the default router is published where there is no load balancer.
+// hostNetwork returns how the default router is published without a load balancer.
 func hostNetwork() *operatorv1.EndpointPublishingStrategy {
 	return &operatorv1.EndpointPublishingStrategy{
 		Type: operatorv1.HostNetworkStrategyType,
@@ -89,7 +89,7 @@ func rollouts(ctx context.Context, e *kindtarget.Env) (err error) {
 	return record(e, "rollouts", rows)
 }
 
-// measure rolls the router out again and again while it is visited.
+// measure rolls the router out repeatedly under traffic.
 func (s *site) measure(ctx context.Context, a arrangement) (bench.Row, error) {
 	if err := s.publish(ctx, a.publishing); err != nil {
 		return bench.Row{}, err
@@ -98,7 +98,7 @@ func (s *site) measure(ctx context.Context, a arrangement) (bench.Row, error) {
 		return bench.Row{}, err
 	}
 	onHost := a.publishing.Type == operatorv1.HostNetworkStrategyType
-	if _, err := s.router(ctx, "as published", func(p *corev1.Pod) bool { return p.Spec.HostNetwork == onHost && p.Spec.NodeName == s.node }); err != nil {
+	if _, err := s.router(ctx, "that is published so", func(p *corev1.Pod) bool { return p.Spec.HostNetwork == onHost && p.Spec.NodeName == s.node }); err != nil {
 		return bench.Row{}, err
 	}
 	if err := s.rolledOut(ctx); err != nil {
@@ -106,7 +106,7 @@ func (s *site) measure(ctx context.Context, a arrangement) (bench.Row, error) {
 	}
 	users := s.visit(ctx, "http", a.port)
 	defer users.Stop()
-	if err := users.WaitAnswered(ctx, calm, patience); err != nil {
+	if err := users.WaitAnswered(ctx, answeredFor, waitTimeout); err != nil {
 		return bench.Row{}, err
 	}
 	var outages []time.Duration
@@ -115,7 +115,7 @@ func (s *site) measure(ctx context.Context, a arrangement) (bench.Row, error) {
 		if err := s.roll(ctx, fmt.Sprintf("%s %d", a.name, i)); err != nil {
 			return bench.Row{}, err
 		}
-		if err := users.WaitAnswered(ctx, calm, patience); err != nil {
+		if err := users.WaitAnswered(ctx, answeredFor, waitTimeout); err != nil {
 			return bench.Row{}, err
 		}
 		outages = append(outages, traffic.Longest(traffic.Outages(users.Since(begun)), time.Now()))
@@ -127,8 +127,8 @@ func (s *site) measure(ctx context.Context, a arrangement) (bench.Row, error) {
 	return row, nil
 }
 
-// publish has the default router published in another way. An operator goes by the status, which says so from the beginning and never changes: this stands for
-// a default IngressController that was deleted and made anew.
+// publish changes how the default router is published. The operator reads the status, which never changes on a real cluster: this simulates a new
+// default IngressController.
 func (s *site) publish(ctx context.Context, strategy *operatorv1.EndpointPublishingStrategy) error {
 	ctx = context.WithoutCancel(ctx)
 	ic := &operatorv1.IngressController{}
@@ -144,7 +144,7 @@ func (s *site) publish(ctx context.Context, strategy *operatorv1.EndpointPublish
 	return nil
 }
 
-// roll does what `oc rollout restart` does, and waits until it is done.
+// roll does what `oc rollout restart` does, and waits for the end.
 func (s *site) roll(ctx context.Context, why string) error {
 	router := &appsv1.Deployment{}
 	router.Namespace, router.Name = scenario.RouterNamespace, "router-"+scenario.DefaultIngressController
@@ -155,11 +155,11 @@ func (s *site) roll(ctx context.Context, why string) error {
 	return s.rolledOut(ctx)
 }
 
-// rolledOut waits until the router is as its Deployment says, and no pod of before is left.
+// rolledOut waits until the router matches its Deployment and no older pod exists.
 func (s *site) rolledOut(ctx context.Context) error {
 	key := client.ObjectKey{Namespace: scenario.RouterNamespace, Name: "router-" + scenario.DefaultIngressController}
 	last := ""
-	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, poll, waitTimeout, true, func(ctx context.Context) (bool, error) {
 		live := &appsv1.Deployment{}
 		if err := s.Cluster.Client().Get(ctx, key, live); err != nil {
 			last = err.Error()
@@ -174,7 +174,7 @@ func (s *site) rolledOut(ctx context.Context) error {
 	return nil
 }
 
-// rolledOut tells whether every pod is of the newest revision and available, and no other is there.
+// rolledOut reports whether every pod is of the newest revision and available, and no other exists.
 func rolledOut(d *appsv1.Deployment) bool {
 	want := ptr.Deref(d.Spec.Replicas, 1)
 	s := d.Status

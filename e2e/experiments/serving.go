@@ -22,36 +22,36 @@ import (
 
 const (
 	kubeletPort = "10250"
-	// A kubelet asks for its next certificate when at most nine tenths of the old one's time are over.
+	// A kubelet renews its certificate at nine tenths of the validity at the latest.
 	agedSince, agedUntil = -time.Hour, 5 * time.Minute
 
 	servingFile = "/var/lib/kubelet/pki/kubelet-server-current.pem"
-	// wearScript has the kubelet start with the certificate that it reads.
-	wearScript = `set -e
+	// replaceScript replaces the kubelet's certificate by its input.
+	replaceScript = `set -e
 systemctl stop kubelet
 cat >/var/lib/kubelet/pki/kubelet-server-aged.pem
 ln --symbolic --force kubelet-server-aged.pem ` + servingFile + `
 systemctl start kubelet`
 )
 
-// served waits until the kubelet serves with a certificate that proves its name and its address to whoever knows the authority, and which is not the
-// old one, and reads the pod's log through the API server.
+// served waits until the kubelet serves with a valid certificate for its name and address, other than the old one, and reads the pod's log
+// through the API server.
 func (j *joiner) served(ctx context.Context, pod *corev1.Pod, old *x509.Certificate) error {
-	err := until(ctx, "the kubelet serves with its certificate", patience, func(ctx context.Context) error {
-		shown, err := j.shown(ctx)
+	err := until(ctx, "the kubelet serves with its certificate", waitTimeout, func(ctx context.Context) error {
+		current, err := j.servingCertificate(ctx)
 		if err != nil {
 			return err
 		}
-		if old != nil && shown.Equal(old) {
-			return fmt.Errorf("%w: it still uses the certificate of before", errServes)
+		if old != nil && current.Equal(old) {
+			return fmt.Errorf("%w: it still uses the former certificate", errServes)
 		}
-		return shown.VerifyHostname(j.address) //nolint:wrapcheck // says it all
+		return current.VerifyHostname(j.address) //nolint:wrapcheck // complete
 	})
 	if err != nil {
 		return err
 	}
-	// A kubelet that has just started does not know its pods yet.
-	return until(ctx, "the log of a pod can be read", patience, func(ctx context.Context) error {
+	// A kubelet that has just started may not have its pods yet.
+	return until(ctx, "the log of a pod can be read", waitTimeout, func(ctx context.Context) error {
 		text, err := podLog(ctx, j.Env, pod)
 		if err == nil && text != hello {
 			return fmt.Errorf("%w: the log of a pod is %q", errServes, text)
@@ -60,16 +60,16 @@ func (j *joiner) served(ctx context.Context, pod *corev1.Pod, old *x509.Certific
 	})
 }
 
-// shown is the certificate that the kubelet serves with. The node's name and who signed it have been verified.
-func (j *joiner) shown(ctx context.Context) (*x509.Certificate, error) {
+// servingCertificate returns the kubelet's serving certificate, verified for the node's name.
+func (j *joiner) servingCertificate(ctx context.Context) (*x509.Certificate, error) {
 	roots, err := cert.NewPool(j.authority)
 	if err != nil {
-		return nil, fmt.Errorf("read who signs for kubelets: %w", err)
+		return nil, fmt.Errorf("read the CA of kubelets: %w", err)
 	}
 	dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: j.node, MinVersion: tls.VersionTLS12}}
 	connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(j.address, kubeletPort))
 	if err != nil {
-		return nil, fmt.Errorf("call the kubelet of node %s: %w", j.node, err)
+		return nil, fmt.Errorf("connect to the kubelet of node %s: %w", j.node, err)
 	}
 	defer func() { _ = connection.Close() }()
 	secured, ok := connection.(*tls.Conn)
@@ -79,15 +79,15 @@ func (j *joiner) shown(ctx context.Context) (*x509.Certificate, error) {
 	return secured.ConnectionState().PeerCertificates[0], nil
 }
 
-// age gives the kubelet a certificate like its own whose time is nearly over, and returns it.
+// age replaces the kubelet's certificate by an equal one that has nearly expired, and returns it.
 func (j *joiner) age(ctx context.Context) (*x509.Certificate, error) {
-	current, err := j.shown(ctx)
+	current, err := j.servingCertificate(ctx)
 	if err != nil {
 		return nil, err
 	}
 	authority, err := cert.CertsFromFile(j.authority)
 	if err != nil {
-		return nil, fmt.Errorf("read who signs for kubelets: %w", err)
+		return nil, fmt.Errorf("read the CA of kubelets: %w", err)
 	}
 	text, err := j.onControlPlane(ctx, "cat", "/etc/kubernetes/pki/ca.key")
 	if err != nil {
@@ -95,19 +95,19 @@ func (j *joiner) age(ctx context.Context) (*x509.Certificate, error) {
 	}
 	key, err := keyutil.ParsePrivateKeyPEM([]byte(text + "\n"))
 	if err != nil {
-		return nil, fmt.Errorf("read the key of who signs for kubelets: %w", err)
+		return nil, fmt.Errorf("read the key of the CA of kubelets: %w", err)
 	}
 	aged, file, err := age(current, authority[0], key)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := j.Kind.Engine().Pipe(ctx, bytes.NewReader(file), "exec", "--interactive", j.node, "sh", "-c", wearScript); err != nil {
+	if _, err := j.Kind.Engine().Pipe(ctx, bytes.NewReader(file), "exec", "--interactive", j.node, "sh", "-c", replaceScript); err != nil {
 		return nil, err
 	}
 	return aged, nil
 }
 
-// age makes a certificate for the same names as another, with a key of its own, that has nearly expired, and the file in which a kubelet keeps both.
+// age makes a certificate for the same names, with a new key, that has nearly expired, and the kubelet's file with both.
 func age(current, authority *x509.Certificate, signer crypto.PrivateKey) (*x509.Certificate, []byte, error) {
 	fail := func(err error) (*x509.Certificate, []byte, error) {
 		return nil, nil, fmt.Errorf("make a certificate that has nearly expired: %w", err)

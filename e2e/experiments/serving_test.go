@@ -15,7 +15,7 @@ import (
 	"github.com/solonode/sno/e2e/joining"
 )
 
-// A kubelet draws lots for when it renews, after seven to nine tenths of the certificate's time.
+// A kubelet renews at a random time after seven to nine tenths of the validity.
 func TestAge(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -38,7 +38,7 @@ func TestAge(t *testing.T) {
 		}
 	}
 	if aged.Subject.String() != current.Subject.String() {
-		t.Errorf("it is %s's", aged.Subject)
+		t.Errorf("its subject is %s", aged.Subject)
 	}
 	whole := aged.NotAfter.Sub(aged.NotBefore)
 	if latest := aged.NotBefore.Add(whole * 9 / 10); latest.After(time.Now()) {

@@ -12,25 +12,25 @@ import (
 	"github.com/solonode/sno/e2e/kindtarget"
 )
 
-// Shutdown shows R-MCO-3 with a real kubelet, a real logind, and a machine that is powered off.
+// Shutdown tests R-MCO-3 with a real kubelet, a real logind, and a node that is powered off.
 var Shutdown = kindtarget.Experiment{
 	Name: "shutdown", SecondCluster: true, Run: shutdown,
-	Description: "with the configuration that the machineconfig module computes, a node that is powered off ends its pods in order, with their hooks and in " +
-		"their own time, and without it all at once",
+	Description: "with the configuration that the machineconfig module computes, a node that is powered off ends its pods in order, with hooks and grace " +
+		"periods, and without it all at once",
 }
 
 var (
-	errGrace     = errors.New("pods of a node that goes down do not end as they should")
-	errNeedless  = errors.New("the pods ended in order although nothing asked for it, so nothing is shown")
-	errNotLoaded = errors.New("the node does not take the configuration")
+	errGrace     = errors.New("pods of a node that is powered off do not end correctly")
+	errNeedless  = errors.New("the pods also ended in order without the configuration, so the test proves nothing")
+	errNotLoaded = errors.New("the node does not use the configuration")
 )
 
 const (
 	shutdownNamespace = "sno-experiment-shutdown"
 	recordFolder      = "/var/lib/sno-experiment-shutdown"
-	// How long the pods need to end, in seconds.
+	// Seconds that the pods need to end.
 	ordinaryWork, criticalWork = 4, 1
-	// endScript writes down when it is told to end and when it is done, and hookScript that it was called before.
+	// endScript records SIGTERM and its end, and hookScript the call of the hook.
 	endScript = `say() { echo "$EPOCHREALTIME $1" >>/record/%[1]s; }
 trap 'say TERM; for i in {1..%[2]d}; do sleep 0.5; say WORK; done; say END; exit 0' TERM
 say START
@@ -39,7 +39,7 @@ while :; do sleep 0.1; done`
 	halves     = 2
 )
 
-// goingDown is a node that is powered off with pods on it.
+// goingDown is a node with pods that is powered off.
 type goingDown struct {
 	*kindtarget.Env
 	node string
@@ -64,7 +64,7 @@ func shutdown(ctx context.Context, e *kindtarget.Env) error {
 	})
 }
 
-// configured powers the node off with the configuration, which it takes away again.
+// configured powers the node off with the configuration, and removes that.
 func (g *goingDown) configured(ctx context.Context) (with ends, err error) {
 	decided, err := g.decide(ctx)
 	if err != nil {
@@ -78,9 +78,9 @@ func (g *goingDown) configured(ctx context.Context) (with ends, err error) {
 	return g.powerOff(ctx)
 }
 
-// powerOff runs both pods on the node, powers it off and on again, and returns what they have written down.
+// powerOff runs both pods on the node, powers it off and on again, and returns the records.
 func (g *goingDown) powerOff(ctx context.Context) (ends, error) {
-	// logind is not there at boot, and only who asks it holds a shutdown up.
+	// logind is not started at boot, and a kubelet can only inhibit a shutdown with it.
 	if _, err := g.Kind.Exec(ctx, g.node, "sh", "-c", "rm --recursive --force "+recordFolder+"; systemctl start systemd-logind"); err != nil {
 		return ends{}, err
 	}
@@ -104,11 +104,11 @@ func (g *goingDown) powerOff(ctx context.Context) (ends, error) {
 	return g.read(ctx, pods)
 }
 
-// offAndOn has the node's own systemd take it down, and starts it again.
+// offAndOn has systemd power the node off, and starts it again.
 func (g *goingDown) offAndOn(ctx context.Context) error {
-	off, cancel := context.WithTimeout(ctx, patience)
+	off, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
-	// It answers only sometimes before it is gone.
+	// The command may return no answer.
 	_, asked := g.Kind.Exec(off, g.node, "systemctl", "poweroff")
 	if _, err := g.Kind.Engine().Output(off, "wait", g.node); err != nil {
 		return fmt.Errorf("wait until node %s is off: %w", g.node, errors.Join(err, asked))
@@ -116,9 +116,9 @@ func (g *goingDown) offAndOn(ctx context.Context) error {
 	return g.Kind.Restart(ctx, g.node)
 }
 
-// started waits until a pod has set its trap.
+// started waits until a pod handles signals.
 func (g *goingDown) started(ctx context.Context, pod string) error {
-	return until(ctx, "pod "+pod+" has started", patience, func(ctx context.Context) error {
+	return until(ctx, "pod "+pod+" has started", waitTimeout, func(ctx context.Context) error {
 		_, err := g.Kind.Exec(ctx, g.node, "grep", "START", recordFolder+"/"+pod)
 		return err
 	})
@@ -144,7 +144,7 @@ func (g *goingDown) read(ctx context.Context, pods []*corev1.Pod) (ends, error) 
 	return ends{both[0], both[1]}, nil
 }
 
-// shutdownPods are an ordinary pod and a critical one, which come back by nobody.
+// shutdownPods returns an ordinary and a critical pod without controllers.
 func shutdownPods(node string) []*corev1.Pod {
 	ordinary := scriptPod(shutdownNamespace, "ordinary", fmt.Sprintf(endScript, "ordinary", halves*ordinaryWork), 2*ordinaryWork)
 	critical := scriptPod(shutdownNamespace, "critical", fmt.Sprintf(endScript, "critical", halves*criticalWork), 2*criticalWork)
@@ -164,11 +164,11 @@ func shutdownPods(node string) []*corev1.Pod {
 	return both
 }
 
-// figures are how the pods ended.
+// figures returns the row of both records.
 func figures(without, with ends) []bench.Row {
 	return []bench.Row{{
 		What:     fmt.Sprintf("Node powered off: how a pod ends that needs %d s for it", ordinaryWork),
-		Measured: with.String(), Bound: "hook, all of its time, critical pods after it", Compared: "without the configuration: " + without.String(),
+		Measured: with.String(), Bound: "hook, its whole grace period, critical pods after it", Compared: "without the configuration: " + without.String(),
 		Held: with.inOrder() == nil,
 	}}
 }

@@ -27,13 +27,13 @@ const kubeletConfigFile = "/var/lib/kubelet/config.yaml"
 // dropIn is a file of a host.
 type dropIn struct{ path, content string }
 
-// shutdownConfig is what a machine-config operator would make of a decision: fields of the kubelet's configuration, and a file for logind.
+// shutdownConfig is what a machine-config operator makes of a decision: fields of the kubelet's configuration, and a file for logind.
 type shutdownConfig struct {
 	fields map[string]any
 	file   dropIn
 }
 
-// decide asks the module what a cluster needs whose only node is this one, with the pods that run on it.
+// decide returns the module's decision for a cluster with only this node and its pods.
 func (g *goingDown) decide(ctx context.Context) (shutdownConfig, error) {
 	kube := g.Kind.Clientset().CoreV1()
 	node, err := kube.Nodes().Get(ctx, g.node, metav1.GetOptions{})
@@ -56,7 +56,7 @@ func decideShutdown(node corev1.Node, pods []corev1.Pod) (shutdownConfig, error)
 		Nodes:   []corev1.Node{node}, Pods: pods, Pools: []mcfgv1.MachineConfigPool{pool},
 	})
 	if decision.KubeletConfig == nil || decision.MachineConfig == nil {
-		return shutdownConfig{}, fmt.Errorf("%w: the module has none: %v", errNotLoaded, decision.Result)
+		return shutdownConfig{}, fmt.Errorf("%w: the module returns none: %v", errNotLoaded, decision.Result)
 	}
 	var c shutdownConfig
 	if err := json.Unmarshal(decision.KubeletConfig.Spec.KubeletConfig.Raw, &c.fields); err != nil {
@@ -67,7 +67,7 @@ func decideShutdown(node corev1.Node, pods []corev1.Pod) (shutdownConfig, error)
 	return c, err
 }
 
-// onlyFile is that of an Ignition config.
+// onlyFile returns the only file of an Ignition config.
 func onlyFile(raw []byte) (dropIn, error) {
 	config, _, err := ignition.Parse(raw)
 	if err != nil {
@@ -83,7 +83,7 @@ func onlyFile(raw []byte) (dropIn, error) {
 	return dropIn{config.Storage.Files[0].Path, string(content.Data)}, nil
 }
 
-// merge puts fields into a configuration in YAML.
+// merge sets fields of a configuration in YAML.
 func merge(text string, fields map[string]any) ([]byte, error) {
 	config := map[string]any{}
 	if err := yaml.Unmarshal([]byte(text), &config); err != nil {
@@ -99,14 +99,14 @@ func merge(text string, fields map[string]any) ([]byte, error) {
 	return merged, nil
 }
 
-// configure has the kubelet and logind take the configuration, holds that they have, and returns how to undo it.
+// configure applies the configuration to the kubelet and logind, checks that they use it, and returns a function that restores the former one.
 func (g *goingDown) configure(ctx context.Context, c shutdownConfig) (restore func() error, err error) {
 	before, err := g.Kind.Exec(ctx, g.node, "cat", kubeletConfigFile)
 	if err != nil {
 		return nil, err
 	}
 	restore = func() error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), waitTimeout)
 		defer cancel()
 		_, gone := g.Kind.Exec(ctx, g.node, "rm", "--force", c.file.path)
 		return errors.Join(gone, g.write(ctx, kubeletConfigFile, []byte(before+"\n")), g.reload(ctx))
@@ -122,7 +122,7 @@ func (g *goingDown) configure(ctx context.Context, c shutdownConfig) (restore fu
 		err = g.reload(ctx)
 	}
 	if err == nil {
-		err = until(ctx, "the node has taken the configuration", patience, func(ctx context.Context) error { return g.taken(ctx, c) })
+		err = until(ctx, "the node uses the configuration", waitTimeout, func(ctx context.Context) error { return g.taken(ctx, c) })
 	}
 	if err != nil {
 		return nil, errors.Join(err, restore())
@@ -141,11 +141,11 @@ func (g *goingDown) reload(ctx context.Context) error {
 	return err
 }
 
-// taken holds that the kubelet says that it runs with the fields, that it holds shutdowns up, and that logind lets it, for as long.
+// taken checks that the kubelet reports the fields and inhibits shutdowns, and that logind permits the delay.
 func (g *goingDown) taken(ctx context.Context, c shutdownConfig) error {
 	raw, err := g.Kind.Clientset().CoreV1().RESTClient().Get().AbsPath("/api/v1/nodes", g.node, "proxy", "configz").DoRaw(ctx)
 	if err != nil {
-		return fmt.Errorf("ask the kubelet for its configuration: %w", err)
+		return fmt.Errorf("read the kubelet's configuration: %w", err)
 	}
 	if err := runsWith(raw, c.fields); err != nil {
 		return err
@@ -155,25 +155,25 @@ func (g *goingDown) taken(ctx context.Context, c shutdownConfig) error {
 		return err
 	}
 	if !strings.Contains(held, "kubelet") {
-		return fmt.Errorf("%w: the kubelet does not hold shutdowns up", errNotLoaded)
+		return fmt.Errorf("%w: the kubelet does not inhibit shutdowns", errNotLoaded)
 	}
 	const logind = "org.freedesktop.login1"
-	said, err := g.Kind.Exec(ctx, g.node, "busctl", "get-property", logind, "/org/freedesktop/login1", logind+".Manager", "InhibitDelayMaxUSec")
+	property, err := g.Kind.Exec(ctx, g.node, "busctl", "get-property", logind, "/org/freedesktop/login1", logind+".Manager", "InhibitDelayMaxUSec")
 	if err != nil {
 		return err
 	}
-	return letsWait(said, c.fields)
+	return delayPermitted(property, c.fields)
 }
 
-// totalField is the field that logind must know too.
+// totalField is also part of logind's configuration.
 const totalField = "shutdownGracePeriod"
 
-// runsWith compares the kubelet's word on its configuration with fields that are durations.
+// runsWith compares the configuration that the kubelet reports with fields that are durations.
 func runsWith(configz []byte, fields map[string]any) error {
-	var says struct {
+	var reported struct {
 		Config map[string]any `json:"kubeletconfig"`
 	}
-	if err := json.Unmarshal(configz, &says); err != nil {
+	if err := json.Unmarshal(configz, &reported); err != nil {
 		return fmt.Errorf("%w: %w", errNotLoaded, err)
 	}
 	for name, value := range fields {
@@ -181,22 +181,22 @@ func runsWith(configz []byte, fields map[string]any) error {
 		if err != nil {
 			return err
 		}
-		if got, err := durationOf(says.Config[name]); err != nil || got != want {
-			return fmt.Errorf("%w: %s is %v, not %s", errNotLoaded, name, says.Config[name], want)
+		if got, err := durationOf(reported.Config[name]); err != nil || got != want {
+			return fmt.Errorf("%w: %s is %v, not %s", errNotLoaded, name, reported.Config[name], want)
 		}
 	}
 	return nil
 }
 
-// letsWait compares logind's word, such as "t 60000000", with the whole time that the kubelet wants.
-func letsWait(said string, fields map[string]any) error {
+// delayPermitted compares logind's property, such as "t 60000000", with the kubelet's total period.
+func delayPermitted(property string, fields map[string]any) error {
 	want, err := durationOf(fields[totalField])
 	if err != nil {
 		return err
 	}
 	var microseconds int64
-	if _, err := fmt.Sscanf(said, "t %d", &microseconds); err != nil || time.Duration(microseconds)*time.Microsecond != want {
-		return fmt.Errorf("%w: logind lets a shutdown be held up for %q, not %s", errNotLoaded, said, want)
+	if _, err := fmt.Sscanf(property, "t %d", &microseconds); err != nil || time.Duration(microseconds)*time.Microsecond != want {
+		return fmt.Errorf("%w: logind permits a delay of %q, want %s", errNotLoaded, property, want)
 	}
 	return nil
 }
@@ -205,7 +205,7 @@ func durationOf(value any) (time.Duration, error) {
 	text, _ := value.(string)
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %v is no duration", errNotLoaded, value)
+		return 0, fmt.Errorf("%w: %v is not a duration", errNotLoaded, value)
 	}
 	return d, nil
 }

@@ -31,17 +31,17 @@ import (
 
 const (
 	poll = 100 * time.Millisecond
-	// patience is for pods to start on a busy machine.
-	patience = 2 * time.Minute
-	// calm is for how long requests must be answered before traffic counts as back.
-	calm = time.Second
+	// waitTimeout is for pods to start on a busy machine.
+	waitTimeout = 2 * time.Minute
+	// answeredFor is how long requests must be answered before traffic counts as restored.
+	answeredFor = time.Second
 
 	siteName    = "sno-site"
 	routerLabel = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
-	// backendAddress is in the range of Services that kubeadm chooses; the proxy's configuration is made before there is a Service.
+	// backendAddress is in kubeadm's range of Services. The proxy's configuration precedes the Service.
 	backendAddress = "10.96.0.80"
 	greeting       = "hello from behind the router"
-	// nodePort reaches routers that are not on their node's network.
+	// nodePort is for routers that are not on their node's network.
 	nodePort = 30080
 
 	firstRouter, secondRouter = "registry.invalid/sno/router:1", "registry.invalid/sno/router:2"
@@ -57,15 +57,15 @@ var (
 	routerScript string
 )
 
-// site is an application behind the default router, whose name resolves to the address of the first control-plane node, as that of a cluster without load
-// balancers does.
+// site is an application behind the default router, whose name resolves to the address of the first control-plane node, as on a cluster
+// without load balancers.
 type site struct {
 	*kindtarget.Env
-	// node is the first control-plane node, address its own.
+	// node is the first control-plane node, with its address.
 	node, address string
 }
 
-// openSite puts the application and the router's images on the cluster, and has the ingress operator run the first of them.
+// openSite creates the application, loads the router's images, and has the ingress operator run the first of them.
 func openSite(ctx context.Context, e *kindtarget.Env, hostArgs ...string) (*site, error) {
 	nodes, err := e.Kind.Nodes()
 	if err != nil {
@@ -89,13 +89,13 @@ func openSite(ctx context.Context, e *kindtarget.Env, hostArgs ...string) (*site
 	return s, nil
 }
 
-// close takes the application away and gives the router its first image back, even if the context has ended.
+// close removes the application and restores the router's first image, even if the context has ended.
 func (s *site) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), waitTimeout)
 	defer cancel()
 	err := s.RunHost(ctx, harness.Ingress)
 	if err == nil {
-		_, err = s.router(ctx, "as it was before", func(p *corev1.Pod) bool { return p.Spec.Containers[0].ReadinessProbe == nil })
+		_, err = s.router(ctx, "of the first image", func(p *corev1.Pod) bool { return p.Spec.Containers[0].ReadinessProbe == nil })
 	}
 	for _, object := range s.application() {
 		err = errors.Join(err, client.IgnoreNotFound(s.Cluster.Client().Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground))))
@@ -103,7 +103,7 @@ func (s *site) close(ctx context.Context) error {
 	return err
 }
 
-// run has the stand-in of the ingress operator run a router's image, and waits until no other runs.
+// run has the stand-in of the ingress operator use a router's image, and waits until no other runs.
 func (s *site) run(ctx context.Context, image string, hostArgs ...string) error {
 	if err := s.RunHost(ctx, harness.Ingress, append([]string{"--router-image=" + image}, hostArgs...)...); err != nil {
 		return err
@@ -114,19 +114,19 @@ func (s *site) run(ctx context.Context, image string, hostArgs ...string) error 
 	return s.rolledOut(ctx)
 }
 
-// visit begins to ask for the application through the node.
+// visit sends requests to the application through the node.
 func (s *site) visit(ctx context.Context, scheme string, port int) *traffic.Generator {
 	return traffic.Start(ctx, scheme+"://"+net.JoinHostPort(s.address, strconv.Itoa(port))+"/", greeting)
 }
 
-// loadRouters puts two images of the same proxy on the nodes.
+// loadRouters loads two images of the same proxy into the nodes.
 func (s *site) loadRouters(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "sno-router-")
 	if err != nil {
 		return fmt.Errorf("make the router: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	// Images of nodes that were pulled have no proxy.
+	// The published images of nodes contain no proxy.
 	const install = "test -x " + proxy + " || { apt-get update -q && apt-get install -y -q --no-install-recommends haproxy; }"
 	if _, err := s.Kind.Exec(ctx, s.node, "sh", "-c", install); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (s *site) loadRouters(ctx context.Context) error {
 	return s.Kind.Tag(ctx, firstRouter, secondRouter)
 }
 
-// application answers every request with the greeting. It stays on the control plane: what is measured is the way to it.
+// application answers every request with the greeting. It stays on the control plane, because only the router is measured.
 func (s *site) application() []client.Object {
 	labels := map[string]string{"app": siteName}
 	meta := metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: siteName, Labels: labels}
@@ -182,7 +182,7 @@ func (s *site) application() []client.Object {
 	}
 }
 
-// nodePortService reaches routers that are not on their node's network, as the ingress operator's own does.
+// nodePortService is for routers that are not on their node's network, like the ingress operator's own.
 func (s *site) nodePortService() *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: scenario.RouterNamespace, Name: siteName},
@@ -193,7 +193,7 @@ func (s *site) nodePortService() *corev1.Service {
 	}
 }
 
-// routerPods are those that are not on their way out.
+// routerPods returns the pods that are not being deleted.
 func (s *site) routerPods(ctx context.Context) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
 	err := s.Cluster.Client().List(ctx, list, client.InNamespace(scenario.RouterNamespace),
@@ -210,21 +210,21 @@ func (s *site) routerPods(ctx context.Context) ([]corev1.Pod, error) {
 	return live, nil
 }
 
-// router waits until there is one router, Ready, that satisfies want, and returns it.
+// router waits until there is exactly one router, Ready, that satisfies want, and returns it.
 func (s *site) router(ctx context.Context, what string, want func(*corev1.Pod) bool) (*corev1.Pod, error) {
 	var found *corev1.Pod
-	last := "none is there"
-	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
+	last := "none"
+	err := wait.PollUntilContextTimeout(ctx, poll, waitTimeout, true, func(ctx context.Context) (bool, error) {
 		pods, err := s.routerPods(ctx)
 		switch {
 		case err != nil:
 			last = err.Error()
 		case len(pods) != 1:
-			last = fmt.Sprintf("%d are there", len(pods))
+			last = fmt.Sprintf("%d pods", len(pods))
 		case !isReady(&pods[0]):
 			last = pods[0].Name + " is not Ready"
 		case !want(&pods[0]):
-			last = fmt.Sprintf("%s on %s is not it", pods[0].Name, pods[0].Spec.NodeName)
+			last = fmt.Sprintf("%s on %s is another one", pods[0].Name, pods[0].Spec.NodeName)
 		default:
 			found = &pods[0]
 		}

@@ -17,10 +17,10 @@ import (
 	"github.com/solonode/sno/e2e/kindtarget"
 )
 
-// errNoWorker says that a cluster has nothing but its control plane.
-var errNoWorker = errors.New("the cluster has no worker to try it on")
+// errNoWorker means that all nodes are of the control plane.
+var errNoWorker = errors.New("the cluster has no worker")
 
-// lastWorker is the node that a cluster misses least.
+// lastWorker returns the last worker.
 func lastWorker(ctx context.Context, e *kindtarget.Env) (*corev1.Node, error) {
 	names, err := e.Kind.Nodes()
 	if err != nil {
@@ -42,7 +42,7 @@ func isControlPlane(node *corev1.Node) bool {
 	return kubeadm || openshift
 }
 
-// scriptPod is a pod that runs a script in a namespace that the caller makes and removes.
+// scriptPod returns a pod that runs a script. The caller manages the namespace.
 func scriptPod(namespace, name, script string, grace int64) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": name}},
@@ -59,26 +59,26 @@ func scriptSpec(script string, grace int64) corev1.PodSpec {
 	}
 }
 
-// inNamespace runs something in a namespace of its own, and removes it, with what it holds, whatever comes.
+// inNamespace runs a function with a namespace, and removes it in any case.
 func inNamespace(ctx context.Context, e *kindtarget.Env, name string, run func() error) (err error) {
 	namespaces := e.Kind.Clientset().CoreV1().Namespaces()
-	// One of the same name may be on its way out.
-	err = until(ctx, "there is a namespace "+name, patience, func(ctx context.Context) error {
+	// A former one may still be terminating.
+	err = until(ctx, "namespace exists:  "+name, waitTimeout, func(ctx context.Context) error {
 		_, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-		return err //nolint:wrapcheck // until says what for
+		return err //nolint:wrapcheck // until wraps it
 	})
 	if err != nil {
 		return err
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), waitTimeout)
 		defer cancel()
 		err = errors.Join(err, client.IgnoreNotFound(namespaces.Delete(ctx, name, metav1.DeleteOptions{})))
 	}()
 	return run()
 }
 
-// until waits for a condition, and says what kept it from coming.
+// until waits for a condition, and returns why it was not met.
 func until(ctx context.Context, what string, limit time.Duration, check func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, poll, limit, true, func(ctx context.Context) (bool, error) {
@@ -91,12 +91,12 @@ func until(ctx context.Context, what string, limit time.Duration, check func(con
 	return nil
 }
 
-// running waits until pods run, and returns them as they are then.
+// running waits until pods run, and updates them.
 func running(ctx context.Context, e *kindtarget.Env, pods ...*corev1.Pod) error {
 	for _, pod := range pods {
-		err := until(ctx, "pod "+pod.Name+" runs", patience, func(ctx context.Context) error {
+		err := until(ctx, "pod "+pod.Name+" runs", waitTimeout, func(ctx context.Context) error {
 			if err := e.Cluster.Client().Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
-				return err //nolint:wrapcheck // until says what for
+				return err //nolint:wrapcheck // until wraps it
 			}
 			if pod.Status.Phase != corev1.PodRunning {
 				return fmt.Errorf("%w: it is %s", errPhase, pod.Status.Phase)
@@ -112,19 +112,19 @@ func running(ctx context.Context, e *kindtarget.Env, pods ...*corev1.Pod) error 
 
 var errPhase = errors.New("not running")
 
-// logLimit is for one answer.
+// logLimit is for one response.
 const logLimit = 10 * time.Second
 
-// podLog asks the API server, which asks the kubelet.
+// podLog reads a pod's log through the API server.
 func podLog(ctx context.Context, e *kindtarget.Env, pod *corev1.Pod) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, logLimit)
 	defer cancel()
-	answer := e.Kind.Clientset().CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).Do(ctx)
-	// Raw would not say why.
-	if err := answer.Error(); err != nil {
+	result := e.Kind.Clientset().CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).Do(ctx)
+	// The error of Raw lacks the reason.
+	if err := result.Error(); err != nil {
 		return "", fmt.Errorf("read the log of pod %s: %w", pod.Name, err)
 	}
-	text, err := answer.Raw()
+	text, err := result.Raw()
 	if err != nil {
 		return "", fmt.Errorf("read the log of pod %s: %w", pod.Name, err)
 	}

@@ -18,24 +18,22 @@ import (
 )
 
 const (
-	// StockApproverNamespace is where the stock machine approver is.
 	StockApproverNamespace = "openshift-cluster-machine-approver"
-	// StockApprover is the name of its Deployment, and of its ClusterOperator.
+	// StockApprover is the name of its Deployment and of its ClusterOperator.
 	StockApprover = "machine-approver"
 )
 
-// InstallStockApprover brings the stock approver's Deployment where no controller of ours did.
+// InstallStockApprover creates the stock approver's Deployment for clusters without a controller that does.
 func (r *Environment) InstallStockApprover(ctx context.Context) error {
 	return installStockApprover(ctx, r.Cluster)
 }
 
-// installStockApprover brings the stock approver as the cluster-version-operator does, and its ClusterOperator as it writes it once it runs. What
-// runs of it is a pod that does nothing. Its configuration is a file that is not there unless somebody makes the ConfigMap. Where the control
-// plane is elsewhere, so is the approver.
+// installStockApprover creates the stock approver as the cluster-version-operator does, and its ClusterOperator as the running approver
+// writes it. Its pod does nothing. Its ConfigMap is optional and not created. An external control plane has no approver in the cluster.
 func installStockApprover(ctx context.Context, c *embedded.Cluster) error {
 	infrastructure := &configv1.Infrastructure{}
 	if err := c.Client().Get(ctx, client.ObjectKey{Name: scenario.ClusterName}, infrastructure); err != nil {
-		return fmt.Errorf("bring the stock approver: read the Infrastructure: %w", err)
+		return fmt.Errorf("install the stock approver: read the Infrastructure: %w", err)
 	}
 	if err := c.EnsureNamespace(ctx, StockApproverNamespace); err != nil {
 		return err
@@ -46,9 +44,9 @@ func installStockApprover(ctx context.Context, c *embedded.Cluster) error {
 	operator := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: StockApprover}}
 	for _, object := range []client.Object{operator, stockApprover()} {
 		if err := c.Client().Create(ctx, object, client.FieldOwner(scenario.VersionOperatorManager)); apierrors.IsAlreadyExists(err) {
-			return nil // brought before
+			return nil // installed already
 		} else if err != nil {
-			return fmt.Errorf("bring the stock approver: %w", err)
+			return fmt.Errorf("install the stock approver: %w", err)
 		}
 	}
 	now := metav1.Now()
@@ -77,11 +75,11 @@ func installStockApprover(ctx context.Context, c *embedded.Cluster) error {
 	return nil
 }
 
-// stockApprover is the Deployment of the stock approver's manifests (U-APP-1).
+// stockApprover returns the Deployment of the stock approver's manifests (U-APP-1).
 func stockApprover() *appsv1.Deployment {
 	labels := map[string]string{"app": StockApprover}
 	const toleratedOutage = 120
-	away := func(taint string) corev1.Toleration {
+	tolerate := func(taint string) corev1.Toleration {
 		return corev1.Toleration{Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](toleratedOutage)}
 	}
 	requests := func(memory string) corev1.ResourceRequirements {
@@ -103,7 +101,7 @@ func stockApprover() *appsv1.Deployment {
 					NodeSelector: map[string]string{scenario.MasterTaint: ""},
 					Tolerations: []corev1.Toleration{
 						{Key: scenario.MasterTaint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
-						away(corev1.TaintNodeUnreachable), away(corev1.TaintNodeNotReady),
+						tolerate(corev1.TaintNodeUnreachable), tolerate(corev1.TaintNodeNotReady),
 					},
 					Containers: []corev1.Container{
 						{

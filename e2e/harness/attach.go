@@ -9,8 +9,8 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// Attach returns an Environment on a cluster that is there already, with nothing on it yet. Host operators run beside it, as processes; controllers may, or be pods of its own.
-// There is no canary, whose image nobody has, and a router counts as available a second after it is ready.
+// Attach returns an Environment on an existing empty cluster. Host operators run outside of it as processes; controllers do too, or are its
+// pods. There is no canary, whose image is not available, and a router counts as available after one second.
 func Attach(c *embedded.Cluster, s scenario.Scenario, progress io.Writer) *Environment {
 	if progress == nil {
 		progress = io.Discard
@@ -18,7 +18,7 @@ func Attach(c *embedded.Cluster, s scenario.Scenario, progress io.Writer) *Envir
 	return &Environment{Cluster: c, Scenario: s, progress: progress, hosts: map[Module][]string{}}
 }
 
-// Prepare makes the cluster ready for a module's controller, as RunController does before it starts one.
+// Prepare installs what a module's controller needs. RunController does so by itself.
 func (r *Environment) Prepare(ctx context.Context, module Module) error {
 	if install := modules[module].install; install != nil {
 		return install(ctx, r.Cluster)
@@ -26,7 +26,7 @@ func (r *Environment) Prepare(ctx context.Context, module Module) error {
 	return nil
 }
 
-// RunQuorumGuard runs the stand-in for the cluster-version-operator, which brings etcd's quorum guard as releases of old do, until Stop.
+// RunQuorumGuard runs the stand-in of the cluster-version-operator, which installs etcd's quorum guard as old releases do, until Stop.
 func (r *Environment) RunQuorumGuard(ctx context.Context) error {
 	return r.runVersionOperator(ctx, []versionoperator.Manifest{versionoperator.Guard, versionoperator.GuardBudget})
 }

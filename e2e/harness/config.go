@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ApplyConfig puts a kustomize folder of the repository on the cluster, as `kubectl apply -k` does, but for some kinds.
+// ApplyConfig applies a kustomize folder of the repository as `kubectl apply -k` does, without some kinds.
 func ApplyConfig(ctx context.Context, kube client.Client, folder string, except ...string) error {
 	objects, err := RenderConfig(folder)
 	if err != nil {
@@ -39,7 +39,7 @@ func RenderConfig(folder string) ([]*unstructured.Unstructured, error) {
 	}
 	var objects []*unstructured.Unstructured
 	for _, resource := range rendered.Resources() {
-		// Not its map: the numbers in there are not those of unstructured objects.
+		// Not from its map, whose numbers have other types than those of unstructured objects.
 		text, err := resource.MarshalJSON()
 		if err != nil {
 			return nil, fmt.Errorf("render %s: %w", folder, err)
@@ -53,7 +53,7 @@ func RenderConfig(folder string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// Apply puts one object on the cluster, as whoever installs does.
+// Apply applies one object, as an installation does.
 func Apply(ctx context.Context, kube client.Client, object *unstructured.Unstructured) error {
 	name := object.GetKind() + " " + client.ObjectKeyFromObject(object).String()
 	if err := kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("sno-rig"), client.ForceOwnership); err != nil {

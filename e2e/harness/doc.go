@@ -1,3 +1,3 @@
-// Package harness puts an embedded cluster, a scenario, the host operator that stands in for a stock one, and our controllers together,
-// each with the rights that it has in life. The main job, the measurements and the fault tests run on it.
+// Package harness combines an embedded cluster, a scenario, host operators that stand in for stock ones, and controllers, each with the rights
+// that it has in production. The main job, the measurements and the fault tests use it.
 package harness

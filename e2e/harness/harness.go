@@ -25,29 +25,29 @@ import (
 
 const poll = 50 * time.Millisecond
 
-// ErrNotSettled says that a controller did not come to rest in time.
-var ErrNotSettled = errors.New("the controller does not come to rest")
+// ErrNotSettled means that a controller did not settle in time.
+var ErrNotSettled = errors.New("the controller does not settle")
 
-// Config says what to put together.
+// Config configures an Environment.
 type Config struct {
 	// Scenario is a name of package scenario.
 	Scenario string
-	// Release is the version of the cluster, one of the constants of package scenario. Empty: scenario.Release.
+	// Release is the version of the cluster, a constant of package scenario. Empty: scenario.Release.
 	Release string
-	// Hosts are the host operators that run, by the module that they can vendor, each with further arguments.
+	// Hosts are the host operators to run, by the module that they may vendor, with further arguments.
 	Hosts map[Module][]string
-	// VersionOperator runs the stand-in for the cluster-version-operator, which brings downloads as a static manifest.
+	// VersionOperator runs the stand-in of the cluster-version-operator with downloads as a static manifest.
 	VersionOperator bool
-	// QuorumGuard runs it too, and it brings etcd's quorum guard.
+	// QuorumGuard runs it with etcd's quorum guard.
 	QuorumGuard bool
 	// APIServer are further arguments of the API server.
 	APIServer []string
-	// RealMinReadySeconds has a router count as available when it has been ready for as long as in life, which is 30 s, and each of its rollouts take that
-	// much longer. Otherwise it is a second: for proofs that only wait until rollouts have ended.
+	// RealMinReadySeconds makes a router available after 30 s as in production, which prolongs each of its rollouts. The default is one second, for
+	// tests that only wait for the end of rollouts.
 	RealMinReadySeconds bool
-	// Keep leaves the cluster's folder.
+	// Keep keeps the cluster's folder.
 	Keep bool
-	// Progress is told what happens; nil for nobody.
+	// Progress receives progress output, if not nil.
 	Progress io.Writer
 }
 
@@ -56,15 +56,15 @@ type Environment struct {
 	Cluster  *embedded.Cluster
 	Scenario scenario.Scenario
 
-	progress io.Writer
-	realPace bool
-	canary   bool
-	hosts    map[Module][]string // the arguments that each was started with last
-	// endVersionOperator ends the stand-in and returns when it has ended; nil when it does not run.
+	progress     io.Writer
+	realMinReady bool
+	canary       bool
+	hosts        map[Module][]string // by their last arguments
+	// endVersionOperator stops the stand-in; nil when it does not run.
 	endVersionOperator func() error
 }
 
-// Start builds the programs, starts the cluster and installs the scenario and the host operators. Controllers are not running yet.
+// Start builds the programs, and starts the cluster with the scenario and the host operators, but no controllers.
 func Start(ctx context.Context, config Config) (*Environment, error) {
 	s, err := scenario.Lookup(config.Scenario)
 	if err != nil {
@@ -74,10 +74,10 @@ func Start(ctx context.Context, config Config) (*Environment, error) {
 	if config.Progress == nil {
 		config.Progress = io.Discard
 	}
-	r := &Environment{Scenario: s, progress: config.Progress, realPace: config.RealMinReadySeconds, canary: true, hosts: map[Module][]string{}}
+	r := &Environment{Scenario: s, progress: config.Progress, realMinReady: config.RealMinReadySeconds, canary: true, hosts: map[Module][]string{}}
 	hosts := slices.Sorted(maps.Keys(config.Hosts))
 	for _, module := range hosts {
-		// Before the cluster starts, so that it does not wait for a compiler.
+		// Build first, so that the cluster does not wait for a compiler.
 		if _, err := programs.Build(ctx, module.Host(), r.progress); err != nil {
 			return nil, err
 		}
@@ -108,16 +108,16 @@ func Start(ctx context.Context, config Config) (*Environment, error) {
 	return r, nil
 }
 
-// Stop ends the cluster. A folder that cannot be removed now is swept by the next start.
+// Stop stops the cluster. The next start removes a folder that cannot be removed now.
 func (r *Environment) Stop() {
 	if r.endVersionOperator != nil {
-		// How it ends is of interest only while it is needed.
+		// Its error is only relevant while the environment is in use.
 		_ = r.endVersionOperator()
 	}
 	_ = r.Cluster.Stop()
 }
 
-// RunHost starts a host operator, which may do everything. One that runs already is ended first.
+// RunHost starts or restarts a host operator, which has all rights.
 func (r *Environment) RunHost(ctx context.Context, module Module, args ...string) error {
 	if running := r.Cluster.Program(module.Host().Name); running != nil {
 		if err := running.Terminate(ctx); err != nil {
@@ -148,17 +148,17 @@ func (r *Environment) RunHost(ctx context.Context, module Module, args ...string
 	return err
 }
 
-// minReadySeconds is for how long a router must have been ready before it counts as available.
+// minReadySeconds is how long a router must be ready before it counts as available.
 func (r *Environment) minReadySeconds() int {
-	if r.realPace {
+	if r.realMinReady {
 		return int(stock.RouterMinReady / time.Second)
 	}
 	return 1
 }
 
-// UseRealMinReadySeconds has the routers wait from now on as in life before they count as available. Their pods stay.
+// UseRealMinReadySeconds sets RealMinReadySeconds. Pods of routers stay.
 func (r *Environment) UseRealMinReadySeconds(ctx context.Context) error {
-	r.realPace = true
+	r.realMinReady = true
 	args, runs := r.hosts[Ingress]
 	if !runs {
 		return nil
@@ -181,8 +181,8 @@ func (r *Environment) runVersionOperator(ctx context.Context, manifests []versio
 	return nil
 }
 
-// InstallRBAC puts the rights of a module's controller on the cluster, under the names that an installation gives them, and
-// nothing more: the controller itself is a process beside the cluster.
+// InstallRBAC applies the rights of a module's controller with the names of an installation. The controller itself is a process outside of the
+// cluster.
 func (r *Environment) InstallRBAC(ctx context.Context, module Module) error {
 	root, err := programs.Root(ctx)
 	if err != nil {
@@ -191,8 +191,7 @@ func (r *Environment) InstallRBAC(ctx context.Context, module Module) error {
 	return ApplyConfig(ctx, r.Cluster.Client(), filepath.Join(root, string(module), "config", "default"), "Deployment", "Service")
 }
 
-// RunController starts a module's controller as a cluster would run it: with its own service account and no right beyond its role.
-// One that runs already is ended first.
+// RunController starts or restarts a module's controller with its own service account and no right beyond its role.
 func (r *Environment) RunController(ctx context.Context, module Module, args ...string) (*embedded.Component, error) {
 	if err := r.Prepare(ctx, module); err != nil {
 		return nil, err
@@ -203,8 +202,7 @@ func (r *Environment) RunController(ctx context.Context, module Module, args ...
 	return r.runAs(ctx, module.Controller(), module.Account(), nil, args)
 }
 
-// RunAllControllers starts all controllers in one process, which is kubectl-sno, with the service account of config/all and no right beyond its roles. One
-// that runs already is ended first.
+// RunAllControllers starts or restarts kubectl-sno, all controllers in one process, with the service account and the rights of config/all.
 func (r *Environment) RunAllControllers(ctx context.Context, args ...string) (*embedded.Component, error) {
 	for _, module := range AllModules() {
 		if err := r.Prepare(ctx, module); err != nil {
@@ -221,7 +219,7 @@ func (r *Environment) RunAllControllers(ctx context.Context, args ...string) (*e
 	return r.runAs(ctx, programs.KubectlSNO, AllAccount, []string{"run"}, args)
 }
 
-// runAs starts a program with a service account, which is there.
+// runAs starts or restarts a program with an existing service account.
 func (r *Environment) runAs(ctx context.Context, program programs.Program, account string, verb, args []string) (*embedded.Component, error) {
 	if running := r.Cluster.Program(program.Name); running != nil {
 		if err := running.Terminate(ctx); err != nil {
@@ -241,7 +239,7 @@ func (r *Environment) runAs(ctx context.Context, program programs.Program, accou
 	return r.Cluster.Run(ctx, program.Name, binary, append(all, args...)...)
 }
 
-// Object reads the object that a module shows its conditions on, with everything that the API server says of it.
+// Object reads the object with a module's conditions.
 func (r *Environment) Object(ctx context.Context, module Module) (*unstructured.Unstructured, error) {
 	at := modules[module]
 	live := &unstructured.Unstructured{}
@@ -252,7 +250,7 @@ func (r *Environment) Object(ctx context.Context, module Module) (*unstructured.
 	return live, nil
 }
 
-// Condition is what a controller shows on its object.
+// Condition is a condition that a controller reports.
 type Condition struct {
 	Type, Status, Reason, Message string
 }
@@ -261,29 +259,29 @@ func (v Condition) String() string {
 	return fmt.Sprintf("%s=%s, %s: %s", v.Type, v.Status, v.Reason, v.Message)
 }
 
-// Condition reads a module's condition. Without one, only the Condition's Type is set.
+// Condition reads a module's condition. If there is none, only Type is set.
 func (r *Environment) Condition(ctx context.Context, module Module) (Condition, error) {
-	verdict := Condition{Type: module.ConditionType()}
+	condition := Condition{Type: module.ConditionType()}
 	live, err := r.Object(ctx, module)
 	if err != nil {
-		return verdict, err
+		return condition, err
 	}
 	conditions, _, err := unstructured.NestedSlice(live.Object, "status", "conditions")
 	if err != nil {
-		return verdict, fmt.Errorf("read the conditions of %s: %w", live.GetKind(), err)
+		return condition, fmt.Errorf("read the conditions of %s: %w", live.GetKind(), err)
 	}
 	for _, each := range conditions {
-		condition, _ := each.(map[string]any)
-		if condition["type"] == verdict.Type {
-			verdict.Status, _ = condition["status"].(string)
-			verdict.Reason, _ = condition["reason"].(string)
-			verdict.Message, _ = condition["message"].(string)
+		item, _ := each.(map[string]any)
+		if item["type"] == condition.Type {
+			condition.Status, _ = item["status"].(string)
+			condition.Reason, _ = item["reason"].(string)
+			condition.Message, _ = item["message"].(string)
 		}
 	}
-	return verdict, nil
+	return condition, nil
 }
 
-// WaitReason waits until a module's controller shows one of the reasons.
+// WaitReason waits until a module's condition has one of the reasons.
 func (r *Environment) WaitReason(ctx context.Context, module Module, timeout time.Duration, reasons ...string) (Condition, error) {
 	var last Condition
 	err := wait.PollUntilContextTimeout(ctx, poll, timeout, true, func(ctx context.Context) (bool, error) {
@@ -300,7 +298,7 @@ func (r *Environment) WaitReason(ctx context.Context, module Module, timeout tim
 	return last, nil
 }
 
-// SetTopology writes both topologies, as whoever changes a cluster's shape at run time does: in one request.
+// SetTopology writes both topologies in one request.
 func (r *Environment) SetTopology(ctx context.Context, controlPlane, infrastructure configv1.TopologyMode) error {
 	live := &configv1.Infrastructure{}
 	live.Name = scenario.ClusterName

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestMain lets all tests run at once, however few processors there are: they wait for a minute to pass, on clusters of their own.
+// TestMain runs all tests in parallel on few processors too: they mostly wait for a minute to pass.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "6"); err != nil {

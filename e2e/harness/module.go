@@ -23,43 +23,42 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// Module is an operator module of the repository, by its name.
+// Module is the name of an operator module of the repository.
 type Module string
 
-// The modules. They are no enumeration: a selection of them is a map that need not have them all.
+// The modules. They are not an enumeration: a map may contain some of them.
 var (
 	Ingress = Module("ingress")
 	Console = Module("console")
 	Auth    = Module("auth")
 	// EtcdGuard has no host operator.
 	EtcdGuard = Module("etcdguard")
-	// MachineConfig has none either: it answers where no machine-config operator does.
+	// MachineConfig has no host operator: it processes requests where no machine-config operator does.
 	MachineConfig = Module("machineconfig")
-	// Approver has none: it works beside a stock approver of which only the Deployment is there.
+	// Approver has no host operator: the stock approver is only a Deployment.
 	Approver = Module("approver")
 )
 
-// SystemNamespace is where our controllers run.
+// SystemNamespace is the namespace of the controllers.
 const SystemNamespace = "sno-system"
 
-// AllAccount is the service account of the process with all controllers, in SystemNamespace, AllUser what the API server calls it, and AllLease the Lease
-// that it leads by.
+// AllAccount is the service account of the process with all controllers in SystemNamespace, AllUser its user name, and AllLease its Lease.
 const (
 	AllAccount = "sno-controllers"
 	AllUser    = "system:serviceaccount:" + SystemNamespace + ":" + AllAccount
 	AllLease   = "kubectl-sno.sno.solonode.github.io"
 )
 
-// parts is what there is of a module.
+// parts describes a module.
 type parts struct {
 	controller, host programs.Program
-	// condition says how the patch stands, on the object that is named by kind and key.
+	// condition is the type of its condition, on the object of kind and key.
 	condition string
 	kind      schema.GroupVersionKind
 	key       client.ObjectKey
-	// prepare makes the cluster ready for the host and returns the arguments that it needs there; nil for none.
+	// prepare, if not nil, prepares the cluster for the host and returns arguments for it.
 	prepare func(context.Context, *embedded.Cluster) ([]string, error)
-	// install makes the cluster ready for the controller; nil where every cluster is.
+	// install, if not nil, prepares the cluster for the controller.
 	install func(context.Context, *embedded.Cluster) error
 }
 
@@ -94,29 +93,29 @@ var modules = map[Module]parts{
 	},
 }
 
-// Account is the service account of the module's controller, in SystemNamespace.
+// Account returns the service account of the module's controller, in SystemNamespace.
 func (m Module) Account() string { return "sno-" + m.Controller().Name }
 
-// User is what the API server calls that account.
+// User returns the user name of that account.
 func (m Module) User() string { return "system:serviceaccount:" + SystemNamespace + ":" + m.Account() }
 
-// HostUser is what the API server calls the module's host operator.
+// HostUser returns the user name of the module's host operator.
 func (m Module) HostUser() string { return m.Host().Name }
 
-// FieldOwner is the module's field owner.
+// FieldOwner returns the module's field owner.
 func (m Module) FieldOwner() string { return patch.FieldOwner(string(m)) }
 
-// ConditionType is the type of the condition that says how the module's patch stands.
+// ConditionType returns the type of the module's condition.
 func (m Module) ConditionType() string { return modules[m].condition }
 
-// Controller is the module's controller.
+// Controller returns the module's controller.
 func (m Module) Controller() programs.Program { return modules[m].controller }
 
-// Host is the program that stands in for the stock operator of the module's operand.
+// Host returns the stand-in of the operand's stock operator.
 func (m Module) Host() programs.Program { return modules[m].host }
 
-// installMachineConfiguration brings the kinds of a machine-config operator that are of use without one, the resource on which the
-// controller shows how it stands, and the pools.
+// installMachineConfiguration installs the kinds of a machine-config operator that are used without one, and the object with the controller's
+// conditions.
 func installMachineConfiguration(ctx context.Context, c *embedded.Cluster) error {
 	err := c.InstallCRDs(ctx, []string{
 		"operator/v1/zz_generated.crd-manifests/0000_80_machine-config_01_machineconfigurations.crd.yaml",
@@ -125,7 +124,7 @@ func installMachineConfiguration(ctx context.Context, c *embedded.Cluster) error
 	if err != nil {
 		return err
 	}
-	// The typed object says more than it should.
+	// The typed object would set more fields.
 	operator := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"managementState": string(operatorv1.Managed)}}}
 	operator.SetGroupVersionKind(operatorv1.GroupVersion.WithKind("MachineConfiguration"))
 	operator.SetName(scenario.ClusterName)
@@ -135,9 +134,8 @@ func installMachineConfiguration(ctx context.Context, c *embedded.Cluster) error
 	return nil
 }
 
-// advertiseAPIServer has the Service kubernetes name the API server, as on any cluster, by an address that a slice of endpoints may hold.
-// The host is told what is behind it. An API server without OpenShift's configuration serves no well-known endpoint of OAuth;
-// /version can be read by anybody too.
+// advertiseAPIServer creates endpoints of the Service kubernetes with a valid address, and returns where the host finds them. An API server
+// without OpenShift's configuration has no well-known endpoint of OAuth; /version is public as well.
 func advertiseAPIServer(ctx context.Context, c *embedded.Cluster) ([]string, error) {
 	at, err := url.Parse(c.URL())
 	if err != nil {
@@ -158,10 +156,10 @@ func advertiseAPIServer(ctx context.Context, c *embedded.Cluster) ([]string, err
 	return []string{"--connect-to=" + net.JoinHostPort(address, strconv.Itoa(port)) + "=" + at.Host, "--well-known-path=/version"}, nil
 }
 
-// AllModules lists every one, in the order in which people read of them.
+// AllModules returns all modules in the order of the documents.
 func AllModules() []Module {
 	return []Module{Ingress, EtcdGuard, MachineConfig, Console, Auth, Approver}
 }
 
-// Modules lists those that have a host operator.
+// Modules returns the modules with a host operator.
 func Modules() []Module { return []Module{Ingress, Console, Auth} }

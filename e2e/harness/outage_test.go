@@ -18,17 +18,16 @@ import (
 )
 
 const (
-	patience   = 3 * time.Minute
-	pollRouter = 50 * time.Millisecond
-	// outage is as long as an API server rollout on one node may take.
+	waitTimeout = 3 * time.Minute
+	pollRouter  = 50 * time.Millisecond
+	// outage is the duration of an API server rollout on a single node.
 	outage = 60 * time.Second
-	// recovery is how long the nodes, the router and then the controller may take to come back.
+	// recovery limits the time until the nodes, the router and then the controller have recovered.
 	recovery = 5 * time.Minute
 )
 
-// TestAPIServerOutage kills the API server while the controller is at work, and leaves it away for as long as a rollout takes. The
-// controller must neither crash nor lose its lease, and must finish the work afterwards. Both classes of leader election are
-// tried, since their durations differ.
+// TestAPIServerOutage stops the API server during a reconciliation for as long as a rollout takes. The controller must neither crash nor lose
+// its Lease, and must complete the change afterwards. Both classes of leader election are tested, since their durations differ.
 func TestAPIServerOutage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes minutes; make proof runs it")
@@ -53,18 +52,18 @@ func testOutage(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	verdict, err := r.WaitReason(ctx, harness.Ingress, patience, "AsExpected", "NotNeeded")
+	condition, err := r.WaitReason(ctx, harness.Ingress, waitTimeout, "AsExpected", "NotNeeded")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, controller.LogTail(4000))
 	}
 	pid, before := controller.PID(), lease(t, r)
 
-	// The change and the kill race on purpose: the controller is somewhere in its reconcile when its API server goes.
-	flipped := map[string]configv1.TopologyMode{
+	// The change and the kill race on purpose.
+	changed := map[string]configv1.TopologyMode{
 		"AsExpected": configv1.HighlyAvailableTopologyMode, "NotNeeded": configv1.SingleReplicaTopologyMode,
-	}[verdict.Reason]
+	}[condition.Reason]
 	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: scenario.ClusterName}}
-	body := fmt.Sprintf(`{"status":{"infrastructureTopology":%q}}`, flipped)
+	body := fmt.Sprintf(`{"status":{"infrastructureTopology":%q}}`, changed)
 	if err := r.Cluster.Client().Status().Patch(ctx, infrastructure, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
 		t.Fatal(err)
 	}
@@ -78,14 +77,14 @@ func testOutage(t *testing.T, name string) {
 	case <-ctx.Done():
 		t.Fatal(ctx.Err())
 	}
-	starting, cancel := context.WithTimeout(ctx, patience)
+	starting, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
 	if err := r.Cluster.StartAPIServer(starting); err != nil {
 		t.Fatal(err)
 	}
 
-	want := map[string]string{"AsExpected": "NotNeeded", "NotNeeded": "AsExpected"}[verdict.Reason]
-	// Only the last word counts: right after the outage the router itself is away, and so is its node, until the node's lease is fresh.
+	want := map[string]string{"AsExpected": "NotNeeded", "NotNeeded": "AsExpected"}[condition.Reason]
+	// Only the final state counts: right after the outage the router and its node are unavailable until the node's Lease is renewed.
 	if _, err := r.WaitReason(ctx, harness.Ingress, recovery, want); err != nil {
 		t.Errorf("%v\n%s", err, controller.LogTail(4000))
 	}

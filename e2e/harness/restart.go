@@ -2,8 +2,7 @@ package harness
 
 import "context"
 
-// RestartOperator ends a module's host operator and controller, as far as they run, and starts them again with the arguments that
-// they had.
+// RestartOperator restarts a module's host operator and controller, if they run, with the same arguments.
 func (r *Environment) RestartOperator(ctx context.Context, module Module) error {
 	for _, name := range []string{module.Host().Name, module.Controller().Name} {
 		running := r.Cluster.Program(name)
@@ -20,7 +19,7 @@ func (r *Environment) RestartOperator(ctx context.Context, module Module) error 
 	return nil
 }
 
-// StopOperators ends everything that shapes the cluster: host operators, controllers, and the stand-in for the cluster-version-operator.
+// StopOperators stops the host operators, the controllers, and the stand-in of the cluster-version-operator.
 func (r *Environment) StopOperators(ctx context.Context) error {
 	for _, module := range AllModules() {
 		for _, name := range []string{module.Host().Name, module.Controller().Name} {

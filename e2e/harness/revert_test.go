@@ -9,8 +9,8 @@ import (
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
-// TestHostThatReverts runs the controller beside an operator that takes every placement off again, as fast as it can. The
-// controller must stop, say so, and stay below one write a minute.
+// TestHostThatReverts runs the controller with an operator that reverts every placement at once. The controller must stop, report it, and stay
+// below one write a minute.
 func TestHostThatReverts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute; make proof runs it")
@@ -27,7 +27,7 @@ func TestHostThatReverts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.WaitReason(ctx, harness.Ingress, patience, "Reverted"); err != nil {
+	if _, err := r.WaitReason(ctx, harness.Ingress, waitTimeout, "Reverted"); err != nil {
 		t.Fatalf("%v\n%s", err, controller.LogTail(4000))
 	}
 	select {
@@ -48,7 +48,7 @@ func TestHostThatReverts(t *testing.T) {
 	if len(writes) != 1 {
 		t.Errorf("%d writes to the IngressController in its first minute, want the one that was reverted:\n%s", len(writes), strings.Join(writes, "\n"))
 	}
-	if verdict, err := r.Condition(ctx, harness.Ingress); err != nil || verdict.Reason != "Reverted" {
-		t.Errorf("verdict is %s (%v), want it to stay Reverted", verdict, err)
+	if condition, err := r.Condition(ctx, harness.Ingress); err != nil || condition.Reason != "Reverted" {
+		t.Errorf("condition is %s (%v), want it to stay Reverted", condition, err)
 	}
 }

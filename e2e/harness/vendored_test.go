@@ -19,9 +19,9 @@ import (
 
 const routerLabel = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
 
-// TestVendoredHostOnOneNode runs the host operator that vendors the module, on one node, where the router binds ports of the node
-// (platform None) and where it does not (a cloud). Pinning changes the pod template, so the verdict AsExpected means that a rollout
-// finished on one node; and a drain of that node must be able to end: every pod of the router can be evicted.
+// TestVendoredHostOnOneNode runs the host operator that vendors the module on one node, where the router binds ports of the node (platform None)
+// and where it does not (a cloud). Pinning changes the pod template, so AsExpected implies that a rollout has ended. A drain of the node must be
+// able to end: every pod of the router can be evicted.
 func TestVendoredHostOnOneNode(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"none-sno", "cloud-sno"} {
@@ -38,7 +38,7 @@ func TestVendoredHostOnOneNode(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := r.WaitReason(ctx, harness.Ingress, patience, "AsExpected"); err != nil {
+			if _, err := r.WaitReason(ctx, harness.Ingress, waitTimeout, "AsExpected"); err != nil {
 				t.Fatalf("%v\n%s", err, controller.LogTail(4000))
 			}
 			pinned := waitRouter(t, r, func(pod corev1.Pod) bool { return pod.UID != before.UID })
@@ -59,7 +59,7 @@ func TestVendoredHostOnOneNode(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = wait.PollUntilContextTimeout(ctx, pollRouter, patience, true, func(ctx context.Context) (bool, error) {
+			err = wait.PollUntilContextTimeout(ctx, pollRouter, waitTimeout, true, func(ctx context.Context) (bool, error) {
 				live, err := deployments.Get(ctx, "router-default", metav1.GetOptions{})
 				return err == nil && live.Status.ObservedGeneration >= rolled.Generation && workload.RolledOut(live), err
 			})
@@ -70,11 +70,11 @@ func TestVendoredHostOnOneNode(t *testing.T) {
 	}
 }
 
-// waitRouter waits until exactly one router pod is there, runs, and is wanted.
+// waitRouter waits until there is exactly one router pod, and it runs and is wanted.
 func waitRouter(t *testing.T, r *harness.Environment, wanted func(corev1.Pod) bool) corev1.Pod {
 	t.Helper()
 	var pods corev1.PodList
-	err := wait.PollUntilContextTimeout(t.Context(), pollRouter, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), pollRouter, waitTimeout, true, func(ctx context.Context) (bool, error) {
 		err := r.Cluster.Client().List(ctx, &pods, client.InNamespace(scenario.RouterNamespace), client.HasLabels{routerLabel})
 		return len(pods.Items) == 1 && pods.Items[0].Status.Phase == corev1.PodRunning && pods.Items[0].DeletionTimestamp == nil && wanted(pods.Items[0]), err
 	})
@@ -82,7 +82,7 @@ func waitRouter(t *testing.T, r *harness.Environment, wanted func(corev1.Pod) bo
 		for _, pod := range pods.Items {
 			t.Logf("pod %s: %s, %v", pod.Name, pod.Status.Phase, pod.Status.Conditions)
 		}
-		t.Fatalf("the router does not come to rest: %v", err)
+		t.Fatalf("the router does not settle: %v", err)
 	}
 	return pods.Items[0]
 }

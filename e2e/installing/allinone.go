@@ -11,7 +11,7 @@ var AllInOne = Method{
 	steps: []step{
 		{"config", func(ctx context.Context, m *Machine) error { return configAllInOne(ctx, m) }},
 		{"node", boot},
-		{"checks", goodAtFirst},
+		{"checks", passFirstChecks},
 		{"restart", restart},
 	},
 	checks: slices.Concat(allInOne, pending()),
@@ -22,26 +22,26 @@ const kubelet = "kubectl --kubeconfig=/var/lib/kubelet/kubeconfig "
 
 // allInOne holds on every all-in-one node.
 var allInOne = []check{
-	{"the installation has ended", "test -e /var/lib/sno/installed && ! systemctl is-active --quiet aiokube.service"},
+	{"the installation is complete", "test -e /var/lib/sno/installed && ! systemctl is-active --quiet aiokube.service"},
 	{"certificates are renewed in time", "systemctl is-active --quiet sno-rotate.timer"},
 	// R-AIO-8
 	{"no name of the cluster can be resolved", "! getent hosts api-int.edge.example.com && ! getent hosts api.edge.example.com"},
-	{"what runs on the node asks for no name", `! grep --recursive --no-filename 'server: ' /etc/kubernetes/static-pod-resources/kube-controller-manager-pod-* ` +
+	{"no client on the node resolves a name", `! grep --recursive --no-filename 'server: ' /etc/kubernetes/static-pod-resources/kube-controller-manager-pod-* ` +
 		`/etc/kubernetes/static-pod-resources/kube-scheduler-pod-* /var/lib/kubelet/kubeconfig | grep -v 'server: https://localhost:6443$'`},
 	{"kube-controller-manager and kube-scheduler lead", `test "$(` + client + `get leases --namespace=kube-system kube-controller-manager kube-scheduler ` +
 		`-o jsonpath='{range .items[*]}{.spec.holderIdentity}{"\n"}{end}' | cut -d_ -f1)" = "` + hostname + "\n" + hostname + `"`},
 	// R-AIO-9
 	{"the kubelet is the node", `test "$(` + kubelet + `auth whoami -o jsonpath='{.status.userInfo.username} {.status.userInfo.groups}')" = ` +
 		`'system:node:` + hostname + ` ["system:nodes","system:authenticated"]'`},
-	{"the kubelet may do what a node may", kubelet + `get node ` + hostname + ` && ` + kubelet + `get secret --namespace=openshift-etcd etcd-signer 2>&1 | ` +
+	{"the kubelet has the rights of a node", kubelet + `get node ` + hostname + ` && ` + kubelet + `get secret --namespace=openshift-etcd etcd-signer 2>&1 | ` +
 		`grep -q 'no relationship found between node'`},
-	{"the kubelet has done nothing but as the node, and before as one that joins", `test "$(grep -h '"userAgent":"kubelet/' /var/log/kube-apiserver/audit*.log | ` +
+	{"the kubelet has only used the identities of the node and of the bootstrapper", `test "$(grep -h '"userAgent":"kubelet/' /var/log/kube-apiserver/audit*.log | ` +
 		`grep -v '"code":40[13]' | grep -o '"user":{"username":"[^"]*"' | sort -u | cut -d'"' -f6 | tr '\n' ' ')" = ` +
 		`'system:node:` + hostname + ` system:serviceaccount:openshift-machine-config-operator:node-bootstrapper '`},
 }
 
-// silence takes the machine's DNS servers away: it asks one that nobody has.
-const silence = `[Unit]
+// noDNS configures a DNS server that does not exist.
+const noDNS = `[Unit]
 DefaultDependencies=no
 Before=basic.target
 
@@ -53,7 +53,7 @@ ExecStart=/bin/sh -c 'echo nameserver 192.0.2.53 >/etc/resolv.conf'
 WantedBy=basic.target
 `
 
-// configAllInOne makes the config when the network is known, and puts it on the medium before the machine starts.
+// configAllInOne makes the config when the network is known, and copies it to the medium before the machine starts.
 func configAllInOne(ctx context.Context, m *Machine, more ...string) error {
 	medium, err := m.site.medium("medium", "")
 	if err != nil {
@@ -62,7 +62,7 @@ func configAllInOne(ctx context.Context, m *Machine, more ...string) error {
 	if err := m.create(ctx, medium); err != nil {
 		return err
 	}
-	if err := m.site.write(map[string]string{"extra/units/no-dns.service": silence}); err != nil {
+	if err := m.site.write(map[string]string{"extra/units/no-dns.service": noDNS}); err != nil {
 		return err
 	}
 	arguments := []string{"create", "aio-ignition", "--dir", "sno", "--kubernetes-version", m.version(), "--program", m.program, "--extra", "extra"}

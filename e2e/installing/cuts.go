@@ -19,7 +19,7 @@ import (
 
 // PowerCuts are power cuts at random points.
 type PowerCuts struct {
-	// PerPhase is how many there are in each phase, and RandomStart the start value of the random numbers.
+	// PerPhase is the number of power cuts in each phase.
 	PerPhase    int
 	RandomStart uint64
 }
@@ -48,11 +48,11 @@ var AllInOnePowerCuts = Method{
 // point is one power cut.
 type point struct {
 	at time.Duration
-	// ran is what the command did then, and after is what became of the machine.
+	// ran is what the command did at the cut, and after the state of the machine afterwards.
 	ran, after string
 }
 
-// points are spread over a length at random. Each phase has its own.
+// points returns points at random, sorted. Each phase has its own.
 func (c PowerCuts) points(phase uint64, length time.Duration) []point {
 	random := rand.New(rand.NewPCG(c.RandomStart, phase)) //nolint:gosec // not for a secret
 	all := make([]point, c.PerPhase)
@@ -63,25 +63,25 @@ func (c PowerCuts) points(phase uint64, length time.Duration) []point {
 	return all
 }
 
-// printPoints writes a table.
+// printPoints writing a table.
 func printPoints(out io.Writer, points []point) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "CUT AT\tIN\tAFTERWARDS")
 	for _, p := range points {
 		fmt.Fprintf(table, "%.1f s\t%s\t%s\n", p.at.Seconds(), p.ran, p.after)
 	}
-	return table.Flush() //nolint:wrapcheck // the caller says of what
+	return table.Flush() //nolint:wrapcheck // the caller wraps it
 }
 
-// cutAll has one of the functions cut the power at each point, and shows what became of it.
+// cutAll calls cut for each point, and prints the results.
 func (m *Machine) cutAll(ctx context.Context, phase uint64, length time.Duration, cut func(context.Context, *point) error) error {
-	m.say("%d power cuts in %.1f s, start value %d", m.PowerCuts.PerPhase, length.Seconds(), m.PowerCuts.RandomStart)
+	m.logf("%d power cuts in %.1f s, start value %d", m.PowerCuts.PerPhase, length.Seconds(), m.PowerCuts.RandomStart)
 	points := m.PowerCuts.points(phase, length)
 	for i := range points {
 		if err := cut(ctx, &points[i]); err != nil {
 			return fmt.Errorf("power cut at %.1f s, in %s, start value %d: %w", points[i].at.Seconds(), points[i].ran, m.PowerCuts.RandomStart, err)
 		}
-		m.say("  %d of %d, at %.1f s: %s: %s", i+1, len(points), points[i].at.Seconds(), points[i].ran, points[i].after)
+		m.logf("  %d of %d, at %.1f s: %s: %s", i+1, len(points), points[i].at.Seconds(), points[i].ran, points[i].after)
 	}
 	if m.Config.Progress == nil {
 		return nil
@@ -89,50 +89,50 @@ func (m *Machine) cutAll(ctx context.Context, phase uint64, length time.Duration
 	return printPoints(m.Config.Progress, points)
 }
 
-// cutLive cuts the power of the live system. Afterwards the disk is either one that cannot be booted, or complete. The last run goes to its end.
+// cutLive cuts the power of the live system. Afterwards the disk is either not bootable or complete. The last run is not cut.
 func cutLive(ctx context.Context, m *Machine) error {
 	if err := live(ctx, m); err != nil {
 		return err
 	}
 	if err := m.node.WipeDisk(ctx); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
-	length := m.lived
+	length := m.uptime
 	if err := m.cutAll(ctx, 0, length, func(ctx context.Context, p *point) error {
 		return m.liveUntil(ctx, p, func(ctx context.Context, _ *nodemachine.Machine) error { return elapse(ctx, p.at) })
 	}); err != nil {
 		return err
 	}
-	// Writing is short, so no point may be in it.
+	// Writing is so short that possibly no random point is in it.
 	p := point{at: length}
-	if err := m.liveUntil(ctx, &p, writes); err != nil {
+	if err := m.liveUntil(ctx, &p, writing); err != nil {
 		return fmt.Errorf("power cut while the disk is written: %w", err)
 	}
-	m.say("  while the disk is written: %s", p.after)
+	m.logf("  while the disk is written: %s", p.after)
 	if p.after != notBootable {
 		return fmt.Errorf("power cut while the disk is written: %w: %s", errDisk, p.after)
 	}
 	return live(ctx, m)
 }
 
-// elapse returns after a time.
+// elapse waits for a time.
 func elapse(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
-		return ctx.Err() //nolint:wrapcheck // the caller says of what
+		return ctx.Err() //nolint:wrapcheck // the caller wraps it
 	case <-time.After(d):
 		return nil
 	}
 }
 
-// writes returns when a part of the config is on the disk, and not all of it.
-func writes(ctx context.Context, live *nodemachine.Machine) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// writing waits until a part of the config is on the disk.
+func writing(ctx context.Context, live *nodemachine.Machine) error {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	for {
-		// Asking from outside takes longer than writing does.
+		// A poll from outside would take longer than the write.
 		if _, err := live.Exec(ctx, "sh", "-c", "until [ -s /disk/boot/ignition/config.ign ]; do :; done"); err == nil || ctx.Err() != nil {
-			return ctx.Err() //nolint:wrapcheck // the caller says of what
+			return ctx.Err() //nolint:wrapcheck // the caller wraps it
 		}
 	}
 }
@@ -142,9 +142,9 @@ const (
 	complete    = "the disk is complete"
 )
 
-var errDisk = errors.New("a disk that is not complete is booted")
+var errDisk = errors.New("an incomplete disk is bootable")
 
-// liveUntil boots the live system until its power is cut, when a function has returned, and looks at the disk.
+// liveUntil boots the live system, cuts its power when the function returns, and checks the disk.
 func (m *Machine) liveUntil(ctx context.Context, p *point, when func(context.Context, *nodemachine.Machine) error) (err error) {
 	live, err := m.liveSystem(ctx, liveConfig)
 	if err != nil {
@@ -152,20 +152,20 @@ func (m *Machine) liveUntil(ctx context.Context, p *point, when func(context.Con
 	}
 	defer func() { err = errors.Join(err, live.Delete()) }()
 	if err := live.PowerOn(ctx); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	if err := when(ctx, live); err != nil {
 		return err
 	}
 	p.ran = running(ctx, live, "bootstrap-in-place")
 	if err := live.PowerCut(ctx); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	p.after, err = m.diskNow(ctx)
 	return err
 }
 
-// diskNow looks at the disk after a cut: either the machine's firmware refuses it, or it is complete.
+// diskNow returns the state of the disk: notBootable or complete. Any other state is an error.
 func (m *Machine) diskNow(ctx context.Context) (string, error) {
 	config, err := m.node.ExecOnDisk(ctx, "if [ -e boot/bootable ]; then cat boot/ignition/config.ign; fi")
 	switch {
@@ -174,8 +174,8 @@ func (m *Machine) diskNow(ctx context.Context) (string, error) {
 	case config != "" && !json.Valid([]byte(config)):
 		return "", fmt.Errorf("%w: %d bytes of a config", errDisk, len(config))
 	case config != "":
-		// The next live system begins with a disk that has never been booted, so this one is not.
-		return complete, m.node.WipeDisk(ctx) //nolint:wrapcheck // it says of what
+		// The next live system needs a disk that has never been booted.
+		return complete, m.node.WipeDisk(ctx) //nolint:wrapcheck // names the object
 	}
 	if err := m.node.Start(ctx); !errors.Is(err, nodemachine.ErrNoDisk) {
 		return "", errors.Join(errDisk, err)
@@ -183,7 +183,7 @@ func (m *Machine) diskNow(ctx context.Context) (string, error) {
 	return notBootable, nil
 }
 
-// running returns what a command does on a machine.
+// running returns the phase of a command on a machine.
 func running(ctx context.Context, on *nodemachine.Machine, command string) string {
 	s, err := statusOf(ctx, on, command)
 	if err != nil {
@@ -203,101 +203,101 @@ func running(ctx context.Context, on *nodemachine.Machine, command string) strin
 	return "before the command"
 }
 
-// cutNode cuts the power of the first boot of a node: once it goes on by itself, all checks pass.
+// cutNode cuts the power during the first boot of a node. It has to pass all checks after the next boot.
 func cutNode(ctx context.Context, m *Machine) error {
 	kept, err := m.node.HasSavedDisk(ctx)
 	if err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	keep := m.node.SaveDisk
 	if kept {
-		// An earlier run has left the machine on.
+		// An earlier run has not turned the machine off.
 		if err := m.node.PowerCut(ctx); err != nil {
-			return err //nolint:wrapcheck // it says of what
+			return err //nolint:wrapcheck // names the object
 		}
 		keep = m.node.RestoreDisk
 	}
 	if err := keep(ctx); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	if err := boot(ctx, m); err != nil {
 		return err
 	}
-	if err := goodAtFirst(ctx, m); err != nil {
+	if err := passFirstChecks(ctx, m); err != nil {
 		return err
 	}
-	return m.cutAll(ctx, 1, m.lived, m.cutNodeAt)
+	return m.cutAll(ctx, 1, m.uptime, m.cutNodeAt)
 }
 
 func (m *Machine) cutNodeAt(ctx context.Context, p *point) error {
 	if err := m.node.PowerCut(ctx); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	if err := m.node.RestoreDisk(ctx); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	if err := m.node.PowerOn(ctx); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
-	// Whoever is hostile begins before the cut.
+	// The hostile requests begin before the cut.
 	before, cancel := context.WithCancel(ctx)
-	asked := make(chan struct{})
+	created := make(chan struct{})
 	go func() {
-		defer close(asked)
+		defer close(created)
 		if m.node.WaitBooted(before) == nil && m.prepare(before) == nil {
-			_ = m.wait(before, ask)
+			_ = m.wait(before, createHostile)
 		}
 	}()
 	err := elapse(ctx, p.at)
 	cancel()
-	<-asked
+	<-created
 	if err != nil {
 		return err
 	}
 	p.ran = running(ctx, m.node, m.way.command)
 	if err := m.node.PowerCut(ctx); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	began := time.Now()
 	err = m.recovers(ctx)
-	var s said
+	var s unitFailure
 	switch {
 	case errors.As(err, &s) && s.advises():
-		p.after = "said: " + string(s)
+		p.after = "failed with an advice: " + string(s)
 	case err != nil:
 		return err
 	default:
-		p.after = fmt.Sprintf("goes on, and is good after %.1f s", time.Since(began).Seconds())
+		p.after = fmt.Sprintf("continues, and passes the checks after %.1f s", time.Since(began).Seconds())
 	}
 	return nil
 }
 
-// said is what a unit says that has failed for good.
-type said string
+// unitFailure is the last output of a unit that has failed and does not restart.
+type unitFailure string
 
-func (s said) Error() string { return "it does not go on: " + string(s) }
+func (s unitFailure) Error() string { return "a unit has failed: " + string(s) }
 
-// advises reports whether it has advice for a person.
-func (s said) advises() bool {
+// advises reports whether it contains an advice for a person.
+func (s unitFailure) advises() bool {
 	return slices.ContainsFunc([]string{"install the node again", "change what the error names"}, func(advice string) bool {
 		return strings.Contains(string(s), advice)
 	})
 }
 
-// recovers turns the machine on, and passes the checks, or returns what is said by a unit that has failed for good.
+// recovers turns the machine on and passes the checks, or returns the unitFailure of a unit that does not restart.
 func (m *Machine) recovers(ctx context.Context) error {
 	if err := m.node.Start(ctx); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	m.api.at(m.node.Address())
-	if err := errors.Join(m.prepare(ctx), m.bringWebServer(ctx)); err != nil {
+	if err := errors.Join(m.prepare(ctx), m.loadWebServerImage(ctx)); err != nil {
 		return err
 	}
 	group, all := errgroup.WithContext(ctx)
 	all, end := context.WithCancel(all)
 	group.Go(func() error {
 		defer end()
-		for _, c := range append([]check{ask}, m.checks()...) {
+		for _, c := range append([]check{createHostile}, m.checks()...) {
 			if err := m.wait(all, c); err != nil {
 				return err
 			}
@@ -309,7 +309,7 @@ func (m *Machine) recovers(ctx context.Context) error {
 		defer ticker.Stop()
 		for {
 			if text, err := m.node.Exec(all, "sh", "-c", failedUnits); err == nil && text != "" {
-				return said(strings.Join(strings.Fields(text), " "))
+				return unitFailure(strings.Join(strings.Fields(text), " "))
 			}
 			select {
 			case <-all.Done():
@@ -318,9 +318,9 @@ func (m *Machine) recovers(ctx context.Context) error {
 			}
 		}
 	})
-	return group.Wait() //nolint:wrapcheck // its functions have
+	return group.Wait() //nolint:wrapcheck // its functions wrap theirs
 }
 
-// failedUnits prints the last line of those of the installation that nobody starts again.
+// failedUnits prints the last lines of failed units of the installation that do not restart.
 const failedUnits = `for unit in etcd-restore post-reboot aiokube bootkube; do
 if systemctl is-failed --quiet $unit.service; then journalctl --boot --unit $unit.service --lines 3 --output cat --no-pager; fi; done`

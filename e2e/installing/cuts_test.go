@@ -38,9 +38,9 @@ func TestPrintPoints(t *testing.T) {
 	}
 }
 
-// A unit that has failed counts only where a person reads what to do.
+// A failed unit is accepted only if its output contains an advice.
 func TestAdvises(t *testing.T) {
-	for text, want := range map[said]bool{
+	for text, want := range map[unitFailure]bool{
 		"etcd has no data, and its only snapshot is damaged: install the node again: snapshot /a: 3 bytes": true,
 		"phase render: change what the error names, and run the same command again":                        true,
 		"phase api: connection refused": false, "": false,

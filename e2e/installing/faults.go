@@ -11,9 +11,9 @@ import (
 	"github.com/solonode/sno/testcluster/nodemachine"
 )
 
-// InPlaceFaults is bootstrap in place when something goes wrong.
+// InPlaceFaults is bootstrap in place with faults.
 var InPlaceFaults = Method{
-	Name: "in-place-faults", Title: "Bootstrap in place, when something goes wrong", command: InPlace.command,
+	Name: "in-place-faults", Title: "Bootstrap in place, with faults", command: InPlace.command,
 	steps: []step{
 		{"config", configFaults},
 		{"live", liveFaults},
@@ -23,10 +23,10 @@ var InPlaceFaults = Method{
 	},
 }
 
-// shortest is the shortest validity of certificates.
-const shortest = 5 * time.Minute
+// minValidity is the minValidity validity of certificates that sno-install accepts.
+const minValidity = 5 * time.Minute
 
-// configFaults also makes a config whose certificates end soon.
+// configFaults also makes a config with certificates of minValidity.
 func configFaults(ctx context.Context, m *Machine) error {
 	if err := configInPlace(ctx, m); err != nil {
 		return err
@@ -39,17 +39,17 @@ func configFaults(ctx context.Context, m *Machine) error {
 		return err
 	}
 	return m.site.run(ctx, "create", "single-node-ignition-config", "--dir", "short", "--profile", "kubernetes", "--kubernetes-version", m.version(),
-		"--program", m.program, "--extra", "extra", "--extra-live", "live", "--validity", shortest.String())
+		"--program", m.program, "--extra", "extra", "--extra-live", "live", "--validity", minValidity.String())
 }
 
 var (
-	errNotSaid   = errors.New("it does not say so")
-	errGoesOn    = errors.New("it goes on")
-	errReachable = errors.New("the network should be away")
+	errNotReported = errors.New("the expected message is missing")
+	errRetried     = errors.New("it is retried")
+	errReachable   = errors.New("the network is still up")
 )
 
-// liveFaults boots the live system without a network, which comes back; takes it away again while the control plane starts; and has no room on the disk
-// when that is written. The machine goes on by itself each time.
+// liveFaults boots the live system without a network, takes its network down while the control plane starts, and fills its disk before the
+// config is written. Each time the machine continues by itself when the fault is removed.
 func liveFaults(ctx context.Context, m *Machine) (err error) {
 	live, err := m.liveSystem(ctx, liveConfig)
 	if err != nil {
@@ -60,61 +60,61 @@ func liveFaults(ctx context.Context, m *Machine) (err error) {
 		what string
 		do   func(context.Context, *nodemachine.Machine) error
 	}{
-		{"without a network Ignition says what it cannot reach, and goes on trying", m.unplugged},
-		{"while the control plane starts the network may be away", m.away},
-		{"without room on the disk the command says so, and what to do; the disk is not bootable", m.noRoom},
-		{"with room it goes on, and restarts the machine", m.goesOn},
+		{"without a network Ignition prints the URL that it cannot reach, and retries", m.withoutNetwork},
+		{"the network may be down while the control plane starts", m.networkDown},
+		{"on a full disk the command reports the error and an advice; the disk is not bootable", m.diskFull},
+		{"once the disk has room, the command continues and restarts the machine", m.diskEmptied},
 	} {
 		if err := part.do(ctx, live); err != nil {
 			return errors.Join(fmt.Errorf("%s: %w", part.what, err), live.Logs(context.WithoutCancel(ctx), m.site.path("logs-live")))
 		}
-		m.say("  %s", part.what)
+		m.logf("  %s", part.what)
 	}
 	return nil
 }
 
-func (m *Machine) unplugged(ctx context.Context, live *nodemachine.Machine) error {
+func (m *Machine) withoutNetwork(ctx context.Context, live *nodemachine.Machine) error {
 	if err := live.DisconnectNetwork(ctx); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	if err := live.PowerOn(ctx); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
-	if err := until(ctx, "Ignition says what it cannot reach", func(ctx context.Context) error {
-		said, err := live.Console(ctx)
-		if err == nil && !strings.Contains(said, "GET error: Get \""+m.program) {
-			err = errNotSaid
+	if err := until(ctx, "Ignition prints the URL that it cannot reach", func(ctx context.Context) error {
+		output, err := live.Console(ctx)
+		if err == nil && !strings.Contains(output, "GET error: Get \""+m.program) {
+			err = errNotReported
 		}
-		return err //nolint:wrapcheck // until says of what
+		return err //nolint:wrapcheck // until wraps it
 	}); err != nil {
 		return err
 	}
 	if err := live.ConnectNetwork(ctx); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
-	return live.WaitBooted(ctx) //nolint:wrapcheck // it says of what
+	return live.WaitBooted(ctx) //nolint:wrapcheck // names the object
 }
 
-// away pulls the cable. When it is back, the route is too, as a network manager sees to.
-func (m *Machine) away(ctx context.Context, live *nodemachine.Machine) error {
-	// There is a small disk in the place of the one that is installed.
+// networkDown takes the link down. It restores the default route with the link, as a network manager does.
+func (m *Machine) networkDown(ctx context.Context, live *nodemachine.Machine) error {
+	// A small file system stands in for the full disk.
 	if _, err := live.Exec(ctx, "mount", "-t", "tmpfs", "-o", "size=1M", "none", "/disk/boot"); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	if err := m.phaseRuns(ctx, live, "api"); err != nil {
 		return err
 	}
 	if _, err := live.Exec(ctx, "ip", "link", "set", "dev", "eth0", "down"); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	if _, err := live.Exec(ctx, "curl", "--silent", "--max-time", "5", "--output", "/dev/null", m.program); err == nil {
 		return errReachable
 	}
 	_, err := live.Exec(ctx, "sh", "-c", "ip link set dev eth0 up && ip route replace default via "+m.site.gateway)
-	return err //nolint:wrapcheck // it says of what
+	return err //nolint:wrapcheck // names the object
 }
 
-// phaseRuns returns when a phase of the live system's command has begun.
+// phaseRuns waits until a phase of the live system's command has begun.
 func (m *Machine) phaseRuns(ctx context.Context, live *nodemachine.Machine, name string) error {
 	return until(ctx, "phase "+name+" has begun", func(ctx context.Context) error {
 		s, err := statusOf(ctx, live, "bootstrap-in-place")
@@ -130,53 +130,53 @@ func (m *Machine) phaseRuns(ctx context.Context, live *nodemachine.Machine, name
 	})
 }
 
-func (m *Machine) noRoom(ctx context.Context, live *nodemachine.Machine) error {
+func (m *Machine) diskFull(ctx context.Context, live *nodemachine.Machine) error {
 	if err := m.fails(ctx, live, "No space left on device"); err != nil {
 		return err
 	}
 	_, err := live.Exec(ctx, "test", "!", "-e", "/disk/boot/bootable")
-	return err //nolint:wrapcheck // it says of what
+	return err //nolint:wrapcheck // names the object
 }
 
-// fails waits until the command of the live system has failed with this in its error, and says what to do.
+// fails waits until the command of the live system reports this error, and an advice.
 func (m *Machine) fails(ctx context.Context, live *nodemachine.Machine, with string) error {
-	return until(ctx, "the command says: "+with, func(ctx context.Context) error {
+	return until(ctx, "the command reports:  "+with, func(ctx context.Context) error {
 		s, err := statusOf(ctx, live, "bootstrap-in-place")
 		if err == nil && (!strings.Contains(s.Error, with) || s.Advice == "") {
-			err = fmt.Errorf("%w: error %q, advice %q", errNotSaid, s.Error, s.Advice)
+			err = fmt.Errorf("%w: error %q, advice %q", errNotReported, s.Error, s.Advice)
 		}
 		return err
 	})
 }
 
-func (m *Machine) goesOn(ctx context.Context, live *nodemachine.Machine) error {
+func (m *Machine) diskEmptied(ctx context.Context, live *nodemachine.Machine) error {
 	if _, err := live.Exec(ctx, "umount", "/disk/boot"); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
-	ending, cancel := context.WithTimeout(ctx, patience)
+	ending, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
-	return live.WaitPoweredOff(ending) //nolint:wrapcheck // it says of what
+	return live.WaitPoweredOff(ending) //nolint:wrapcheck // names the object
 }
 
-// partOfConfig boots a disk whose image is bootable before the whole config is there, as it is for a moment with the real installer.
+// partOfConfig boots a disk that is bootable before the config is complete, a state that the real installer passes through.
 func partOfConfig(ctx context.Context, m *Machine) error {
 	if _, err := m.node.ExecOnDisk(ctx, "cd boot/ignition && cp --archive config.ign whole && truncate --size=-1000 config.ign"); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	err := m.node.Start(ctx)
 	if err == nil {
-		return fmt.Errorf("%w: its config is cut off", errDisk)
+		return fmt.Errorf("%w: its config is truncated", errDisk)
 	}
 	const refused = "Ignition failed: config is not valid"
-	if said, console := m.node.Console(ctx); console != nil || !strings.Contains(said, refused) {
-		return errors.Join(fmt.Errorf("%w: %s", errNotSaid, refused), err, console)
+	if output, console := m.node.Console(ctx); console != nil || !strings.Contains(output, refused) {
+		return errors.Join(fmt.Errorf("%w: %s", errNotReported, refused), err, console)
 	}
-	m.say("  Ignition refuses a config that is cut off, and nothing starts")
+	m.logf("  Ignition refuses a truncated config, and nothing starts")
 	_, err = m.node.ExecOnDisk(ctx, "mv boot/ignition/whole boot/ignition/config.ign")
-	return err //nolint:wrapcheck // it says of what
+	return err //nolint:wrapcheck // names the object
 }
 
-// damage changes a byte of etcd's snapshot after Ignition has laid it, and before anybody reads it.
+// damage changes a byte of etcd's snapshot after Ignition has written it and before etcd-restore reads it.
 const damage = `mkdir -p etc/systemd/system/etcd-restore.service.d
 cat >etc/systemd/system/etcd-restore.service.d/damage.conf <<'EOF_'
 [Service]
@@ -184,16 +184,16 @@ ExecStartPre=/bin/sh -c 'printf x | dd of=/var/lib/sno-install/etcd-snapshot.db 
 EOF_
 `
 
-// damaged boots the installed machine, whose snapshot of etcd is damaged: etcd does not start, and with nothing in it least of all.
+// damaged boots the installed machine with a damaged snapshot. etcd must not start, in particular not with an empty database.
 func damaged(ctx context.Context, m *Machine) error {
 	if _, err := m.node.ExecOnDisk(ctx, damage); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	if err := m.node.Start(ctx); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	for _, c := range []check{
-		{"etcd-restore has failed, and says what to do", `systemctl is-failed --quiet etcd-restore.service && ` +
+		{"etcd-restore has failed and prints an advice", `systemctl is-failed --quiet etcd-restore.service && ` +
 			`journalctl --boot --unit etcd-restore.service --output cat | grep -q 'its only snapshot is damaged: install the node again'`},
 		{"the kubelet does not run", "! systemctl is-active --quiet kubelet.service"},
 		{"etcd has no data", "! test -e /var/lib/etcd/member"},
@@ -201,15 +201,15 @@ func damaged(ctx context.Context, m *Machine) error {
 		if err := m.wait(ctx, c); err != nil {
 			return err
 		}
-		m.say("  %s", c.what)
+		m.logf("  %s", c.what)
 	}
-	return m.node.PowerCut(ctx) //nolint:wrapcheck // it says of what
+	return m.node.PowerCut(ctx) //nolint:wrapcheck // names the object
 }
 
-// ended boots a live system when the certificates of its config have ended.
+// ended boots a live system whose certificates have expired.
 func ended(ctx context.Context, m *Machine) (err error) {
 	if err := m.node.WipeDisk(ctx); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	const config = "short/bootstrap-in-place-for-live-iso.ign"
 	live, err := m.liveSystem(ctx, config)
@@ -219,23 +219,23 @@ func ended(ctx context.Context, m *Machine) (err error) {
 	defer func() { err = errors.Join(err, live.Delete()) }()
 	made, err := os.Stat(m.site.path(config))
 	if err != nil {
-		return fmt.Errorf("look at the config: %w", err)
+		return fmt.Errorf("read the config: %w", err)
 	}
-	left := time.Until(made.ModTime().Add(shortest))
-	m.say("  the certificates end in %s", left.Round(time.Second))
+	left := time.Until(made.ModTime().Add(minValidity))
+	m.logf("  the certificates expire in %s", left.Round(time.Second))
 	if err := elapse(ctx, left); err != nil {
 		return err
 	}
 	if err := live.Start(ctx); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	if err := m.fails(ctx, live, "the certificates of the config have ended"); err != nil {
 		return err
 	}
-	m.say("  the command says so, and what to do")
-	// It is not started again: nothing but a person changes that.
+	m.logf("  the command reports the error and an advice")
+	// The unit does not restart, because only a person can change that.
 	if _, err := live.Exec(ctx, "systemctl", "is-failed", "--quiet", "bootkube.service"); err != nil {
-		return fmt.Errorf("%w: bootkube.service: %w", errGoesOn, err)
+		return fmt.Errorf("%w: bootkube.service: %w", errRetried, err)
 	}
 	after, err := m.diskNow(ctx)
 	if err == nil && after != notBootable {

@@ -10,10 +10,10 @@ import (
 	"github.com/solonode/sno/e2e/bench"
 )
 
-// Reports are those of the ways of one run, by name.
+// Reports are those of one run, by the methods' names.
 type Reports map[string]Report
 
-// Print writes a line for every step of a way, and for every phase of the command that ran in it.
+// Print writes a line for every step, and for every phase of the command that ran in it.
 func (r Reports) Print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, err := fmt.Fprintln(w, "WAY\tSTEP\tPHASE\tTIME")
@@ -34,16 +34,16 @@ func (r Reports) Print(out io.Writer) error {
 const (
 	kibi = 1 << 10
 	mebi = 1 << 20
-	// noticeable is how long a phase takes that has a row of its own.
+	// noticeable is the duration from which a phase has a row.
 	noticeable = 500 * time.Millisecond
 )
 
-// Rows returns the figures of what was run.
+// Rows returns the measurements as rows.
 func (r Reports) Rows() []bench.Row {
 	var rows []bench.Row
 	if a, ran := r[AllInOne.Name]; ran && a.Pod > 0 {
-		rows = append(rows, r.against("All in one, from the start of the machine to a Ready node", a.Ready, r[Kubeadm.Name].Ready),
-			r.against("All in one, from the start of the machine to a running pod", a.Pod, r[Kubeadm.Name].Pod))
+		rows = append(rows, r.comparedRow("All in one, from the start of the machine to a Ready node", a.Ready, r[Kubeadm.Name].Ready),
+			r.comparedRow("All in one, from the start of the machine to a running pod", a.Pod, r[Kubeadm.Name].Pod))
 		if a.Memory > 0 {
 			row := bench.Row{What: "All in one, memory of the machine at rest", Measured: fmt.Sprintf("%d MiB", a.Memory/mebi), Bound: "-", Compared: "-", Held: true}
 			if k := r[Kubeadm.Name]; k.Memory > 0 {
@@ -89,10 +89,10 @@ func (r Reports) Rows() []bench.Row {
 	return rows
 }
 
-// MaxRatio is how much longer than kubeadm the all-in-one node may take.
+// MaxRatio limits the time of the all-in-one node relative to kubeadm's.
 const MaxRatio = 1.0
 
-func (r Reports) against(what string, ours, kubeadm time.Duration) bench.Row {
+func (r Reports) comparedRow(what string, ours, kubeadm time.Duration) bench.Row {
 	row := bench.Row{What: what, Measured: seconds(ours), Bound: "-", Compared: "-", Held: true}
 	if kubeadm > 0 {
 		ratio := ours.Seconds() / kubeadm.Seconds()

@@ -47,21 +47,21 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// The longest time between two answers counts, and none before the first one.
+// Only times between two answers count.
 func TestOutages(t *testing.T) {
 	var o outages
-	o.answered()
+	o.recordAnswer()
 	if o.longest != 0 {
 		t.Errorf("%s before there was an answer", o.longest)
 	}
 	o.last = o.last.Add(-time.Minute)
-	o.answered()
-	o.answered()
+	o.recordAnswer()
+	o.recordAnswer()
 	if got := o.reset(); got.Round(time.Second) != time.Minute {
 		t.Errorf("%s, want a minute", got)
 	}
 	if got := o.reset(); got != 0 {
-		t.Errorf("%s after it began anew", got)
+		t.Errorf("%s after a reset", got)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestRunNamesSteps(t *testing.T) {
 	}
 }
 
-// Steps run in order from one to another, and the first that fails is named.
+// Steps run in order, and an error names its step.
 func TestWalk(t *testing.T) {
 	failed := errors.New("no disk")
 	var ran []string
@@ -90,7 +90,7 @@ func TestWalk(t *testing.T) {
 		}}
 	}
 	m := &Machine{}
-	err := m.walk(t.Context(), []step{one("a", nil), one("b", failed), one("c", nil)}, 1, 4)
+	err := m.runSteps(t.Context(), []step{one("a", nil), one("b", failed), one("c", nil)}, 1, 4)
 	if !errors.Is(err, failed) || !strings.HasPrefix(err.Error(), "b: ") {
 		t.Errorf("%v", err)
 	}

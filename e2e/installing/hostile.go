@@ -12,19 +12,19 @@ import (
 	"strings"
 )
 
-// hostile are requests of somebody who has the kubeconfig with which a kubelet asks for its first certificate. (Those of an administrator are
-// approved by kube-controller-manager, as it does for everybody who may have any node's certificate.)
+// hostile are requests with the kubeconfig with which kubelets request their first certificates. kube-controller-manager would approve those
+// of an administrator, who may have any node's certificate.
 var hostile = []struct{ name, node, signer, usages string }{
 	{"hostile-client-of-another", workerName, "kubernetes.io/kube-apiserver-client-kubelet", "client auth"},
 	{"hostile-client-that-serves", hostname, "kubernetes.io/kube-apiserver-client-kubelet", "client auth, server auth"},
 	{"hostile-serving", hostname, "kubernetes.io/kubelet-serving", "server auth"},
 }
 
-// ask makes them.
-var ask = check{"hostile requests are made", "kubectl --kubeconfig=/etc/kubernetes/kubeconfig create --filename=/opt/check/hostile.yaml; " +
+// createHostile creates the requests.
+var createHostile = check{"the hostile requests exist", "kubectl --kubeconfig=/etc/kubernetes/kubeconfig create --filename=/opt/check/hostile.yaml; " +
 	client + "get certificatesigningrequests " + hostile[0].name + " " + hostile[1].name + " " + hostile[2].name}
 
-// hostileRequests returns their manifests.
+// hostileRequests returns the manifests of the requests.
 func hostileRequests() (string, error) {
 	var all []string
 	for _, h := range hostile {

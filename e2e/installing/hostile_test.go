@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The requests are ones that an API server takes, and each is about the node that it says.
+// The requests are valid, and each names its node.
 func TestHostileRequests(t *testing.T) {
 	text, err := hostileRequests()
 	if err != nil {

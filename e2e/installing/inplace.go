@@ -19,7 +19,7 @@ var InPlace = Method{
 		{"config", configWithOperators},
 		{"live", live},
 		{"node", bootInstalled},
-		{"checks", goodAtFirst},
+		{"checks", passFirstChecks},
 		{"restart", restart},
 		{"modules", modules},
 		{"worker", worker},
@@ -30,8 +30,8 @@ var InPlace = Method{
 
 // installed holds when the installation in place has ended.
 var installed = []check{
-	{"nothing of the installation is left", "test ! -e /etc/systemd/system/post-reboot.service && /opt/check/sno-install check-leftovers"},
-	{"what was applied before the restart is there", client + "get configmap site --namespace=default"},
+	{"the installation has left nothing behind", "test ! -e /etc/systemd/system/post-reboot.service && /opt/check/sno-install check-leftovers"},
+	{"the objects from before the restart exist", client + "get configmap site --namespace=default"},
 }
 
 // pending returns checks that hostile requests are not approved.
@@ -46,14 +46,14 @@ func pending() []check {
 // configInPlace makes the machine and the config of the live system.
 func configInPlace(ctx context.Context, m *Machine) error { return m.configInPlace(ctx) }
 
-// configWithOperators does so with what operators need that take over.
+// configWithOperators is configInPlace with the inputs of operators that take over.
 func configWithOperators(ctx context.Context, m *Machine) error {
 	return m.configInPlace(ctx, func(ctx context.Context) error {
 		return errors.Join(m.site.machineConfigServer(ctx), m.site.payload(ctx, m.Version))
 	})
 }
 
-// configInPlace lays what more there is before the config is made.
+// configInPlace calls the functions before it makes the config.
 func (m *Machine) configInPlace(ctx context.Context, more ...func(context.Context) error) error {
 	firmware, err := m.site.medium("firmware", "")
 	if err != nil {
@@ -63,7 +63,7 @@ func (m *Machine) configInPlace(ctx context.Context, more ...func(context.Contex
 		return err
 	}
 	if err := m.node.WipeDisk(ctx); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	for _, lay := range more {
 		if err := lay(ctx); err != nil {
@@ -74,14 +74,14 @@ func (m *Machine) configInPlace(ctx context.Context, more ...func(context.Contex
 		m.version(), "--program", m.program, "--extra", "extra", "--extra-live", "live")
 }
 
-// bootInstalled boots the machine from what the live system has written to its disk.
+// bootInstalled boots the machine from the disk that the live system has written.
 func bootInstalled(ctx context.Context, m *Machine) error {
 	version, err := os.ReadFile(m.site.path("version"))
 	if err != nil {
-		return fmt.Errorf("read what was seen in the live system: %w", err)
+		return fmt.Errorf("read the version from the live system: %w", err)
 	}
 	err = m.boot(ctx, func(booting context.Context) error {
-		return m.node.Put(booting, nodemachine.File{Path: versionFile, Mode: 0o644, Content: version}) //nolint:wrapcheck // it says of what
+		return m.node.Put(booting, nodemachine.File{Path: versionFile, Mode: 0o644, Content: version}) //nolint:wrapcheck // names the object
 	}, func(booting context.Context) error { return m.takeOver(booting, ctx) })
 	if err != nil {
 		return err
@@ -89,17 +89,16 @@ func bootInstalled(ctx context.Context, m *Machine) error {
 	m.report.Restarts = append(m.report.Restarts, m.api.reset())
 	made, err := os.Stat(m.site.path(liveConfig))
 	if err != nil {
-		return fmt.Errorf("look at the config: %w", err)
+		return fmt.Errorf("read the config: %w", err)
 	}
 	enriched, err := m.number(ctx, "stat --format=%s /boot/ignition/config.ign")
 	m.report.Configs = []int{int(made.Size()), enriched}
 	return err
 }
 
-// liveConfig is the config of the live system.
 const liveConfig = "sno/bootstrap-in-place-for-live-iso.ign"
 
-// liveSystem makes the machine as it is with the live medium: its system is in memory, so it is a new one each time.
+// liveSystem makes a machine that boots the live medium. Its system is in memory, so each boot needs a new one.
 func (m *Machine) liveSystem(ctx context.Context, config string) (*nodemachine.Machine, error) {
 	medium, err := m.site.medium("iso", config)
 	if err != nil {
@@ -107,10 +106,10 @@ func (m *Machine) liveSystem(ctx context.Context, config string) (*nodemachine.M
 	}
 	machine := m.Config
 	machine.Name, machine.Network, machine.Medium, machine.InstallTarget = m.Config.Name+"-live", m.Config.Name, medium, m.Config.Name
-	return nodemachine.Create(ctx, machine) //nolint:wrapcheck // it says of what
+	return nodemachine.Create(ctx, machine) //nolint:wrapcheck // names the object
 }
 
-// live boots the live system, and returns when it has restarted the machine.
+// live boots the live system, and returns when that has restarted the machine.
 func live(ctx context.Context, m *Machine) (err error) {
 	live, err := m.liveSystem(ctx, liveConfig)
 	if err != nil {
@@ -118,13 +117,13 @@ func live(ctx context.Context, m *Machine) (err error) {
 	}
 	defer func() { err = errors.Join(err, live.Delete()) }()
 	began := time.Now()
-	defer func() { m.lived = time.Since(began) }()
+	defer func() { m.uptime = time.Since(began) }()
 	if err := live.Start(ctx); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	m.api.at(live.Address())
 	m.journal(ctx, live)
-	ending, cancel := context.WithTimeout(ctx, patience)
+	ending, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	followed := make(chan error, 1)
 	go func() { followed <- m.follow(ending, live, "bootstrap-in-place") }()

@@ -38,25 +38,25 @@ const (
 
 	workerRole = "node-role.kubernetes.io/worker"
 
-	// tellTale is the pod that shows that the worker works.
-	tellTale = "worker"
+	workerPod = "worker"
 )
 
-// joiner has the worker join: who asks is a real kubelet, who approves is the outside tool with an inventory, and hostile requests stay pending.
+// joiner adds the worker: a real kubelet requests its certificates, the outside tool approves them with an inventory, and hostile requests
+// stay pending.
 type joiner struct {
 	m    *Machine
 	kube *kubernetes.Clientset
 	tool *joining.Tool
-	// bootstrapper is somebody who has the credentials that every new machine gets.
+	// bootstrapper has the credentials that every new machine gets.
 	bootstrapper *kubernetes.Clientset
-	// began is when the machine was turned on; before that it may not have asked.
+	// began is when the machine was turned on. Earlier requests are not from it.
 	began time.Time
-	// asked is the machine's request.
-	asked   string
+	// request is the name of the machine's request.
+	request string
 	hostile []string
 }
 
-// newJoiner builds the outside tool, and gives it its rights and no others (R-APP-3).
+// newJoiner builds the outside tool and a kubeconfig with exactly its toolKubeconfig (R-APP-3).
 func newJoiner(ctx context.Context, m *Machine) (*joiner, error) {
 	config, err := m.client()
 	if err != nil {
@@ -69,9 +69,9 @@ func newJoiner(ctx context.Context, m *Machine) (*joiner, error) {
 	}
 	binary, err := programs.Build(ctx, programs.Approve, m.Config.Progress)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says of what
+		return nil, err //nolint:wrapcheck // names the object
 	}
-	kubeconfig, err := j.rights(ctx, config)
+	kubeconfig, err := j.toolKubeconfig(ctx, config)
 	if err != nil {
 		return nil, err
 	}
@@ -84,12 +84,12 @@ func newJoiner(ctx context.Context, m *Machine) (*joiner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the bootstrapper's kubeconfig: %w", err)
 	}
-	j.bootstrapper, err = j.as(bootstrapper.TLSClientConfig)
+	j.bootstrapper, err = j.clientWith(bootstrapper.TLSClientConfig)
 	return j, err
 }
 
-// as returns a client with credentials of its own.
-func (j *joiner) as(credentials rest.TLSClientConfig) (*kubernetes.Clientset, error) {
+// clientWith returns a client with other credentials.
+func (j *joiner) clientWith(credentials rest.TLSClientConfig) (*kubernetes.Clientset, error) {
 	admin, err := j.m.client()
 	if err != nil {
 		return nil, err
@@ -102,8 +102,8 @@ func (j *joiner) as(credentials rest.TLSClientConfig) (*kubernetes.Clientset, er
 	return kube, nil
 }
 
-// rights returns a kubeconfig with the rights of the approver's config/approve.
-func (j *joiner) rights(ctx context.Context, config *rest.Config) (string, error) {
+// toolKubeconfig returns a kubeconfig with the toolKubeconfig of the approver's config/approve.
+func (j *joiner) toolKubeconfig(ctx context.Context, config *rest.Config) (string, error) {
 	client, err := ctrlclient.New(config, ctrlclient.Options{})
 	if err != nil {
 		return "", fmt.Errorf("connect: %w", err)
@@ -113,7 +113,7 @@ func (j *joiner) rights(ctx context.Context, config *rest.Config) (string, error
 		return "", fmt.Errorf("make namespace %s: %w", harness.SystemNamespace, err)
 	}
 	if err := joining.ApplyRights(ctx, client); err != nil {
-		return "", err //nolint:wrapcheck // it says of what
+		return "", err //nolint:wrapcheck // names the object
 	}
 	account := strings.TrimPrefix(joining.ToolUser, "system:serviceaccount:"+harness.SystemNamespace+":")
 	token, err := j.kube.CoreV1().ServiceAccounts(harness.SystemNamespace).CreateToken(ctx, account,
@@ -132,12 +132,12 @@ func (j *joiner) rights(ctx context.Context, config *rest.Config) (string, error
 	return file, clientcmd.WriteToFile(*kubeconfig, file) //nolint:wrapcheck // it names the file
 }
 
-// clear removes what an earlier try has left: its machine, its Node, its pod and its requests.
+// clear removes the machine, the Node, the pod and the requests of an earlier runPod.
 func (j *joiner) clear(ctx context.Context) error {
 	config := j.m.Config
 	config.Name, config.Network = workerMachine(j.m.Config), j.m.Config.Name
 	if err := nodemachine.Delete(ctx, config); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	requests, err := j.requests(ctx)
 	if err != nil {
@@ -145,26 +145,26 @@ func (j *joiner) clear(ctx context.Context) error {
 	}
 	var errs []error
 	for _, r := range requests {
-		// Those from before the restart have other names.
+		// The requests of the control-plane node have other names.
 		if strings.HasPrefix(r.Name, "csr-") && r.node != hostname {
 			errs = append(errs, j.kube.CertificatesV1().CertificateSigningRequests().Delete(ctx, r.Name, metav1.DeleteOptions{}))
 		}
 	}
-	errs = append(errs, j.kube.CoreV1().Pods("default").Delete(ctx, tellTale, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}),
+	errs = append(errs, j.kube.CoreV1().Pods("default").Delete(ctx, workerPod, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}),
 		j.kube.CoreV1().Nodes().Delete(ctx, workerName, metav1.DeleteOptions{}))
 	return errors.Join(slices.DeleteFunc(errs, apierrors.IsNotFound)...)
 }
 
-// configMap returns the certificates of a ConfigMap.
-func (j *joiner) configMap(ctx context.Context, namespace, name string) (string, error) {
-	configMap, err := j.kube.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+// caBundle returns the certificates of a ConfigMap.
+func (j *joiner) caBundle(ctx context.Context, namespace, name string) (string, error) {
+	caBundle, err := j.kube.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return "", fmt.Errorf("read the CA: %w", err)
 	}
-	return configMap.Data["ca-bundle.crt"], nil
+	return caBundle.Data["ca-bundle.crt"], nil
 }
 
-// request is one for a certificate of a node.
+// request is a request for a certificate of a node.
 type request struct {
 	certificatesv1.CertificateSigningRequest
 	node string
@@ -190,16 +190,16 @@ func (j *joiner) requests(ctx context.Context) ([]request, error) {
 	return all, nil
 }
 
-// asks waits for the request of the machine, and keeps its name.
-func (j *joiner) asks(ctx context.Context, signer string) error {
-	return until(ctx, "the kubelet of "+workerName+" asks for a certificate of "+signer, func(ctx context.Context) error {
+// waitForRequest waits for the machine's request and stores its name.
+func (j *joiner) waitForRequest(ctx context.Context, signer string) error {
+	return until(ctx, "the kubelet of "+workerName+" requests a certificate of "+signer, func(ctx context.Context) error {
 		all, err := j.requests(ctx)
 		if err != nil {
 			return err
 		}
 		for _, r := range all {
 			if r.node == workerName && r.Spec.SignerName == signer && !r.CreationTimestamp.Time.Before(j.began.Truncate(time.Second)) && !slices.Contains(j.hostile, r.Name) {
-				j.asked = r.Name
+				j.request = r.Name
 				return nil
 			}
 		}
@@ -209,46 +209,46 @@ func (j *joiner) asks(ctx context.Context, signer string) error {
 
 var (
 	errNotYet  = errors.New("not yet")
-	errVerdict = errors.New("the outside tool says something else")
-	errJoined  = errors.New("nobody has approved it, and there is a node")
-	errAsked   = errors.New("the kubelet has asked again")
-	errLogs    = errors.New("the logs should not be readable yet")
+	errOutcome = errors.New("the outside tool reports another outcome")
+	errJoined  = errors.New("the Node exists although its request is not approved")
+	errRenewed = errors.New("the kubelet has requested another certificate")
+	errLogs    = errors.New("the logs are readable without a serving certificate")
 )
 
-// says runs the tool, which must say these things of these requests.
-func (j *joiner) says(ctx context.Context, want map[string]string) error {
-	_, said, err := j.tool.RunOnce(ctx)
+// expectOutcomes runs the tool and compares its outcomes for these requests.
+func (j *joiner) expectOutcomes(ctx context.Context, want map[string]string) error {
+	_, outcomes, err := j.tool.RunOnce(ctx)
 	if err != nil {
-		return err //nolint:wrapcheck // it says all
+		return err //nolint:wrapcheck // complete
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if got := said[name].Outcome + " " + said[name].Reason; got != want[name] {
-			errs = append(errs, fmt.Errorf("%w: of %s %q, not %q", errVerdict, name, got, want[name]))
+		if got := outcomes[name].Outcome + " " + outcomes[name].Reason; got != want[name] {
+			errs = append(errs, fmt.Errorf("%w: of %s %q, not %q", errOutcome, name, got, want[name]))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// expect is the entry of the inventory for the machine.
-func (j *joiner) expect() joining.Entry {
+// inventoryEntry returns the machine's entry of the inventory.
+func (j *joiner) inventoryEntry() joining.Entry {
 	began := j.began.UTC().Truncate(time.Second)
 	return joining.Entry{
 		Name: workerName, Addresses: []string{j.m.worker.Address()}, Window: &joining.Window{NotBefore: began, NotAfter: began.Add(time.Hour)},
 	}
 }
 
-// unknown has an inventory of another machine.
-func (j *joiner) unknown(ctx context.Context) error {
-	if err := j.asks(ctx, clientSigner); err != nil {
+// requestNotInInventory expects the machine's request to stay pending with an inventory of another machine.
+func (j *joiner) requestNotInInventory(ctx context.Context) error {
+	if err := j.waitForRequest(ctx, clientSigner); err != nil {
 		return err
 	}
-	other := j.expect()
+	other := j.inventoryEntry()
 	other.Name, other.Addresses = "edge-4", nil
 	if err := j.tool.WriteInventory(other); err != nil {
-		return err //nolint:wrapcheck // it says all
+		return err //nolint:wrapcheck // complete
 	}
-	if err := j.says(ctx, map[string]string{j.asked: "pending NotInInventory"}); err != nil {
+	if err := j.expectOutcomes(ctx, map[string]string{j.request: "pending NotInInventory"}); err != nil {
 		return err
 	}
 	_, err := j.kube.CoreV1().Nodes().Get(ctx, workerName, metav1.GetOptions{})
@@ -258,30 +258,30 @@ func (j *joiner) unknown(ctx context.Context) error {
 	case err == nil:
 		return fmt.Errorf("%w: %s", errJoined, workerName)
 	default:
-		return fmt.Errorf("look for node %s: %w", workerName, err)
+		return fmt.Errorf("read node %s: %w", workerName, err)
 	}
 }
 
-// admit has the machine in the inventory, while somebody asks in the name of one that is not, and somebody has asked in its name before.
+// admit adds the machine to the inventory. A request for a node that is not in it, and one for this node from before its window, stay pending.
 func (j *joiner) admit(ctx context.Context) error {
-	if err := j.tool.WriteInventory(j.expect()); err != nil {
-		return err //nolint:wrapcheck // it says all
+	if err := j.tool.WriteInventory(j.inventoryEntry()); err != nil {
+		return err //nolint:wrapcheck // complete
 	}
 	other, err := joining.RequestClientCertificate(ctx, j.bootstrapper, "edge-3")
 	if err != nil {
-		return err //nolint:wrapcheck // it says all
+		return err //nolint:wrapcheck // complete
 	}
 	j.hostile = append(j.hostile, other.Name)
 	want := map[string]string{
-		j.asked: "approved ProvenByInventory", other.Name: "pending NotInInventory",
+		j.request: "approved ProvenByInventory", other.Name: "pending NotInInventory",
 		"hostile-client-of-another": "pending RequestedBeforeWindow", "hostile-client-that-serves": "pending UsagesWrong", "hostile-serving": "pending RequestorWrong",
 	}
-	if err := j.says(ctx, want); err != nil {
+	if err := j.expectOutcomes(ctx, want); err != nil {
 		return err
 	}
-	return until(ctx, "node "+workerName+" is there", func(ctx context.Context) error {
+	return until(ctx, "node "+workerName+" exists", func(ctx context.Context) error {
 		_, err := j.kube.CoreV1().Nodes().Get(ctx, workerName, metav1.GetOptions{})
-		return err //nolint:wrapcheck // until says of what
+		return err //nolint:wrapcheck // until wraps it
 	})
 }
 
@@ -290,20 +290,20 @@ const networkConfig = `{"cniVersion":"0.4.0","name":"sno","plugins":[{"type":"pt
 "dataDir":"/run/cni-ipam-state","routes":[{"dst":"0.0.0.0/0"}],"ranges":[[{"subnet":%q}]]}}]}
 `
 
-// ready plays the network operator, whose pods give a node its network when it has joined, and the one who gives it its role: OpenShift's kubelets take the
-// label from their unit, and Kubernetes' refuse to.
+// ready replaces the network operator, which configures the pods' network of a new node, and sets the node's role: OpenShift's kubelets
+// get the label from their unit, and Kubernetes' kubelets may not set it.
 func (j *joiner) ready(ctx context.Context) error {
 	if err := j.m.wait(ctx, check{"the node has its role", client + "label --overwrite node " + workerName + " " + workerRole + "="}); err != nil {
 		return err
 	}
 	var pods string
-	if err := until(ctx, "the node has addresses for pods", func(ctx context.Context) error {
+	if err := until(ctx, "the node has a pod CIDR", func(ctx context.Context) error {
 		node, err := j.kube.CoreV1().Nodes().Get(ctx, workerName, metav1.GetOptions{})
 		if err == nil && node.Spec.PodCIDR == "" {
 			err = errNotYet
 		}
 		if err != nil {
-			return err //nolint:wrapcheck // until says of what
+			return err //nolint:wrapcheck // until wraps it
 		}
 		pods = node.Spec.PodCIDR
 		return nil
@@ -313,23 +313,23 @@ func (j *joiner) ready(ctx context.Context) error {
 	if err := j.m.worker.Put(ctx, nodemachine.File{
 		Path: "etc/cni/net.d/10-sno.conflist", Mode: 0o644, Content: fmt.Appendf(nil, networkConfig, pods),
 	}); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	return j.m.wait(ctx, workerReady)
 }
 
-// workerReady takes no taint for ready: pods could not be placed there.
+// workerReady fails if the node has taints.
 var workerReady = check{"the worker is Ready and schedulable", client + `get nodes -l ` + workerRole + `,` + corev1.LabelHostname + `=` + workerName +
 	` -o jsonpath='{.items[0].status.conditions[?(@.type=="Ready")].status}/{.items[0].spec.unschedulable}/{.items[0].spec.taints}' | grep -qx True//`}
 
-// run has a pod run on the worker that writes something. Who wants to read that is turned away: the kubelet has no certificate to serve with.
-func (j *joiner) run(ctx context.Context) error {
+// runPod runs a pod that writes logs. They cannot be read yet: the kubelet has no serving certificate.
+func (j *joiner) runPod(ctx context.Context) error {
 	etcd, err := j.kube.CoreV1().Pods("openshift-etcd").Get(ctx, "etcd-"+hostname, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("find an image: %w", err)
 	}
 	_, err = j.kube.CoreV1().Pods("default").Create(ctx, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: tellTale},
+		ObjectMeta: metav1.ObjectMeta{Name: workerPod},
 		Spec: corev1.PodSpec{
 			NodeSelector: map[string]string{corev1.LabelHostname: workerName}, TerminationGracePeriodSeconds: ptr.To[int64](1),
 			Containers: []corev1.Container{{
@@ -342,11 +342,11 @@ func (j *joiner) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make a pod for the worker: %w", err)
 	}
-	if err := j.m.wait(ctx, check{"the pod runs on the worker", client + `get pod ` + tellTale +
+	if err := j.m.wait(ctx, check{"the pod runs on the worker", client + `get pod ` + workerPod +
 		` -o jsonpath='{.spec.nodeName}/{.status.conditions[?(@.type=="Ready")].status}' | grep -qx ` + workerName + `/True`}); err != nil {
 		return err
 	}
-	return until(ctx, "the kubelet turns away who wants to read logs", func(ctx context.Context) error {
+	return until(ctx, "the kubelet refuses to serve logs", func(ctx context.Context) error {
 		_, err := j.log(ctx)
 		switch {
 		case err == nil:
@@ -359,48 +359,49 @@ func (j *joiner) run(ctx context.Context) error {
 	})
 }
 
-// log asks the API server, which asks the kubelet.
+// log reads the logs of the pod through the API server.
 func (j *joiner) log(ctx context.Context) (string, error) {
-	stream, err := j.kube.CoreV1().Pods("default").GetLogs(tellTale, &corev1.PodLogOptions{}).Stream(ctx)
+	stream, err := j.kube.CoreV1().Pods("default").GetLogs(workerPod, &corev1.PodLogOptions{}).Stream(ctx)
 	if err != nil {
-		return "", err //nolint:wrapcheck // the caller says of what
+		return "", err //nolint:wrapcheck // the caller wraps it
 	}
 	text, err := io.ReadAll(stream)
 	return string(text), errors.Join(err, stream.Close())
 }
 
-// certify has the serving certificate approved, while the node asks for one with the address of another, and somebody asks again in its name.
+// certify has the serving certificate approved. A serving request with the address of another node and a client request for this node stay
+// pending.
 func (j *joiner) certify(ctx context.Context) error {
-	if err := j.asks(ctx, servingSigner); err != nil {
+	if err := j.waitForRequest(ctx, servingSigner); err != nil {
 		return err
 	}
 	again, err := joining.RequestClientCertificate(ctx, j.bootstrapper, workerName)
 	if err != nil {
-		return err //nolint:wrapcheck // it says all
+		return err //nolint:wrapcheck // complete
 	}
 	pair, err := j.m.worker.Exec(ctx, "cat", "/var/lib/kubelet/pki/kubelet-client-current.pem")
 	if err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
-	itself, err := j.as(rest.TLSClientConfig{CertData: []byte(pair + "\n"), KeyData: []byte(pair + "\n")})
+	itself, err := j.clientWith(rest.TLSClientConfig{CertData: []byte(pair + "\n"), KeyData: []byte(pair + "\n")})
 	if err != nil {
 		return err
 	}
 	foreign, err := joining.RequestServingCertificate(ctx, itself, workerName, []string{workerName}, net.ParseIP(j.m.worker.Address()), net.ParseIP(j.m.node.Address()))
 	if err != nil {
-		return err //nolint:wrapcheck // it says all
+		return err //nolint:wrapcheck // complete
 	}
 	j.hostile = append(j.hostile, again.Name, foreign.Name)
-	if err := j.says(ctx, map[string]string{j.asked: "approved ProvenByInventory", again.Name: "pending NodeExists"}); err != nil {
+	if err := j.expectOutcomes(ctx, map[string]string{j.request: "approved ProvenByInventory", again.Name: "pending NodeExists"}); err != nil {
 		return err
 	}
-	// Before it has one in use, nobody can say what that would prove.
+	// The address is verified at the kubelet, once that serves with its certificate.
 	return until(ctx, "the kubelet serves with its certificate, which does not prove another's address", func(ctx context.Context) error {
-		return j.says(ctx, map[string]string{foreign.Name: "pending NamesNotProven"})
+		return j.expectOutcomes(ctx, map[string]string{foreign.Name: "pending NamesNotProven"})
 	})
 }
 
-// logs reads what the pod has written.
+// logs waits until the logs of the pod can be read.
 func (j *joiner) logs(ctx context.Context) error {
 	return until(ctx, "the pod's logs can be read", func(ctx context.Context) error {
 		text, err := j.log(ctx)
@@ -411,16 +412,16 @@ func (j *joiner) logs(ctx context.Context) error {
 	})
 }
 
-// restart restarts the worker: the kubelet goes on with its certificates.
+// restart restarts the worker. The kubelet has to reuse its certificates.
 func (j *joiner) restart(ctx context.Context) error {
 	before, err := j.requests(ctx)
 	if err != nil {
 		return err
 	}
 	if err := j.m.worker.Reboot(ctx); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
-	if err := j.m.wait(ctx, check{"the pod runs again", client + `get pod ` + tellTale +
+	if err := j.m.wait(ctx, check{"the pod runs again", client + `get pod ` + workerPod +
 		` -o jsonpath='{.status.containerStatuses[0].restartCount}/{.status.conditions[?(@.type=="Ready")].status}' | grep -qx 1/True`}); err != nil {
 		return err
 	}
@@ -429,12 +430,12 @@ func (j *joiner) restart(ctx context.Context) error {
 	}
 	after, err := j.requests(ctx)
 	if err == nil && len(after) != len(before) {
-		err = fmt.Errorf("%w: there are %d requests, and before there were %d", errAsked, len(after), len(before))
+		err = fmt.Errorf("%w: %d requests, before the restart %d", errRenewed, len(after), len(before))
 	}
 	return err
 }
 
-// pending looks at all hostile requests once more.
+// pending checks that all hostile requests are still pending.
 func (j *joiner) pending(ctx context.Context) error {
 	for _, name := range j.hostile {
 		r, err := j.kube.CertificatesV1().CertificateSigningRequests().Get(ctx, name, metav1.GetOptions{})
@@ -442,7 +443,7 @@ func (j *joiner) pending(ctx context.Context) error {
 			return fmt.Errorf("read a request: %w", err)
 		}
 		if len(r.Status.Conditions) > 0 || len(r.Status.Certificate) > 0 {
-			return fmt.Errorf("%w: somebody has decided on %s: %v", errVerdict, name, r.Status.Conditions)
+			return fmt.Errorf("%w: %s has been decided: %v", errOutcome, name, r.Status.Conditions)
 		}
 	}
 	for _, c := range pending() {

@@ -15,10 +15,10 @@ import (
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
-var errSuite = errors.New("the conformance suite is not green")
+var errSuite = errors.New("the conformance suite failed")
 
-// modules runs all our controllers on the node, and the conformance suite's static and scheduled tiers. The controllers stay, and the stand-ins of
-// the operators run until the context ends.
+// modules runs all controllers on the node, and the conformance suite's static and scheduled tiers. The controllers stay, and the stand-in
+// operators run until the context ends.
 func modules(ctx context.Context, m *Machine) error {
 	config, err := m.client()
 	if err != nil {
@@ -31,22 +31,22 @@ func modules(ctx context.Context, m *Machine) error {
 	}
 	signer, err := kube.CoreV1().Secrets("openshift-kube-apiserver-operator").Get(ctx, "admin-kubeconfig-signer", metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("read who signs for administrators: %w", err)
+		return fmt.Errorf("read the signer of administrators: %w", err)
 	}
 	e, err := kindtarget.Attach(ctx, kindtarget.Installed{
 		Existing: embedded.Existing{Config: config, CACert: signer.Data["tls.crt"], CAKey: signer.Data["tls.key"], Progress: m.Config.Progress},
 		Scenario: "none-sno", Provider: "sno-install", Node: hostname, Images: m.node.Containerd(),
 	})
 	if err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	if err := e.WaitSettled(ctx); err != nil {
 		return errors.Join(err, e.Logs(filepath.Join(m.Folder, "logs-operators")))
 	}
-	m.say("  all controllers are at rest")
+	m.logf("  all controllers have settled")
 	folder := m.site.path("conformance")
 	if code := e.RunSuite(ctx, "--tiers", string(checks.Static)+","+string(checks.Scheduled), "-o", folder, "--artifacts", filepath.Join(folder, "artifacts")); code != 0 {
-		return fmt.Errorf("%w: it ends with %d, and has written %s", errSuite, code, folder)
+		return fmt.Errorf("%w: exit code %d, results in %s", errSuite, code, folder)
 	}
 	return nil
 }

@@ -18,23 +18,23 @@ import (
 	"github.com/solonode/sno/testcluster/nodemachine"
 )
 
-// AllInOneRenewal is an all-in-one node that outlives its certificates: once while it runs, and once while it is off (R-AIO-7).
+// AllInOneRenewal is an all-in-one node whose certificates all expire, once while it runs and once while it is off (R-AIO-7).
 var AllInOneRenewal = Method{
 	Name: "all-in-one-renewal", Title: "All in one, with certificates of " + brief, command: "aiokube", Long: true,
 	steps: []step{
 		{"config", func(ctx context.Context, m *Machine) error { return configAllInOne(ctx, m, "--validity", brief) }},
 		{"node", boot},
-		{"checks", goodAtFirst},
+		{"checks", passFirstChecks},
 		{"all end", outlive},
 		{"all end while it is off", outliveOff},
 	},
 	checks: slices.Concat(allInOne, pending()),
 }
 
-// brief is how long certificates last on a node that outlives them.
+// brief is the validity of its certificates.
 const brief = "5m"
 
-// outlive waits until every certificate that the node has now has ended, and passes the checks then.
+// outlive waits until all current certificates have expired, and passes the checks.
 func outlive(ctx context.Context, m *Machine) error {
 	last, err := m.lastEnd(ctx)
 	if err != nil {
@@ -51,50 +51,50 @@ func outlive(ctx context.Context, m *Machine) error {
 	return nil
 }
 
-// outliveOff does the same with a machine whose power is cut, and comes back when all have ended.
+// outliveOff is outlive with the machine off until the certificates have expired.
 func outliveOff(ctx context.Context, m *Machine) error {
 	last, err := m.lastEnd(ctx)
 	if err != nil {
 		return err
 	}
 	if err := m.node.PowerCut(ctx); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	if err := m.past(ctx, last); err != nil {
 		return err
 	}
 	if err := m.node.Start(ctx); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	return renewed(ctx, m, "after-it-was-off")
 }
 
-// renewed passes the checks of a node whose first certificates have ended. A new pod proves that the bundle and the tokens which it gets are good.
+// renewed passes the checks of a node whose first certificates have expired. A new pod proves that its CA bundle and token are valid.
 func renewed(ctx context.Context, m *Machine, pod string) error {
-	if err := good(ctx, m); err != nil {
+	if err := passChecks(ctx, m); err != nil {
 		return err
 	}
 	if err := m.node.Put(ctx, nodemachine.File{Path: "opt/check/" + pod + ".yaml", Mode: 0o600, Content: fmt.Appendf(nil, askingPod, pod, m.Version)}); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	for _, c := range []check{
 		{"a new pod is created", client + "get pod " + pod + " 2>/dev/null || " + client + "create --filename=/opt/check/" + pod + ".yaml"},
-		{"it knows the API server, and is known by its token", client + "logs " + pod + " | grep -qx system:serviceaccount:default:default"},
+		{"its CA bundle and token are valid", client + "logs " + pod + " | grep -qx system:serviceaccount:default:default"},
 	} {
 		if err := m.wait(ctx, c); err != nil {
 			return err
 		}
-		m.say("  %s", c.what)
+		m.logf("  %s", c.what)
 	}
-	const what = "no certificate that is used has ended"
+	const what = "no certificate in use has expired"
 	if err := until(ctx, what, m.noneEnded); err != nil {
 		return err
 	}
-	m.say("  %s", what)
+	m.logf("  %s", what)
 	return nil
 }
 
-// askingPod asks the API server who it is, as any client in a pod does. Nothing on the node forwards addresses of Services, so it is in the network of the node.
+// askingPod reviews its own identity. It is in the host's network, because nothing on the node forwards addresses of Services.
 const askingPod = `apiVersion: v1
 kind: Pod
 metadata: {name: %s, namespace: default}
@@ -112,16 +112,16 @@ spec:
 
 // past waits until a time has passed.
 func (m *Machine) past(ctx context.Context, last time.Time) error {
-	m.say("the last certificate ends in %s", time.Until(last).Round(time.Second))
+	m.logf("the last certificate expires in %s", time.Until(last).Round(time.Second))
 	select {
 	case <-ctx.Done():
-		return ctx.Err() //nolint:wrapcheck // the caller says of what
+		return ctx.Err() //nolint:wrapcheck // the caller wraps it
 	case <-time.After(time.Until(last) + time.Second):
 		return nil
 	}
 }
 
-// lastEnd returns when the last certificate of the node ends.
+// lastEnd returns the latest expiry of the node's certificates.
 func (m *Machine) lastEnd(ctx context.Context) (time.Time, error) {
 	all, err := m.certificates(ctx)
 	if err != nil {
@@ -140,13 +140,13 @@ func (m *Machine) lastEnd(ctx context.Context) (time.Time, error) {
 			}
 		}
 	}
-	m.say("%d certificates in %d files end from %s to %s", len(different), len(all), first.Format(time.TimeOnly), last.Format(time.TimeOnly))
+	m.logf("%d certificates in %d files expire from %s to %s", len(different), len(all), first.Format(time.TimeOnly), last.Format(time.TimeOnly))
 	return last, nil
 }
 
-var errEnded = errors.New("it has ended")
+var errEnded = errors.New("expired")
 
-// noneEnded returns an error that names the certificates that are used and have ended.
+// noneEnded returns an error that names the expired certificates in use.
 func (m *Machine) noneEnded(ctx context.Context) error {
 	all, err := m.certificates(ctx)
 	if err != nil {
@@ -161,16 +161,16 @@ func (m *Machine) noneEnded(ctx context.Context) error {
 			}
 		}
 	}
-	// The static pods have 60 such files, and the kubelet two.
+	// The static pods have 60 such files and the kubelet two.
 	if len(used) < 60 {
-		errs = append(errs, fmt.Errorf("%w: %d files with certificates", errFew, len(used)))
+		errs = append(errs, fmt.Errorf("%w: %d files with certificates, want 60", errFew, len(used)))
 	}
 	return errors.Join(errs...)
 }
 
-var errFew = errors.New("there are too few")
+var errFew = errors.New("too few certificates")
 
-// inUse returns the files that some program reads: not those of earlier revisions, and not what the installation was given.
+// inUse returns the files that programs read: without earlier revisions and inputs of the installation.
 func inUse(all map[string][]*x509.Certificate) map[string][]*x509.Certificate {
 	latest := map[string]int{}
 	for name := range all {
@@ -192,7 +192,7 @@ func inUse(all map[string][]*x509.Certificate) map[string][]*x509.Certificate {
 	return used
 }
 
-// revisioned is a folder on the node, and a manifest of its copy.
+// revisioned matches a folder on the node, and a manifest with a copy of it.
 var revisioned = regexp.MustCompile(`^/etc/kubernetes/static-pod-resources/([a-z-]+)-(\d+)/|^/var/lib/sno/rendered/manifests/[^/]*_(openshift-[^/]*)-(\d+)\.yaml$`)
 
 func revisionOf(name string) (pod string, revision int, of bool) {
@@ -204,11 +204,11 @@ func revisionOf(name string) (pod string, revision int, of bool) {
 	return found[1] + found[3], revision, err == nil
 }
 
-// certificates returns those in the files of the node, also in kubeconfigs and Secrets.
+// certificates returns those in files of the node, including kubeconfigs and Secrets.
 func (m *Machine) certificates(ctx context.Context) (map[string][]*x509.Certificate, error) {
 	out, err := m.node.Exec(ctx, "sh", "-c", "grep --recursive --with-filename '' /etc/kubernetes /var/lib/kubelet/kubeconfig /var/lib/kubelet/pki /var/lib/sno || true")
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says of what
+		return nil, err //nolint:wrapcheck // names the object
 	}
 	texts := map[string]*strings.Builder{}
 	for line := range strings.Lines(out) {
@@ -229,7 +229,7 @@ func (m *Machine) certificates(ctx context.Context) (map[string][]*x509.Certific
 
 var encoded = regexp.MustCompile(`[A-Za-z0-9+/]{200,}={0,2}`)
 
-// certificatesIn returns the certificates in a text, and in what it has in base64.
+// certificatesIn returns the certificates of a text, also in base64.
 func certificatesIn(text []byte) []*x509.Certificate {
 	var found []*x509.Certificate
 	for _, inside := range encoded.FindAll(text, -1) {

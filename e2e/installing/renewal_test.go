@@ -43,7 +43,7 @@ func TestCertificatesIn(t *testing.T) {
 	}
 }
 
-// What earlier revisions have, what the installation was given, and what the kubelet has put aside is not used any more.
+// Earlier revisions, inputs of the installation and the kubelet's former certificates are not in use.
 func TestInUse(t *testing.T) {
 	const resources, rendered = "/etc/kubernetes/static-pod-resources/", "/var/lib/sno/rendered/"
 	want := []string{

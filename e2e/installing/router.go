@@ -18,9 +18,9 @@ const (
 	masterRole      = "node-role.kubernetes.io/master"
 )
 
-var errRouter = errors.New("the router is not where the DNS points to")
+var errRouter = errors.New("the router is not on the node of its DNS record")
 
-// router holds that the router stays on the control-plane node although there is a worker, also when its pod has to be made anew (R-ING-3, R-ING-5).
+// router checks that the router stays on the control-plane node although there is a worker, also when its pod is replaced (R-ING-3, R-ING-5).
 func router(ctx context.Context, m *Machine) error {
 	config, err := m.client()
 	if err != nil {
@@ -37,7 +37,7 @@ func router(ctx context.Context, m *Machine) error {
 	if err != nil {
 		return err
 	}
-	m.say("  the router is on %s, and there is a worker", hostname)
+	m.logf("  the router is on %s, and there is a worker", hostname)
 	for uid, name := range before {
 		if err := kube.CoreV1().Pods(routerNamespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil {
 			return fmt.Errorf("delete the router's pod: %w", err)
@@ -46,11 +46,11 @@ func router(ctx context.Context, m *Machine) error {
 	if _, err := routerPods(ctx, kube, before); err != nil {
 		return err
 	}
-	m.say("  a new one is there after it was deleted")
+	m.logf("  a deleted pod is replaced there")
 	return nil
 }
 
-// routerPods waits until the router is available without the former pods, and returns its pods by UID. They have to be on the control-plane node.
+// routerPods waits until the router is available on the control-plane node without its former pods, and returns its pods by UID.
 func routerPods(ctx context.Context, kube *kubernetes.Clientset, former map[types.UID]string) (map[types.UID]string, error) {
 	deployment, err := kube.AppsV1().Deployments(routerNamespace).Get(ctx, routerName, metav1.GetOptions{})
 	if err != nil {
@@ -63,7 +63,7 @@ func routerPods(ctx context.Context, kube *kubernetes.Clientset, former map[type
 	return found, until(ctx, "the router is available", func(ctx context.Context) error {
 		pods, err := kube.CoreV1().Pods(routerNamespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(deployment.Spec.Selector)})
 		if err != nil {
-			return err //nolint:wrapcheck // until says of what
+			return err //nolint:wrapcheck // until wraps it
 		}
 		clear(found)
 		for _, pod := range pods.Items {

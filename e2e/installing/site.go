@@ -16,19 +16,19 @@ import (
 	"github.com/solonode/sno/e2e/programs"
 )
 
-// hostname is that of the installed machine, whatever its container is called.
+// hostname is that of the installed machine. The name of its container differs.
 const hostname = "edge-1"
 
 // apiInternal is the name by which nodes reach the API server and the machine-config server.
 const apiInternal = "api-int.edge.example.com"
 
-// client is the administrator's on a node, as long as it has a control plane.
+// client is kubectl as administrator on a control-plane node.
 const client = "kubectl --kubeconfig=/etc/kubernetes/static-pod-resources/kube-apiserver-certs/secrets/node-kubeconfigs/localhost.kubeconfig "
 
-// site is a folder with what a person has for an installation, and the programs for it.
+// site is a folder with the inputs of an installation, and the programs for it.
 type site struct {
 	folder string
-	// network is the machine's, in CIDR form, and gateway the address of this machine in it.
+	// network is the machine's in CIDR form, and gateway the address of this machine in it.
 	network, gateway string
 
 	install, ignition string
@@ -42,11 +42,11 @@ func newSite(ctx context.Context, folder string, progress io.Writer) (*site, err
 	s := &site{folder: folder, progress: progress}
 	var err error
 	if s.install, err = programs.Build(ctx, programs.Install, progress); err != nil {
-		return nil, err //nolint:wrapcheck // it says of what
+		return nil, err //nolint:wrapcheck // names the object
 	}
 	root, err := programs.Root(ctx)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says of what
+		return nil, err //nolint:wrapcheck // names the object
 	}
 	out, err := exec.CommandContext(ctx, filepath.Join(root, "tools/run"), "-path", "ignition").Output()
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *site) clear() error {
 
 func (s *site) path(name string) string { return filepath.Join(s.folder, name) }
 
-// write writes files of the folder. Those in a folder bin can be run.
+// write writes files of the folder. Those in a folder bin are executable.
 func (s *site) write(files map[string]string) error {
 	for name, text := range files {
 		mode := os.FileMode(0o644)
@@ -74,7 +74,7 @@ func (s *site) write(files map[string]string) error {
 			mode = 0o755
 		}
 		if err := errors.Join(os.MkdirAll(filepath.Dir(s.path(name)), 0o755), os.WriteFile(s.path(name), []byte(text), mode)); err != nil {
-			return fmt.Errorf("lay the folder of the installation: %w", err)
+			return fmt.Errorf("write the folder of the installation: %w", err)
 		}
 	}
 	return nil
@@ -94,7 +94,7 @@ bootstrapInPlace: {installationDisk: /dev/disk0}
 pullSecret: '{"auths":{"registry.example.com":{"auth":"dXNlcjpwYXNz"}}}'
 `
 
-// kubeletDropIn is what kubelets in containers need.
+// kubeletDropIn is needed by kubelets in containers.
 const kubeletDropIn = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 failCgroupV1: false
@@ -103,8 +103,8 @@ evictionHard: {imagefs.available: "0%", nodefs.available: "0%", nodefs.inodesFre
 imageGCHighThresholdPercent: 100
 `
 
-// lay writes what a person writes. The disk of the machine is a folder, so lsblk and coreos-installer are played: the one prints a disk,
-// and the other puts the config where the real one puts it, on a disk that has the image already.
+// lay writes the inputs of a person. The disk of the machine is a folder, so fakes replace lsblk and coreos-installer: the one prints a disk,
+// and the other writes the config where the real one does, on a disk that already has the image.
 func (s *site) lay() error {
 	return s.write(map[string]string{
 		"sno/install-config.yaml":                                   fmt.Sprintf(installConfig, s.network),
@@ -115,14 +115,14 @@ func (s *site) lay() error {
 		"live/files/etc/kubernetes/kubelet.conf.d/10-machine.conf":  kubeletDropIn,
 		"live/files/opt/machine/bin/lsblk": "#!/bin/sh\n" +
 			`echo '{"blockdevices":[{"path":"/dev/disk0","type":"disk","size":137438953472,"ro":false,"mountpoints":[null],"fstype":null}]}'` + "\n",
-		"live/files/opt/machine/bin/coreos-installer": playedInstaller,
+		"live/files/opt/machine/bin/coreos-installer": fakeInstaller,
 		"live/units/bootkube.service.d/10-machine.conf": "[Service]\nEnvironment=PATH=/opt/machine/bin:/usr/sbin:/usr/bin:/sbin:/bin\n" +
 			"ExecStartPre=/bin/sh -c 'mknod /dev/disk0 b 259 99 || true'\n",
 	})
 }
 
-// playedInstaller makes the disk one that cannot be booted first, and one that can be booted last, as the real one does with the partition table.
-const playedInstaller = `#!/bin/sh
+// fakeInstaller makes the disk bootable only at its end, as the real installer does with the partition table.
+const fakeInstaller = `#!/bin/sh
 set -e
 disk=/disk/boot
 rm -f "$disk/bootable"
@@ -144,7 +144,7 @@ func (s *site) run(ctx context.Context, arguments ...string) error {
 	return nil
 }
 
-// medium makes a medium with a config, or none, and the engine.
+// medium makes a medium with the Ignition engine and optionally a config.
 func (s *site) medium(name, config string) (string, error) {
 	dir := s.path(name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -19,10 +19,10 @@ import (
 	"github.com/solonode/sno/testcluster/nodemachine"
 )
 
-// operatorsImage has the stand-ins of the control plane's operators, for their installer pods.
+// operatorsImage contains the stand-ins of the control plane's operators, for their installer pods.
 const operatorsImage = "registry.invalid/sno/static-pod-operators:installed"
 
-// definitions are those of what the operators read and write, which a release payload brings, as paths inside module github.com/openshift/api.
+// definitions returns the CustomResourceDefinitions that a release payload contains, as paths in module github.com/openshift/api.
 func definitions() []string {
 	return append(embedded.DefaultCRDs(),
 		"operator/v1/zz_generated.crd-manifests/0000_20_kube-apiserver_01_kubeapiservers-Default.crd.yaml",
@@ -31,7 +31,7 @@ func definitions() []string {
 	)
 }
 
-// proxy plays the network operator, which brings services. Installer pods and controllers reach the API server by one.
+// proxy replaces the network operator. Installer pods and controllers reach the API server by a Service.
 const proxy = `apiVersion: v1
 kind: Pod
 metadata: {name: kube-proxy, namespace: kube-system}
@@ -51,7 +51,7 @@ spec:
     hostPath: {path: /etc/kubernetes/static-pod-resources/kube-apiserver-certs}
 `
 
-// waits has post-reboot wait for the operators, as it does in profile openshift, whose images nobody here has.
+// waits makes post-reboot wait for the operators as in profile openshift, whose images are not available here.
 const waits = `[Unit]
 Before=post-reboot.service
 ConditionPathExists=/etc/kubernetes/bootstrap-configs/sno-install.yaml
@@ -64,10 +64,10 @@ ExecStart=/usr/bin/sed --in-place 's/^profile: kubernetes$/profile: openshift/' 
 WantedBy=multi-user.target
 `
 
-// payload lays what a release payload has and profile kubernetes does not. It builds the operators before anybody waits for them.
+// payload writes what a release payload contains and profile kubernetes does not. It builds the operators early.
 func (s *site) payload(ctx context.Context, version string) error {
 	if _, err := programs.Build(ctx, programs.StaticPodOperators, s.progress); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	module, err := assets.ModuleFolder(ctx, "github.com/openshift/api")
 	if err != nil {
@@ -87,9 +87,9 @@ func (s *site) payload(ctx context.Context, version string) error {
 	return s.write(all)
 }
 
-// takeOver has the operators take the control plane over, as soon as there is one. They go on until the context ends.
+// takeOver starts the operators, which take over the control plane and run until running ends.
 func (m *Machine) takeOver(ctx, running context.Context) error {
-	binary, err := m.bring(ctx, programs.StaticPodOperators, operatorsImage)
+	binary, err := m.loadImage(ctx, programs.StaticPodOperators, operatorsImage)
 	if err != nil {
 		return err
 	}
@@ -97,30 +97,30 @@ func (m *Machine) takeOver(ctx, running context.Context) error {
 	if err := errors.Join(os.MkdirAll(filepath.Dir(kubeconfig), 0o755), m.WriteKubeconfig(kubeconfig)); err != nil {
 		return fmt.Errorf("prepare the operators: %w", err)
 	}
-	said, err := os.Create(m.site.path("operators/log"))
+	log, err := os.Create(m.site.path("operators/log"))
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}
 	operators := exec.CommandContext(running, binary, "run", "--kubeconfig", kubeconfig, "--image", operatorsImage)
-	operators.Stdout, operators.Stderr = said, said
+	operators.Stdout, operators.Stderr = log, log
 	if err := operators.Start(); err != nil {
-		return fmt.Errorf("start the operators: %w", errors.Join(err, said.Close()))
+		return fmt.Errorf("start the operators: %w", errors.Join(err, log.Close()))
 	}
 	go func() {
 		err := operators.Wait()
 		if running.Err() == nil {
-			m.say("the operators have ended: %v; see %s", err, said.Name())
+			m.logf("the operators have ended: %v; see %s", err, log.Name())
 		}
-		_ = said.Close()
+		_ = log.Close()
 	}()
-	// The operators look for it. OpenShift's kubelets take it from their unit, and Kubernetes' refuse to.
+	// The operators need the label. OpenShift's kubelets get it from their unit, and Kubernetes' kubelets may not set it.
 	return m.wait(ctx, check{"the node has its roles", client + "label --overwrite node " + hostname + " node-role.kubernetes.io/master= node-role.kubernetes.io/control-plane="})
 }
 
-// version of an object that was applied in the live system, where checks find it.
+// versionFile has the version of an object from the live system.
 const versionFile = "opt/check/resource-version"
 
-// seen reads, in the live system, the version of an object that was applied there.
+// seen reads the version of an object in the live system.
 func (m *Machine) seen(ctx context.Context, on *nodemachine.Machine) error {
 	config, err := m.clientOf(on)
 	if err != nil {
@@ -130,10 +130,10 @@ func (m *Machine) seen(ctx context.Context, on *nodemachine.Machine) error {
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
-	return until(ctx, "ConfigMap default/site is there", func(ctx context.Context) error {
+	return until(ctx, "ConfigMap default/site exists", func(ctx context.Context) error {
 		site, err := kube.CoreV1().ConfigMaps(metav1.NamespaceDefault).Get(ctx, "site", metav1.GetOptions{})
 		if err != nil {
-			return err //nolint:wrapcheck // until says of what
+			return err //nolint:wrapcheck // until wraps it
 		}
 		if _, err := strconv.ParseUint(site.ResourceVersion, 10, 64); err != nil {
 			return fmt.Errorf("read its version: %w", err)
@@ -142,7 +142,7 @@ func (m *Machine) seen(ctx context.Context, on *nodemachine.Machine) error {
 	})
 }
 
-// takenOver holds when the operators have the control plane (R-BIP-10, R-BIP-16, R-BIP-17).
+// takenOver holds when the operators manage the control plane (R-BIP-10, R-BIP-16, R-BIP-17).
 func takenOver() []check {
 	const operators = "etcd kube-apiserver kube-controller-manager kube-scheduler"
 	const writes = `grep -h '"userAgent":"sno-install/' /var/log/kube-apiserver/audit*.log | grep -v '"verb":"\(get\|list\|watch\)"' | ` +
@@ -151,12 +151,12 @@ func takenOver() []check {
 		{"the operators have made one revision of each static pod, and the node has it", `test "$(for o in etcds kubeapiservers kubecontrollermanagers kubeschedulers; do ` +
 			client + `get $o.operator.openshift.io cluster -o jsonpath='{.status.latestAvailableRevision}/{.status.nodeStatuses[*].currentRevision} '; done)" = "2/2 2/2 2/2 2/2 "`},
 		{"the static pods are those of that revision", `test "$(` + client + `get pods --all-namespaces -l revision -o jsonpath='{.items[*].metadata.labels.revision}')" = "2 2 2 2"`},
-		{"the operators are at rest", `test "$(for o in ` + operators + `; do ` + client + `get clusteroperator $o -o ` +
+		{"the operators are Available, and neither Degraded nor Progressing", `test "$(for o in ` + operators + `; do ` + client + `get clusteroperator $o -o ` +
 			`jsonpath='{range .status.conditions[?(@.type!="Upgradeable")]}{.type}={.status} {end}' | tr ' ' '\n' | grep '^\(Available\|Degraded\|Progressing\)=' | sort | tr '\n' ' '; done)" = ` +
 			`"$(for o in ` + operators + `; do printf 'Available=True Degraded=False Progressing=False '; done)"`},
-		{"an object of before has the version that it had", `test "$(` + client + `get configmap site --namespace=default -o jsonpath='{.metadata.resourceVersion}')" = ` +
+		{"an object from the live system has the same version", `test "$(` + client + `get configmap site --namespace=default -o jsonpath='{.metadata.resourceVersion}')" = ` +
 			`"$(cat /` + versionFile + `)"`},
-		{"who has watched before has to list anew", client + `get --raw "/api/v1/namespaces/default/configmaps?watch=1&timeoutSeconds=5&resourceVersion=$(cat /` + versionFile + `)" | ` +
+		{"a watch from the live system's version has to list anew", client + `get --raw "/api/v1/namespaces/default/configmaps?watch=1&timeoutSeconds=5&resourceVersion=$(cat /` + versionFile + `)" | ` +
 			`grep -q '"code":410'`},
 		{"nothing was applied again", `test "$(` + writes + `)" = '"objectRef":{"resource":"configmaps","namespace":"kube-system","name":"bootstrap"'`},
 	}

@@ -17,14 +17,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// often is how often what is timed is looked at.
-const often = 100 * time.Millisecond
+// measureInterval is the interval of measurements.
+const measureInterval = 100 * time.Millisecond
 
-// BootTimes is what a machine has reached since it was turned on.
+// BootTimes are the times since a machine was turned on.
 type BootTimes struct{ Ready, Pod time.Duration }
 
-// arrive returns when the only node is Ready, and a first pod that a person makes as soon as the API server takes it.
-func arrive(ctx context.Context, began time.Time, config *rest.Config) (BootTimes, error) {
+// waitForBoot returns when the only node is Ready and a pod runs that is created as soon as the API server accepts it.
+func waitForBoot(ctx context.Context, began time.Time, config *rest.Config) (BootTimes, error) {
 	var a BootTimes
 	config = rest.CopyConfig(config)
 	config.Timeout, config.WarningHandler = 5*time.Second, rest.NoWarnings{}
@@ -39,7 +39,7 @@ func arrive(ctx context.Context, began time.Time, config *rest.Config) (BootTime
 	}
 	made := false
 	var last error
-	err = wait.PollUntilContextTimeout(ctx, often, patience, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, measureInterval, stepTimeout, true, func(ctx context.Context) (bool, error) {
 		if !made {
 			_, last = pods.Create(ctx, first, metav1.CreateOptions{})
 			made = last == nil || apierrors.IsAlreadyExists(last)
@@ -73,7 +73,7 @@ func ready(conditions []corev1.NodeCondition) bool {
 	return false
 }
 
-// outages is how long an API server did not answer at a time, as anybody sees it who asks from outside.
+// outages measures how long an API server does not response, from outside.
 type outages struct {
 	mu      sync.Mutex
 	address string
@@ -81,23 +81,23 @@ type outages struct {
 	longest time.Duration
 }
 
-// at has it ask another machine from now on.
+// at sets the address.
 func (o *outages) at(address string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.address = address
 }
 
-// watch asks until the context ends.
+// watch polls until the context ends.
 func (o *outages) watch(ctx context.Context) {
-	asker := &http.Client{Timeout: time.Second, Transport: &http.Transport{
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // nothing secret is said
-		DisableKeepAlives: true,                                  // a connection may be to an API server that ends
+	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // nothing secret is sent
+		DisableKeepAlives: true,                                  // a connection may be to an API server that stops
 	}}
-	ticker := time.NewTicker(often)
+	ticker := time.NewTicker(measureInterval)
 	defer ticker.Stop()
 	for {
-		o.ask(ctx, asker)
+		o.probe(ctx, client)
 		select {
 		case <-ctx.Done():
 			return
@@ -106,7 +106,7 @@ func (o *outages) watch(ctx context.Context) {
 	}
 }
 
-func (o *outages) ask(ctx context.Context, asker *http.Client) {
+func (o *outages) probe(ctx context.Context, client *http.Client) {
 	o.mu.Lock()
 	address := o.address
 	o.mu.Unlock()
@@ -117,18 +117,18 @@ func (o *outages) ask(ctx context.Context, asker *http.Client) {
 	if err != nil {
 		return
 	}
-	answer, err := asker.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return
 	}
-	_ = answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK {
 		return
 	}
-	o.answered()
+	o.recordAnswer()
 }
 
-func (o *outages) answered() {
+func (o *outages) recordAnswer() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := time.Now()
@@ -138,7 +138,7 @@ func (o *outages) answered() {
 	o.last = now
 }
 
-// reset returns the longest time without an answer between two answers, and begins anew.
+// reset returns the longest time between two answers, and starts again.
 func (o *outages) reset() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()

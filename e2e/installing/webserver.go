@@ -6,7 +6,7 @@ import (
 	"github.com/solonode/sno/e2e/programs"
 )
 
-// webImage is a web server, whose replicas say their names.
+// webImage is a web server whose replicas return their names.
 const webImage = "registry.invalid/sno/web-server:test"
 
 // answers succeeds when three replicas of a Deployment of the web server answer.
@@ -15,16 +15,16 @@ const answers = client + `create deployment web --image=` + webImage + ` --repli
 	`for ip in $(` + client + `get pods --selector=app=web --field-selector=status.phase=Running -o jsonpath='{.items[*].status.podIP}'); do ` +
 	`curl --silent --fail --max-time 2 "http://$ip:8080/"; done | sort --unique | wc --lines | grep --quiet --line-regexp 3`
 
-// bringWebServer has a new disk hold the image of the web server, which stays there.
-func (m *Machine) bringWebServer(ctx context.Context) error {
-	_, err := m.bring(ctx, programs.WebServer, webImage)
+// loadWebServerImage loads the image of the web server into a new machine.
+func (m *Machine) loadWebServerImage(ctx context.Context) error {
+	_, err := m.loadImage(ctx, programs.WebServer, webImage)
 	return err
 }
 
-// goodAtFirst is good on a disk that is new.
-func goodAtFirst(ctx context.Context, m *Machine) error {
-	if err := m.bringWebServer(ctx); err != nil {
+// passFirstChecks is passChecks on a new machine.
+func passFirstChecks(ctx context.Context, m *Machine) error {
+	if err := m.loadWebServerImage(ctx); err != nil {
 		return err
 	}
-	return good(ctx, m)
+	return passChecks(ctx, m)
 }

@@ -26,8 +26,8 @@ const workerName = "edge-2"
 
 func workerMachine(config nodemachine.Config) string { return config.Name + "-worker" }
 
-// machineConfigServer has the installation bring what an OpenShift cluster has from its start, and profile kubernetes has no use for: the CA of the
-// machine-config server, which outlives the bootstrap phase, and the server's certificate (R-WRK-1). It is what sno-install makes in profile openshift.
+// machineConfigServer adds what an OpenShift cluster has from its start and profile kubernetes does not need: the CA of the machine-config
+// server, which outlives the bootstrap phase, and the server's certificate (R-WRK-1), as sno-install makes them in profile openshift.
 func (s *site) machineConfigServer(ctx context.Context) error {
 	config, err := os.ReadFile(s.path("sno/install-config.yaml"))
 	if err != nil {
@@ -36,12 +36,12 @@ func (s *site) machineConfigServer(ctx context.Context) error {
 	if err := s.write(map[string]string{"openshift/install-config.yaml": string(config)}); err != nil {
 		return err
 	}
-	var said bytes.Buffer
+	var output bytes.Buffer
 	quiet := *s
-	quiet.progress = &said
+	quiet.progress = &output
 	if err := quiet.run(ctx, "create", "single-node-ignition-config", "--dir", "openshift", "--program-in-image",
 		"--release-image", "registry.example.com/release@sha256:"+strings.Repeat("0", 64), "--master-ignition", "http://192.0.2.1/master.ign"); err != nil {
-		return fmt.Errorf("%w\n%s", err, &said)
+		return fmt.Errorf("%w\n%s", err, &output)
 	}
 	made, err := filepath.Glob(s.path("openshift/sno-install-state/manifests/*_machine-config-server-*.yaml"))
 	if err != nil || len(made) != 3 {
@@ -59,7 +59,7 @@ func (s *site) machineConfigServer(ctx context.Context) error {
 	return nil
 }
 
-// worker adds a machine to the cluster on day 2 (R-WRK-1): it boots from worker.ign, is approved from an inventory (R-APP-2), and runs pods.
+// worker adds a machine on day 2 (R-WRK-1): it boots from worker.ign, is approved from an inventory (R-APP-2), and runs pods.
 func worker(ctx context.Context, m *Machine) error {
 	j, err := newJoiner(ctx, m)
 	if err != nil {
@@ -69,32 +69,32 @@ func worker(ctx context.Context, m *Machine) error {
 		what string
 		do   func(context.Context) error
 	}{
-		{"nothing is left of an earlier try", j.clear},
+		{"nothing is left of an earlier run", j.clear},
 		{"the machine-config server serves the config of workers", j.serve},
-		{"worker.ign is as it was when the cluster was installed", j.create},
+		{"worker.ign is the same as at the installation", j.create},
 		{"a machine boots from it with the config of workers", j.boot},
-		{"its request is pending with an inventory that does not have it", j.unknown},
-		{"the inventory has it approved, and no hostile request", j.admit},
+		{"its request is pending while it is not in the inventory", j.requestNotInInventory},
+		{"its request is approved from the inventory, and no hostile request", j.admit},
 		{"the node is Ready", j.ready},
-		{"a pod runs there, whose logs nobody can read before its serving certificate is approved", j.run},
-		{"the inventory has that approved, and no hostile request", j.certify},
+		{"a pod runs there; its logs cannot be read without a serving certificate", j.runPod},
+		{"the serving certificate is approved from the inventory, and no hostile request", j.certify},
 		{"the pod's logs can be read", j.logs},
-		{"both are back after a restart, without another request", j.restart},
+		{"both are back after a restart, without a new request", j.restart},
 		{"hostile requests are still pending", j.pending},
 	} {
 		if err := part.do(ctx); err != nil {
 			return err
 		}
-		m.say("  %s", part.what)
+		m.logf("  %s", part.what)
 	}
 	return nil
 }
 
-// serve runs the stand-in of the machine-config server where a real one runs, with the config of the pool worker.
+// serve runs the stand-in of the machine-config server on the control-plane node, with the config of pool worker.
 func (j *joiner) serve(ctx context.Context) error {
 	binary, err := programs.Build(ctx, programs.MachineConfigServer, j.m.Config.Progress)
 	if err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	program, err := os.ReadFile(binary)
 	if err != nil {
@@ -115,21 +115,21 @@ func (j *joiner) serve(ctx context.Context) error {
 	manifest := string(pools) + "---\n" + strings.ReplaceAll(machineconfigserver.Manifest, "NODE", hostname)
 	if err := j.m.node.Put(ctx, nodemachine.File{Path: "opt/check/machine-config-server", Mode: 0o755, Content: program},
 		nodemachine.File{Path: "opt/check/machine-config-server.yaml", Mode: 0o600, Content: []byte(manifest)}); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	return j.m.wait(ctx, check{"the machine-config server is ready", client + "apply --filename=/opt/check/machine-config-server.yaml && " +
 		client + "rollout status --timeout=5s --namespace=" + machineconfigserver.Namespace + " daemonset/" + machineconfigserver.Name})
 }
 
-// pool returns the config of workers: the kubelet of this node, but with a CA of its own file for those who call it, as workers have no static pods.
+// pool returns the config of workers: this node's kubelet with a CA file of its own, as workers have no static pods.
 func (j *joiner) pool(ctx context.Context) ([]byte, error) {
 	unit, err := j.m.node.Exec(ctx, "cat", "/etc/systemd/system/kubelet.service")
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says of what
+		return nil, err //nolint:wrapcheck // names the object
 	}
 	text, err := j.m.node.Exec(ctx, "cat", "/etc/kubernetes/kubelet.conf")
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says of what
+		return nil, err //nolint:wrapcheck // names the object
 	}
 	var kubelet map[string]any
 	if err := yaml.Unmarshal([]byte(text), &kubelet); err != nil {
@@ -143,7 +143,7 @@ func (j *joiner) pool(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the kubelet's configuration: %w", err)
 	}
-	authority, err := j.configMap(ctx, "openshift-config-managed", "kube-apiserver-client-ca")
+	authority, err := j.caBundle(ctx, "openshift-config-managed", "kube-apiserver-client-ca")
 	if err != nil {
 		return nil, err
 	}
@@ -165,9 +165,9 @@ func (j *joiner) pool(ctx context.Context) ([]byte, error) {
 
 var errWorkerConfig = errors.New("worker.ign differs from the one that was made with the cluster")
 
-// create makes worker.ign as somebody does on day 2: the CA that it trusts is the cluster's.
+// create makes worker.ign with the CA of the cluster, as on day 2.
 func (j *joiner) create(ctx context.Context) error {
-	bundle, err := j.configMap(ctx, machineconfigserver.Namespace, "machine-config-server-ca")
+	bundle, err := j.caBundle(ctx, machineconfigserver.Namespace, "machine-config-server-ca")
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (j *joiner) create(ctx context.Context) error {
 	return nil
 }
 
-// boot boots a machine from it. Its hostname is not in the config, which is that of all workers.
+// boot boots a machine from it. The config does not contain the hostname, because all workers share it.
 func (j *joiner) boot(ctx context.Context) error {
 	medium, err := j.m.site.medium("medium-worker", "worker/worker.ign")
 	if err != nil {
@@ -202,10 +202,10 @@ func (j *joiner) boot(ctx context.Context) error {
 	config.Name, config.Network, config.Hostname, config.Medium = workerMachine(j.m.Config), j.m.Config.Name, workerName, medium
 	j.began = time.Now()
 	if j.m.worker, err = nodemachine.Create(ctx, config); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	if err := j.m.worker.Start(ctx); err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
 	return j.m.wait(ctx, check{"Ignition has fetched the config of workers", client + "logs --namespace=" + machineconfigserver.Namespace + " daemonset/" +
 		machineconfigserver.Name + " | grep 'Served pool=worker from=" + j.m.worker.Address() + `:[0-9]* userAgent="\?Ignition/'`})

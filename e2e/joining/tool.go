@@ -68,9 +68,9 @@ func NewTool(ctx context.Context, c *embedded.Cluster, progress io.Writer) (*Too
 func ApplyRights(ctx context.Context, kube client.Client) error {
 	root, err := programs.Root(ctx)
 	if err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err //nolint:wrapcheck // names the object
 	}
-	return harness.ApplyConfig(ctx, kube, rightsOf(root)) //nolint:wrapcheck // it says of what
+	return harness.ApplyConfig(ctx, kube, rightsOf(root)) //nolint:wrapcheck // names the object
 }
 
 func rightsOf(root string) string {

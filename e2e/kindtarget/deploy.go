@@ -23,7 +23,7 @@ func (e *Env) DeployAll(ctx context.Context) error {
 	for _, module := range harness.AllModules() {
 		group.Go(func() error { return e.Deploy(groupCtx, module, e.Image(module)) })
 	}
-	return group.Wait() //nolint:wrapcheck // they say what went wrong
+	return group.Wait() //nolint:wrapcheck // describe the fault
 }
 
 // Image is that of a module's controller, which is on all nodes.
@@ -64,7 +64,7 @@ func furnish(deployment *unstructured.Unstructured, image string, args []string)
 	path := []string{"spec", "template", "spec", "containers"}
 	containers, _, err := unstructured.NestedSlice(deployment.Object, path...)
 	if err != nil {
-		return err //nolint:wrapcheck // says it all
+		return err //nolint:wrapcheck // complete
 	}
 	for _, each := range containers {
 		container, ok := each.(map[string]any)
@@ -77,7 +77,7 @@ func furnish(deployment *unstructured.Unstructured, image string, args []string)
 			given = append(given, arg)
 		}
 		container["args"] = given
-		return unstructured.SetNestedSlice(deployment.Object, containers, path...) //nolint:wrapcheck // says it all
+		return unstructured.SetNestedSlice(deployment.Object, containers, path...) //nolint:wrapcheck // complete
 	}
 	return errPlaceholder
 }

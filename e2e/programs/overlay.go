@@ -45,11 +45,11 @@ func Overlay(file string) error {
 func readOverlay(file string) (*overlay, error) {
 	file, err := filepath.Abs(file)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller says of what
+		return nil, err //nolint:wrapcheck // the caller wraps it
 	}
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller says of what
+		return nil, err //nolint:wrapcheck // the caller wraps it
 	}
 	var replacements struct{ Replace map[string]string }
 	if err := json.Unmarshal(content, &replacements); err != nil {
@@ -72,7 +72,7 @@ func readOverlay(file string) (*overlay, error) {
 		}
 		text, err := os.ReadFile(replacement)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // the caller says of what
+			return nil, err //nolint:wrapcheck // the caller wraps it
 		}
 		_, _ = sum.Write(text)
 	}
@@ -91,7 +91,7 @@ func moduleOf(source string) (string, error) {
 		case err == nil:
 			return modfile.ModulePath(content), nil
 		case !errors.Is(err, os.ErrNotExist):
-			return "", err //nolint:wrapcheck // the caller says of what
+			return "", err //nolint:wrapcheck // the caller wraps it
 		case dir == filepath.Dir(dir):
 			return "", fmt.Errorf("%w: %s is in no module", ErrOverlay, source)
 		}

@@ -34,11 +34,11 @@ import (
 	"github.com/solonode/sno/testcluster/operand"
 )
 
-// certified is a cluster whose nodes are played by joining, with the controllers that sign for them.
+// certified is a cluster with the controllers that sign certificates. Package joining simulates its kubelets.
 type certified struct {
 	*embedded.Cluster
 	t            *testing.T
-	ctx          context.Context //nolint:containedctx // of the test that it lives and dies with
+	ctx          context.Context //nolint:containedctx // of the test
 	bootstrapper *kubernetes.Clientset
 	tool         *joining.Tool
 }
@@ -53,7 +53,7 @@ func startCertified(t *testing.T) *certified {
 	}
 	t.Cleanup(func() { _ = c.Stop() })
 	k := &certified{Cluster: c, t: t, ctx: ctx}
-	// The simulated kubelets would write the status of the nodes.
+	// Simulated kubelets would write the status of the nodes.
 	for _, name := range []string{embedded.Kubelets, embedded.Scheduler} {
 		k.must(c.Component(name).Kill())
 	}
@@ -82,18 +82,18 @@ func (k *certified) kubelet() (net.IP, *joining.Kubelet) {
 	return at, kubelet
 }
 
-// once runs the tool and checks what it says of some requests.
+// once runs the tool and compares outcomes of requests.
 func (k *certified) once(want map[string]string, args ...string) {
 	k.t.Helper()
-	code, said, err := k.tool.RunOnce(k.ctx, args...)
+	code, results, err := k.tool.RunOnce(k.ctx, args...)
 	k.must(err)
 	pending := false
 	for name, outcome := range want {
-		if got := said[name].Outcome + " " + said[name].Reason; got != outcome {
+		if got := results[name].Outcome + " " + results[name].Reason; got != outcome {
 			k.t.Errorf("%s: %s, want %s", name, got, outcome)
 		}
 	}
-	for _, s := range said {
+	for _, s := range results {
 		pending = pending || s.Outcome == "pending"
 	}
 	if (code == 1) != pending {
@@ -101,44 +101,44 @@ func (k *certified) once(want map[string]string, args ...string) {
 	}
 }
 
-// isPending holds that nobody has decided on the request.
+// isPending checks that requests have not been decided.
 func (k *certified) isPending(requests ...joining.Request) {
 	k.t.Helper()
 	for _, r := range requests {
 		live, err := k.Clientset().CertificatesV1().CertificateSigningRequests().Get(k.ctx, r.Name, metav1.GetOptions{})
 		k.must(err)
 		if len(live.Status.Conditions) > 0 || len(live.Status.Certificate) > 0 {
-			k.t.Errorf("%s was decided on: %v", r.Name, live.Status.Conditions)
+			k.t.Errorf("%s has been decided: %v", r.Name, live.Status.Conditions)
 		}
 	}
 }
 
-// TestNodeJoins is the way of a node from its first request to the renewal of its serving certificate, with the real controllers of
-// Kubernetes signing, and hostile requests beside each of them.
+// TestNodeJoins follows a node from its first request to the renewal of its serving certificate, with real signers, and hostile requests at each
+// step.
 func TestNodeJoins(t *testing.T) {
 	t.Parallel()
 	k := startCertified(t)
 	at, kubelet := k.kubelet()
 	k.must(k.tool.WriteInventory(joining.Entry{Name: "worker-1", Addresses: []string{at.String()}, Window: joining.OpenWindow()}))
 
-	// It joins. Somebody else with the bootstrapper's token wants to be another node, and the administrator of everything.
+	// It joins. Another client with the bootstrapper's token requests certificates of another node and of a cluster administrator.
 	joins, err := joining.RequestClientCertificate(k.ctx, k.bootstrapper, "worker-1")
 	k.must(err)
-	stranger, err := joining.RequestClientCertificate(k.ctx, k.bootstrapper, "worker-2")
+	unknown, err := joining.RequestClientCertificate(k.ctx, k.bootstrapper, "worker-2")
 	k.must(err)
 	admin := joining.Subject("worker-1")
 	admin.Organization = append(admin.Organization, "system:masters")
 	masters, err := joining.CreateRequest(k.ctx, k.bootstrapper, certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.UsageClientAuth, x509.CertificateRequest{Subject: admin})
 	k.must(err)
 	k.once(map[string]string{
-		joins.Name: "approved ProvenByInventory", stranger.Name: "pending NotInInventory", masters.Name: "pending SubjectWrong",
+		joins.Name: "approved ProvenByInventory", unknown.Name: "pending NotInInventory", masters.Name: "pending SubjectWrong",
 	})
 	node, err := joins.Connect(k.ctx, k.Cluster)
 	k.must(err)
 	k.is(node, "system:node:worker-1")
-	k.isPending(stranger, masters)
+	k.isPending(unknown, masters)
 
-	// As itself it registers, and asks for its serving certificate.
+	// It registers with its certificate, and requests its serving certificate.
 	_, err = node.CoreV1().Nodes().Create(k.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1"}, Status: kubelet.Status()}, metav1.CreateOptions{})
 	k.must(err)
 	serve := func(kube *kubernetes.Clientset, names ...string) joining.Request {
@@ -161,26 +161,26 @@ func TestNodeJoins(t *testing.T) {
 	kubelet.SetCertificate(certificate)
 	k.reached(at, kubelet)
 
-	// It renews, when the inventory is gone and only the certificate that it serves with is left.
-	k.must(k.tool.WriteInventory(joining.Entry{Name: "somebody-else"}))
+	// It renews without an inventory, with only its serving certificate as a proof.
+	k.must(k.tool.WriteInventory(joining.Entry{Name: "another-node"}))
 	renewal := serve(node, "worker-1")
 	calls := kubelet.Called()
-	for name, answer := range map[string]func(){
+	for name, respond := range map[string]func(){
 		"pending NamesNotProven":     func() { kubelet.SetCertificate(k.selfSigned(at)) },
 		"pending KubeletUnreachable": kubelet.CloseConnections,
 	} {
-		answer()
+		respond()
 		k.once(map[string]string{renewal.Name: name})
 	}
 	kubelet.Hang()
 	started := time.Now()
 	k.once(map[string]string{renewal.Name: "pending KubeletUnreachable"})
 	if took := time.Since(started); took > 20*time.Second {
-		t.Errorf("a kubelet that hangs kept the tool for %s", took)
+		t.Errorf("a kubelet that hangs blocked the tool for %s", took)
 	}
 	k.isPending(renewal, apiServer)
 	if kubelet.Called() == calls {
-		t.Error("it was never called")
+		t.Error("the kubelet was never called")
 	}
 	kubelet.SetCertificate(certificate)
 	k.once(map[string]string{renewal.Name: "approved ProvenByCertificate", apiServer.Name: "pending NamesNotProven"})
@@ -188,14 +188,14 @@ func TestNodeJoins(t *testing.T) {
 	k.must(err)
 	kubelet.SetCertificate(renewed)
 	k.reached(at, kubelet)
-	k.isPending(stranger, masters, apiServer, forged, again)
+	k.isPending(unknown, masters, apiServer, forged, again)
 
-	// Nothing but approvals was written.
+	// The tool has written nothing but approvals.
 	events, _, err := k.AuditEvents(k.ctx, 0, embedded.AuditFilter{User: joining.ToolUser, WritesOnly: true})
 	k.must(err)
 	for _, event := range events {
 		if event.ObjectRef == nil || event.ObjectRef.Resource != "certificatesigningrequests" || event.ObjectRef.Subresource != "approval" {
-			t.Errorf("a write beside the approval: %s %s", event.Verb, event.RequestURI)
+			t.Errorf("a write other than an approval: %s %s", event.Verb, event.RequestURI)
 		}
 	}
 	if len(events) != 3 {
@@ -203,7 +203,7 @@ func TestNodeJoins(t *testing.T) {
 	}
 }
 
-// is holds that the API server knows the client by that name.
+// is checks the user name of a client.
 func (k *certified) is(kube *kubernetes.Clientset, name string) {
 	k.t.Helper()
 	review, err := kube.AuthenticationV1().SelfSubjectReviews().Create(k.ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
@@ -213,7 +213,7 @@ func (k *certified) is(kube *kubernetes.Clientset, name string) {
 	}
 }
 
-// reached holds that who trusts the cluster's authority can verify the kubelet by its name and address.
+// reached checks that the kubelet's certificate is valid for its name and address.
 func (k *certified) reached(at net.IP, kubelet *joining.Kubelet) {
 	k.t.Helper()
 	roots := x509.NewCertPool()
@@ -228,7 +228,7 @@ func (k *certified) reached(at net.IP, kubelet *joining.Kubelet) {
 	}
 }
 
-// selfSigned is a certificate with all the right names that nobody signed.
+// selfSigned returns a certificate with the right names and without a CA.
 func (k *certified) selfSigned(at net.IP) tls.Certificate {
 	k.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -244,19 +244,17 @@ func (k *certified) selfSigned(at net.IP) tls.Certificate {
 
 const (
 	floodRequests, floodNodes = 10_000, 2_000
-	// sampledFlood is the part of it that a sample takes. Who queued behind that would still wait for minutes.
+	// sampledFlood is the divisor for samples. A request that queued behind the flood would still wait for minutes.
 	sampledFlood = 4
-	// floodDelay tells a request that did not queue behind the flood from one that did, on any machine; how fast it was approved is for
-	// `make bench` to say. Two thirds of the flood, 6,667 requests, can only be proven by a kubelet that hangs. A call is given up after 5 s
-	// and 32 are made at a time, so who queues behind those requests waits for 6,667 * 5 s / 32 = 17 minutes. One call at a time for each of
-	// the 200 nodes that made them is as long: 200 * 5 s = 17 minutes.
+	// floodDelay distinguishes a request that did not queue behind the flood on any machine; `make bench` measures the delay. Two thirds of the
+	// flood, 6,667 requests, can only be proven by a kubelet that hangs. A call times out after 5 s and 32 run in parallel, so a queued request
+	// waits for 6,667 * 5 s / 32 = 17 minutes. One call at a time for each of the 200 nodes takes as long: 200 * 5 s = 17 minutes.
 	floodDelay = time.Minute
-	// floodMemory is what the flood may cost the tool, resident at its peak.
+	// floodMemory limits the peak of the tool's resident memory.
 	floodMemory = 64 << 20
 )
 
-// TestFlood has 10,000 requests pending that nobody should approve, on a cluster of 2,000 nodes whose kubelets hang, when a legitimate one
-// comes.
+// TestFlood approves a legitimate request while 10,000 requests are pending that must not be approved, on 2,000 nodes whose kubelets hang.
 func TestFlood(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute; the tool's own tests have a smaller flood")
@@ -267,20 +265,20 @@ func TestFlood(t *testing.T) {
 		requests, nodes = floodRequests/sampledFlood, floodNodes/sampledFlood
 	}
 	k := startCertified(t)
-	k.must(k.Component(embedded.ControllerManager).Kill()) // it would look after the nodes
+	k.must(k.Component(embedded.ControllerManager).Kill()) // it would taint the nodes
 	_, kubelet := k.kubelet()
-	kubelet.Hang() // who waits for it waits for nothing
+	kubelet.Hang()
 	k.must(joining.CreateNodes(k.ctx, k.Cluster, nodes, kubelet))
 	k.must(joining.CreateRequests(k.ctx, k.Cluster, requests, nodes))
 	k.must(k.tool.WriteInventory(joining.Entry{Name: "worker-1", Window: joining.OpenWindow()}, joining.Entry{Name: "worker-2", Window: joining.OpenWindow()}))
 	tool, err := k.tool.Start(k.ctx)
 	k.must(err)
-	for _, name := range []string{"worker-1", "worker-2"} { // while it begins, and while it goes on
+	for _, name := range []string{"worker-1", "worker-2"} { // at the start, and later
 		took, err := joining.TimeToApproval(k.ctx, k.Cluster, name)
 		k.must(err)
 		t.Logf("the request of %s was approved after %s", name, took)
 		if took > floodDelay {
-			t.Errorf("the request of %s was approved after %s: it waited for kubelets that hang", name, took)
+			t.Errorf("the request of %s was approved after %s: it has waited for kubelets that hang", name, took)
 		}
 	}
 	if peak := k.peakMemory(tool.PID()); peak > floodMemory {
@@ -295,11 +293,11 @@ func TestFlood(t *testing.T) {
 		}
 	}
 	if decided != 2 || len(list.Items) != requests+2 {
-		t.Errorf("%d of %d requests were decided on, want 2 of %d", decided, len(list.Items), requests+2)
+		t.Errorf("%d of %d requests were decided, want 2 of %d", decided, len(list.Items), requests+2)
 	}
 }
 
-// peakMemory is the most that a process had resident, in bytes.
+// peakMemory returns the peak of a process's resident memory in bytes.
 func (k *certified) peakMemory(pid int) int64 {
 	k.t.Helper()
 	file, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
@@ -313,11 +311,11 @@ func (k *certified) peakMemory(pid int) int64 {
 			return kilobytes << 10
 		}
 	}
-	k.t.Fatal("the kernel does not say")
+	k.t.Fatal("the kernel does not report it")
 	return 0
 }
 
-// TestStockApprover runs the controller beside a stock approver, whose pods the real Deployment controller brings: in both modes, and back.
+// TestStockApprover runs the controller with a stock approver, whose pods the real Deployment controller creates, in both modes and back.
 func TestStockApprover(t *testing.T) {
 	t.Parallel()
 	p := start(t, harness.Config{Scenario: "none-sno", VersionOperator: true})
@@ -332,14 +330,14 @@ func TestStockApprover(t *testing.T) {
 		maps, err := p.Cluster.Clientset().CoreV1().ConfigMaps(harness.StockApproverNamespace).List(p.ctx, metav1.ListOptions{FieldSelector: "metadata.name=machine-approver-config"})
 		p.must(err)
 		if len(maps.Items) > 0 || len(p.version().Spec.Overrides) > 0 {
-			t.Errorf("%s: not given back: %v, %v", mode, maps.Items, p.version().Spec.Overrides)
+			t.Errorf("%s: not restored: %v, %v", mode, maps.Items, p.version().Spec.Overrides)
 		}
 		p.must(p.SetTopology(p.ctx, configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode))
 		p.expect(map[harness.Module]string{harness.Approver: "AsExpected"})
 	}
 }
 
-// stockPods waits until so many pods of the stock approver run, and no other is left, as its Deployment says now.
+// stockPods waits until exactly so many pods of the stock approver exist and run, as its Deployment has them.
 func (p *proof) stockPods(want int) {
 	p.t.Helper()
 	last := ""

@@ -9,8 +9,7 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// TestDemo does the main job on every scenario: the router is where it belongs, in the number that is wanted, each
-// time that its pod is deleted.
+// TestDemo runs the main job on every scenario: the router must return to its place, in the right number, each time its pod is deleted.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	for _, s := range sample.Select(t, scenario.All(), 4) {

@@ -1,8 +1,7 @@
-// Package proof holds the tests that go through every kind of cluster, too long for `make test`; `make proof` runs them. The main job
-// holds on every scenario. And what the console and auth modules promise of their Deployments holds on embedded clusters with the
-// real scheduler: they roll, nodes can be drained and restarted, a topology that changes at run time is followed both ways, and
-// then nothing is written any more. What is expected stands in package scenario, written by hand.
+// Package proof contains the tests on every kind of cluster that are too long for `make test`; `make proof` runs them. It tests the main job on
+// every scenario, and with the real scheduler the Deployments of the console and auth modules: they roll out, nodes can be drained and
+// restarted, topology changes are followed both ways, and no writes remain. Package scenario contains the expected results.
 //
-// On random clusters the real scheduler places every pod of a drain that the machineconfig module's fit check allows, and what that
-// module tells kubelet and logind about shutdowns is read by the kubelet's own loader and by Ignition's own parser.
+// On random clusters the real scheduler must place every pod of a drain that the machineconfig module's fit check allows. The kubelet's loader
+// and Ignition's parser read that module's configuration of shutdowns.
 package proof

@@ -31,9 +31,9 @@ import (
 )
 
 const (
-	// workload is the namespace of what runs on the nodes.
+	// workload is the namespace of the pods on the nodes.
 	workload = "workload"
-	// drainLimit bounds the wait for one answer.
+	// drainLimit limits the wait for a completion.
 	drainLimit = 90 * time.Second
 )
 
@@ -45,11 +45,11 @@ func uncordonRequest(config string) machineconfig.Request {
 	return machineconfig.Request{Verb: machineconfig.VerbUncordon, Config: config}
 }
 
-// drained is a proof about drains, on one cluster.
+// drained is a test of drains on one cluster.
 type drained struct {
 	*proof
 	kube kubernetes.Interface
-	// offset is where the audit log ended when the story began.
+	// offset is the end of the audit log at the last mark.
 	offset int64
 }
 
@@ -61,13 +61,13 @@ func startDrained(t *testing.T, scenario string) *drained {
 	return d
 }
 
-// control starts the controller, anew when it runs.
+// control starts or restarts the controller.
 func (d *drained) control(args ...string) {
 	d.t.Helper()
 	d.controllers(args, map[harness.Module]string{harness.MachineConfig: "AsExpected|Draining|DrainFailed"})
 }
 
-// mark begins a new part of the story in the audit log.
+// mark sets the offset in the audit log.
 func (d *drained) mark() {
 	d.t.Helper()
 	var err error
@@ -75,7 +75,7 @@ func (d *drained) mark() {
 	d.must(err)
 }
 
-// done is what the controller did since the mark.
+// done returns the controller's actions since the mark.
 func (d *drained) done() drains.Actions {
 	d.t.Helper()
 	done, err := drains.Read(d.ctx, d.Cluster, d.offset, harness.MachineConfig.User())
@@ -86,16 +86,16 @@ func (d *drained) done() drains.Actions {
 	return done
 }
 
-func (d *drained) ask(node string, request machineconfig.Request) {
+func (d *drained) request(node string, r machineconfig.Request) {
 	d.t.Helper()
-	d.must(drains.WriteRequest(d.ctx, d.kube, node, request))
+	d.must(drains.WriteRequest(d.ctx, d.kube, node, r))
 }
 
-func (d *drained) answered(node string, request machineconfig.Request) {
+func (d *drained) completed(node string, r machineconfig.Request) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.ctx, drainLimit)
 	defer cancel()
-	if err := drains.WaitForCompletion(ctx, d.kube, node, request); err != nil {
+	if err := drains.WaitForCompletion(ctx, d.kube, node, r); err != nil {
 		d.t.Fatalf("%s: %v\n%s", d.Scenario.Name, err, d.running[harness.MachineConfig].LogTail(logTail))
 	}
 }
@@ -107,7 +107,7 @@ func (d *drained) create(objects ...client.Object) {
 	}
 }
 
-// template is a pod that goes anywhere and ends at once.
+// template returns a pod that may run anywhere and ends at once.
 func template(app string) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}}, Spec: corev1.PodSpec{
 		TerminationGracePeriodSeconds: ptr.To[int64](0), Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}},
@@ -120,7 +120,7 @@ func deployment(app string, replicas int32, change func(*corev1.PodSpec)) *appsv
 	made := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: workload, Name: app}, Spec: appsv1.DeploymentSpec{
 		Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template(app),
 	}}
-	// Anything that tolerates everything would go back to a cordoned node at once.
+	// A pod that tolerates all taints would return to a cordoned node at once.
 	made.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "node-role.kubernetes.io/master", Operator: corev1.TolerationOpExists}}
 	if change != nil {
 		change(&made.Spec.Template.Spec)
@@ -128,7 +128,7 @@ func deployment(app string, replicas int32, change func(*corev1.PodSpec)) *appsv
 	return made
 }
 
-// on keeps pods to one node.
+// on limits pods to one node.
 func on(node string) func(*corev1.PodSpec) {
 	return func(spec *corev1.PodSpec) { spec.NodeSelector = map[string]string{corev1.LabelHostname: node} }
 }
@@ -157,8 +157,8 @@ func (d *drained) runs(app string, count int) {
 	}
 }
 
-// A node asks for a drain, then to be uncordoned: on a control plane of one node exactly nothing is cordoned or evicted, master or worker,
-// everywhere else exactly what kubectl drain evicts, all by the API server's own record.
+// A node requests a drain and an uncordon. With a single control-plane node nothing may be cordoned or evicted, otherwise exactly what kubectl
+// drain evicts, according to the audit log.
 func TestDrainOnEveryTopology(t *testing.T) {
 	names := []string{"none-sno", "none-sno-day1-workers", "ha", "compact", "arbiter", "two-node", "external"}
 	if testing.Short() {
@@ -168,12 +168,12 @@ func TestDrainOnEveryTopology(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := startDrained(t, name)
-			// The first is a control-plane node, where there is one in the cluster, the last a worker, where there is one.
+			// The first is a control-plane node and the last a worker, if the cluster has them.
 			nodes := d.nodes()
 			slices.Sort(nodes)
-			ask := slices.Compact([]string{nodes[0], nodes[len(nodes)-1]})
+			request := slices.Compact([]string{nodes[0], nodes[len(nodes)-1]})
 			d.create(daemonSet("daemon"), deployment("spread", int32(3*len(nodes)), nil)) //nolint:gosec // few
-			for _, node := range ask {
+			for _, node := range request {
 				lone := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: workload, Name: "lone-" + node}, Spec: template("lone").Spec}
 				lone.Spec.NodeName = node
 				lone.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
@@ -183,18 +183,18 @@ func TestDrainOnEveryTopology(t *testing.T) {
 			d.runs("daemon", len(nodes))
 			d.control()
 			single := d.Scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode
-			for _, node := range ask {
+			for _, node := range request {
 				d.mark()
 				evictable, err := drains.Evictable(d.ctx, d.kube, node)
 				d.must(err)
 				if len(evictable) == 0 {
-					t.Errorf("%s: there is nothing on node %s", name, node)
+					t.Errorf("%s: no pod on node %s", name, node)
 				}
 				if single {
 					evictable = nil
 				}
-				d.ask(node, drainRequest("one"))
-				d.answered(node, drainRequest("one"))
+				d.request(node, drainRequest("one"))
+				d.completed(node, drainRequest("one"))
 				done := d.done()
 				if !slices.Equal(done.Evicted, evictable) {
 					t.Errorf("%s: evicted from node %s:\n%v, want\n%v", name, node, done.Evicted, evictable)
@@ -204,11 +204,11 @@ func TestDrainOnEveryTopology(t *testing.T) {
 					cordons = []string{node}
 				}
 				if !slices.Equal(done.Cordons, cordons) || !slices.Equal(done.Completions, []string{node}) {
-					t.Errorf("%s: cordoned %v, want %v; answered %v", name, done.Cordons, cordons, done.Completions)
+					t.Errorf("%s: cordoned %v, want %v; completed %v", name, done.Cordons, cordons, done.Completions)
 				}
 				d.mark()
-				d.ask(node, uncordonRequest("one"))
-				d.answered(node, uncordonRequest("one"))
+				d.request(node, uncordonRequest("one"))
+				d.completed(node, uncordonRequest("one"))
 				done = d.done()
 				if !slices.Equal(done.Cordons, cordons) || len(done.Evicted) > 0 {
 					t.Errorf("%s: uncordoned %v, want %v; evicted %v", name, done.Cordons, cordons, done.Evicted)
@@ -219,12 +219,12 @@ func TestDrainOnEveryTopology(t *testing.T) {
 	}
 }
 
-// What can go wrong in the middle of a drain: a budget that permits no eviction, a controller that is killed, a node that is deleted.
+// Faults during a drain: a budget that permits no eviction, a killed controller, a deleted node.
 func TestDrainInterrupted(t *testing.T) {
 	t.Parallel()
 	d := startDrained(t, "ha")
 	const held, deleted, free = "worker-0", "worker-1", 5
-	// Who is killed keeps its Lease for minutes.
+	// A killed controller would hold its Lease for minutes.
 	args := []string{"--drain-timeout=4s", "--leader-elect=false"}
 	d.create(deployment("held", 1, on(held)), deployment("free", free, on(held)), budget("held", 0))
 	d.runs("held", 1)
@@ -232,42 +232,42 @@ func TestDrainInterrupted(t *testing.T) {
 	d.control(args...)
 
 	d.mark()
-	d.ask(held, drainRequest("one"))
+	d.request(held, drainRequest("one"))
 	d.expect(map[harness.Module]string{harness.MachineConfig: "DrainFailed"})
 	if done := d.done(); len(done.Completions) > 0 || len(done.Evicted) != free || done.Refused == 0 {
-		t.Errorf("after a try that timed out: answered %v, evicted %v, refused %d times", done.Completions, done.Evicted, done.Refused)
+		t.Errorf("after a drain that timed out: completed %v, evicted %v, refused %d times", done.Completions, done.Evicted, done.Refused)
 	}
 
-	// Killed while it tries again; the budget lets go only when the next process is there.
+	// Killed during a retry. The budget is deleted when the next process runs.
 	d.must(d.running[harness.MachineConfig].Kill())
 	d.control(args...)
 	d.expect(map[harness.Module]string{harness.MachineConfig: "DrainFailed"})
 	d.must(d.Cluster.Client().Delete(d.ctx, budget("held", 0)))
-	d.answered(held, drainRequest("one"))
+	d.completed(held, drainRequest("one"))
 	d.expect(map[harness.Module]string{harness.MachineConfig: "AsExpected"})
 	done := d.done()
 	if !slices.Equal(done.Cordons, []string{held}) || !slices.Equal(done.Completions, []string{held}) {
-		t.Errorf("cordoned %v, answered %v, want %s once", done.Cordons, done.Completions, held)
+		t.Errorf("cordoned %v, completed %v, want %s once", done.Cordons, done.Completions, held)
 	}
 	if len(slices.Compact(slices.Clone(done.Evicted))) != len(done.Evicted) || len(done.Evicted) != free+1 {
 		t.Errorf("evicted %v, want %d pods, each once", done.Evicted, free+1)
 	}
-	d.ask(held, uncordonRequest("one"))
-	d.answered(held, uncordonRequest("one"))
+	d.request(held, uncordonRequest("one"))
+	d.completed(held, uncordonRequest("one"))
 
-	// Killed without anything that holds it, right when it begins.
+	// Killed at the start of a drain.
 	d.runs("free", free)
-	d.ask(held, drainRequest("two"))
+	d.request(held, drainRequest("two"))
 	d.must(d.running[harness.MachineConfig].Kill())
 	d.control(args...)
-	d.answered(held, drainRequest("two"))
-	d.ask(held, uncordonRequest("two"))
-	d.answered(held, uncordonRequest("two"))
+	d.completed(held, drainRequest("two"))
+	d.request(held, uncordonRequest("two"))
+	d.completed(held, uncordonRequest("two"))
 
 	d.create(deployment("gone", 1, on(deleted)), budget("gone", 0))
 	d.runs("gone", 1)
 	d.mark()
-	d.ask(deleted, drainRequest("one"))
+	d.request(deleted, drainRequest("one"))
 	d.until("a refused eviction", func() error {
 		if d.done().Refused == 0 {
 			return errors.New("none")
@@ -278,7 +278,7 @@ func TestDrainInterrupted(t *testing.T) {
 	d.expect(map[harness.Module]string{harness.MachineConfig: "AsExpected"})
 	d.quiet()
 	if done := d.done(); len(done.Completions) > 0 || len(done.Evicted) > 0 {
-		t.Errorf("after the node was deleted: answered %v, evicted %v", done.Completions, done.Evicted)
+		t.Errorf("after the node was deleted: completed %v, evicted %v", done.Completions, done.Evicted)
 	}
 }
 
@@ -294,8 +294,8 @@ func (d *drained) until(what string, check func() error) {
 	}
 }
 
-// Many nodes ask at once. Their agents restart them, which takes no time here, and have them uncordoned. At no moment more nodes are
-// cordoned than the pool allows, by a watch that sees every version of every node; and no node is answered before its pods are gone.
+// Many nodes request drains at once. Their agents restart them, which takes no time here, and request to uncordon them. A watch of every version
+// of every node checks that never more are cordoned than the pool allows, and that no drain completes before the node's pods are gone.
 func TestManyDrainsAtOnce(t *testing.T) {
 	t.Parallel()
 	count, pods, most := 30, 1000, 6
@@ -350,7 +350,7 @@ func TestManyDrainsAtOnce(t *testing.T) {
 	seen := d.follow(ctx, watching, count, most)
 	t.Logf("%d nodes with %d pods drained in %s, up to %d at once", count, pods, time.Since(began).Round(time.Second), seen)
 	if seen < most {
-		t.Errorf("never more than %d nodes were cordoned at once, and %d may be", seen, most)
+		t.Errorf("at most %d nodes were cordoned at once, want %d", seen, most)
 	}
 	runs()
 	done := d.done()
@@ -361,7 +361,7 @@ func TestManyDrainsAtOnce(t *testing.T) {
 	d.quiet()
 }
 
-// follow plays the agents until every node was drained and uncordoned, and returns how many nodes were cordoned at most at once.
+// follow simulates the agents until every node was drained and uncordoned, and returns the maximum number of cordoned nodes.
 func (d *drained) follow(ctx context.Context, watching watch.Interface, count, most int) int {
 	d.t.Helper()
 	cordoned, uncordoning, back := map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -381,7 +381,7 @@ func (d *drained) follow(ctx context.Context, watching watch.Interface, count, m
 			cordoned[node.Name] = true
 		}
 		if peak = max(peak, len(cordoned)); len(cordoned) > most {
-			d.t.Fatalf("%d nodes are cordoned at once, %d may be: %v", len(cordoned), most, cordoned)
+			d.t.Fatalf("%d nodes are cordoned at once, want at most %d: %v", len(cordoned), most, cordoned)
 		}
 		switch answer := node.Annotations[machineconfig.LastAppliedDrainAnnotation]; {
 		case answer == uncordonRequest("one").String():
@@ -390,7 +390,7 @@ func (d *drained) follow(ctx context.Context, watching watch.Interface, count, m
 			left, err := drains.Evictable(ctx, d.kube, node.Name)
 			d.must(err)
 			if len(left) > 0 || !node.Spec.Unschedulable {
-				d.t.Errorf("node %s was answered while %s were on it", node.Name, strings.Join(left, ", "))
+				d.t.Errorf("the drain of node %s completed with %s on it", node.Name, strings.Join(left, ", "))
 			}
 			uncordoning[node.Name] = true
 			d.must(drains.WriteRequest(ctx, d.kube, node.Name, uncordonRequest("one")))

@@ -36,22 +36,22 @@ import (
 var fitRandomSeed = flag.Uint64("fit-random-seed", 0, "the random seed of the first cluster; 0 takes the time")
 
 const (
-	// fitClusters are checked in all, fitBatch of them side by side on one control plane. Each has nodes of its own, which a label in
-	// every node selector keeps apart, and applications of its own names.
+	// fitClusters is the number of clusters, fitBatch of them in parallel on one control plane. A label in every node selector separates their
+	// nodes, and their applications have different names.
 	fitClusters = 200
 	fitBatch    = 25
-	// fitShare is the least part of the drains, in percent, that the check must allow: one that says no to everything is safe too. About a third are
-	// allowed, so one batch may stay below it by chance: then further batches decide.
+	// fitShare is the least percentage of drains that the check must allow, because a check that refuses everything would be safe too. About a third
+	// are allowed. If one batch stays below it by chance, further batches follow.
 	fitShare = 25
-	// roundLabel is on everything that belongs to one random cluster.
+	// roundLabel is on all objects of a random cluster.
 	roundLabel  = "sno-round"
 	fitSpace    = "fit"
 	settleLimit = 90 * time.Second
 	fitPoll     = 200 * time.Millisecond
 )
 
-// What the fit check allows, the real scheduler can place: random clusters, on each of which a worker is drained through the eviction API
-// when the check says that there is room. A pod that is left without a node is a failure.
+// The real scheduler must place what the fit check allows: on each random cluster a worker is drained by evictions if the check reports room. A
+// pod without a node is a failure.
 func TestAllowedDrainsLeaveNothingPending(t *testing.T) {
 	ctx := t.Context()
 	c, err := embedded.Start(ctx, embedded.Config{CRDs: []string{}})
@@ -77,7 +77,7 @@ func TestAllowedDrainsLeaveNothingPending(t *testing.T) {
 		randomSeed = uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
 	}
 	atLeast := fitClusters
-	if testing.Short() || os.Getenv(sample.Variable) != "" { // they are others each time
+	if testing.Short() || os.Getenv(sample.Variable) != "" { // every run uses other clusters
 		atLeast = fitBatch
 	}
 	t.Logf("the first of at least %d random clusters has -fit-random-seed=%d", atLeast, randomSeed)
@@ -129,7 +129,7 @@ func everyRound(ctx context.Context, t *testing.T, rounds []*round, do func(*rou
 	}
 }
 
-// round is one random cluster.
+// round is a random cluster.
 type round struct {
 	kube       kubernetes.Interface
 	pods       cache.Indexer
@@ -137,7 +137,7 @@ type round struct {
 	random     *rand.Rand
 	id         string
 	workers    []string
-	// replicas are how many pods each application is to have.
+	// replicas are the wanted pods of each application.
 	replicas map[string]int32
 	verdict  fit.Verdict
 	moved    int
@@ -150,19 +150,19 @@ func newRound(c *embedded.Cluster, pods cache.Indexer, randomSeed uint64) *round
 	}
 }
 
-// chance is true so many times of a hundred.
+// chance returns true with a probability in percent.
 func (r *round) chance(percent int) bool { return r.random.IntN(100) < percent }
 
-// addNodes makes the nodes of all clusters.
+// addNodes creates the nodes of all clusters.
 func addNodes(ctx context.Context, c *embedded.Cluster, rounds []*round) error {
 	var nodes []embedded.NodeSpec
 	for _, r := range rounds {
 		nodes = append(nodes, r.nodes()...)
 	}
-	return c.AddNodes(ctx, nodes...) //nolint:wrapcheck // says what it did
+	return c.AddNodes(ctx, nodes...) //nolint:wrapcheck // names the action
 }
 
-// nodes are some workers, and often the control-plane node.
+// nodes returns some workers, and often a control-plane node.
 func (r *round) nodes() []embedded.NodeSpec {
 	var nodes []embedded.NodeSpec
 	if r.chance(50) {
@@ -193,7 +193,7 @@ func (r *round) nodes() []embedded.NodeSpec {
 	return nodes
 }
 
-// build makes what runs on them.
+// build creates the applications.
 func (r *round) build(ctx context.Context) error {
 	apps := 2 + r.random.IntN(3*len(r.workers))
 	for i := range apps {
@@ -204,7 +204,7 @@ func (r *round) build(ctx context.Context) error {
 	return nil
 }
 
-// addApp makes a random application that may have to do with another one, and perhaps a budget over it.
+// addApp creates a random application that may depend on another one, and possibly its budget.
 func (r *round) addApp(ctx context.Context, name, other string) error {
 	replicas := 1 + r.random.Int32N(4)
 	r.replicas[name] = replicas
@@ -292,18 +292,18 @@ func (r *round) podSpec(name, other string) corev1.PodSpec {
 	return spec
 }
 
-// settle waits until every pod has a node or cannot have one, and takes away what could not be placed, as nobody would leave it there.
+// settle waits until every pod has a node or is unschedulable, and deletes the applications of the latter.
 func (r *round) settle(ctx context.Context) error {
-	var homeless []string
+	var unplaced []string
 	err := r.wait(ctx, func(pods []*corev1.Pod) string {
-		homeless = nil
+		unplaced = nil
 		for _, pod := range pods {
 			switch {
 			case pod.Status.Phase == corev1.PodRunning:
 			case pod.Spec.NodeName == "" && unschedulable(pod):
-				homeless = append(homeless, pod.Labels["app"])
+				unplaced = append(unplaced, pod.Labels["app"])
 			default:
-				return "pod " + pod.Name + " is on its way"
+				return "pod " + pod.Name + " is not settled"
 			}
 		}
 		return r.missing(pods)
@@ -312,7 +312,7 @@ func (r *round) settle(ctx context.Context) error {
 		return err
 	}
 	orphan := metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}
-	for _, app := range homeless {
+	for _, app := range unplaced {
 		delete(r.replicas, app)
 		for _, err := range []error{
 			r.kube.AppsV1().Deployments(fitSpace).Delete(ctx, app, orphan),
@@ -321,7 +321,7 @@ func (r *round) settle(ctx context.Context) error {
 			r.kube.PolicyV1().PodDisruptionBudgets(fitSpace).Delete(ctx, app, orphan),
 		} {
 			if err != nil && !apierrors.IsNotFound(err) {
-				return fmt.Errorf("take application %s away: %w", app, err)
+				return fmt.Errorf("delete application %s: %w", app, err)
 			}
 		}
 	}
@@ -331,7 +331,7 @@ func (r *round) settle(ctx context.Context) error {
 	return r.budgetsSeen(ctx)
 }
 
-// budgetsSeen waits until the budgets say what they allow.
+// budgetsSeen waits until the status of the budgets is current.
 func (r *round) budgetsSeen(ctx context.Context) error {
 	err := wait.PollUntilContextTimeout(ctx, fitPoll, settleLimit, true, func(ctx context.Context) (bool, error) {
 		budgets, err := r.kube.PolicyV1().PodDisruptionBudgets(fitSpace).List(ctx, metav1.ListOptions{LabelSelector: roundLabel + "=" + r.id})
@@ -348,7 +348,7 @@ func (r *round) budgetsSeen(ctx context.Context) error {
 	return nil
 }
 
-// drain asks the check about a worker and, when it allows it, evicts everything and waits until all of it has a node again.
+// drain calls the check for a worker. If it allows the drain, drain evicts all pods and waits until all have a node again.
 func (r *round) drain(ctx context.Context) error {
 	in, err := r.read(ctx)
 	if err != nil {
@@ -369,9 +369,9 @@ func (r *round) drain(ctx context.Context) error {
 	r.random.Shuffle(len(moving), func(i, j int) { moving[i], moving[j] = moving[j], moving[i] })
 	for _, pod := range moving {
 		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
-		// The check counted on the budgets: none of them may refuse.
+		// The check has included the budgets, so none may refuse.
 		if err := r.kube.PolicyV1().Evictions(pod.Namespace).Evict(ctx, eviction); err != nil {
-			return fmt.Errorf("evict pod %s of node %s: %w", pod.Name, leaving, err)
+			return fmt.Errorf("evict pod %s from node %s: %w", pod.Name, leaving, err)
 		}
 		r.moved++
 	}
@@ -389,17 +389,17 @@ func (r *round) drain(ctx context.Context) error {
 	return nil
 }
 
-// read is the random cluster as the check sees it.
+// read returns the cluster as input of the check.
 func (r *round) read(ctx context.Context) (fit.Cluster, error) {
 	in := fit.Cluster{
 		Nodes: []corev1.Node{}, Pods: []corev1.Pod{}, Budgets: []policyv1.PodDisruptionBudget{}, ReplicaSets: []appsv1.ReplicaSet{}, StatefulSets: []appsv1.StatefulSet{},
 	}
-	ours := metav1.ListOptions{LabelSelector: roundLabel + "=" + r.id}
-	nodes, err := r.kube.CoreV1().Nodes().List(ctx, ours)
-	pods, err2 := r.kube.CoreV1().Pods(fitSpace).List(ctx, ours)
-	budgets, err3 := r.kube.PolicyV1().PodDisruptionBudgets(fitSpace).List(ctx, ours)
-	replicaSets, err4 := r.kube.AppsV1().ReplicaSets(fitSpace).List(ctx, ours)
-	statefulSets, err5 := r.kube.AppsV1().StatefulSets(fitSpace).List(ctx, ours)
+	selected := metav1.ListOptions{LabelSelector: roundLabel + "=" + r.id}
+	nodes, err := r.kube.CoreV1().Nodes().List(ctx, selected)
+	pods, err2 := r.kube.CoreV1().Pods(fitSpace).List(ctx, selected)
+	budgets, err3 := r.kube.PolicyV1().PodDisruptionBudgets(fitSpace).List(ctx, selected)
+	replicaSets, err4 := r.kube.AppsV1().ReplicaSets(fitSpace).List(ctx, selected)
+	statefulSets, err5 := r.kube.AppsV1().StatefulSets(fitSpace).List(ctx, selected)
 	if err := errors.Join(err, err2, err3, err4, err5); err != nil {
 		return in, fmt.Errorf("read the cluster: %w", err)
 	}
@@ -408,7 +408,7 @@ func (r *round) read(ctx context.Context) (fit.Cluster, error) {
 	return in, nil
 }
 
-// tearDown does not wait for the end: the next clusters have other names.
+// tearDown deletes the clusters without waiting: the next ones have other names.
 func tearDown(ctx context.Context, kube kubernetes.Interface) error {
 	at, all := metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}, metav1.ListOptions{}
 	err := errors.Join(
@@ -424,7 +424,7 @@ func tearDown(ctx context.Context, kube kubernetes.Interface) error {
 	return nil
 }
 
-// wait looks at the pods of the cluster until what says nothing any more.
+// wait polls the pods until what returns an empty string.
 func (r *round) wait(ctx context.Context, what func([]*corev1.Pod) string) error {
 	last := ""
 	err := wait.PollUntilContextTimeout(ctx, fitPoll, settleLimit, true, func(context.Context) (bool, error) {
@@ -445,7 +445,7 @@ func (r *round) wait(ctx context.Context, what func([]*corev1.Pod) string) error
 	return nil
 }
 
-// placed says which pod has no node, or is not there.
+// placed returns which pod is missing or has no node.
 func (r *round) placed(pods []*corev1.Pod) string {
 	for _, pod := range pods {
 		if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil {
@@ -465,7 +465,7 @@ func (r *round) missing(pods []*corev1.Pod) string {
 		have[pod.Labels["app"]]++
 	}
 	if !maps.Equal(have, r.replicas) {
-		return fmt.Sprintf("there are pods %v, want %v", have, r.replicas)
+		return fmt.Sprintf("have pods %v, want %v", have, r.replicas)
 	}
 	return ""
 }

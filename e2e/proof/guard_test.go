@@ -25,18 +25,17 @@ import (
 
 const guardName = "etcd-quorum-guard"
 
-// TestQuorumGuard runs the etcdguard controller beside the cluster-version-operator of a release of old, with as many real members of etcd as the
-// cluster has nodes for them. Whatever the number, exactly as many guards can be evicted at once as the quorum tolerates, by the API
-// server's own eviction; and every node can be drained.
+// TestQuorumGuard runs the etcdguard controller with the cluster-version-operator of an old release and as many real members of etcd as the
+// cluster has nodes for them. Exactly as many guards can be evicted at once as quorum tolerates, and every node can be drained.
 func TestQuorumGuard(t *testing.T) {
 	t.Parallel()
 	type test struct {
 		scenario string
-		// more are control-plane nodes that were added.
+		// more is the number of additional control-plane nodes.
 		more int
-		// guards is how many there are, and go how many of them may: floor((n-1)/2), one of two where the nodes fence each other.
-		guards, mayGo int
-		verdict       string
+		// guards is their number, and evictable how many can be evicted: floor((n-1)/2), one of two where the nodes fence each other.
+		guards, evictable int
+		reason            string
 	}
 	for _, test := range sample.Select(t, []test{
 		{"none-sno", 0, 0, 0, "AsExpected"},
@@ -58,12 +57,12 @@ func TestQuorumGuard(t *testing.T) {
 				p.cannotBeDrained("master-0")
 			}
 			p.guarded(max(test.guards, 1))
-			p.expect(map[harness.Module]string{harness.EtcdGuard: test.verdict})
+			p.expect(map[harness.Module]string{harness.EtcdGuard: test.reason})
 			if test.guards == 0 {
 				p.noGuard()
 			} else {
 				p.guardsReady(test.guards)
-				p.evictAll(test.guards, test.mayGo)
+				p.evictAll(test.guards, test.evictable)
 				p.guardsReady(test.guards)
 			}
 			for _, node := range p.nodes() {
@@ -73,13 +72,13 @@ func TestQuorumGuard(t *testing.T) {
 					p.guardsReady(test.guards)
 				}
 			}
-			p.expect(map[harness.Module]string{harness.EtcdGuard: test.verdict})
+			p.expect(map[harness.Module]string{harness.EtcdGuard: test.reason})
 			p.quiet()
 		})
 	}
 }
 
-// TestQuorumGuardFollows is a single node that grows to three and shrinks back: the guard comes, and goes when etcd has one member again.
+// TestQuorumGuardFollows grows a single node to three and back: the guard follows, and is removed when etcd has one member again.
 func TestQuorumGuardFollows(t *testing.T) {
 	t.Parallel()
 	p := start(t, harness.Config{Scenario: "none-sno", Release: scenario.OldRelease, QuorumGuard: true})
@@ -96,7 +95,7 @@ func TestQuorumGuardFollows(t *testing.T) {
 	p.guardsReady(3)
 	p.evictAll(3, 1)
 	if overrides := p.version().Spec.Overrides; len(overrides) > 0 {
-		p.t.Errorf("entries that serve nothing block upgrades: %v", overrides)
+		p.t.Errorf("unneeded entries block upgrades: %v", overrides)
 	}
 	p.quiet()
 
@@ -106,7 +105,7 @@ func TestQuorumGuardFollows(t *testing.T) {
 	p.quiet()
 }
 
-// asInstalled waits for the guard that the release brings.
+// asInstalled waits for the guard of the release.
 func (p *proof) asInstalled() {
 	p.t.Helper()
 	p.must(wait.PollUntilContextTimeout(p.ctx, poll, operand.WaitTimeout, true, func(ctx context.Context) (bool, error) {
@@ -116,7 +115,7 @@ func (p *proof) asInstalled() {
 	}))
 }
 
-// guarded starts an etcd of that many members and the controller.
+// guarded starts an etcd of n members and the controller.
 func (p *proof) guarded(n int) {
 	p.t.Helper()
 	etcd, err := etcdmembers.Start(p.ctx, p.Cluster, n)
@@ -131,12 +130,12 @@ func (p *proof) guarded(n int) {
 	})
 }
 
-// cannotBeDrained shows what the release's guard does to the only node.
+// cannotBeDrained checks that the release's guard blocks the only node.
 func (p *proof) cannotBeDrained(node string) {
 	p.t.Helper()
 	for _, pod := range p.guards() {
 		if err := p.evict(pod); !apierrors.IsTooManyRequests(err) {
-			p.t.Errorf("%s: the eviction of %s, which keeps %s from being drained: %v, want it to be refused", p.Scenario.Name, pod.Name, node, err)
+			p.t.Errorf("%s: the eviction of %s, which blocks the drain of %s: %v, want a refusal", p.Scenario.Name, pod.Name, node, err)
 		}
 	}
 }
@@ -157,7 +156,7 @@ func (p *proof) noGuard() {
 	}))
 }
 
-// guards are the pods that are on nodes and not on their way out.
+// guards returns the pods on nodes that are not being deleted.
 func (p *proof) guards() []corev1.Pod {
 	p.t.Helper()
 	list, err := p.Cluster.Clientset().CoreV1().Pods(scenario.EtcdNamespace).List(p.ctx, metav1.ListOptions{LabelSelector: "k8s-app=" + guardName})
@@ -171,7 +170,7 @@ func (p *proof) guards() []corev1.Pod {
 	return on
 }
 
-// guardsReady waits for a ready guard on each of that many nodes, of which the budget knows.
+// guardsReady waits for a ready guard on each of n nodes, as counted by the budget.
 func (p *proof) guardsReady(n int) {
 	p.t.Helper()
 	var last string
@@ -193,13 +192,13 @@ func (p *proof) guardsReady(n int) {
 	}
 }
 
-// evictAll closes every node, so that no guard comes back, and asks for the eviction of every guard until nothing moves any more.
-func (p *proof) evictAll(guards, mayGo int) {
+// evictAll cordons every node, so that no guard returns, and evicts guards until no more can be evicted.
+func (p *proof) evictAll(guards, evictable int) {
 	p.t.Helper()
 	for _, node := range p.nodes() {
 		p.cordon(node, true)
 	}
-	gone := 0
+	evicted := 0
 	p.must(wait.PollUntilContextTimeout(p.ctx, poll, operand.WaitTimeout, true, func(ctx context.Context) (bool, error) {
 		refused := 0
 		left := p.guards()
@@ -215,21 +214,21 @@ func (p *proof) evictAll(guards, mayGo int) {
 		if err := p.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: scenario.EtcdNamespace, Name: guardName}, budget); err != nil {
 			return false, err
 		}
-		gone = guards - len(left)
-		// The last word is the API server's when all that are left were refused, and the budget has counted those that went.
+		evicted = guards - len(left)
+		// It ends when all remaining guards were refused and the budget has counted the evicted ones.
 		return refused == len(left) && int(budget.Status.CurrentHealthy) == len(left) && len(budget.Status.DisruptedPods) == 0, nil
 	}))
-	if gone != mayGo {
-		p.t.Errorf("%s: the API server let %d of %d guards go, want %d", p.Scenario.Name, gone, guards, mayGo)
+	if evicted != evictable {
+		p.t.Errorf("%s: %d of %d guards were evicted, want %d", p.Scenario.Name, evicted, guards, evictable)
 	}
 	for _, node := range p.nodes() {
 		p.cordon(node, false)
 	}
 }
 
-func (p *proof) cordon(node string, closed bool) {
+func (p *proof) cordon(node string, unschedulable bool) {
 	p.t.Helper()
-	body := fmt.Sprintf(`{"spec":{"unschedulable":%t}}`, closed)
+	body := fmt.Sprintf(`{"spec":{"unschedulable":%t}}`, unschedulable)
 	_, err := p.Cluster.Clientset().CoreV1().Nodes().Patch(p.ctx, node, types.MergePatchType, []byte(body), metav1.PatchOptions{})
 	p.must(err)
 }

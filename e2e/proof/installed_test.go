@@ -14,8 +14,8 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// install writes the Deployments console, oauth-openshift and that of the OAuth API server as an installation for three control-plane nodes has
-// them, and as one that nobody is left to look after: the field manager is that of an installer.
+// install creates the Deployments console, oauth-openshift and that of the OAuth API server as an installation for three control-plane nodes
+// has them. Their field manager is an installer, so no operator reconciles them.
 func (p *proof) install() {
 	p.t.Helper()
 	for _, deployment := range []*appsv1.Deployment{
@@ -27,7 +27,7 @@ func (p *proof) install() {
 	}
 }
 
-// madeForThree is a Deployment that keeps its pods on different control-plane nodes, whatever their revision.
+// madeForThree returns a Deployment that keeps its pods on different control-plane nodes, whatever their revision.
 func madeForThree(namespace, name string, labels map[string]string, replicas, unavailable, surge int32) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: maps.Clone(labels)},

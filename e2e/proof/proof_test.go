@@ -26,14 +26,14 @@ import (
 )
 
 const (
-	// testLimit bounds one cluster's whole story. On an idle machine it takes less than a minute.
+	// testLimit limits a test on one cluster, which takes less than a minute on an idle machine.
 	testLimit = 8 * time.Minute
 	poll      = 50 * time.Millisecond
-	// restTime is how long nobody may write before a cluster counts as being at rest.
+	// restTime is how long no user may write before a cluster counts as idle.
 	restTime = 4 * time.Second
 )
 
-// TestMain has four clusters at a time, however few processors there are: they mostly wait.
+// TestMain runs four clusters in parallel on few processors too: they mostly wait.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "4"); err != nil {
@@ -41,16 +41,16 @@ func TestMain(m *testing.M) {
 		os.Exit(2)
 	}
 	logf.SetLogger(logr.Discard())
-	// Every write of a Deployment that selects the master role would be commented on.
+	// Every write of a Deployment that selects the master role would cause a warning.
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	os.Exit(m.Run())
 }
 
-// proof is one cluster and what is known of it.
+// proof is a cluster under test.
 type proof struct {
 	*harness.Environment
 	t       *testing.T
-	ctx     context.Context //nolint:containedctx // of the test that the proof lives and dies with
+	ctx     context.Context //nolint:containedctx // of the test
 	config  harness.Config
 	running map[harness.Module]*embedded.Component
 	reasons map[harness.Module]string
@@ -79,7 +79,7 @@ func start(t *testing.T, config harness.Config) *proof {
 
 const logTail = 2000
 
-// controllers starts both controllers, anew when they run, and waits until they say what is expected.
+// controllers starts or restarts controllers, and waits for their reasons.
 func (p *proof) controllers(args []string, reasons map[harness.Module]string) {
 	p.t.Helper()
 	for module := range reasons {
@@ -92,7 +92,7 @@ func (p *proof) controllers(args []string, reasons map[harness.Module]string) {
 	p.expect(reasons)
 }
 
-// expect waits until the controllers say what is expected: one of several reasons where a bar is between them.
+// expect waits until the conditions have these reasons. A bar separates alternatives.
 func (p *proof) expect(reasons map[harness.Module]string) {
 	p.t.Helper()
 	p.reasons = reasons
@@ -117,8 +117,8 @@ func (p *proof) must(err error) {
 	}
 }
 
-// disturb rolls all Deployments, then drains one node after the other, then restarts one after the other. Each time everything
-// must come back to where it belongs.
+// disturb rolls all Deployments, drains one node after the other, and restarts one after the other. Each time everything must return to its
+// place.
 func (p *proof) disturb(want []scenario.Operand) {
 	p.t.Helper()
 	ctx, cancel := context.WithCancel(p.ctx)
@@ -163,12 +163,12 @@ func (p *proof) pods(want []scenario.Operand) map[types.UID]string {
 	return pods
 }
 
-// replaced holds that none of the pods from before is left: otherwise what was done to them was nothing.
+// replaced checks that no former pod is left. Otherwise the disruption had no effect.
 func (p *proof) replaced(by string, before map[types.UID]string, want []scenario.Operand) {
 	p.t.Helper()
 	for uid, name := range p.pods(want) {
 		if _, ok := before[uid]; ok {
-			p.t.Errorf("%s: %s outlived %s", p.Scenario.Name, name, by)
+			p.t.Errorf("%s: %s was not replaced by %s", p.Scenario.Name, name, by)
 		}
 	}
 }
@@ -184,7 +184,7 @@ func (p *proof) nodes() []string {
 	return names
 }
 
-// users are all that must be silent at rest, as the API server calls them.
+// users returns the users that must not write on an idle cluster.
 func (p *proof) users() []string {
 	users := []string{versionoperator.User}
 	for module := range p.running {
@@ -196,7 +196,7 @@ func (p *proof) users() []string {
 	return users
 }
 
-// quiet waits until nobody has written for restTime, leases aside. Who fights never comes there.
+// quiet waits until no user has written for restTime, except Leases. Controllers that fight would never stop.
 func (p *proof) quiet() {
 	p.t.Helper()
 	p.expect(p.reasons)
@@ -218,9 +218,9 @@ func (p *proof) quiet() {
 		return time.Since(since) >= restTime, nil
 	})
 	if err != nil {
-		p.t.Fatalf("%s: it never comes to rest: %v; the last writes are:\n%s", p.Scenario.Name, err, strings.Join(last[max(0, len(last)-20):], "\n"))
+		p.t.Fatalf("%s: it never becomes idle: %v; the last writes are:\n%s", p.Scenario.Name, err, strings.Join(last[max(0, len(last)-20):], "\n"))
 	}
-	p.t.Logf("%s: at rest after %d more writes", p.Scenario.Name, len(last))
+	p.t.Logf("%s: idle after %d more writes", p.Scenario.Name, len(last))
 }
 
 // addMasters adds two control-plane nodes to a cluster with one.

@@ -23,7 +23,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// shutdownInputs are a cluster of one node with an ordinary and a critical pod that take so many seconds to end.
+// shutdownInputs returns a cluster of one node with an ordinary and a critical pod with these grace periods in seconds.
 func shutdownInputs(ordinary, critical int64, bound time.Duration) machineconfig.Inputs {
 	master := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "master-0", Labels: map[string]string{machineconfig.MasterRole: ""}}}
 	pool := mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: machineconfig.MasterPool, Labels: map[string]string{machineconfig.MasterPoolLabel: ""}}}
@@ -39,8 +39,8 @@ func shutdownInputs(ordinary, critical int64, bound time.Duration) machineconfig
 	}
 }
 
-// What the KubeletConfig says is taken by the kubelet's own loader and validation, and means what it should. What the MachineConfig says
-// is taken by Ignition's own parser, and lets logind wait as long as the kubelet.
+// The kubelet's own loader must accept the KubeletConfig and read the intended values, and Ignition's own parser the MachineConfig, with the same
+// period for logind.
 func TestGracefulShutdownIsUnderstood(t *testing.T) {
 	program, err := assets.EnsureProgram(t.Context(), filepath.Join("..", "..", "testcluster", "assets", "testdata", "kubelet-config", "main.go"), os.Stderr)
 	if err != nil {
@@ -49,7 +49,7 @@ func TestGracefulShutdownIsUnderstood(t *testing.T) {
 	for _, test := range []struct {
 		ordinary, critical int64
 		bound              time.Duration
-		// kubelet is what its loader reads, the total and the part for critical pods, in seconds.
+		// kubelet is the total and the part for critical pods in seconds, as its loader reads them.
 		kubelet string
 	}{
 		{30, 30, 0, "60 30"},
@@ -65,23 +65,23 @@ func TestGracefulShutdownIsUnderstood(t *testing.T) {
 			if decision.Result != nil {
 				t.Fatal(decision.Result)
 			}
-			// The operator puts the fields into the kubelet.conf of its own, of which these are needed to pass at all.
+			// The operator merges the fields into its kubelet.conf, which needs at least these.
 			configuration := map[string]any{"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "failCgroupV1": false}
 			if err := json.Unmarshal(decision.KubeletConfig.Spec.KubeletConfig.Raw, &configuration); err != nil {
 				t.Fatal(err)
 			}
-			said, err := loadKubeletConfiguration(t, program, configuration)
-			if err != nil || said != test.kubelet {
-				t.Errorf("the kubelet reads %q, %v, want %q", said, err, test.kubelet)
+			output, err := loadKubeletConfiguration(t, program, configuration)
+			if err != nil || output != test.kubelet {
+				t.Errorf("the kubelet reads %q, %v, want %q", output, err, test.kubelet)
 			}
 			delay := logindDelay(t, decision.MachineConfig.Spec.Config.Raw)
-			if total, _, _ := strings.Cut(said, " "); delay != total {
+			if total, _, _ := strings.Cut(output, " "); delay != total {
 				t.Errorf("logind waits %s s, the kubelet %s s", delay, total)
 			}
 		})
 	}
 
-	// The kubelet's loader can say no.
+	// Negative control: the kubelet's loader refuses invalid values.
 	for name, configuration := range map[string]map[string]any{
 		"critical pods longer than all": {"shutdownGracePeriod": "10s", "shutdownGracePeriodCriticalPods": "20s"},
 		"less than a second":            {"shutdownGracePeriod": "10ms"},
@@ -89,8 +89,8 @@ func TestGracefulShutdownIsUnderstood(t *testing.T) {
 		"a number":                      {"shutdownGracePeriod": 60},
 	} {
 		configuration["apiVersion"], configuration["kind"], configuration["failCgroupV1"] = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration", false
-		if said, err := loadKubeletConfiguration(t, program, configuration); err == nil {
-			t.Errorf("%s: the kubelet takes it as %q", name, said)
+		if output, err := loadKubeletConfiguration(t, program, configuration); err == nil {
+			t.Errorf("%s: the kubelet accepts it as %q", name, output)
 		}
 	}
 }
@@ -105,16 +105,16 @@ func loadKubeletConfiguration(t *testing.T, program string, configuration map[st
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	said, err := exec.CommandContext(t.Context(), program, file).CombinedOutput()
-	return strings.TrimSpace(string(said)), err
+	output, err := exec.CommandContext(t.Context(), program, file).CombinedOutput()
+	return strings.TrimSpace(string(output)), err
 }
 
-// logindDelay is the InhibitDelayMaxSec of the only file of an Ignition config.
+// logindDelay returns the InhibitDelayMaxSec of the only file of an Ignition config.
 func logindDelay(t *testing.T, raw []byte) string {
 	t.Helper()
 	config, report, err := ignition.Parse(raw)
 	if err != nil || len(report.Entries) > 0 {
-		t.Fatalf("Ignition says %v: %s", err, report.String())
+		t.Fatalf("Ignition reports %v: %s", err, report.String())
 	}
 	if len(config.Storage.Files) != 1 || !strings.HasPrefix(config.Storage.Files[0].Path, "/etc/systemd/logind.conf.d/") {
 		t.Fatalf("files %+v", config.Storage.Files)

@@ -14,7 +14,7 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// highlyAvailable is what the Deployments are where the console module gives them back: downloads is on any node then.
+// highlyAvailable returns the Deployments after the console module has released them: downloads may be on any node.
 func highlyAvailable() []scenario.Operand {
 	operands := threeMasters.List()
 	operands[1].Pool = scenario.PoolWorker
@@ -23,10 +23,9 @@ func highlyAvailable() []scenario.Operand {
 
 const overrideKey = "useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer"
 
-// TestStandalone runs the controllers on a cluster of a release that knows nothing of topologies: no console operator and no
-// authentication operator run, downloads is a static manifest of the cluster-version-operator, and the other Deployments are as an installer
-// left them, as after an upgrade (R-SUITE-8). What the cluster-version-operator writes is taken over in any case; what the installer wrote is its own until a person says
-// otherwise.
+// TestStandalone runs the controllers on a release without topologies: no console and no authentication operator runs, downloads is a static
+// manifest of the cluster-version-operator, and the other Deployments are as an installer left them, as after an upgrade (R-SUITE-8). Fields of
+// the cluster-version-operator are taken over in any case, those of the installer only with --force-conflicts.
 func TestStandalone(t *testing.T) {
 	t.Parallel()
 	for _, name := range sample.Select(t, []string{"none-sno", "none-sno-day1-workers"}, 1) {
@@ -55,10 +54,10 @@ func TestStandalone(t *testing.T) {
 			p.settled(want)
 
 			p.must(p.SetTopology(p.ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode))
-			// Console and downloads are given back to who made them, and are as they were: downloads on any node.
+			// Console and downloads are released and as before: downloads may be on any node.
 			p.settled(highlyAvailable())
 			p.expect(map[harness.Module]string{harness.Console: "NotNeeded", harness.Auth: "AsExpected"})
-			p.givenBack()
+			p.released()
 			p.quiet()
 
 			p.must(p.SetTopology(p.ctx, configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode))
@@ -71,20 +70,20 @@ func TestStandalone(t *testing.T) {
 	}
 }
 
-// TestStandaloneHighlyAvailable is the same on a cluster with three control-plane nodes, where the installer's Deployments are right.
+// TestStandaloneHighlyAvailable is TestStandalone with three control-plane nodes, for which the installer's Deployments are right.
 func TestStandaloneHighlyAvailable(t *testing.T) {
 	t.Parallel()
 	p := start(t, harness.Config{Scenario: "ha", Release: scenario.OldRelease, VersionOperator: true})
 	p.install()
 	p.controllers([]string{"--force-conflicts"}, map[harness.Module]string{harness.Console: "NotNeeded", harness.Auth: "AsExpected"})
-	// Nobody pins downloads there.
+	// Nothing pins downloads there.
 	p.disturb(highlyAvailable())
-	p.givenBack()
+	p.released()
 	p.quiet()
 }
 
-// overridden holds that what a release of old needs on one node is there: the entry that keeps the cluster-version-operator away from downloads,
-// which says that the cluster cannot be upgraded, and the override of the authentication operator.
+// overridden checks what an old release needs on one node: the entry that makes downloads unmanaged, which blocks upgrades, and the override of
+// the authentication operator.
 func (p *proof) overridden() {
 	p.t.Helper()
 	version := p.version()
@@ -96,8 +95,8 @@ func (p *proof) overridden() {
 	}
 }
 
-// givenBack holds that neither is there any more.
-func (p *proof) givenBack() {
+// released checks that both are removed.
+func (p *proof) released() {
 	p.t.Helper()
 	if overrides := p.version().Spec.Overrides; len(overrides) > 0 {
 		p.t.Errorf("%s: spec.overrides is still %v", p.Scenario.Name, overrides)
@@ -123,7 +122,7 @@ func (p *proof) override() (value any, found bool) {
 	return value, found
 }
 
-// untouched holds that no module has anything on a Deployment.
+// untouched checks that no module owns fields of a Deployment.
 func (p *proof) untouched(operands ...scenario.Operand) {
 	p.t.Helper()
 	for _, o := range operands {

@@ -15,17 +15,16 @@ import (
 )
 
 var (
-	// threeMasters is what a cluster has that grew to three control-plane nodes and whose topology says so.
+	// threeMasters are the operands of a cluster that grew to three control-plane nodes, and of its topology.
 	threeMasters = scenario.Operands{Pool: scenario.PoolMaster, Console: 2, OAuth: 3}
-	// vendored are the operators that vendor the modules.
-	vendored = map[harness.Module][]string{harness.Console: nil, harness.Auth: nil}
-	// stock is how the same operators are today.
+	vendored     = map[harness.Module][]string{harness.Console: nil, harness.Auth: nil}
+	// stock are the same operators without the modules.
 	stock = map[harness.Module][]string{harness.Console: {"--stock"}, harness.Auth: {"--stock"}}
-	// besideHosts is how the controllers stand beside them. The auth controller owns the shape together with a host that shapes alike.
-	besideHosts = map[harness.Module]string{harness.Console: "NotNeeded", harness.Auth: "AsExpected"}
+	// parallelReasons are the reasons of the controllers next to them. The auth controller owns the shape together with its host.
+	parallelReasons = map[harness.Module]string{harness.Console: "NotNeeded", harness.Auth: "AsExpected"}
 )
 
-// TestVendored runs the operators that vendor the modules, and the controllers beside them, which find nothing to do. They must not fight.
+// TestVendored runs the operators that vendor the modules and the controllers in parallel. The controllers have nothing to do and must not fight.
 func TestVendored(t *testing.T) {
 	t.Parallel()
 	type test struct {
@@ -33,18 +32,18 @@ func TestVendored(t *testing.T) {
 		reasons  map[harness.Module]string
 	}
 	for _, test := range sample.Select(t, []test{
-		{"cloud-sno-day1-workers", besideHosts},
-		{"ha", besideHosts},
-		{"compact", besideHosts},
-		{"arbiter", besideHosts},
-		{"two-node", besideHosts},
-		// Two of the auth module's three objects have nothing to do because the control plane is elsewhere, the third in any case.
+		{"cloud-sno-day1-workers", parallelReasons},
+		{"ha", parallelReasons},
+		{"compact", parallelReasons},
+		{"arbiter", parallelReasons},
+		{"two-node", parallelReasons},
+		// Two of the auth module's three objects need nothing because the control plane is external, the third in any case.
 		{"external", map[harness.Module]string{harness.Console: "NotNeeded", harness.Auth: "NotNeeded|ExternalControlPlane"}},
 	}, 2) {
 		t.Run(test.scenario, func(t *testing.T) {
 			t.Parallel()
 			p := start(t, harness.Config{Scenario: test.scenario, Hosts: vendored})
-			// The hosts need nobody beside them.
+			// The hosts suffice without controllers.
 			p.settled(p.Scenario.Operands.List())
 			p.controllers(nil, test.reasons)
 			p.disturb(p.Scenario.Operands.List())
@@ -53,9 +52,8 @@ func TestVendored(t *testing.T) {
 	}
 }
 
-// TestVendoredGrowing is one cluster's life: a single node whose operators are exchanged, today's stock ones for those that vendor the
-// modules, two workers that are added, two more control-plane nodes and a topology of the workers, which change nothing, and a topology of
-// the control plane that does, and then takes it back.
+// TestVendoredGrowing replaces the stock operators of a single node by those that vendor the modules, adds two workers, adds two control-plane
+// nodes and changes the topology of the workers, which changes nothing, and changes the topology of the control plane and back.
 func TestVendoredGrowing(t *testing.T) {
 	t.Parallel()
 	p := start(t, harness.Config{Scenario: "none-sno-day2-workers", Hosts: stock})
@@ -65,7 +63,7 @@ func TestVendoredGrowing(t *testing.T) {
 		p.must(p.RunHost(p.ctx, module, args...))
 	}
 	p.exchanged(one)
-	p.controllers(nil, besideHosts)
+	p.controllers(nil, parallelReasons)
 	p.disturb(one)
 	p.must(p.Scenario.AddDay2Workers(p.ctx, p.Cluster))
 	p.disturb(one)
@@ -85,8 +83,8 @@ func TestVendoredGrowing(t *testing.T) {
 	p.settled(one)
 }
 
-// exchanged waits until the operators that vendor the modules have written their shape and its rollout is over. On one node that is the new pod
-// first, where today's operators say 25 % or let the old one go first.
+// exchanged waits until the operators that vendor the modules have rolled out their strategy: on one node the new pod starts first, where the
+// stock operators use 25 % or stop the old one first.
 func (p *proof) exchanged(want []scenario.Operand) {
 	p.t.Helper()
 	for _, o := range want {

@@ -69,7 +69,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.Uint64Var(&o.cuts.RandomStart, "start", 0, "with -cuts: start value of the random numbers; by default $"+sample.Variable+", or the clock")
 	flags.BoolVar(&o.whyNot, "why-not", false, "only print why no machine can be made here; nothing where one can")
 	if err := flags.Parse(args); err != nil {
-		return o, err //nolint:wrapcheck // it has been said
+		return o, err //nolint:wrapcheck // reported already
 	}
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("sno-boot takes flags only, not %q", flags.Args()) //nolint:err113 // for the reader
@@ -109,7 +109,7 @@ var errFlag = errors.New("this cannot be done")
 func do(ctx context.Context, o options) error {
 	switch {
 	case o.whyNot:
-		return commandline.PrintUnsupported(ctx, os.Stdout) //nolint:wrapcheck // says it all
+		return commandline.PrintUnsupported(ctx, os.Stdout) //nolint:wrapcheck // complete
 	case o.remove:
 		return installing.Delete(ctx, nodemachine.Config{Name: o.name, Progress: o.progress}) //nolint:wrapcheck // it names them
 	}
@@ -121,11 +121,11 @@ func boot(ctx context.Context, o options) (err error) {
 	began := time.Now()
 	e, err := engine.Find(ctx)
 	if err != nil {
-		return err //nolint:wrapcheck // says it all
+		return err //nolint:wrapcheck // complete
 	}
 	image, version, err := nodeimage.Ensure(ctx, e, o.progress)
 	if err != nil {
-		return err //nolint:wrapcheck // says it all
+		return err //nolint:wrapcheck // complete
 	}
 	if o.out == "" {
 		if o.out, err = os.MkdirTemp("", "sno-boot-"); err != nil {

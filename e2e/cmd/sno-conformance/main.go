@@ -133,7 +133,7 @@ func parse(args []string, say io.Writer) (options, error) {
 	flags.BoolVar(&o.realPace, "real-pace", false, "A router counts as available after 30 seconds, as in life, and not after one: a cluster takes twice as long.")
 	flags.BoolVar(&o.child, "child", false, "For the program itself: run the only scenario, and put its report into the folder.")
 	if err := flags.Parse(args); err != nil {
-		return o, err //nolint:wrapcheck // it says what is wrong
+		return o, err //nolint:wrapcheck // describes the fault
 	}
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("%w: unexpected argument %q", errInput, flags.Arg(0))
@@ -208,10 +208,10 @@ func (o options) lost(name, reason string) report.Report {
 // folder is where the reports go.
 func (o options) folder() (string, error) {
 	if o.out == "" {
-		return os.MkdirTemp("", "sno-conformance-") //nolint:wrapcheck // it says what is wrong
+		return os.MkdirTemp("", "sno-conformance-") //nolint:wrapcheck // describes the fault
 	}
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return "", fmt.Errorf("%w: -out: %w", errInput, err)
 	}
-	return filepath.Abs(o.out) //nolint:wrapcheck // it says what is wrong
+	return filepath.Abs(o.out) //nolint:wrapcheck // describes the fault
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/solonode/sno/e2e/kindtarget"
 )
 
-// try runs experiments one after the other, and those on clusters of their own beside the one before them.
+// try runs experiments one after the other. One with its own cluster runs in parallel with the one before it.
 func (o options) try(ctx context.Context, e *kindtarget.Env, chosen []kindtarget.Experiment) error {
-	say := func(format string, args ...any) { o.told.say(e.Kind.Name()+": "+format, args...) }
+	logf := func(format string, args ...any) { o.progress.logf(e.Kind.Name()+": "+format, args...) }
 	var (
 		running sync.WaitGroup
 		mu      sync.Mutex
@@ -32,23 +32,23 @@ func (o options) try(ctx context.Context, e *kindtarget.Env, chosen []kindtarget
 			break
 		}
 		if experiment.Scenario != "" && experiment.Scenario != o.scenario {
-			say("Left out, because it needs -scenario %s: %s", experiment.Scenario, experiment.Name)
+			logf("Left out, because it needs -scenario %s: %s", experiment.Scenario, experiment.Name)
 			continue
 		}
 		running.Go(func() {
 			err := o.inTurn(ctx, experiment.Exclusive, func() error {
-				say("%s: %s", experiment.Name, experiment.Description)
+				logf("%s: %s", experiment.Name, experiment.Description)
 				return experiment.Run(ctx, e)
 			})
 			if err == nil {
-				say("%s: it is so", experiment.Name)
+				logf("%s: passed", experiment.Name)
 				return
 			}
 			if ctx.Err() != nil {
-				return // nobody wants to know any more
+				return // interrupted
 			}
-			err = fmt.Errorf("%w: experiment %s: %w", errRed, experiment.Name, err)
-			say("RED: %v", err)
+			err = fmt.Errorf("%w: experiment %s: %w", errFailed, experiment.Name, err)
+			logf("FAILED: %v", err)
 			if o.out != "" {
 				err = errors.Join(err, e.Logs(filepath.Join(o.out, "artifacts", experiment.Name)))
 			}
@@ -61,7 +61,7 @@ func (o options) try(ctx context.Context, e *kindtarget.Env, chosen []kindtarget
 	return errors.Join(append(errs, ctx.Err())...)
 }
 
-// addToReport puts figures into the report of the conformance suite, which was written when they were not known.
+// addToReport adds the figures to the report that the conformance suite has written.
 func (o options) addToReport(rows []bench.Row) error {
 	if o.noSuite {
 		return nil
@@ -77,7 +77,7 @@ func (o options) addToReport(rows []bench.Row) error {
 	return extension.WriteFolder(o.out, done)
 }
 
-// figure shows what the experiments have measured, and writes it into the document that was named.
+// figure prints the measurements of the experiments, and writes them into the report and the document.
 func (o options) figure(chosen []kindtarget.Experiment) error {
 	if o.out == "" {
 		return nil
@@ -86,7 +86,7 @@ func (o options) figure(chosen []kindtarget.Experiment) error {
 	for _, experiment := range chosen {
 		text, err := os.ReadFile(filepath.Join(o.figures(), experiment.Name+".json"))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it did not come so far
+			continue // it was not measured
 		} else if err != nil {
 			return fmt.Errorf("read the figures: %w", err)
 		}
@@ -100,7 +100,7 @@ func (o options) figure(chosen []kindtarget.Experiment) error {
 		return nil
 	}
 	if err := bench.Print(os.Stdout, rows); err != nil {
-		return fmt.Errorf("show the figures: %w", err)
+		return fmt.Errorf("print the figures: %w", err)
 	}
 	if err := o.addToReport(rows); err != nil {
 		return err

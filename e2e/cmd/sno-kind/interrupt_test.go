@@ -24,13 +24,12 @@ import (
 )
 
 const (
-	// interruptEnv makes the test binary the program itself. What it starts inherits the value, a folder of its own, and is known by it.
+	// interruptEnv makes the test binary the program. Its value is a folder. It identifies the processes of a case, which inherit it.
 	interruptEnv = "SNO_TEST_INTERRUPT"
 	// wantedEnv is set by make.
 	wantedEnv = "SNO_E2E_KIND_INTERRUPT"
 	// phaseLimit bounds the wait for a phase and for the end after it.
-	phaseLimit = 6 * time.Minute
-	// testCluster is the name of the clusters that are interrupted.
+	phaseLimit  = 6 * time.Minute
 	testCluster = "interrupted"
 )
 
@@ -50,7 +49,7 @@ func TestInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The image of a node is made to be kept.
+	// The image of a node is cached.
 	if _, _, err := nodeimage.Ensure(t.Context(), e, io.Discard); err != nil {
 		t.Fatal(err)
 	}
@@ -62,15 +61,15 @@ func TestInterrupted(t *testing.T) {
 		{"nodes", "Preparing nodes", []string{"-one"}},
 		{"control-plane", "Starting control-plane", []string{"-one"}},
 		{"objects", "is up: export KUBECONFIG", []string{"-one"}},
-		{"rest", "the controllers come to rest", []string{"-one"}},
+		{"rest", "waiting for the controllers to settle", []string{"-one"}},
 		{"later-workers", "the later workers join", []string{"-one"}},
 		{"suite", "the conformance suite", []string{"-one"}},
 		{"experiment", "rollouts: ", []string{"-one", "-no-suite", "-experiments=rollouts"}},
 		{"balancer", "Making a load balancer", []string{"-one", "-no-suite", "-experiments=etcd-guard"}},
-		{"two-clusters", testCluster + ": the controllers come to rest", []string{"-no-suite", "-experiments=rollouts,join"}},
+		{"two-clusters", testCluster + ": waiting for the controllers to settle", []string{"-no-suite", "-experiments=rollouts,join"}},
 	} {
 		t.Run(phase.name, func(t *testing.T) {
-			before := ground(t, e)
+			before := resources(t, e)
 			folder := t.TempDir()
 			ctx, cancel := context.WithTimeout(t.Context(), 2*phaseLimit)
 			defer cancel()
@@ -79,7 +78,7 @@ func TestInterrupted(t *testing.T) {
 				t.Fatal(err)
 			}
 			program := exec.CommandContext(ctx, self, append([]string{"-name=" + testCluster, "-tiers=static"}, phase.args...)...)
-			// A terminal sends the signal to all that run in it.
+			// A terminal sends the signal to its whole process group.
 			program.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			program.Env = append(os.Environ(), interruptEnv+"="+folder, "TMPDIR="+folder)
 			out := &watched{line: phase.line, seen: make(chan struct{})}
@@ -92,19 +91,19 @@ func TestInterrupted(t *testing.T) {
 			select {
 			case <-out.seen:
 			case err := <-ended:
-				t.Fatalf("it ended before it said %q: %v\n%s", phase.line, err, out)
+				t.Fatalf("it ended before it printed %q: %v\n%s", phase.line, err, out)
 			}
 			interrupted := time.Now()
 			if err := syscall.Kill(-program.Process.Pid, syscall.SIGINT); err != nil {
 				t.Fatal(err)
 			}
 			err = <-ended
-			t.Logf("gone %s after the interruption", time.Since(interrupted).Round(time.Millisecond))
+			t.Logf("ended %s after the interruption", time.Since(interrupted).Round(time.Millisecond))
 			exit := &exec.ExitError{}
 			if !errors.As(err, &exit) || exit.ExitCode() != 130 || !strings.Contains(out.String(), "sno-kind: interrupted") {
-				t.Errorf("it ended with %v and does not say that it was interrupted:\n%s", err, out)
+				t.Errorf("it ended with %v and does not report the interruption:\n%s", err, out)
 			}
-			if diff := cmp.Diff(before, ground(t, e)); diff != "" {
+			if diff := cmp.Diff(before, resources(t, e)); diff != "" {
 				t.Errorf("left behind (-before +after):\n%s", diff)
 			}
 			if left := processes(t, interruptEnv+"="+folder); len(left) > 0 {
@@ -117,8 +116,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// ground is all that there is in the engine, and the kubeconfig files of clusters. What is built is cached on purpose.
-func ground(t *testing.T, e engine.Engine) map[string][]string {
+// resources returns everything in the engine, and the kubeconfig files of clusters. The cache of builds is not included.
+func resources(t *testing.T, e engine.Engine) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
 	for what, args := range map[string][]string{
@@ -143,7 +142,7 @@ func ground(t *testing.T, e engine.Engine) map[string][]string {
 	return found
 }
 
-// processes are those that have something in their environment, with what they were called by.
+// processes returns the command lines of the processes with this variable.
 func processes(t *testing.T, variable string) []string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/environ")
@@ -152,7 +151,7 @@ func processes(t *testing.T, variable string) []string {
 	}
 	var found []string
 	for _, file := range files {
-		// What ends meanwhile, and what belongs to somebody else, cannot be read.
+		// Processes that end meanwhile or belong to other users cannot be read.
 		text, _ := os.ReadFile(file)
 		if slices.Contains(strings.Split(string(text), "\x00"), variable) {
 			called, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
@@ -162,7 +161,7 @@ func processes(t *testing.T, variable string) []string {
 	return found
 }
 
-// watched keeps what is written and tells when a line has come.
+// watched stores the output and closes seen when a line appears.
 type watched struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -10,17 +10,17 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// lane is a cluster with what is done on it, one after the other.
+// lane is a cluster with the work on it, in order.
 type lane struct {
 	config kind.Config
 	suite  bool
 	chosen []kindtarget.Experiment
 }
 
-// secondSuffix is what the name of the second cluster ends in.
+// secondSuffix is the suffix of the second cluster's name.
 const secondSuffix = "-second"
 
-// lanes shares the work between two clusters, if both have something to do.
+// lanes divides the work between two clusters, if there is work for both.
 func (o options) lanes(chosen []kindtarget.Experiment) []lane {
 	all := lane{config: o.kind, suite: !o.noSuite, chosen: chosen}
 	first, second := lane{config: o.kind, suite: !o.noSuite}, lane{config: o.kind}
@@ -38,15 +38,15 @@ func (o options) lanes(chosen []kindtarget.Experiment) []lane {
 	return []lane{first, second}
 }
 
-// fitting is lanes, or all in one where this machine has too little for two.
+// fitting is lanes, or one lane if this machine is too small for two.
 func (o options) fitting(ctx context.Context, chosen []kindtarget.Experiment) ([]lane, error) {
 	s, err := scenario.Lookup(o.scenario)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // says it all
+		return nil, err //nolint:wrapcheck // complete
 	}
 	lanes := o.lanes(chosen)
 	if len(lanes) == 1 {
-		return lanes, nil // it is looked at when the cluster is made
+		return lanes, nil // checked when the cluster is created
 	}
 	var needed []kind.Config
 	for _, l := range lanes {
@@ -54,16 +54,16 @@ func (o options) fitting(ctx context.Context, chosen []kindtarget.Experiment) ([
 		needed = append(needed, l.config)
 	}
 	if slices.ContainsFunc(chosen, func(e kindtarget.Experiment) bool { return e.OwnCluster }) {
-		needed = append(needed, kind.Config{Name: o.kind.Name + "-beside", ControlPlanes: beside})
+		needed = append(needed, kind.Config{Name: o.kind.Name + "-own", ControlPlanes: ownClusterNodes})
 	}
 	err = kind.CheckPreconditions(ctx, needed...)
 	if errors.Is(err, kind.ErrInsufficientResources) && !errors.Is(err, kind.ErrAlreadyExists) {
-		o.told.say("All on one cluster, which takes longer: %v", err)
+		o.progress.logf("All on one cluster, which takes longer: %v", err)
 		o.one = true
 		return o.lanes(chosen), nil
 	}
 	return lanes, err
 }
 
-// beside is how many nodes the cluster of an experiment of its own has at most.
-const beside = 3
+// ownClusterNodes is the maximum number of nodes of an experiment's own cluster.
+const ownClusterNodes = 3

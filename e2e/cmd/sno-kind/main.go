@@ -1,4 +1,4 @@
-// Command sno-kind proves the modules on real kubelets: it makes a cluster in containers, runs the controllers on it as pods, checks it, and removes it.
+// Command sno-kind tests the modules on real kubelets: it creates a cluster in containers with the controllers as pods, checks it, and removes it.
 package main
 
 import (
@@ -28,8 +28,8 @@ type options struct {
 	keep, one       bool
 	bare, remove    bool
 	noSuite, list   bool
-	told            *told
-	// turn has room for one who loads the machine.
+	progress        *progress
+	// turn is the semaphore of exclusive work.
 	turn chan struct{}
 }
 
@@ -46,35 +46,35 @@ func start() int {
 }
 
 func parse(args []string, out io.Writer) (options, error) {
-	o := options{kind: kind.Config{Progress: out}, told: newTold(out), turn: make(chan struct{}, 1)}
+	o := options{kind: kind.Config{Progress: out}, progress: newProgress(out), turn: make(chan struct{}, 1)}
 	flags := flag.NewFlagSet("sno-kind", flag.ContinueOnError)
 	flags.SetOutput(out)
 	start, err := sample.Start()
 	if err != nil {
 		return o, err
 	}
-	flags.StringVar(&o.kind.Name, "name", kind.DefaultName, "name of the cluster, which begins the names of its containers")
-	flags.StringVar(&o.scenario, "scenario", defaultScenario, "what to put on it: a scenario with one or three control-plane nodes and no arbiter")
+	flags.StringVar(&o.kind.Name, "name", kind.DefaultName, "name of the cluster and prefix of its containers")
+	flags.StringVar(&o.scenario, "scenario", defaultScenario, "scenario with one or three control-plane nodes and no arbiter")
 	flags.StringVar(&o.tiers, "tiers", "static,scheduled", "tiers of the conformance suite")
 	flags.BoolVar(&o.noSuite, "no-suite", false, "leave the conformance suite out")
-	flags.StringVar(&o.experiments, "experiments", "all", "what else to show: names with commas between them, all, or none")
+	flags.StringVar(&o.experiments, "experiments", "all", "experiments to run: names with commas between them, all, or none")
 	flags.IntVar(&o.some, "some", 0, "only so many of the experiments, beginning at -start; 0 for all")
-	flags.Uint64Var(&o.start, "start", start, "where a sample begins; successive numbers come round to all; default: $"+sample.Variable+", or 0")
+	flags.Uint64Var(&o.start, "start", start, "start of the sample; successive numbers select all in turn; default:  $"+sample.Variable+", or 0")
 	flags.BoolVar(&o.list, "list", false, "list the experiments")
-	flags.StringVar(&o.out, "out", "", "folder for the report and the figures; empty for nowhere")
-	flags.StringVar(&o.write, "write", "", "document with a table of real kubelets into which the figures go, besides the folder")
-	flags.BoolVar(&o.one, "one", false, "do everything on one cluster: what waits long is done beside the rest, on a second one, otherwise")
-	flags.BoolVar(&o.keep, "keep", false, "leave the clusters when everything is done; what runs beside them ends")
+	flags.StringVar(&o.out, "out", "", "folder for the report and the figures; empty for none")
+	flags.StringVar(&o.write, "write", "", "document whose table of real kubelets receives the figures too")
+	flags.BoolVar(&o.one, "one", false, "use one cluster; by default long waits run on a second one in parallel")
+	flags.BoolVar(&o.keep, "keep", false, "keep the clusters at the end; processes outside of them stop")
 	flags.BoolVar(&o.remove, "delete", false, "only remove the cluster of that name")
-	flags.BoolVar(&o.bare, "bare", false, "only make a cluster, with nothing on it, and leave it")
+	flags.BoolVar(&o.bare, "bare", false, "only create an empty cluster and keep it")
 	flags.IntVar(&o.kind.ControlPlanes, "control-planes", 1, "control-plane nodes of a bare cluster, 1 or 3")
 	flags.IntVar(&o.kind.Workers, "workers", 2, "workers of a bare cluster")
-	flags.BoolVar(&o.kind.ServerTLSBootstrap, "server-tls-bootstrap", false, "have kubelets ask for their serving certificates")
+	flags.BoolVar(&o.kind.ServerTLSBootstrap, "server-tls-bootstrap", false, "make kubelets request their serving certificates")
 	if err := flags.Parse(args); err != nil {
-		return o, err //nolint:wrapcheck // it has been said
+		return o, err //nolint:wrapcheck // reported already
 	}
 	if flags.NArg() > 0 {
-		return o, fmt.Errorf("sno-kind takes flags only, not %q", flags.Args()) //nolint:err113 // for the reader
+		return o, fmt.Errorf("sno-kind takes flags only, not %q", flags.Args()) //nolint:err113 // printed only
 	}
 	return o, nil
 }
@@ -98,7 +98,7 @@ func do(ctx context.Context, o options) error {
 	return prove(ctx, o)
 }
 
-// names are those of the flag.
+// names returns the values of -experiments.
 func (o options) names() []string {
 	if o.experiments == "none" || o.experiments == "" {
 		return nil

@@ -15,10 +15,10 @@ import (
 	"github.com/solonode/sno/testcluster/kind"
 )
 
-// errRed says that something was not as it must be.
-var errRed = errors.New("not everything is as it must be")
+// errFailed means that a check or an experiment failed.
+var errFailed = errors.New("failed")
 
-// sampled is the sample of the experiments, in their order.
+// sampled returns the sample of the experiments, in their order.
 func (o options) sampled(chosen []kindtarget.Experiment) []kindtarget.Experiment {
 	var names []string
 	for _, experiment := range sample.SelectFrom(chosen, o.some, o.start) {
@@ -27,14 +27,14 @@ func (o options) sampled(chosen []kindtarget.Experiment) []kindtarget.Experiment
 	return slices.DeleteFunc(slices.Clone(chosen), func(e kindtarget.Experiment) bool { return !slices.Contains(names, e.Name) })
 }
 
-// prove does it all, and removes the clusters whatever comes.
+// prove runs everything, and removes the clusters in any case.
 func prove(ctx context.Context, o options) error {
 	chosen, err := kindtarget.Select(experiments.All(), o.names())
 	if err != nil {
 		return err
 	}
 	if part := o.sampled(chosen); len(part) < len(chosen) {
-		o.told.say("Experiments: %s", sample.Describe(len(part), len(chosen), o.start))
+		o.progress.logf("Experiments: %s", sample.Describe(len(part), len(chosen), o.start))
 		chosen = part
 	}
 	if err := os.RemoveAll(o.figures()); err != nil {
@@ -46,21 +46,21 @@ func prove(ctx context.Context, o options) error {
 	}
 	errs := make([]error, len(lanes)+1)
 	var running sync.WaitGroup
-	// The turn is the last one's from the beginning: what is on the second cluster waits longest, and so begins first.
+	// The last lane has the turn at first: the second cluster waits longest, so it begins first.
 	o.turn <- struct{}{}
 	for i, l := range lanes {
 		if len(lanes) > 1 {
-			l.config.Progress = o.told.by(l.config.Name)
+			l.config.Progress = o.progress.by(l.config.Name)
 		}
 		running.Go(func() { errs[i] = o.do(ctx, l, i == len(lanes)-1) })
 	}
 	running.Wait()
 	errs[len(lanes)] = o.figure(chosen)
-	o.told.say("Done")
+	o.progress.logf("Done")
 	return errors.Join(errs...)
 }
 
-// do makes a cluster, does what is to be done on it, and removes it. The turn is kept until the suite is through: it has many pods.
+// do makes a cluster, runs the lane's work, and removes it. It keeps the turn until the end of the suite, which has many pods.
 func (o options) do(ctx context.Context, l lane, turn bool) error {
 	name := l.config.Name
 	if !turn {
@@ -69,79 +69,79 @@ func (o options) do(ctx context.Context, l lane, turn bool) error {
 		}
 	}
 	e, err := o.bringUp(ctx, l.config)
-	var red error
+	var failed error
 	if l.suite && err == nil {
-		o.told.say("%s: the conformance suite", name)
+		o.progress.logf("%s: the conformance suite", name)
 		if code := suite(ctx, e, o); code != 0 {
-			red = fmt.Errorf("%w: the conformance suite ended with %d", errRed, code)
+			failed = fmt.Errorf("%w: the conformance suite exit code %d", errFailed, code)
 		}
 	}
-	o.give()
+	o.release()
 	if e != nil {
-		defer o.leave(e)
+		defer o.finish(e)
 	}
 	if err != nil {
 		return err
 	}
-	err = errors.Join(red, o.try(ctx, e, l.chosen))
-	o.told.say("%s: done", name)
+	err = errors.Join(failed, o.try(ctx, e, l.chosen))
+	o.progress.logf("%s: done", name)
 	return err
 }
 
-// bringUp makes a cluster. If that goes wrong half-way, there may be one all the same.
+// bringUp creates a cluster and installs the scenario. A cluster may exist even if it returns an error.
 func (o options) bringUp(ctx context.Context, config kind.Config) (*kindtarget.Env, error) {
-	o.told.say("%s: a cluster of real kubelets for %s", config.Name, o.scenario)
+	o.progress.logf("%s: a cluster of real kubelets for %s", config.Name, o.scenario)
 	e, err := kindtarget.Start(ctx, kindtarget.Options{Scenario: o.scenario, Kind: config, Figures: o.figures(), Progress: config.Progress})
 	if err != nil {
 		return nil, err
 	}
-	o.told.say("%s: the controllers come to rest", config.Name)
+	o.progress.logf("%s: waiting for the controllers to settle", config.Name)
 	if err := e.WaitSettled(ctx); err != nil {
 		return e, err
 	}
-	o.told.say("%s: the later workers join", config.Name)
+	o.progress.logf("%s: the later workers join", config.Name)
 	if err := e.AddDay2Workers(ctx); err != nil {
 		return e, err
 	}
 	return e, e.WaitSettled(ctx)
 }
 
-// leave removes a cluster, or only what runs beside it.
-func (o options) leave(e *kindtarget.Env) {
+// finish removes a cluster, or only the processes outside of it.
+func (o options) finish(e *kindtarget.Env) {
 	if !o.keep {
 		e.Stop()
 		return
 	}
 	e.Detach()
-	o.told.say("The cluster stays: export KUBECONFIG=%s; remove it with -name %s -delete", e.Kind.Kubeconfig(), e.Kind.Name())
+	o.progress.logf("The cluster is kept: export KUBECONFIG=%s; remove it with -name %s -delete", e.Kind.Kubeconfig(), e.Kind.Name())
 }
 
-// take waits for the turn of whoever loads the machine, in the order of asking.
+// take waits for the turn.
 func (o options) take(ctx context.Context) error {
 	select {
 	case o.turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err() //nolint:wrapcheck // says it all
+		return ctx.Err() //nolint:wrapcheck // complete
 	}
 }
 
-// give gives the turn to the next.
-func (o options) give() { <-o.turn }
+// release releases the turn.
+func (o options) release() { <-o.turn }
 
-// inTurn does something, and if it has to be alone, in its turn.
-func (o options) inTurn(ctx context.Context, alone bool, do func() error) error {
-	if !alone {
+// inTurn calls a function, and waits for the turn if it is exclusive.
+func (o options) inTurn(ctx context.Context, exclusive bool, do func() error) error {
+	if !exclusive {
 		return do()
 	}
 	if err := o.take(ctx); err != nil {
 		return err
 	}
-	defer o.give()
+	defer o.release()
 	return do()
 }
 
-// figures is where what is measured goes.
+// figures returns the folder for measurements.
 func (o options) figures() string {
 	if o.out == "" {
 		return ""

@@ -48,7 +48,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.BoolVar(&o.remove, "delete", false, "only remove the machine of that name")
 	flags.BoolVar(&o.whyNot, "why-not", false, "only print why no machine can be made here; nothing where one can")
 	if err := flags.Parse(args); err != nil {
-		return o, err //nolint:wrapcheck // it has been said
+		return o, err //nolint:wrapcheck // reported already
 	}
 	switch {
 	case flags.NArg() > 0:
@@ -62,7 +62,7 @@ func parse(args []string, out io.Writer) (options, error) {
 func do(ctx context.Context, o options) error {
 	switch {
 	case o.whyNot:
-		return commandline.PrintUnsupported(ctx, os.Stdout) //nolint:wrapcheck // says it all
+		return commandline.PrintUnsupported(ctx, os.Stdout) //nolint:wrapcheck // complete
 	case o.remove:
 		return nodemachine.Delete(ctx, o.machine())
 	}

@@ -25,7 +25,7 @@ func prove(ctx context.Context, o options) (err error) {
 	}
 	e, err := engine.Find(ctx)
 	if err != nil {
-		return err //nolint:wrapcheck // says it all
+		return err //nolint:wrapcheck // complete
 	}
 	render, err := programs.Build(ctx, programs.Render, o.progress)
 	if err != nil {
@@ -37,7 +37,7 @@ func prove(ctx context.Context, o options) (err error) {
 	}
 	image, version, err := nodeimage.Ensure(ctx, e, o.progress)
 	if err != nil {
-		return err //nolint:wrapcheck // says it all
+		return err //nolint:wrapcheck // complete
 	}
 	folder, err := os.MkdirTemp("", "sno-node-")
 	if err != nil {
@@ -50,7 +50,7 @@ func prove(ctx context.Context, o options) (err error) {
 		// What an earlier round kept is in the way.
 		if round > 1 && o.keep {
 			if err := nodemachine.Delete(ctx, o.machine()); err != nil {
-				return err //nolint:wrapcheck // says it all
+				return err //nolint:wrapcheck // complete
 			}
 		}
 		var r controlplane.Round
@@ -101,7 +101,7 @@ func (o options) conclude(all controlplane.Comparison) error {
 	if err := o.record(all, rows); err != nil {
 		return err
 	}
-	return all.Err() //nolint:wrapcheck // says it all
+	return all.Err() //nolint:wrapcheck // complete
 }
 
 func blank() error {
