@@ -174,7 +174,7 @@ else
 		-before '$(abspath $(CONFORMANCE_OUT))/baseline/report.yaml'
 endif
 
-conformance-baseline: ## The same with today's operators: exactly what must be red is red
+conformance-baseline: ## The same with today's operators: exactly the expected failures must occur
 	@$(call prove,make conformance-baseline,$(everything),.,$(CONFORMANCE_FLAGS)) go run -C e2e ./cmd/sno-conformance $(CONFORMANCE_FLAGS) -variant baseline -tiers $(tiers) -out '$(abspath $(CONFORMANCE_OUT))/baseline' -expect matrix/baseline.yaml
 
 # The report and the figures go here. KIND_FLAGS such as -keep, -scenario=none-sno or -experiments=NAME,NAME: sno-kind -help tells.

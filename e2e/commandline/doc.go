@@ -1,3 +1,2 @@
-// Package commandline is what the programs have in common that make clusters and machines for minutes: an interruption has them remove
-// what they have made.
+// Package commandline is common to the programs that create clusters and machines: an interruption makes them remove these.
 package commandline

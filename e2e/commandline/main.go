@@ -19,8 +19,7 @@ import (
 // exitStop is the exit code after an interruption.
 const exitStop = 130
 
-// Main runs a program of that name with the arguments after its name, and returns the exit code: 0, 1 after an error, 130 after an
-// interruption, which ends the context.
+// Main runs a program and returns the exit code: 0, 1 after an error, 130 after an interruption, which ends the context.
 func Main(name string, run func(ctx context.Context, arguments []string, errs io.Writer) error) int {
 	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -41,7 +40,7 @@ func exit(ctx context.Context, name string, err error, errs io.Writer) int {
 	}
 }
 
-// PrintUnsupported prints why no machine can be made here, and nothing where one can.
+// PrintUnsupported prints why machines cannot be created here, or nothing if they can.
 func PrintUnsupported(ctx context.Context, out io.Writer) error {
 	_, err := engine.Find(ctx)
 	if errors.Is(err, engine.ErrNoEngine) && ctx.Err() == nil {

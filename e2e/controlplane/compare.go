@@ -14,20 +14,20 @@ import (
 
 // The bounds.
 const (
-	// MaxRatio is how much longer than kubeadm's the rendered control plane may take from its first container until it is ready.
+	// MaxRatio limits the time of the rendered control plane from its first container until it is ready, relative to kubeadm's.
 	MaxRatio = 1.1
 	// MaxRendering and MaxMemory are for one process of sno-render, for all four components.
 	MaxRendering = 3 * time.Second
 	MaxMemory    = 256 << 20
 )
 
-// ErrPlainText is returned when a Secret is not encrypted in etcd, and ErrReadiness when kubeadm's control plane is ready in more ways.
+// ErrPlainText means that a Secret is not encrypted in etcd, and ErrReadiness that kubeadm's control plane has more checks of readiness.
 var (
 	ErrPlainText = errors.New("not every Secret in etcd is encrypted")
 	ErrReadiness = errors.New("kubeadm's API server has checks of its readiness that the rendered one lacks")
 )
 
-// Round is both control planes, brought up one after the other on machines of their own.
+// Round is one measurement of both control planes, one after the other on separate machines.
 type Round struct {
 	Kubeadm, Rendered Result
 	Rendering         Rendering
@@ -36,7 +36,7 @@ type Round struct {
 // Comparison is the rounds of a run.
 type Comparison []Round
 
-// best returns the shortest times: everything that delays one on a busy machine makes it longer.
+// best returns the shortest times, because load only makes them longer.
 func (c Comparison) best() (kubeadm, rendered time.Duration) {
 	shortest := func(of func(Round) time.Duration) time.Duration {
 		var all []time.Duration
@@ -53,7 +53,7 @@ func (c Comparison) ratio() float64 {
 	return rendered.Seconds() / kubeadm.Seconds()
 }
 
-// rendering returns the shortest one, with the most memory of all.
+// rendering returns the shortest rendering, with the maximum memory of all.
 func (c Comparison) rendering() Rendering {
 	cost := c[0].Rendering
 	for _, round := range c {
@@ -66,7 +66,7 @@ func (c Comparison) rendering() Rendering {
 	return cost
 }
 
-// Rows returns the figures of one round or more.
+// Rows returns the rows of all rounds.
 func (c Comparison) Rows() []bench.Row {
 	kubeadm, rendered := c.best()
 	cost, last := c.rendering(), c[len(c)-1]
@@ -87,12 +87,12 @@ func (c Comparison) Rows() []bench.Row {
 	}
 }
 
-// Missed returns the rows whose bound is not held. A bound of time is no error: it depends on what else the machine does.
+// Missed returns the rows whose bound is not met. A bound of time is not an error, because it depends on the machine's load.
 func (c Comparison) Missed() []bench.Row {
 	return slices.DeleteFunc(c.Rows(), func(row bench.Row) bool { return row.Held })
 }
 
-// Err returns what is wrong with a control plane, however fast it was.
+// Err returns the faults of a control plane, apart from its time.
 func (c Comparison) Err() error {
 	var errs []error
 	if last := c[len(c)-1].Rendered; last.Encrypted != last.Secrets {
@@ -106,12 +106,12 @@ func (c Comparison) Err() error {
 	return errors.Join(errs...)
 }
 
-// lacks returns what is among wanted only.
+// lacks returns the wanted values that has does not contain.
 func lacks(has, wanted []string) []string {
 	return slices.DeleteFunc(slices.Clone(wanted), func(one string) bool { return slices.Contains(has, one) })
 }
 
-// Print writes a line for every control plane that was brought up.
+// Print writes a line for every control plane.
 func (c Comparison) Print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, err := fmt.Fprintln(w, "ROUND\tBY\tFIRST CONTAINER TO READY\tRESTARTS\tREADINESS\tSTATIC PODS\tSECRETS ENCRYPTED")

@@ -49,7 +49,7 @@ func TestMissed(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 			if err := test.rounds.Err(); err != nil {
-				t.Errorf("a bound that is missed must be no error, got %v", err)
+				t.Errorf("a missed bound must not be an error, got %v", err)
 			}
 		})
 	}

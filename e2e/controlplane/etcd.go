@@ -14,20 +14,20 @@ import (
 )
 
 var (
-	// ErrNotEncryptedAtWrite is returned for Secrets that etcd holds in plain text, or that were encrypted only later.
+	// ErrNotEncryptedAtWrite means that a Secret is in etcd in plain text, or was encrypted only later.
 	ErrNotEncryptedAtWrite = errors.New("a Secret was not encrypted when it was written")
 	errEtcd                = errors.New("cannot read etcd")
 )
 
-// etcdFiles are files on the machine with which one is a client of etcd, as patterns that one file each must match.
+// etcdFiles are files of an etcd client on the machine, as patterns that must match one file each.
 type etcdFiles struct{ authority, certificate, key string }
 
 const (
 	secretName = "sno-encrypted"
-	secretText = "nobody-reads-this-in-etcd"
+	secretText = "plain-text-of-the-secret"
 )
 
-// Secrets creates a Secret, and returns what etcd has of it and of all others.
+// Secrets creates a Secret, and returns all Secrets from etcd.
 func (n *Node) Secrets(ctx context.Context) ([]EtcdEntry, error) {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: secretName}, Data: map[string][]byte{"key": []byte(secretText)},
@@ -52,10 +52,10 @@ type EtcdEntry struct {
 	Version int `json:",string"`
 }
 
-// own reports whether it is the Secret that was created here.
+// own reports whether it is the Secret of this package.
 func (s EtcdEntry) own() bool { return bytes.HasSuffix(s.Key, []byte("/"+secretName)) }
 
-// inPlain returns an error for each that is not encrypted. The one that was created here must have been written once, so it was never anything else.
+// inPlain returns an error for each that is not encrypted. The Secret of this package must have been written once, so it was never in plain text.
 func inPlain(secrets []EtcdEntry) []error {
 	var errs []error
 	for _, s := range secrets {
@@ -63,7 +63,7 @@ func inPlain(secrets []EtcdEntry) []error {
 		case !bytes.HasPrefix(s.Value, []byte("k8s:enc:aescbc:")) && !bytes.HasPrefix(s.Value, []byte("k8s:enc:aesgcm:")):
 			errs = append(errs, fmt.Errorf("%w: %s begins with %q", ErrNotEncryptedAtWrite, s.Key, s.Value[:min(len(s.Value), 16)]))
 		case bytes.Contains(s.Value, []byte(secretText)):
-			errs = append(errs, fmt.Errorf("%w: %s has the text in it", ErrNotEncryptedAtWrite, s.Key))
+			errs = append(errs, fmt.Errorf("%w: %s contains the text", ErrNotEncryptedAtWrite, s.Key))
 		case s.own() && s.Version != 1:
 			errs = append(errs, fmt.Errorf("%w: %s was written %d times", ErrNotEncryptedAtWrite, s.Key, s.Version))
 		}
@@ -91,19 +91,19 @@ func (n *Node) stored(ctx context.Context) ([]EtcdEntry, error) {
 	return secrets, nil
 }
 
-// ofSecret reports whether a key is that of a Secret: /registry/secrets/default/name, or another prefix that the API server was told.
+// ofSecret reports whether a key is that of a Secret: /registry/secrets/default/name, or with another prefix of the API server.
 func ofSecret(key string) bool {
 	parts := strings.Split(strings.Trim(key, "/"), "/")
 	return len(parts) == 4 && parts[1] == "secrets"
 }
 
-// etcdRange asks etcd on the machine itself, by its gateway for HTTP.
+// etcdRange queries etcd on the machine by its HTTP gateway.
 func (n *Node) etcdRange(ctx context.Context, query map[string]any) ([]EtcdEntry, error) {
 	request, err := json.Marshal(query)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errEtcd, err)
 	}
-	// The shell resolves the patterns, and curl complains of files that are not there.
+	// The shell resolves the patterns, and curl reports missing files.
 	script := fmt.Sprintf(`query=$1; set -- %s %s %s
 test $# -eq 3 || { echo "not one file each: $*" >&2; exit 1; }
 exec curl --silent --show-error --fail-with-body --cacert "$1" --cert "$2" --key "$3" --data "$query" https://localhost:2379/v3/kv/range`,
@@ -112,9 +112,9 @@ exec curl --silent --show-error --fail-with-body --cacert "$1" --cert "$2" --key
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errEtcd, err)
 	}
-	var answer struct{ Kvs []EtcdEntry }
-	if err := json.Unmarshal([]byte(text), &answer); err != nil {
+	var response struct{ Kvs []EtcdEntry }
+	if err := json.Unmarshal([]byte(text), &response); err != nil {
 		return nil, fmt.Errorf("%w: %w: %s", errEtcd, err, text)
 	}
-	return answer.Kvs, nil
+	return response.Kvs, nil
 }

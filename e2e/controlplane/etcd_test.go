@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// What etcd's gateway for HTTP answers.
+// A response of etcd's HTTP gateway.
 func TestEtcdEntry(t *testing.T) {
-	var answer struct{ Kvs []EtcdEntry }
+	var response struct{ Kvs []EtcdEntry }
 	const text = `{"header":{"revision":"7"},"kvs":[{"key":"L3JlZ2lzdHJ5","create_revision":"2","mod_revision":"2","version":"1","value":"azhz"}],"count":"1"}`
-	if err := json.Unmarshal([]byte(text), &answer); err != nil {
+	if err := json.Unmarshal([]byte(text), &response); err != nil {
 		t.Fatal(err)
 	}
-	if got := answer.Kvs[0]; string(got.Key) != "/registry" || string(got.Value) != "k8s" || got.Version != 1 {
+	if got := response.Kvs[0]; string(got.Key) != "/registry" || string(got.Value) != "k8s" || got.Version != 1 {
 		t.Errorf("%q %q %d", got.Key, got.Value, got.Version)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/solonode/sno/testcluster/nodemachine"
 )
 
-// Kubeadm is `kubeadm init` without its add-ons, which no control plane needs to be ready.
+// Kubeadm is `kubeadm init` without its add-ons, which a control plane does not need to be ready.
 func Kubeadm(version string) Method {
 	return Method{
 		Name: "kubeadm",
@@ -49,7 +49,7 @@ func kubeadmConfig(n *Node, version string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Pods may run on the only node, as they may beside the rendered control plane.
+	// Pods may run on the only node, as with the rendered control plane.
 	return []byte(strings.NewReplacer("NAME", n.Name(), "ADDRESS", n.Address(), "VERSION", version, "PODS", podNetwork, "SERVICES", serviceNetwork).Replace(
 		`apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration

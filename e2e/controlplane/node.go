@@ -17,45 +17,45 @@ import (
 
 const (
 	poll = 50 * time.Millisecond
-	// patience is for a step of a control plane on a machine that is busy.
-	patience = 3 * time.Minute
+	// waitTimeout is for one step on a busy machine.
+	waitTimeout = 3 * time.Minute
 
 	podNetwork     = "10.128.0.0/14"
 	podsOfNode     = "10.128.0.0/23"
 	serviceNetwork = "172.30.0.0/16"
 )
 
-// Node is a machine and the control plane on it.
+// Node is a machine with its control plane.
 type Node struct {
 	*nodemachine.Machine
 	Progress io.Writer
 	// Started is when it was turned on.
 	Started time.Time
 
-	// Admin is for a client that may do everything.
+	// Admin is the administrator's configuration.
 	Admin  *rest.Config
 	kube   *kubernetes.Clientset
 	client client.Client
-	// etcd is where clients of etcd find their certificates on the machine.
+	// etcd are the files of etcd clients on the machine.
 	etcd etcdFiles
 }
 
-// Method brings up a control plane on a machine that runs.
+// Method starts a control plane on a running machine.
 type Method struct {
 	Name string
-	// Prepare does what is not measured, before anything of a cluster runs.
+	// Prepare runs before anything of a cluster, and is not measured.
 	Prepare func(context.Context, *Node) error
-	// Begin has the first container start, and returns when it has asked for that or later.
+	// Begin starts the first container.
 	Begin func(context.Context, *Node) error
 	// Connect sets the node's Admin when the API server is ready.
 	Connect func(context.Context, *Node) error
-	// Join does what is still missing for a Ready node when the API server is ready.
+	// Join creates what a Ready node needs in addition.
 	Join func(context.Context, *Node) error
-	// Etcd is where clients of etcd find their certificates.
+	// Etcd are the files of etcd clients.
 	Etcd etcdFiles
 }
 
-// BringUp brings up a control plane on a new machine, which it leaves, and returns how long it took.
+// BringUp starts a control plane on a new machine, which the caller deletes, and measures it.
 func (w Method) BringUp(ctx context.Context, config nodemachine.Config) (*Node, Start, error) {
 	m, err := nodemachine.Create(ctx, config)
 	if err != nil {
@@ -84,11 +84,11 @@ func (w Method) up(ctx context.Context, n *Node) (Start, error) {
 	if err != nil {
 		return Start{}, err
 	}
-	n.say("%s: the API server is ready %s after the first container", w.Name, seconds(start.Took))
+	n.logf("%s: the API server is ready %s after the first container", w.Name, seconds(start.Took))
 	if err := w.Connect(ctx, n); err != nil {
 		return start, err
 	}
-	// What a namespace would refuse if it were restricted is of no news to anybody here.
+	// Warnings about pod security are not relevant here.
 	n.Admin.WarningHandler = rest.NoWarnings{}
 	if n.kube, err = kubernetes.NewForConfig(n.Admin); err != nil {
 		return start, fmt.Errorf("connect to %s: %w", n.Admin.Host, err)
@@ -99,7 +99,7 @@ func (w Method) up(ctx context.Context, n *Node) (Start, error) {
 	return start, w.Join(ctx, n)
 }
 
-// networkConfig connects the pods of a node by plugins that every image for kind's nodes has.
+// networkConfig uses plugins of every image for kind's nodes.
 const networkConfig = `{
   "cniVersion": "0.4.0", "name": "sno",
   "plugins": [
@@ -110,17 +110,17 @@ const networkConfig = `{
 }
 `
 
-// kubelet returns the configuration of the kubelet, which is the same for both ways but for more.
+// kubelet returns the kubelet's configuration, which both methods share apart from more.
 func kubelet(more map[string]any) ([]byte, error) {
 	fields := map[string]any{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
 		"staticPodPath":            "/etc/kubernetes/manifests",
 		"containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
 		"cgroupDriver":             "systemd",
-		// A kubelet refuses control groups of version 1 otherwise, and many machines for CI have no other.
+		// Many machines for CI only have control groups of version 1, which kubelets refuse by default.
 		"failCgroupV1": false,
 		"failSwapOn":   false,
-		// How full this machine's disk is, is no matter of the node's.
+		// The disk of this machine is not the node's.
 		"evictionHard":                map[string]any{"imagefs.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%"},
 		"imageGCHighThresholdPercent": 100,
 		"rotateCertificates":          true,
@@ -135,9 +135,9 @@ func kubelet(more map[string]any) ([]byte, error) {
 	return text, nil
 }
 
-// until tries again until nothing is wrong, and says what was when it gives up.
+// until repeats a function until it returns no error, and returns the last error at the timeout.
 func until(ctx context.Context, what string, try func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
 	again := time.NewTicker(poll)
 	defer again.Stop()
@@ -155,12 +155,12 @@ func until(ctx context.Context, what string, try func(context.Context) error) er
 	}
 }
 
-// final is a result that waiting does not change: nothing, or an error.
+// final is a result that ends the wait: nil or an error.
 type final struct{ error }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
 
-func (n *Node) say(format string, args ...any) {
-	// Progress that cannot be written is missed by nobody.
+func (n *Node) logf(format string, args ...any) {
+	// An error of progress output is not relevant.
 	_, _ = fmt.Fprintf(n.Progress, "        "+format+"\n", args...)
 }

@@ -40,12 +40,12 @@ func decode(text []byte) ([]object, error) {
 	}
 }
 
-// create creates objects in their order. What the API server has made itself stays.
+// create creates objects in their order. Existing ones stay as they are.
 func (n *Node) create(ctx context.Context, objects []object) error {
 	for _, o := range objects {
 		err := until(ctx, nameOf(o)+" is created", func(ctx context.Context) error {
 			err := n.client.Create(ctx, o.DeepCopy())
-			// A kind can be unknown for a moment after its definition was created. Nothing else gets better by waiting.
+			// A kind can be unknown for a moment after its definition was created. Other errors are final.
 			if err == nil || !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
 				return final{err}
 			}
@@ -58,7 +58,7 @@ func (n *Node) create(ctx context.Context, objects []object) error {
 	return nil
 }
 
-// applyStatus writes the status of objects, in their order, as `kubectl apply --server-side --subresource=status` does.
+// applyStatus applies the status of objects in their order, as `kubectl apply --server-side --subresource=status` does.
 func (n *Node) applyStatus(ctx context.Context, objects []object) error {
 	for _, o := range objects {
 		if err := n.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("sno-render")); err != nil {
@@ -72,10 +72,10 @@ func nameOf(o object) string {
 	return fmt.Sprintf("%s %s/%s", o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName())
 }
 
-// openShift is the end of the groups whose kinds a plain API server does not know.
+// openShift is the suffix of groups that a plain API server does not serve.
 const openShift = "openshift.io"
 
-// definitionsFor returns the CustomResourceDefinitions that objects need, which come with a release and not with sno-render.
+// definitionsFor returns the CustomResourceDefinitions that objects need, which a release contains, and sno-render does not.
 func definitionsFor(ctx context.Context, objects []object) ([]object, error) {
 	folder, err := assets.ModuleFolder(ctx, "github.com/openshift/api")
 	if err != nil {
@@ -117,7 +117,7 @@ func definitionsFor(ctx context.Context, objects []object) ([]object, error) {
 	return found, nil
 }
 
-// ofRelease reports whether a file has what a cluster gets that has its own control plane and no feature that is tried out.
+// ofRelease reports whether a file is for a cluster with its own control plane and without preview features.
 func ofRelease(file string) bool {
 	for _, other := range []string{"Hypershift", "CustomNoUpgrade", "DevPreviewNoUpgrade", "TechPreviewNoUpgrade", "OKD"} {
 		if strings.Contains(file, "-"+other) {
@@ -132,7 +132,7 @@ var (
 	kindLine  = regexp.MustCompile(`(?m)^    kind: (\S+)$`)
 )
 
-// defines returns the kind and group that a definition is of. Its schema is long, and is not read for that.
+// defines returns the kind and group of a definition, without parsing its long schema.
 func defines(text []byte) string {
 	group, kind := groupLine.FindSubmatch(text), kindLine.FindSubmatch(text)
 	if group == nil || kind == nil {

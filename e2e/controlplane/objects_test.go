@@ -8,12 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The order of the files is that of the objects, and that of documents in a file stays.
+// The files' names define the order of the objects. Documents of a file keep their order.
 func TestReadManifests(t *testing.T) {
 	objects, err := readManifests(fstest.MapFS{
 		"0010_b.yaml": {Data: []byte("kind: B\n---\n# nothing\n---\nkind: C\n")},
 		"0002_a.yaml": {Data: []byte(`{"kind":"A"}`)},
-		// The bodies of later requests are not among them.
+		// Files of later requests are not included.
 		"status/0001_s.yaml": {Data: []byte("kind: S\n")},
 	})
 	if err != nil {

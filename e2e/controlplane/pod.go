@@ -13,7 +13,7 @@ import (
 var (
 	errNode       = errors.New("the node is not Ready")
 	errDeployment = errors.New("no pod of the Deployment runs")
-	errMirror     = errors.New("a static pod does not run as its mirror says")
+	errMirror     = errors.New("a mirror pod is not Ready")
 )
 
 // WaitForNodeReady waits until the kubelet has registered the node and it is Ready.
@@ -30,14 +30,13 @@ func (n *Node) WaitForNodeReady(ctx context.Context) error {
 				return fmt.Errorf("%w: %s: %s", errNode, condition.Reason, condition.Message)
 			}
 		}
-		return fmt.Errorf("%w: its kubelet has said nothing yet", errNode)
+		return fmt.Errorf("%w: its kubelet has not reported yet", errNode)
 	})
 }
 
-// pauseImage is on every node.
 const pauseImage = "registry.k8s.io/pause:3.10"
 
-// RunDeployment creates a Deployment and waits until its pod runs: the controller manager, the scheduler and the kubelet all do their part.
+// RunDeployment creates a Deployment and waits until its pod runs, which needs the controller manager, the scheduler and the kubelet.
 func (n *Node) RunDeployment(ctx context.Context) error {
 	labels := map[string]string{"app": "sno-deployment"}
 	deployment := &appsv1.Deployment{
@@ -91,7 +90,7 @@ func (n *Node) WaitForMirrorPods(ctx context.Context) ([]string, error) {
 			names = append(names, pod.Namespace+"/"+pod.Name)
 		}
 		if len(names) < components {
-			return fmt.Errorf("%w: there are only %v", errMirror, names)
+			return fmt.Errorf("%w: only %v", errMirror, names)
 		}
 		return nil
 	})

@@ -21,26 +21,26 @@ import (
 	"github.com/solonode/sno/testcluster/nodemachine"
 )
 
-// input is the folder that sno-render reads, in one file.
+// input is the input folder of sno-render, in one file.
 //
 //go:embed input/cluster.yaml
 var input string
 
-// apiInternal is the name of the API server inside of the cluster, as the input has it.
+// apiInternal is the internal name of the API server in the input.
 const apiInternal = "api-int.machine.example.com"
 
-// errRendered is returned for an output of sno-render that lacks something.
-var errRendered = errors.New("sno-render has not written what it should")
+// errRendered means that the output of sno-render is incomplete.
+var errRendered = errors.New("the output of sno-render is incomplete")
 
-// errNotApproved is returned while the node's request waits for the outside tool.
+// errNotApproved means that the node's request is pending.
 var errNotApproved = errors.New("the node's certificate is not approved")
 
-// Rendering is what a process of sno-render has cost.
+// Rendering is the cost of a process of sno-render.
 type Rendering struct {
 	Took time.Duration
-	// Processor is how long it computed, on all processors together. A busy machine makes only Took longer.
+	// Processor is its processor time, which does not depend on load.
 	Processor time.Duration
-	// Memory is the most that the process held, in bytes.
+	// Memory is its maximum in bytes.
 	Memory int64
 }
 
@@ -48,13 +48,13 @@ func (r Rendering) String() string {
 	return fmt.Sprintf("%s (%s of processors), %d MiB", seconds(r.Took), seconds(r.Processor), r.Memory/mebi)
 }
 
-// Render is the way of sno-render.
+// Render is the method of sno-render.
 type Render struct {
-	// Program is the path of sno-render, and Approve that of the outside tool, which lets the kubelet join.
+	// Program is the path of sno-render, and Approve that of the outside tool, which approves the kubelet.
 	Program, Approve string
 	// Version is that of Kubernetes, such as v1.36.3.
 	Version string
-	// Encryption is the type that the input's APIServer asks for.
+	// Encryption is the type in the input's APIServer.
 	Encryption string
 	// Folder is for the input and the output.
 	Folder string
@@ -63,7 +63,6 @@ type Render struct {
 	Cost Rendering
 }
 
-// Method returns it.
 func (r *Render) Method() Method {
 	return Method{
 		Name: "sno-render", Prepare: r.prepare, Connect: r.connect, Join: r.join,
@@ -86,7 +85,7 @@ func (r *Render) out(path ...string) string {
 func (r *Render) auth(path string) string      { return r.out("auth", path) }
 func (r *Render) onMachine(path string) string { return r.out("files", path) }
 
-// prepare renders for this machine, and puts on its disk what an installer would.
+// prepare renders for this machine, and writes to its disk what an installer does.
 func (r *Render) prepare(ctx context.Context, n *Node) error {
 	if err := os.RemoveAll(r.Folder); err != nil {
 		return fmt.Errorf("clear the folder of sno-render: %w", err)
@@ -105,7 +104,7 @@ func (r *Render) prepare(ctx context.Context, n *Node) error {
 	if err := r.render(ctx, strings.Fields(images)); err != nil {
 		return err
 	}
-	n.say("sno-render took %s", r.Cost)
+	n.logf("sno-render took %s", r.Cost)
 	files, err := nodemachine.Folder(r.out("files"))
 	if err != nil {
 		return err
@@ -117,14 +116,14 @@ func (r *Render) prepare(ctx context.Context, n *Node) error {
 	if err := n.Put(ctx, append(files, more...)...); err != nil {
 		return err
 	}
-	// The name is one of the cluster's DNS, which an installer provides.
+	// An installer provides this name of the cluster's DNS.
 	_, err = n.Exec(ctx, "sh", "-c", `echo "$1 $2" >>/etc/hosts`, "sh", n.Address(), apiInternal)
 	return err
 }
 
 const mebi = 1 << 20
 
-// render runs sno-render with the images that the machine has.
+// render runs sno-render with the images on the machine.
 func (r *Render) render(ctx context.Context, images []string) error {
 	args := []string{"--input", r.in(), "--output", r.out(), "--profile", "kubernetes", "--kubernetes-version", strings.TrimPrefix(r.Version, "v")}
 	for _, image := range images {
@@ -153,18 +152,18 @@ func (r *Render) render(ctx context.Context, images []string) error {
 	return nil
 }
 
-// tries is how often sno-render runs at most until its bound is held: how long it takes to find the primes of its keys is chance.
+// tries limits the runs of sno-render until its bound is met: the time to generate RSA keys is random.
 const tries = 3
 
 func run(ctx context.Context, program string, args []string) (Rendering, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
 	began := time.Now()
 	err := cmd.Run()
 	cost := Rendering{Took: time.Since(began)}
 	if err != nil {
-		return cost, fmt.Errorf("sno-render %s: %w:\n%s", strings.Join(args, " "), err, strings.TrimSpace(said.String()))
+		return cost, fmt.Errorf("sno-render %s: %w:\n%s", strings.Join(args, " "), err, strings.TrimSpace(output.String()))
 	}
 	cost.Processor = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
@@ -179,7 +178,7 @@ func (r *Render) ofKubelet() ([]nodemachine.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errRendered, err)
 	}
-	// Who signs for clients of the API server signs for those of the kubelet.
+	// The CA of the API server's clients is also that of the kubelet's.
 	authorities, err := os.ReadFile(r.onMachine("etc/kubernetes/static-pod-resources/kube-apiserver-certs/configmaps/client-ca/ca-bundle.crt"))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errRendered, err)
@@ -200,7 +199,7 @@ func (r *Render) ofKubelet() ([]nodemachine.File, error) {
 		return nil, fmt.Errorf("%w: %w", errRendered, err)
 	}
 	return []nodemachine.File{
-		// For whoever looks around on the machine.
+		// For interactive use of the machine.
 		{Path: "root/.kube/config", Mode: 0o600, Content: admin},
 		{Path: "etc/kubernetes/bootstrap-kubelet.conf", Mode: 0o600, Content: bootstrap},
 		{Path: "etc/kubernetes/kubelet-ca.crt", Mode: 0o644, Content: authorities},
@@ -214,14 +213,13 @@ func (r *Render) connect(_ context.Context, n *Node) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errRendered, err)
 	}
-	// The certificate is one for localhost.
+	// The certificate is for localhost.
 	config.Host, config.ServerName = "https://"+n.apiServer(), "localhost"
 	n.Admin = config
 	return nil
 }
 
-// join creates what an installer creates on the new API server: with that the kubelet may ask for its certificate, which the outside tool
-// approves.
+// join creates the objects that an installer creates, with which the kubelet can request its certificate, and has the outside tool approve it.
 func (r *Render) join(ctx context.Context, n *Node) error {
 	objects, err := readManifests(os.DirFS(r.out("manifests")))
 	if err != nil {
@@ -241,11 +239,11 @@ func (r *Render) join(ctx context.Context, n *Node) error {
 	if err := n.applyStatus(ctx, status); err != nil {
 		return err
 	}
-	n.say("%d objects are created, and %d CustomResourceDefinitions for them; status is written %d times", len(objects), len(crds), len(status))
+	n.logf("%d objects are created, and %d CustomResourceDefinitions for them; status is written %d times", len(objects), len(crds), len(status))
 	return r.admit(ctx, n)
 }
 
-// admit runs the outside tool until it has approved the one request of the node that its inventory has.
+// admit runs the outside tool until it has approved the request of the node in its inventory.
 func (r *Render) admit(ctx context.Context, n *Node) error {
 	admin, err := clientcmd.LoadFromFile(r.auth("kubeconfig-localhost"))
 	if err != nil {
@@ -263,17 +261,17 @@ func (r *Render) admit(ctx context.Context, n *Node) error {
 		return err //nolint:wrapcheck // complete
 	}
 	return until(ctx, "the outside tool has approved the node's certificate", func(ctx context.Context) error {
-		_, said, err := tool.RunOnce(ctx)
+		_, results, err := tool.RunOnce(ctx)
 		if err != nil {
 			return err //nolint:wrapcheck // complete
 		}
-		for request, s := range said {
+		for request, s := range results {
 			if s.Outcome == "approved" {
-				n.say("the outside tool has approved %s: %s", request, s.Reason)
+				n.logf("the outside tool has approved %s: %s", request, s.Reason)
 				return nil
 			}
 		}
-		return fmt.Errorf("%w: it says %v", errNotApproved, said)
+		return fmt.Errorf("%w: the tool reports %v", errNotApproved, results)
 	})
 }
 

@@ -15,18 +15,18 @@ import (
 	"time"
 )
 
-// ErrNotReady is returned for an API server that does not answer that it is ready.
+// ErrNotReady means that /readyz of an API server is not ok.
 var ErrNotReady = errors.New("the API server is not ready")
 
-// Start is how a control plane came up.
+// Start is the measurement of a control plane's start.
 type Start struct {
-	// Took is the time from the first container to the first answer of /readyz that is ok.
+	// Took is the time from the first container to the first response of /readyz that is ok.
 	Took time.Duration
-	// Restarts counts containers that ended and were started again until then.
+	// Restarts counts containers that ended and were restarted until then.
 	Restarts int
 }
 
-// timed begins, and returns when the API server is ready.
+// timed calls begin and waits until the API server is ready.
 func (n *Node) timed(ctx context.Context, begin func(context.Context, *Node) error) (Start, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -59,29 +59,29 @@ func (n *Node) timed(ctx context.Context, begin func(context.Context, *Node) err
 	return Start{Took: at.Sub(first), Restarts: restarts}, err
 }
 
-// ready returns when /readyz said ok for the first time. It asks as anybody, because nobody has credentials yet.
+// ready waits until /readyz is ok, anonymously, because there are no credentials yet.
 func (n *Node) ready(ctx context.Context) (time.Time, error) {
 	transport := &http.Transport{
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // nothing secret is said
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // nothing secret is sent
 		DialContext:       (&net.Dialer{Timeout: time.Second}).DialContext,
-		DisableKeepAlives: true, // a connection may be to an API server that ends
+		DisableKeepAlives: true, // a connection may be to an API server that stops
 	}
-	asker := &http.Client{Transport: transport, Timeout: 5 * time.Second}
+	client := &http.Client{Transport: transport, Timeout: 5 * time.Second}
 	var at time.Time
 	err := until(ctx, "the API server is ready", func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+n.apiServer()+"/readyz", nil)
 		if err != nil {
 			return err //nolint:wrapcheck // until wraps it
 		}
-		answer, err := asker.Do(request)
+		response, err := client.Do(request)
 		if err != nil {
 			return err //nolint:wrapcheck // until wraps it
 		}
-		defer func() { _ = answer.Body.Close() }()
-		text, err := io.ReadAll(io.LimitReader(answer.Body, 4096))
+		defer func() { _ = response.Body.Close() }()
+		text, err := io.ReadAll(io.LimitReader(response.Body, 4096))
 		at = time.Now()
 		if err != nil || string(text) != "ok" {
-			return fmt.Errorf("%w: %s: %q: %w", ErrNotReady, answer.Status, text, err)
+			return fmt.Errorf("%w: %s: %q: %w", ErrNotReady, response.Status, text, err)
 		}
 		return nil
 	})
@@ -90,10 +90,10 @@ func (n *Node) ready(ctx context.Context) (time.Time, error) {
 
 func (n *Node) apiServer() string { return net.JoinHostPort(n.Address(), "6443") }
 
-// errRuntime is returned for an answer of the container runtime that cannot be read.
-var errRuntime = errors.New("cannot read what the container runtime says")
+// errRuntime means that the output of the container runtime is invalid.
+var errRuntime = errors.New("invalid output of the container runtime")
 
-// firstPod returns when the container of the first pod was made, from what `crictl pods` prints.
+// firstPod returns when the first pod was created, from the output of `crictl pods`.
 func firstPod(text string) (time.Time, error) {
 	var list struct{ Items []struct{ CreatedAt string } }
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
@@ -113,7 +113,7 @@ func firstPod(text string) (time.Time, error) {
 	return time.Unix(0, slices.Min(made)), nil
 }
 
-// restarts counts them, from what `crictl ps --all` prints.
+// restarts counts restarts in the output of `crictl ps --all`.
 func restarts(text string) (int, error) {
 	var list struct {
 		Containers []struct {
@@ -127,7 +127,7 @@ func restarts(text string) (int, error) {
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
 		return 0, fmt.Errorf("%w: %w", errRuntime, err)
 	}
-	// One that has ended may be in the list beside the one that took its place.
+	// The list may also contain the predecessor of a container.
 	last := map[string]int{}
 	for _, container := range list.Containers {
 		key := container.PodSandboxID + "/" + container.Metadata.Name
@@ -149,7 +149,7 @@ func (n *Node) Readiness(ctx context.Context) ([]string, error) {
 	return readiness(string(text))
 }
 
-// readiness reads what /readyz?verbose says.
+// readiness parses the output of /readyz?verbose.
 func readiness(text string) ([]string, error) {
 	var checks []string
 	passed := false
@@ -167,7 +167,7 @@ func readiness(text string) ([]string, error) {
 		}
 	}
 	if !passed || len(checks) == 0 {
-		return nil, fmt.Errorf("%w: it says %q", ErrNotReady, text)
+		return nil, fmt.Errorf("%w: %q", ErrNotReady, text)
 	}
 	return checks, nil
 }

@@ -6,51 +6,51 @@ import (
 	"fmt"
 )
 
-// Result is what a control plane has shown.
+// Result is the result of Verify.
 type Result struct {
 	Start Start
 	// Checks are those of /readyz, all of which were ok.
 	Checks []string
 	// StaticPods are the mirror pods, all of which are Ready.
 	StaticPods []string
-	// Secrets counts those in etcd, and Encrypted those of them that were encrypted by their first write.
+	// Secrets is the number of Secrets in etcd, and Encrypted how many their first write has encrypted.
 	Secrets, Encrypted int
 }
 
-// components is how many static pods a control plane has.
+// components is the number of static pods of a control plane.
 const components = 4
 
-// errControl is returned when a control plane that encrypts nothing passes for one that does.
-var errControl = errors.New("a Secret that is in plain text was not seen")
+// errControl means that unencrypted Secrets were not detected.
+var errControl = errors.New("a Secret in plain text was not detected")
 
-// Verify holds that the node is Ready, that its static pods are, that a Deployment's pod runs, and that the API server says that all its checks are ok; and that
-// Secrets are encrypted in etcd, or that they are seen not to be.
+// Verify checks that the node and its static pods are Ready, that a Deployment's pod runs, and that all checks of /readyz are ok. Secrets must be
+// encrypted in etcd, or as a negative control all be detected as unencrypted.
 func (n *Node) Verify(ctx context.Context, start Start, encrypted bool) (Result, error) {
 	s := Result{Start: start}
 	if err := n.WaitForNodeReady(ctx); err != nil {
 		return s, err
 	}
-	n.say("the node is Ready")
+	n.logf("the node is Ready")
 	if err := n.RunDeployment(ctx); err != nil {
 		return s, err
 	}
-	n.say("a Deployment's pod runs")
+	n.logf("a Deployment's pod runs")
 	var err error
 	if s.StaticPods, err = n.WaitForMirrorPods(ctx); err != nil {
 		return s, err
 	}
-	n.say("%d static pods are Ready", len(s.StaticPods))
+	n.logf("%d static pods are Ready", len(s.StaticPods))
 	if s.Checks, err = n.Readiness(ctx); err != nil {
 		return s, err
 	}
-	n.say("%d checks of the API server's readiness are ok", len(s.Checks))
+	n.logf("%d checks of the API server's readiness are ok", len(s.Checks))
 	secrets, err := n.Secrets(ctx)
 	if err != nil {
 		return s, err
 	}
 	plain := inPlain(secrets)
 	s.Secrets, s.Encrypted = len(secrets), len(secrets)-len(plain)
-	n.say("%d of %d Secrets in etcd are encrypted", s.Encrypted, s.Secrets)
+	n.logf("%d of %d Secrets in etcd are encrypted", s.Encrypted, s.Secrets)
 	switch {
 	case encrypted && len(plain) > 0:
 		return s, fmt.Errorf("%w: %w", ErrNotEncryptedAtWrite, errors.Join(plain...))

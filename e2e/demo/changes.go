@@ -20,7 +20,7 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// patched is an object that a controller may write to here.
+// patched is an object that a controller may patch here.
 type patched struct {
 	module harness.Module
 	kind   schema.GroupVersionKind
@@ -29,7 +29,7 @@ type patched struct {
 
 func (p patched) String() string { return strings.ToLower(p.kind.Kind) + "/" + p.key.Name }
 
-// patchedObjects lists them. Console and the OAuth servers are not among them: their operators vendor the modules here.
+// patchedObjects returns these objects. Console and the OAuth servers are not included: their operators vendor the modules here.
 func (j *job) patchedObjects() []patched {
 	objects := []patched{
 		{harness.Console, configv1.GroupVersion.WithKind("ClusterVersion"), client.ObjectKey{Name: "version"}},
@@ -44,7 +44,7 @@ func (j *job) patchedObjects() []patched {
 	return objects
 }
 
-// expectsPatch says whether the module has to patch anything on this scenario.
+// expectsPatch reports whether the module has to patch anything in this scenario.
 func (j *job) expectsPatch(module harness.Module) bool {
 	if module == harness.Ingress {
 		return j.scenario.Pool == scenario.PoolMaster
@@ -52,7 +52,7 @@ func (j *job) expectsPatch(module harness.Module) bool {
 	return j.scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode
 }
 
-// read reads the patched objects as they are.
+// read reads the patched objects.
 func (j *job) read(ctx context.Context) (map[patched]*unstructured.Unstructured, error) {
 	objects := map[patched]*unstructured.Unstructured{}
 	for _, p := range j.patchedObjects() {
@@ -66,8 +66,7 @@ func (j *job) read(ctx context.Context) (map[patched]*unstructured.Unstructured,
 	return objects, nil
 }
 
-// showChanges prints what the controllers own now, beside what was there before. It is read from the objects, not from what the
-// controllers meant to do.
+// showChanges prints the fields that the controllers own now and their former values, from the objects themselves.
 func (j *job) showChanges(before, after map[patched]*unstructured.Unstructured) error {
 	j.heading("What they changed")
 	nothing := true
@@ -79,22 +78,21 @@ func (j *job) showChanges(before, after map[patched]*unstructured.Unstructured) 
 		case len(own) > 0 && !j.expectsPatch(p.module):
 			return fmt.Errorf("%w: nothing is to be patched, but the %s controller owns %v", ErrVerificationFailed, p.module, own)
 		case len(own) == 0 && j.expectsPatch(p.module):
-			return fmt.Errorf("%w: the %s controller says that it is done but owns no field of %s", ErrVerificationFailed, p.module, p)
+			return fmt.Errorf("%w: the %s controller reports success but owns no field of %s", ErrVerificationFailed, p.module, p)
 		}
 		if len(own) > 0 {
 			nothing = false
-			j.say("  %s, by the %s controller", p, p.module)
+			j.printf("  %s, by the %s controller", p, p.module)
 			j.table([]string{"  FIELD", "BEFORE", "NOW", "OWNER BEFORE"}, own)
 		}
 	}
 	if nothing {
-		j.say("  Nothing: everything was where it belongs on this cluster.")
+		j.printf("  Nothing: everything was where it belongs on this cluster.")
 	}
 	return nil
 }
 
-// changes are the fields of an object that its controller owns, its own bookkeeping left out. Fields that had their value before are
-// among them: it owns them too.
+// changes returns the fields of an object that its controller owns, without its own bookkeeping. They include fields whose value is unchanged.
 func changes(p patched, before, after *unstructured.Unstructured) ([][]string, error) {
 	owned, err := ownership.Applied(after, p.module.FieldOwner(), "")
 	if err != nil {
@@ -103,7 +101,7 @@ func changes(p patched, before, after *unstructured.Unstructured) ([][]string, e
 	var rows [][]string
 	seen := map[string]bool{patch.ReplacedAnnotation(string(p.module)): true}
 	owned.Leaves().Iterate(func(path fieldpath.Path) {
-		// Up to a list: its elements are shown each on a line.
+		// Up to a list, whose elements get a line each.
 		var names []string
 		for _, element := range path {
 			if element.FieldName == nil {
@@ -133,7 +131,7 @@ func changes(p patched, before, after *unstructured.Unstructured) ([][]string, e
 	return rows, nil
 }
 
-// short is the path of a field, its middle left out where it is long.
+// short returns the path of a field, with a long middle omitted.
 func short(names []string) string {
 	const whole = 5
 	if len(names) <= whole {
@@ -142,7 +140,7 @@ func short(names []string) string {
 	return "." + strings.Join(names[:2], ".") + "..." + names[len(names)-1]
 }
 
-// at is the value of a field, a line for each element of a list.
+// at returns the value of a field, with a line for each element of a list.
 func at(object *unstructured.Unstructured, names []string) []string {
 	value, found, err := unstructured.NestedFieldNoCopy(object.Object, names...)
 	if err != nil || !found {
@@ -166,14 +164,14 @@ func line(lines []string, i int) string {
 	return lines[i]
 }
 
-// text is a value on one line, as short as people write it.
+// text returns a value on one short line.
 func text(value any) string {
 	m, _ := value.(map[string]any)
 	switch {
 	case m["key"] != nil && m["effect"] != nil:
 		return fmt.Sprintf("%v:%v %v", m["key"], m["effect"], m["operator"])
 	case m["topologyKey"] != nil:
-		return fmt.Sprintf("apart by %v", m["topologyKey"])
+		return fmt.Sprintf("spread by %v", m["topologyKey"])
 	case m["matchLabels"] != nil:
 		return text(m["matchLabels"])
 	case m["unmanaged"] != nil:

@@ -26,21 +26,21 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// ErrVerificationFailed says that the router was not where it must be, or not as many.
+// ErrVerificationFailed means that the router was in the wrong place or number.
 var ErrVerificationFailed = errors.New("the proof did not hold")
 
-// Options say what to run and for whom.
+// Options configure a run.
 type Options struct {
 	// Scenario is a name of package scenario.
 	Scenario string
 	// Once ends after the proof. Otherwise the cluster stays up and changes are printed until ctx ends.
 	Once bool
-	// Out is where everything is printed; Colour says whether it is a terminal that shows colours.
+	// Out receives the output; Colour enables colours of a terminal.
 	Out    io.Writer
 	Colour bool
-	// Keep leaves the cluster's folder with all logs.
+	// Keep keeps the cluster's folder with all logs.
 	Keep bool
-	// OnReady is called with the cluster when it stays up; nil for nobody.
+	// OnReady, if not nil, is called with a cluster that stays up.
 	OnReady func(*embedded.Cluster)
 }
 
@@ -48,9 +48,9 @@ const (
 	masterLabel = "node-role.kubernetes.io/master"
 	workerLabel = "node-role.kubernetes.io/worker"
 
-	// restarts is how often the router's pod is deleted before and after.
+	// restarts is how often the router's pod is deleted, before and after.
 	restarts = 5
-	// Reasons that end the wait for the controller.
+	// asExpected and notNeeded are final reasons of the controller.
 	asExpected, notNeeded = "AsExpected", "NotNeeded"
 )
 
@@ -58,14 +58,13 @@ type job struct {
 	terminal
 	options  Options
 	scenario scenario.Scenario
-	rig      *harness.Environment
-	etcd     *operators.Process // nil where etcd is elsewhere
+	env      *harness.Environment
+	etcd     *operators.Process // nil with an external control plane
 	kube     client.Client
 	router   router
 }
 
-// Run does the main job. It returns nil when the proof held, an error that wraps ErrVerificationFailed when it did not, and ctx's end is no
-// error once the proof is done.
+// Run runs the main job. It returns an error that wraps ErrVerificationFailed if the proof fails. After the proof the end of ctx is not an error.
 func Run(ctx context.Context, options Options) error {
 	s, err := scenario.Lookup(options.Scenario)
 	if err != nil {
@@ -73,19 +72,19 @@ func Run(ctx context.Context, options Options) error {
 	}
 	j := &job{terminal: terminal{out: options.Out, colour: options.Colour}, options: options, scenario: s}
 	j.heading("sno: the cluster operators on %s", s.Name)
-	j.say("  %s", s.Description)
-	j.say("  %s", j.expectation())
-	j.say("  %s", j.operandsExpectation())
+	j.printf("  %s", s.Description)
+	j.printf("  %s", j.expectation())
+	j.printf("  %s", j.operandsExpectation())
 	if err := j.start(ctx); err != nil {
 		return err
 	}
 	defer j.stop()
 	if err := j.prove(ctx); err != nil {
-		j.say("\n%s %v", j.paint(red, "The proof did not hold:"), err)
+		j.printf("\n%s %v", j.paint(red, "The proof did not hold:"), err)
 		j.logs()
 		return err
 	}
-	j.say("\n%s", j.paint(green, "The proof held."))
+	j.printf("\n%s", j.paint(green, "The proof held."))
 	if options.Once {
 		return nil
 	}
@@ -96,25 +95,25 @@ func (j *job) stop() {
 	if j.etcd != nil {
 		j.etcd.Stop()
 	}
-	j.rig.Stop()
+	j.env.Stop()
 }
 
 func (j *job) expectation() string {
 	if j.scenario.Pool == scenario.PoolNone {
-		return "Expected: no default router, since the control plane is not in this cluster"
+		return "Expected: no default router, since the control plane is external"
 	}
 	return fmt.Sprintf("Expected: %d router(s) on pool %s", j.scenario.Replicas, j.scenario.Pool)
 }
 
-// start builds what is needed and brings the cluster up with the host operator, which stands in for the stock one.
+// start builds the programs and starts the cluster with the host operators.
 func (j *job) start(ctx context.Context) error {
 	j.heading("Build and start")
 	var err error
-	// A stock ingress operator, and operators that vendor the modules. Where one pod is right, downloads comes from a static manifest, as
-	// releases of old have it, for the module to take over. Elsewhere the module would leave that manifest as it is, with what
-	// is wrong about it: it belongs to no pool, and cannot be rolled out on two nodes.
+	// A stock ingress operator, and operators that vendor the modules. With a single node, downloads comes from a static manifest, as in old
+	// releases, for the module to take over. Otherwise the module would not change that manifest, which has no pool and cannot be rolled out on two
+	// nodes.
 	manifest := j.scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode
-	j.rig, err = harness.Start(ctx, harness.Config{
+	j.env, err = harness.Start(ctx, harness.Config{
 		Scenario: j.scenario.Name, Progress: indent{j.out}, Keep: j.options.Keep, VersionOperator: manifest,
 		Hosts: map[harness.Module][]string{
 			harness.Ingress: {"--stock"}, harness.Console: {"--downloads=" + strconv.FormatBool(!manifest)}, harness.Auth: nil,
@@ -123,19 +122,19 @@ func (j *job) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// As on every OpenShift cluster, nodes may ask to join: whoever checks this one asks as one of them.
-	if err := joining.Prepare(ctx, j.rig.Cluster); err != nil {
-		j.rig.Stop()
+	// As on every OpenShift cluster, nodes may request to join.
+	if err := joining.Prepare(ctx, j.env.Cluster); err != nil {
+		j.env.Stop()
 		return err
 	}
-	// The members of etcd have their guards, which the etcd operator makes.
+	// The etcd operator creates guards of the members.
 	if j.scenario.ControlPlaneTopology != configv1.ExternalTopologyMode {
-		if j.etcd, err = j.rig.RunStandIn(ctx, operators.EtcdUser, operators.Etcd); err != nil {
-			j.rig.Stop()
+		if j.etcd, err = j.env.RunStandIn(ctx, operators.EtcdUser, operators.Etcd); err != nil {
+			j.env.Stop()
 			return err
 		}
 	}
-	j.kube = j.rig.Cluster.Client()
+	j.kube = j.env.Cluster.Client()
 	j.router = router{kube: j.kube}
 	return nil
 }
@@ -183,7 +182,7 @@ func (j *job) prove(ctx context.Context) error {
 	return j.operandsAfter(ctx)
 }
 
-// before shows what happens to the router without us.
+// before shows the router without the controllers.
 func (j *job) before(ctx context.Context) error {
 	j.heading("Before: the stock operator's router")
 	places, err := j.router.settled(ctx, "", j.scenario.PendingUntilDay2)
@@ -193,13 +192,13 @@ func (j *job) before(ctx context.Context) error {
 	table := j.columns([]string{"PODS DELETED", "ROUTER", "NODE", "POOL", ""}, []string{"", places[0].Pod, "day2-worker-0", "master", ""})
 	j.showPlaces(table, "0", places)
 	if waiting := j.scenario.PendingUntilDay2; waiting > 0 {
-		j.say("  %s", j.paint(dim, fmt.Sprintf("%d router(s) Pending: no other node takes it until another worker joins", waiting)))
+		j.printf("  %s", j.paint(dim, fmt.Sprintf("%d router(s) Pending: no other node takes it until another worker joins", waiting)))
 	}
 	if j.scenario.Day2Workers > 0 {
-		if err := j.scenario.AddDay2Workers(ctx, j.rig.Cluster); err != nil {
+		if err := j.scenario.AddDay2Workers(ctx, j.env.Cluster); err != nil {
 			return err
 		}
-		j.say("  %s", j.paint(dim, fmt.Sprintf("%d worker(s) joined", j.scenario.Day2Workers)))
+		j.printf("  %s", j.paint(dim, fmt.Sprintf("%d worker(s) joined", j.scenario.Day2Workers)))
 		if j.scenario.PendingUntilDay2 > 0 {
 			if places, err = j.router.settled(ctx, "", 0); err != nil {
 				return err
@@ -217,41 +216,40 @@ func (j *job) before(ctx context.Context) error {
 	}
 	switch hasWorkers := j.scenario.Day1Workers+j.scenario.Day2Workers > 0; {
 	case j.scenario.Pool != scenario.PoolMaster:
-		j.say("  That is where it belongs on this cluster.")
+		j.printf("  That is where it belongs on this cluster.")
 	case floated:
-		j.say("  %s", j.paint(red, "The router left the control plane. DNS still points there: ingress is down."))
+		j.printf("  %s", j.paint(red, "The router left the control plane. DNS still points there: ingress is down."))
 	case hasWorkers:
 		return fmt.Errorf("%w: the router never left the control plane without the controller, so staying there would prove nothing", ErrVerificationFailed)
 	default:
-		j.say("  There is no other node it could float to.")
+		j.printf("  There is no other node it could float to.")
 	}
 	return nil
 }
 
-// runControllers starts the controllers as a cluster would run them: with service accounts of their own and no right beyond their roles.
+// runControllers starts the controllers with their own service accounts and no rights beyond their roles.
 func (j *job) runControllers(ctx context.Context) error {
 	j.heading("Start the controllers")
 	for _, module := range harness.Modules() {
-		if _, err := j.rig.RunController(ctx, module); err != nil {
+		if _, err := j.env.RunController(ctx, module); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// decided waits until the ingress controller shows a verdict and has nothing left to do.
+// decided waits until the ingress controller has a final reason.
 func (j *job) decided(ctx context.Context) error {
-	verdict, err := j.rig.WaitReason(ctx, harness.Ingress, settleTimeout, asExpected, notNeeded)
+	condition, err := j.env.WaitReason(ctx, harness.Ingress, settleTimeout, asExpected, notNeeded)
 	if err != nil {
 		_, settleErr := j.router.settled(ctx, "", 0)
 		return fmt.Errorf("%w: %w", ErrVerificationFailed, errors.Join(err, settleErr))
 	}
-	j.say("  %s", verdict)
+	j.printf("  %s", condition)
 	return nil
 }
 
-// after deletes the router's pod again and again; it must come back where it belongs, also once the control plane is closed
-// to ordinary workloads.
+// after deletes the router's pod repeatedly. It must return to its place, also after ordinary workloads are excluded from the control plane.
 func (j *job) after(ctx context.Context) error {
 	j.heading("After: the same router")
 	places, err := j.router.settled(ctx, "", 0)
@@ -268,10 +266,10 @@ func (j *job) after(ctx context.Context) error {
 			return nil
 		}
 		if i == restarts/2 && j.scenario.Pool == scenario.PoolMaster && j.scenario.MastersSchedulable {
-			if err := j.closeControlPlane(ctx); err != nil {
+			if err := j.taintControlPlane(ctx); err != nil {
 				return err
 			}
-			j.say("  %s", j.paint(dim, "mastersSchedulable is now false: the control plane has its NoSchedule taint and is no worker any more"))
+			j.printf("  %s", j.paint(dim, "mastersSchedulable is now false: the control plane has its NoSchedule taint and is no worker any more"))
 		}
 		if places, err = j.router.restart(ctx, places[i%len(places)]); err != nil {
 			return fmt.Errorf("%w: %w", ErrVerificationFailed, err)
@@ -279,8 +277,8 @@ func (j *job) after(ctx context.Context) error {
 	}
 }
 
-// closeControlPlane is what the machine-config operator does when an administrator sets mastersSchedulable to false.
-func (j *job) closeControlPlane(ctx context.Context) error {
+// taintControlPlane does what the machine-config operator does when an administrator sets mastersSchedulable to false.
+func (j *job) taintControlPlane(ctx context.Context) error {
 	var scheduler configv1.Scheduler
 	if err := j.kube.Get(ctx, client.ObjectKey{Name: scenario.ClusterName}, &scheduler); err != nil {
 		return fmt.Errorf("read the Scheduler: %w", err)
@@ -309,12 +307,12 @@ func (j *job) closeControlPlane(ctx context.Context) error {
 	return nil
 }
 
-// nothingToRoute: where the control plane is elsewhere there is no default IngressController, and nobody makes one.
+// nothingToRoute checks that the controller writes nothing with an external control plane, which has no default IngressController.
 func (j *job) nothingToRoute(ctx context.Context) error {
-	if err := j.controllerLooked(ctx); err != nil {
+	if err := j.controllerSynced(ctx); err != nil {
 		return err
 	}
-	events, _, err := j.rig.Cluster.AuditEvents(ctx, 0, embedded.AuditFilter{
+	events, _, err := j.env.Cluster.AuditEvents(ctx, 0, embedded.AuditFilter{
 		User: harness.Ingress.User(), Resource: "ingresscontrollers", WritesOnly: true,
 	})
 	if err != nil {
@@ -323,27 +321,26 @@ func (j *job) nothingToRoute(ctx context.Context) error {
 	if len(events) > 0 {
 		return fmt.Errorf("%w: the controller wrote %d time(s) although there is nothing to do", ErrVerificationFailed, len(events))
 	}
-	j.say("  The ingress controller is up and wrote nothing: there is no default router.")
+	j.printf("  The ingress controller is up and wrote nothing: there is no default router.")
 	return nil
 }
 
-// controllerLooked waits until the controller leads, has read the IngressControllers and holds a watch on them: whatever it would
-// do, it has what it needs to do it.
-func (j *job) controllerLooked(ctx context.Context) error {
+// controllerSynced waits until the controller leads and watches IngressControllers, so that it could act.
+func (j *job) controllerSynced(ctx context.Context) error {
 	err := wait.PollUntilContextTimeout(ctx, poll, settleTimeout, true, func(ctx context.Context) (bool, error) {
-		leases, err := j.rig.Cluster.Clientset().CoordinationV1().Leases(harness.SystemNamespace).List(ctx, metav1.ListOptions{})
+		leases, err := j.env.Cluster.Clientset().CoordinationV1().Leases(harness.SystemNamespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err
 		}
 		leads := slices.ContainsFunc(leases.Items, func(l coordinationv1.Lease) bool {
 			return l.Spec.HolderIdentity != nil && *l.Spec.HolderIdentity != ""
 		})
-		events, _, err := j.rig.Cluster.AuditEvents(ctx, 0, embedded.AuditFilter{User: harness.Ingress.User(), Resource: "ingresscontrollers"})
+		events, _, err := j.env.Cluster.AuditEvents(ctx, 0, embedded.AuditFilter{User: harness.Ingress.User(), Resource: "ingresscontrollers"})
 		watches := slices.ContainsFunc(events, func(e auditv1.Event) bool { return e.Verb == "watch" })
 		return leads && watches, err
 	})
 	if err != nil {
-		return fmt.Errorf("%w: the controller did not look at the cluster: %w", ErrVerificationFailed, err)
+		return fmt.Errorf("%w: the controller does not watch the cluster: %w", ErrVerificationFailed, err)
 	}
 	return nil
 }
@@ -361,10 +358,10 @@ func (j *job) showPlaces(table columns, label string, places []place) {
 	}
 }
 
-// logs says where to look when something went wrong.
+// logs prints where the logs are, or their ends.
 func (j *job) logs() {
 	if j.options.Keep {
-		j.say("  Logs of every component: %s", j.rig.Cluster.Dir())
+		j.printf("  Logs of every component: %s", j.env.Cluster.Dir())
 		return
 	}
 	var names []string
@@ -372,7 +369,7 @@ func (j *job) logs() {
 		names = append(names, module.Controller().Name, module.Host().Name)
 	}
 	for _, name := range names {
-		content, err := os.ReadFile(filepath.Join(j.rig.Cluster.Dir(), name+".log"))
+		content, err := os.ReadFile(filepath.Join(j.env.Cluster.Dir(), name+".log"))
 		if err != nil {
 			continue
 		}
@@ -380,12 +377,12 @@ func (j *job) logs() {
 		if len(content) > tail {
 			content = content[len(content)-tail:]
 		}
-		j.say("  The log of %s ends with:\n%s", name, content)
+		j.printf("  The log of %s ends with:\n%s", name, content)
 	}
-	j.say("  Run it with -keep to have all logs.")
+	j.printf("  Run it with -keep to have all logs.")
 }
 
-// indent puts two spaces before what other packages print.
+// indent indents the output of other packages.
 type indent struct{ out io.Writer }
 
 func (i indent) Write(p []byte) (int, error) {
@@ -395,5 +392,5 @@ func (i indent) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// stamp is the time of day for a line that is printed as it happens.
+// stamp returns the time of day for a line of output.
 func stamp() string { return time.Now().Format(time.TimeOnly) }

@@ -10,7 +10,7 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// TestRun does the main job on the scenario that it is for; package proof does it on every one.
+// Package proof runs the main job on every scenario.
 func TestRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts clusters, as make run does; make proof runs it")
@@ -21,7 +21,7 @@ func TestRun(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	if text := out.String(); !strings.Contains(text, "The proof held.") || strings.Contains(text, "\x1b[") {
-		t.Errorf("output without its verdict, or with colours although it is no terminal:\n%s", text)
+		t.Errorf("no result, or colours although it is not a terminal:\n%s", text)
 	}
 }
 
@@ -29,6 +29,6 @@ func TestUnknownScenario(t *testing.T) {
 	t.Parallel()
 	err := demo.Run(t.Context(), demo.Options{Scenario: "none-such", Once: true, Out: &bytes.Buffer{}})
 	if !errors.Is(err, scenario.ErrUnknown) || !strings.Contains(err.Error(), "none-sno-day2-workers") {
-		t.Errorf("got %v, want ErrUnknown and the names that there are", err)
+		t.Errorf("got %v, want ErrUnknown and the known names", err)
 	}
 }

@@ -21,24 +21,24 @@ import (
 )
 
 const (
-	// restPoll is the time between two looks of which the second must show the same.
+	// restPoll is the time between two reads that must be equal.
 	restPoll = time.Second
-	// operandsTimeout bounds the wait for the operators' first rollouts, on clusters that may have just started.
+	// operandsTimeout limits the operators' first rollouts.
 	operandsTimeout = operand.WaitTimeout
 )
 
-// verdicts are what the controllers of console and auth say in the end. The operators beside them vendor the modules and do their own
-// part; what is left to ours is downloads from a static manifest.
-func (j *job) verdicts() map[harness.Module][]string {
-	says := map[harness.Module][]string{harness.Console: {notNeeded}, harness.Auth: {asExpected}}
+// finalReasons returns the final reasons of the console and auth controllers. The operators vendor the modules, so only downloads from a static manifest
+// is left to the controllers.
+func (j *job) finalReasons() map[harness.Module][]string {
+	reasons := map[harness.Module][]string{harness.Console: {notNeeded}, harness.Auth: {asExpected}}
 	if j.scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode {
-		says[harness.Console] = []string{asExpected}
+		reasons[harness.Console] = []string{asExpected}
 	}
 	if j.scenario.ControlPlaneTopology == configv1.ExternalTopologyMode {
-		// One of its three objects needs nothing in any case, two because the control plane is elsewhere.
-		says[harness.Auth] = []string{notNeeded, "ExternalControlPlane"}
+		// One of its three objects needs nothing in any case, two because the control plane is external.
+		reasons[harness.Auth] = []string{notNeeded, "ExternalControlPlane"}
 	}
-	return says
+	return reasons
 }
 
 func (j *job) operandsExpectation() string {
@@ -53,7 +53,7 @@ func (j *job) operandsExpectation() string {
 	return "Also expected, " + where + ": " + strings.Join(parts, ", ")
 }
 
-// operandsBefore shows the Deployments before our controllers run, when nothing moves any more.
+// operandsBefore prints the Deployments before the controllers run, once they are settled.
 func (j *job) operandsBefore(ctx context.Context) error {
 	j.heading("Before: console, downloads and the OAuth servers")
 	rows, err := j.operandsRolledOut(ctx)
@@ -75,12 +75,12 @@ func (j *job) operandsRolledOut(ctx context.Context) ([][]string, error) {
 		return err == nil && made && slices.EqualFunc(last, now, slices.Equal), err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: the operators do not make their Deployments: %w", ErrVerificationFailed, err)
+		return nil, fmt.Errorf("%w: the operators do not create their Deployments: %w", ErrVerificationFailed, err)
 	}
 	return now, nil
 }
 
-// operandRows is a row for each Deployment that is there.
+// operandRows returns a row for each Deployment.
 func (j *job) operandRows(ctx context.Context) ([][]string, error) {
 	var rows [][]string
 	for _, o := range j.scenario.Operands.List() {
@@ -119,27 +119,27 @@ func (j *job) operandRows(ctx context.Context) ([][]string, error) {
 	return rows, nil
 }
 
-// operandsDecided waits for the verdicts of the controllers of console and auth.
+// operandsDecided waits for the final reasons of the console and auth controllers.
 func (j *job) operandsDecided(ctx context.Context) error {
-	says := j.verdicts()
+	reasons := j.finalReasons()
 	for _, module := range []harness.Module{harness.Console, harness.Auth} {
-		verdict, err := j.rig.WaitReason(ctx, module, operand.WaitTimeout, says[module]...)
+		condition, err := j.env.WaitReason(ctx, module, operand.WaitTimeout, reasons[module]...)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrVerificationFailed, err)
 		}
-		j.say("  %s", verdict)
+		j.printf("  %s", condition)
 	}
 	return nil
 }
 
-// operandsAfter rolls all Deployments out anew, then drains a control-plane node. They must be where they belong each
-// time, and what can roll without an outage must not have had one.
+// operandsAfter rolls out all Deployments, then drains a control-plane node. Each time they must return to their places, and those that can roll out
+// without an outage must not have one.
 func (j *job) operandsAfter(ctx context.Context) error {
 	j.heading("After: console, downloads and the OAuth servers")
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	want := j.scenario.Operands.List()
-	watcher, err := operand.Watch(ctx, j.rig.Cluster, want)
+	watcher, err := operand.Watch(ctx, j.env.Cluster, want)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (j *job) operandsAfter(ctx context.Context) error {
 		return err
 	}
 	started := time.Now()
-	if err := j.rig.Roll(ctx, want, "rollout"); err != nil {
+	if err := j.env.Roll(ctx, want, "rollout"); err != nil {
 		return fmt.Errorf("%w: %w", ErrVerificationFailed, err)
 	}
 	rolled := time.Since(started)
@@ -164,10 +164,10 @@ func (j *job) operandsAfter(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", ErrVerificationFailed, err)
 	}
 	node := j.scenario.Nodes()[0].Name
-	if err := operand.Drain(ctx, j.rig.Cluster, node); err != nil {
+	if err := operand.Drain(ctx, j.env.Cluster, node); err != nil {
 		return fmt.Errorf("%w: %w", ErrVerificationFailed, err)
 	}
-	if err := operand.Uncordon(ctx, j.rig.Cluster, node); err != nil {
+	if err := operand.Uncordon(ctx, j.env.Cluster, node); err != nil {
 		return err
 	}
 	if err := settled(); err != nil {
@@ -185,6 +185,6 @@ func (j *job) operandsAfter(ctx context.Context) error {
 		rows[i][4] = j.paint(green, note)
 	}
 	j.table([]string{"DEPLOYMENT", "REPLICAS", "READY", "NODES", ""}, rows)
-	j.say("  %s", j.paint(dim, fmt.Sprintf("All rolled out in %.1f s, and came back after a drain of %s", rolled.Seconds(), node)))
+	j.printf("  %s", j.paint(dim, fmt.Sprintf("All rolled out in %.1f s, and came back after a drain of %s", rolled.Seconds(), node)))
 	return nil
 }

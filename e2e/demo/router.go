@@ -23,18 +23,17 @@ const (
 	routerLabel      = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
 
 	poll = 50 * time.Millisecond
-	// settleTimeout bounds one rollout or rescheduling on simulated nodes, where it takes about a second, and more on a busy machine.
-	// For ever it takes only when the scheduler finds no place.
+	// settleTimeout limits one rollout or rescheduling, which takes about a second on simulated nodes. It expires if the scheduler finds no node.
 	settleTimeout = 2 * time.Minute
 )
 
-// place is where one router pod runs.
+// place is where a router pod runs.
 type place struct {
 	Pod, Node, Pool string
 	uid             types.UID
 }
 
-// router reads and disturbs the default router.
+// router reads and deletes pods of the default router.
 type router struct {
 	kube client.Client
 }
@@ -48,9 +47,8 @@ func (r router) pods(ctx context.Context) ([]corev1.Pod, error) {
 	return pods.Items, nil
 }
 
-// settled waits until the router's rollout is finished and every pod of it runs but for those that are waiting for a node, and none
-// that is on its way out is left; gone is the pod that must not be among them any more. It returns where the pods are. When it takes too long, the error says which pod is
-// Pending and why.
+// settled waits until the router's rollout has ended and all its pods run, except those that wait for a node. Pod gone must have been replaced. It
+// returns the places of the pods, or an error with the reasons of Pending pods.
 func (r router) settled(ctx context.Context, gone types.UID, waiting int32) ([]place, error) {
 	var places []place
 	err := wait.PollUntilContextTimeout(ctx, poll, settleTimeout, true, func(ctx context.Context) (bool, error) {
@@ -95,10 +93,10 @@ func (r router) settled(ctx context.Context, gone types.UID, waiting int32) ([]p
 	if pods, podsErr := r.pods(context.WithoutCancel(ctx)); podsErr == nil {
 		err = errors.Join(err, pending(pods))
 	}
-	return nil, fmt.Errorf("the router did not come to rest within %s: %w", settleTimeout, err)
+	return nil, fmt.Errorf("the router did not settle within %s: %w", settleTimeout, err)
 }
 
-// pending says why pods cannot be scheduled, in the scheduler's own words.
+// pending returns the scheduler's reasons for pods that cannot be scheduled.
 func pending(pods []corev1.Pod) error {
 	var errs []error
 	for i := range pods {
@@ -117,7 +115,7 @@ func ready(pod *corev1.Pod) bool {
 	})
 }
 
-// poolOf is the pool that a node counts as for somebody whose DNS points at it: the control plane or the workers.
+// poolOf returns the pool of a node.
 func (r router) poolOf(ctx context.Context, name string) (string, error) {
 	var node corev1.Node
 	if err := r.kube.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
@@ -129,7 +127,7 @@ func (r router) poolOf(ctx context.Context, name string) (string, error) {
 	return string(scenario.PoolWorker), nil
 }
 
-// restart deletes one pod of the router and returns where the router is afterwards.
+// restart deletes one pod of the router and returns the places afterwards.
 func (r router) restart(ctx context.Context, at place) ([]place, error) {
 	pod := &corev1.Pod{}
 	pod.Namespace, pod.Name = scenario.RouterNamespace, at.Pod

@@ -21,19 +21,19 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// stay keeps the cluster up and prints what changes, until ctx ends.
+// stay keeps the cluster up and prints changes until ctx ends.
 func (j *job) stay(ctx context.Context) error {
-	if err := j.rig.UseRealMinReadySeconds(ctx); err != nil {
+	if err := j.env.UseRealMinReadySeconds(ctx); err != nil {
 		return err
 	}
 	j.heading("The cluster stays up until Ctrl-C")
-	j.say("  export KUBECONFIG=%s", j.rig.Cluster.KubeconfigPath())
-	j.say("  kubectl get pods -A -o wide")
-	j.say("  kubectl patch infrastructure cluster --subresource status --type merge -p '{\"status\":{\"controlPlaneTopology\":\"HighlyAvailable\",\"infrastructureTopology\":\"HighlyAvailable\"}}'")
+	j.printf("  export KUBECONFIG=%s", j.env.Cluster.KubeconfigPath())
+	j.printf("  kubectl get pods -A -o wide")
+	j.printf("  kubectl patch infrastructure cluster --subresource status --type merge -p '{\"status\":{\"controlPlaneTopology\":\"HighlyAvailable\",\"infrastructureTopology\":\"HighlyAvailable\"}}'")
 	for _, module := range harness.Modules() {
-		j.say("  Log of the %s controller: %s", module, filepath.Join(j.rig.Cluster.Dir(), module.Controller().Name+".log"))
+		j.printf("  Log of the %s controller: %s", module, filepath.Join(j.env.Cluster.Dir(), module.Controller().Name+".log"))
 	}
-	j.say("")
+	j.printf("")
 
 	lines := make(chan string, 64)
 	watching, err := j.watch(ctx, lines)
@@ -43,15 +43,15 @@ func (j *job) stay(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() { ended <- watching.Start(ctx) }()
 	if j.options.OnReady != nil {
-		j.options.OnReady(j.rig.Cluster)
+		j.options.OnReady(j.env.Cluster)
 	}
 	for {
 		select {
 		case line := <-lines:
-			j.say("  %s  %s", j.paint(dim, stamp()), line)
+			j.printf("  %s  %s", j.paint(dim, stamp()), line)
 		case err := <-ended:
 			if ctx.Err() != nil || errors.Is(err, context.Canceled) {
-				j.say("\nStopping the cluster")
+				j.printf("\nStopping the cluster")
 				return nil
 			}
 			return fmt.Errorf("watch the cluster: %w", err)
@@ -59,13 +59,13 @@ func (j *job) stay(ctx context.Context) error {
 	}
 }
 
-// watch describes every object of interest by one line of text, and sends the line when it changes.
+// watch describes every relevant object in one line, and sends the line when it changes.
 func (j *job) watch(ctx context.Context, lines chan<- string) (cache.Cache, error) {
 	scheme, err := embedded.NewScheme()
 	if err != nil {
 		return nil, err
 	}
-	watching, err := cache.New(j.rig.Cluster.RESTConfig(), cache.Options{Scheme: scheme})
+	watching, err := cache.New(j.env.Cluster.RESTConfig(), cache.Options{Scheme: scheme})
 	if err != nil {
 		return nil, fmt.Errorf("watch the cluster: %w", err)
 	}
@@ -105,7 +105,7 @@ func (j *job) watch(ctx context.Context, lines chan<- string) (cache.Cache, erro
 	return watching, nil
 }
 
-// describe is one object in one line, with what matters here and nothing that changes by itself; empty for what does not matter.
+// describe returns an object in one line without values that change by themselves; empty if it is not relevant.
 func describe(obj any) string {
 	switch o := obj.(type) {
 	case *corev1.Pod:
@@ -140,11 +140,11 @@ func describe(obj any) string {
 		if p := o.Spec.NodePlacement; p != nil && p.NodeSelector != nil {
 			placement = "placed on " + strings.TrimSuffix(metav1.FormatLabelSelector(p.NodeSelector), "=")
 		}
-		return text + " " + placement + verdict(harness.Ingress, o.Status.Conditions)
+		return text + " " + placement + condition(harness.Ingress, o.Status.Conditions)
 	case *operatorv1.Console:
-		return fmt.Sprintf("console %s: %s%s", o.Name, o.Spec.ManagementState, verdict(harness.Console, o.Status.Conditions))
+		return fmt.Sprintf("console %s: %s%s", o.Name, o.Spec.ManagementState, condition(harness.Console, o.Status.Conditions))
 	case *operatorv1.Authentication:
-		return fmt.Sprintf("authentication %s: %s%s", o.Name, o.Spec.ManagementState, verdict(harness.Auth, o.Status.Conditions))
+		return fmt.Sprintf("authentication %s: %s%s", o.Name, o.Spec.ManagementState, condition(harness.Auth, o.Status.Conditions))
 	case *configv1.ClusterVersion:
 		entries := make([]string, 0, len(o.Spec.Overrides))
 		for _, entry := range o.Spec.Overrides {
@@ -160,8 +160,8 @@ func describe(obj any) string {
 	return ""
 }
 
-// verdict is what a controller shows among the conditions of its object.
-func verdict(module harness.Module, conditions []operatorv1.OperatorCondition) string {
+// condition returns the condition of a module's controller.
+func condition(module harness.Module, conditions []operatorv1.OperatorCondition) string {
 	for _, c := range conditions {
 		if c.Type == module.ConditionType() {
 			return fmt.Sprintf(", %s=%s (%s)", c.Type, c.Status, c.Reason)

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// terminal prints for a person: headings, aligned tables, and colours where they are wanted.
+// terminal prints headings and aligned tables, optionally in colours.
 type terminal struct {
 	out    io.Writer
 	colour bool
@@ -21,8 +21,8 @@ const (
 	plain = "\x1b[0m"
 )
 
-// say prints one line. A terminal that is gone ends the process by a signal; there is nobody to tell of another failure.
-func (t terminal) say(format string, args ...any) {
+// printf prints a line. A closed terminal ends the process by a signal, so errors are ignored.
+func (t terminal) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(t.out, format+"\n", args...)
 }
 
@@ -34,10 +34,10 @@ func (t terminal) paint(colour, text string) string {
 }
 
 func (t terminal) heading(format string, args ...any) {
-	t.say("\n%s", t.paint(bold, fmt.Sprintf(format, args...)))
+	t.printf("\n%s", t.paint(bold, fmt.Sprintf(format, args...)))
 }
 
-// columns prints rows as they come: each column as wide as its first row says.
+// columns prints rows as they come, with the widths of the header and of samples.
 type columns struct {
 	t      terminal
 	widths []int
@@ -59,11 +59,11 @@ func (t terminal) columns(header []string, samples ...[]string) columns {
 			c.widths[i] = max(c.widths[i], utf8.RuneCountInString(cell))
 		}
 	}
-	t.say("  %s", t.paint(dim, c.line(header)))
+	t.printf("  %s", t.paint(dim, c.line(header)))
 	return c
 }
 
-func (c columns) row(cells ...string) { c.t.say("  %s", c.line(cells)) }
+func (c columns) row(cells ...string) { c.t.printf("  %s", c.line(cells)) }
 
 func (c columns) line(cells []string) string {
 	var b strings.Builder
@@ -76,7 +76,7 @@ func (c columns) line(cells []string) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// visible is the width of a cell without its colours.
+// visible returns the width of a cell without colours.
 func visible(cell string) int {
 	for _, code := range []string{bold, green, red, dim, plain} {
 		cell = strings.ReplaceAll(cell, code, "")

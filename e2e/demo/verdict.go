@@ -7,8 +7,7 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// check holds where the routers are against what is wanted: as many as it says, on the pool that it says, and where there are
-// several, on different nodes.
+// check compares the places of the routers with the scenario: their number, their pool, and that they are on different nodes.
 func check(s scenario.Scenario, places []place) error {
 	if len(places) != int(s.Replicas) {
 		return fmt.Errorf("%w: %d router(s), wanted: %d", ErrVerificationFailed, len(places), s.Replicas)
@@ -16,7 +15,7 @@ func check(s scenario.Scenario, places []place) error {
 	taken := map[string]string{}
 	for _, p := range places {
 		if s.Pool == scenario.PoolMaster && p.Pool != string(scenario.PoolMaster) {
-			return fmt.Errorf("%w: %s is on %s, which is no control-plane node", ErrVerificationFailed, p.Pod, p.Node)
+			return fmt.Errorf("%w: %s is on %s, which is not a control-plane node", ErrVerificationFailed, p.Pod, p.Node)
 		}
 		if other, ok := taken[p.Node]; ok {
 			return fmt.Errorf("%w: %s and %s are both on %s", ErrVerificationFailed, other, p.Pod, p.Node)

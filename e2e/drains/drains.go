@@ -1,4 +1,4 @@
-// Package drains plays the agents of nodes, which ask for drains by annotation, and reads from the audit log what was done for them.
+// Package drains simulates the agents of nodes, which request drains by annotation, and reads the resulting actions from the audit log.
 package drains
 
 import (
@@ -20,19 +20,19 @@ import (
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
-// ErrWatch says that a watch ended before what was waited for came.
+// ErrWatch means that a watch ended before a request was completed.
 var ErrWatch = errors.New("the watch ended")
 
-// WriteRequest writes a request onto a node.
+// WriteRequest writes a request to a node.
 func WriteRequest(ctx context.Context, kube kubernetes.Interface, node string, request machineconfig.Request) error {
 	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, machineconfig.DesiredDrainAnnotation, request)
 	if _, err := kube.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "agent"}); err != nil {
-		return fmt.Errorf("ask for %s on node %s: %w", request, node, err)
+		return fmt.Errorf("request %s on node %s: %w", request, node, err)
 	}
 	return nil
 }
 
-// WaitForCompletion returns when the node has the answer. It watches, so that it takes no longer than the controller.
+// WaitForCompletion returns when the node has the completed request. A watch avoids a delay.
 func WaitForCompletion(ctx context.Context, kube kubernetes.Interface, node string, request machineconfig.Request) error {
 	watching, err := kube.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", node).String()})
 	if err != nil {
@@ -44,22 +44,21 @@ func WaitForCompletion(ctx context.Context, kube kubernetes.Interface, node stri
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: node %s has no answer to %s: %w", ErrWatch, node, request, ctx.Err())
+	return fmt.Errorf("%w: node %s has not completed %s: %w", ErrWatch, node, request, ctx.Err())
 }
 
-// Actions is what a user did to nodes and pods, by the API server's own record.
+// Actions are the actions of a user on nodes and pods, from the audit log.
 type Actions struct {
-	// Evicted are the pods whose eviction was granted, as namespace/name, in order of their names, and Refused how many requests were
-	// refused because of a budget.
+	// Evicted are the evicted pods as namespace/name, sorted, and Refused is the number of evictions that a budget refused.
 	Evicted []string
 	Refused int
-	// Cordons are writes to nodes other than answers, and Completions the answers, as names of nodes in the order in which they came.
+	// Cordons are the nodes of writes other than completions, and Completions those of completions, in order.
 	Cordons, Completions []string
-	// Others are all other writes but events, Leases and conditions.
+	// Others are all other writes, without events, Leases and conditions.
 	Others []string
 }
 
-// Read reads what the user did since the offset of the audit log.
+// Read reads the actions of a user since an offset of the audit log.
 func Read(ctx context.Context, c *embedded.Cluster, offset int64, user string) (Actions, error) {
 	events, _, err := c.AuditEvents(ctx, offset, embedded.AuditFilter{User: user, WritesOnly: true})
 	if err != nil {
@@ -89,7 +88,7 @@ func Read(ctx context.Context, c *embedded.Cluster, offset int64, user string) (
 	return done, nil
 }
 
-// Evictable are the pods on a node that have to go elsewhere before it restarts, as namespace/name in order: all but those of DaemonSets.
+// Evictable returns the pods on a node that a drain has to evict, as namespace/name, sorted: all but those of DaemonSets.
 func Evictable(ctx context.Context, kube kubernetes.Interface, node string) ([]string, error) {
 	pods, err := kube.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String()})
 	if err != nil {

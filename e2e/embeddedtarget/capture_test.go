@@ -12,12 +12,12 @@ import (
 	"github.com/solonode/sno/conformance/checks"
 )
 
-var capture = flag.String("capture", "", "folder of YAML files whose names are scenarios; TestCapture reads each of them anew from a cluster")
+var capture = flag.String("capture", "", "folder of YAML files named after scenarios, which TestCapture updates from clusters")
 
-// TestCapture reads the clusters on which the unit tests of the catalogue work.
+// TestCapture updates the clusters of the catalogue's unit tests.
 func TestCapture(t *testing.T) {
 	if *capture == "" {
-		t.Skip("-capture says where to")
+		t.Skip("needs -capture")
 	}
 	files, err := filepath.Glob(filepath.Join(*capture, "*.yaml"))
 	if err != nil {

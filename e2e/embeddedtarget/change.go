@@ -13,19 +13,18 @@ import (
 	"github.com/solonode/sno/testcluster/operand"
 )
 
-// ErrModule says that there is no module of a name.
+// ErrModule means that no module has the name.
 var ErrModule = errors.New("unknown module")
 
-// back is how long an API server may take to come back.
-const back = time.Minute
+// startLimit limits the start of an API server.
+const startLimit = time.Minute
 
-// restartNode restarts a node.
 func (s *system) restartNode(ctx context.Context, node string) error {
 	return operand.Restart(ctx, s.Cluster, node)
 }
 
-// setTopology changes the topology. A single control-plane node gets two more before it is called highly available, as whoever does that in
-// life must see to, and loses them after it is called single again.
+// setTopology changes the topology. As on a real cluster, a single control-plane node gets two more before the topology becomes highly available,
+// and they are removed after it has become single again.
 func (s *system) setTopology(ctx context.Context, controlPlane, infrastructure configv1.TopologyMode) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,7 +37,7 @@ func (s *system) setTopology(ctx context.Context, controlPlane, infrastructure c
 			}
 			s.added = append(s.added, name)
 		}
-		s.gone = nil
+		s.removed = nil
 	}
 	if err := s.SetTopology(ctx, controlPlane, infrastructure); err != nil {
 		return err
@@ -51,7 +50,7 @@ func (s *system) setTopology(ctx context.Context, controlPlane, infrastructure c
 		if err := s.Cluster.DeleteNode(ctx, node); err != nil {
 			return err
 		}
-		s.added, s.gone = s.added[1:], append(s.gone, node)
+		s.added, s.removed = s.added[1:], append(s.removed, node)
 		if err := s.sweep(ctx, node); err != nil {
 			return err
 		}
@@ -59,7 +58,7 @@ func (s *system) setTopology(ctx context.Context, controlPlane, infrastructure c
 	return nil
 }
 
-// sweep takes the pods of a node away that is gone, which nobody else would do within a minute.
+// sweep deletes the pods of a removed node, which no controller would do within a minute.
 func (s *system) sweep(ctx context.Context, node string) error {
 	pods, err := s.podsOf(ctx, node)
 	if err != nil {
@@ -75,12 +74,12 @@ func (s *system) sweep(ctx context.Context, node string) error {
 	return nil
 }
 
-// sweepLate is for pods that the scheduler bound to a node when that was gone already: it hears of that late on a busy machine.
+// sweepLate deletes pods that the scheduler has bound to a node after its removal, with a stale cache.
 func (s *system) sweepLate(ctx context.Context) error {
 	s.mu.Lock()
-	gone := slices.Clone(s.gone)
+	removed := slices.Clone(s.removed)
 	s.mu.Unlock()
-	for _, node := range gone {
+	for _, node := range removed {
 		if err := s.sweep(ctx, node); err != nil {
 			return err
 		}
@@ -88,7 +87,7 @@ func (s *system) sweepLate(ctx context.Context) error {
 	return nil
 }
 
-// outage takes the API server away for a time. It comes back even if nobody waits any more.
+// outage stops the API server for a time, and starts it even if the context ends.
 func (s *system) outage(ctx context.Context, length time.Duration) error {
 	if err := s.Cluster.KillAPIServer(); err != nil {
 		return err
@@ -99,18 +98,18 @@ func (s *system) outage(ctx context.Context, length time.Duration) error {
 	case <-over.C:
 	case <-ctx.Done():
 	}
-	starting, cancel := context.WithTimeout(context.WithoutCancel(ctx), back)
+	starting, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit)
 	defer cancel()
 	return errors.Join(s.Cluster.StartAPIServer(starting), ctx.Err())
 }
 
-// restartOperator restarts whatever shapes the operands of a module. Nothing does where today's approver is: it is not played.
+// restartOperator restarts the operator of a module's operands. The stock approver has no process.
 func (s *system) restartOperator(ctx context.Context, name string) error {
 	module := harness.Module(name)
 	if !slices.Contains(harness.AllModules(), module) {
 		return fmt.Errorf("%w %q", ErrModule, name)
 	}
-	if process := s.stand[module]; process != nil {
+	if process := s.standIns[module]; process != nil {
 		process.Restart()
 	}
 	return s.RestartOperator(ctx, module)

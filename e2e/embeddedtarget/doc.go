@@ -1,4 +1,3 @@
-// Package embeddedtarget provides the clusters on which the conformance suite shows what it is worth: an embedded cluster for each scenario, in two
-// variants. "sno" is how this repository wants a cluster: operators that vendor its modules, and its controllers beside them. "baseline" is
-// how clusters are today: the same operators by today's rules, and none of ours.
+// Package embeddedtarget provides clusters for the conformance suite: an embedded cluster for each scenario, in two variants. "sno" has operators
+// that vendor the modules of this repository, and its controllers. "baseline" has standIns-ins of the stock operators, and no controllers.
 package embeddedtarget

@@ -31,21 +31,21 @@ import (
 )
 
 const (
-	// suiteAgent is what the suite calls itself on a cluster that is not its own.
+	// suiteAgent is the suite's user agent on an existing cluster.
 	suiteAgent = "sno-tests"
-	// mostOnAverage and mostInASecond are the requests that such a cluster may be sent, in a second.
+	// mostOnAverage and mostInASecond limit the requests per second to such a cluster.
 	mostOnAverage, mostInASecond = 50, 100
-	// askedImage is asked for through make. No kubelet here pulls it.
-	askedImage = "registry.invalid/asked:1"
-	// ginkgoVariable has TestGinkgoSuite run.
+	// makeImage is set through make. No kubelet here pulls it.
+	makeImage = "registry.invalid/make:1"
+	// ginkgoVariable enables TestGinkgoSuite.
 	ginkgoVariable = "SNO_GINKGO_SUITE"
 )
 
-// klogLine is what client-go prints, of warnings for example.
+// klogLine matches output of client-go, such as warnings.
 var klogLine = regexp.MustCompile(`(?m)^[IWEF][0-9]{4} .*$`)
 
-// ways are how a person has the suite check a cluster, all tiers.
-func ways() []func(*testing.T, string) *exec.Cmd {
+// commands are the commands by which a person checks a cluster with all tiers.
+func commands() []func(*testing.T, string) *exec.Cmd {
 	return []func(*testing.T, string) *exec.Cmd{bySNOTests, byGinkgo, byMake}
 }
 
@@ -73,13 +73,13 @@ func byMake(t *testing.T, kubeconfig string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "conformance", "KUBECONFIG="+kubeconfig, "DISRUPTIVE=1",
-		"IMAGE="+askedImage, "CONFORMANCE_OUT="+t.TempDir())
+		"IMAGE="+makeImage, "CONFORMANCE_OUT="+t.TempDir())
 	cmd.Dir = root
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS") })
 	return cmd
 }
 
-// TestGinkgoSuite is the suite of an operator's repository, all tiers, for TestByKubeconfig.
+// TestGinkgoSuite is the suite of an operator's repository with all tiers, for TestByKubeconfig.
 func TestGinkgoSuite(t *testing.T) {
 	if os.Getenv(ginkgoVariable) == "" {
 		t.Skip("TestByKubeconfig runs it on a cluster")
@@ -93,18 +93,18 @@ func TestGinkgoSuite(t *testing.T) {
 	ginkgo.RunSpecs(t, "all of it", suite, reporter)
 }
 
-// TestByKubeconfig has the suite check clusters that `make run` leaves up, as a stranger's: it knows a kubeconfig and nothing else. Every check that
-// applies passes, nothing but the suite's own words is printed, and the API server has hardly noticed.
+// TestByKubeconfig checks clusters of `make run` with only a kubeconfig. Every applicable check passes, only the suite prints output, and the
+// number of requests is limited.
 func TestByKubeconfig(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes minutes; make proof runs it")
 	}
 	t.Parallel()
-	for i, s := range sample.Select(t, scenario.All(), len(ways())) {
+	for i, s := range sample.Select(t, scenario.All(), len(commands())) {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			cluster := leftUp(t, s.Name)
-			cmd := ways()[i%len(ways())](t, cluster.KubeconfigPath())
+			cluster := keptCluster(t, s.Name)
+			cmd := commands()[i%len(commands())](t, cluster.KubeconfigPath())
 			offset, err := cluster.AuditOffset(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -113,32 +113,32 @@ func TestByKubeconfig(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s: %v\n%s", cmd, err, output)
 			}
-			if asked := slices.Contains(cmd.Args, "IMAGE="+askedImage); asked && !strings.Contains(string(output), "run image "+askedImage) {
+			if used := slices.Contains(cmd.Args, "IMAGE="+makeImage); used && !strings.Contains(string(output), "run image "+makeImage) {
 				t.Errorf("IMAGE= does not reach the run:\n%s", output)
 			}
-			if strange := klogLine.FindAllString(string(output), -1); len(strange) > 0 {
-				t.Errorf("%d lines of client-go are among the answers, such as %s", len(strange), strange[0])
+			if foreign := klogLine.FindAllString(string(output), -1); len(foreign) > 0 {
+				t.Errorf("the output contains %d lines of client-go, such as %s", len(foreign), foreign[0])
 			}
 			events, _, err := cluster.AuditEvents(t.Context(), offset, embedded.AuditFilter{UserAgent: suiteAgent})
 			if err != nil {
 				t.Fatal(err)
 			}
-			what, err := bearable(events)
+			what, err := requestRate(events)
 			if err != nil {
 				t.Error(err)
 			}
 			t.Log(what)
 			for _, event := range events {
 				if event.ObjectRef != nil && event.ObjectRef.Resource == "secrets" {
-					t.Errorf("a secret was asked for: %s %s", event.Verb, event.RequestURI)
+					t.Errorf("a Secret was requested: %s %s", event.Verb, event.RequestURI)
 				}
 			}
 		})
 	}
 }
 
-// leftUp is a cluster as `make run` leaves it up. It goes with the test.
-func leftUp(t *testing.T, name string) *embedded.Cluster {
+// keptCluster returns a cluster that `make run` keeps up until the end of the test.
+func keptCluster(t *testing.T, name string) *embedded.Cluster {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	up, ended := make(chan *embedded.Cluster, 1), make(chan error, 1)
@@ -160,8 +160,8 @@ func leftUp(t *testing.T, name string) *embedded.Cluster {
 	}
 }
 
-// bearable says how many the requests were, and returns an error where that is more than a cluster at work should be sent.
-func bearable(events []auditv1.Event) (string, error) {
+// requestRate describes the rate of the requests, and returns an error if it is too high for a productive cluster.
+func requestRate(events []auditv1.Event) (string, error) {
 	received := map[types.UID]time.Time{}
 	for i := range events { // a watch is recorded when it begins and when it ends
 		received[events[i].AuditID] = events[i].RequestReceivedTimestamp.Time
@@ -186,14 +186,14 @@ func bearable(events []auditv1.Event) (string, error) {
 	return what, nil
 }
 
-// TestBearable: requests count once, in whatever order they were recorded, on average and in the worst second, wherever that begins.
-func TestBearable(t *testing.T) {
+// Requests count once, in any order, on average and in the worst second, wherever that begins.
+func TestRequestRate(t *testing.T) {
 	began := time.Unix(1000, 0)
 	requests := func(n int, from, pause time.Duration) []auditv1.Event {
 		var events []auditv1.Event
 		for i := range n {
 			at := began.Add(from + time.Duration(i)*pause)
-			for range 2 { // as a watch is
+			for range 2 { // as for a watch
 				events = append(events, auditv1.Event{AuditID: types.UID(at.String()), RequestReceivedTimestamp: metav1.NewMicroTime(at)})
 			}
 		}
@@ -209,7 +209,7 @@ func TestBearable(t *testing.T) {
 		"100 at once":            {slices.Concat(slow, requests(100, 10500*time.Millisecond, 9*time.Millisecond)), false},
 		"100 at once, backwards": {slices.Concat(requests(100, 10500*time.Millisecond, 9*time.Millisecond), slow), false},
 	} {
-		if what, err := bearable(test.events); (err == nil) != test.want {
+		if what, err := requestRate(test.events); (err == nil) != test.want {
 			t.Errorf("%s: %s: %v", name, what, err)
 		}
 	}

@@ -35,12 +35,12 @@ import (
 )
 
 const (
-	// copies is how the namespaces of copies begin, copyLabel what is on everything that a run makes.
+	// copies is the prefix of the namespaces of copies, and copyLabel the label on all objects of a run.
 	copies    = "sno-conformance-"
 	copyLabel = "sno.solonode.github.io/conformance"
 )
 
-// payloadNamespaces are those whose pods may do more, as the release labels them on a cluster of OpenShift.
+// payloadNamespaces returns the privileged namespaces, as a release labels them on OpenShift.
 func payloadNamespaces() []string {
 	return []string{
 		scenario.OperatorNamespace, scenario.RouterNamespace, scenario.EtcdNamespace, scenario.ControlPlaneNamespace, scenario.ConsoleNamespace,
@@ -48,7 +48,7 @@ func payloadNamespaces() []string {
 	}
 }
 
-// restricted is the configuration of an API server that enforces the strictest pod security wherever a namespace does not say otherwise.
+// restricted returns the configuration of an API server that enforces the restricted pod security by default.
 func restricted(t *testing.T) string {
 	t.Helper()
 	levels := map[string]any{}
@@ -73,8 +73,8 @@ func restricted(t *testing.T) string {
 	return file
 }
 
-// TestUnderPolicies runs the scheduled tier on a cluster that lets ordinary namespaces do little: every check passes that passes elsewhere. A policy that
-// it cannot meet makes checks inconclusive, with the policy's name, and none fails.
+// TestUnderPolicies runs the scheduled tier on a cluster that restricts ordinary namespaces: the same checks pass. A policy that the suite cannot
+// satisfy makes checks inconclusive, with the policy's name, and none fails.
 func TestUnderPolicies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a cluster; make proof runs it")
@@ -91,10 +91,10 @@ func TestUnderPolicies(t *testing.T) {
 	u := &up{s, t, t.Context()}
 	privileged := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "x"}, Spec: corev1.PodSpec{HostNetwork: true, Containers: []corev1.Container{{Name: "x", Image: "x"}}}}
 	if err := u.Cluster.Client().Create(u.ctx, privileged, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "PodSecurity") {
-		t.Fatalf("the cluster is not strict: %v", err)
+		t.Fatalf("the policy is not enforced: %v", err)
 	}
 	go u.limitNamespaces()
-	u.refuse("bare-namespaces", "namespaces", "a namespace must say its pod security and its node selector",
+	u.refuse("bare-namespaces", "namespaces", "a namespace must set its pod security and its node selector",
 		fmt.Sprintf(`!object.metadata.?generateName.orValue("").startsWith(%q) || (`+
 			`object.metadata.?labels["pod-security.kubernetes.io/enforce"].orValue("") == "restricted" && object.metadata.?annotations["openshift.io/node-selector"].orValue("x") == "")`, copies),
 		u.making(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: copies}}))
@@ -116,7 +116,7 @@ func TestUnderPolicies(t *testing.T) {
 		t.Errorf("%d checks of the scheduled tier were done", done)
 	}
 
-	// hindered runs all checks once more and counts those that name the policy. What it has nothing to do with passes as before.
+	// hindered repeats all checks and counts those that name the policy. Checks that the policy does not concern pass as before.
 	hindered := func(policy string) int {
 		n := 0
 		for id, result := range once(t, target) {
@@ -137,18 +137,18 @@ func TestUnderPolicies(t *testing.T) {
 		return u.Cluster.Client().SubResource("eviction").Create(u.ctx, &pods.Items[0], &policyv1.Eviction{DeleteOptions: &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}})
 	})
 	if n := hindered("no-evictions"); n < 3 {
-		t.Errorf("%d checks name the policy that keeps pods from being evicted", n)
+		t.Errorf("%d checks name the policy that denies evictions", n)
 	}
-	// Nothing that a run makes could do without its label.
+	// All objects of a run need the label.
 	u.refuse("unknown-labels", "pods", "label sno.solonode.github.io/conformance is unknown", fmt.Sprintf(`!(%q in object.metadata.?labels.orValue({}))`, copyLabel),
 		u.making(&corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: scenario.RouterNamespace, GenerateName: "x-", Labels: map[string]string{copyLabel: "x"}},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "x", Image: "x"}}},
 		}))
 	if n := hindered("unknown-labels"); n < 6 {
-		t.Errorf("%d checks name the policy that keeps copies from having pods", n)
+		t.Errorf("%d checks name the policy that denies pods of copies", n)
 	}
-	// A webhook answers as it likes, here that the request is a bad one.
+	// A webhook may return any error, here a bad request.
 	labels := map[string]string{copyLabel: "x"}
 	labelled := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: scenario.RouterNamespace, GenerateName: "x-", Labels: labels},
@@ -158,7 +158,7 @@ func TestUnderPolicies(t *testing.T) {
 	}
 	u.refuseByWebhook("labels.example.com", copyLabel, u.making(labelled))
 	if n := hindered("labels.example.com"); n < 6 {
-		t.Errorf("%d checks name the webhook that keeps copies from being made", n)
+		t.Errorf("%d checks name the webhook that denies copies", n)
 	}
 	list, err := u.Cluster.Clientset().CoreV1().Namespaces().List(u.ctx, metav1.ListOptions{LabelSelector: copyLabel})
 	u.must(err)
@@ -167,7 +167,7 @@ func TestUnderPolicies(t *testing.T) {
 	}
 }
 
-// limitNamespaces gives every namespace of copies what a cluster may give each new one: a quota, and limits by default for which no node has room.
+// limitNamespaces creates a quota in every namespace of copies, and default limits that exceed every node, as a cluster may do for new namespaces.
 func (u *up) limitNamespaces() {
 	kube := u.Cluster.Clientset()
 	watching, err := kube.CoreV1().Namespaces().Watch(u.ctx, metav1.ListOptions{LabelSelector: copyLabel})
@@ -194,7 +194,7 @@ func (u *up) limitNamespaces() {
 	}
 }
 
-// refuse has the API server take only what the expression allows, and returns when it refuses the attempt.
+// refuse creates a policy, and returns when the API server refuses the attempt by it.
 func (u *up) refuse(name, resource, message, expression string, attempt func() error) {
 	u.t.Helper()
 	kube := u.Cluster.Client()
@@ -218,28 +218,28 @@ func (u *up) refuse(name, resource, message, expression string, attempt func() e
 	})
 }
 
-// refuseByWebhook has the API server ask a webhook about Deployments, which knows every label but one, and returns when it refuses the attempt.
+// refuseByWebhook creates a webhook for Deployments that refuses one label, and returns when it refuses the attempt.
 func (u *up) refuseByWebhook(name, unknown string, attempt func() error) {
 	u.t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		var asked struct {
+		var review struct {
 			Request struct {
 				UID    types.UID                    `json:"uid"`
 				Object metav1.PartialObjectMetadata `json:"object"`
 			} `json:"request"`
 		}
-		if err := json.NewDecoder(request.Body).Decode(&asked); err != nil {
+		if err := json.NewDecoder(request.Body).Decode(&review); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		answer := &admissionreviewv1.AdmissionResponse{UID: asked.Request.UID, Allowed: true}
-		if _, has := asked.Request.Object.Labels[unknown]; has {
-			answer.Allowed, answer.Result = false, &metav1.Status{Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Message: "label " + unknown + " is unknown"}
+		response := &admissionreviewv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+		if _, has := review.Request.Object.Labels[unknown]; has {
+			response.Allowed, response.Result = false, &metav1.Status{Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Message: "label " + unknown + " is unknown"}
 		}
-		review := &admissionreviewv1.AdmissionReview{Response: answer}
-		review.SetGroupVersionKind(admissionreviewv1.SchemeGroupVersion.WithKind("AdmissionReview"))
+		result := &admissionreviewv1.AdmissionReview{Response: response}
+		result.SetGroupVersionKind(admissionreviewv1.SchemeGroupVersion.WithKind("AdmissionReview"))
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(review) // whoever does not get it refuses the request, which the test sees
+		_ = json.NewEncoder(w).Encode(result) // without a response the API server refuses the request
 	}))
 	u.t.Cleanup(server.Close)
 	none, address := admissionv1.SideEffectClassNone, server.URL
@@ -259,7 +259,7 @@ func (u *up) refuseByWebhook(name, unknown string, attempt func() error) {
 	})
 }
 
-// making is an attempt to make an object, which is not made.
+// making returns a dry run that creates an object.
 func (u *up) making(object client.Object) func() error {
 	return func() error {
 		fresh, _ := object.DeepCopyObject().(client.Object)
@@ -267,7 +267,7 @@ func (u *up) making(object client.Object) func() error {
 	}
 }
 
-// TestImageThatCannotBePulled: nothing can be said of Deployments whose copies never run, and that is said once.
+// TestImageThatCannotBePulled: checks that need copies of Deployments are inconclusive, with the reason.
 func TestImageThatCannotBePulled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a cluster; make proof runs it")
@@ -275,7 +275,7 @@ func TestImageThatCannotBePulled(t *testing.T) {
 	t.Parallel()
 	o := options("none-sno", SNO)
 	o.Times = checks.SimulatedTimes()
-	o.Times.Ready = 8 * time.Second // none ever is
+	o.Times.Ready = 8 * time.Second // never reached
 	s, err := start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -307,7 +307,7 @@ func TestImageThatCannotBePulled(t *testing.T) {
 	}
 }
 
-// pullNothing is what a kubelet does with pods whose image it cannot have, and with those that are deleted.
+// pullNothing acts as a kubelet for pods whose image cannot be pulled, and for deleted ones.
 func pullNothing(ctx context.Context, kube kubernetes.Interface) {
 	watching, err := kube.CoreV1().Pods(metav1.NamespaceAll).Watch(ctx, metav1.ListOptions{LabelSelector: copyLabel})
 	if err != nil {
@@ -329,7 +329,7 @@ func pullNothing(ctx context.Context, kube kubernetes.Interface) {
 			_, err = kube.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, text, metav1.PatchOptions{}, "status")
 		}
 		if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
-			return // the test sees that nothing is said
+			return // the test fails without a reason
 		}
 	}
 }

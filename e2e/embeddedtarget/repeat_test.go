@@ -11,10 +11,10 @@ import (
 	"github.com/solonode/sno/e2e/sample"
 )
 
-var runs = flag.Int("runs", 3, "how often TestRepeated does the scheduled tier")
+var runs = flag.Int("runs", 3, "how often TestRepeated runs the scheduled tier")
 
-// TestRepeated does the static and the scheduled tier again and again on one cluster, which is as it must be: not one check may be anything else than
-// before. `go test ./embeddedtarget -run Repeated -runs 100 -timeout 2h` says how reliable the suite is.
+// TestRepeated repeats the static and the scheduled tier on one correct cluster. Every result has to be the same. To measure the suite's flakes:
+// `go test ./embeddedtarget -run Repeated -runs 100 -timeout 2h`.
 func TestRepeated(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a cluster; make proof runs it")
@@ -25,7 +25,7 @@ func TestRepeated(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer target.Stop()
-	target.Stop = nil // it outlives every run
+	target.Stop = nil // used by every run
 	first, began := map[string]report.Status{}, time.Now()
 	count := *runs
 	if os.Getenv(sample.Variable) != "" {

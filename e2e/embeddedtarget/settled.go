@@ -24,16 +24,16 @@ import (
 const (
 	poll    = 50 * time.Millisecond
 	logTail = 1500
-	// The ReplicaSet that was not scaled up is far above the end.
+	// A ReplicaSet that was not scaled up is far from the end of the log.
 	managerLogTail = 20_000
 
 	asExpected, notNeeded = "AsExpected", "NotNeeded"
 )
 
-// errUnsettled says that something did not come to rest.
-var errUnsettled = errors.New("does not come to rest")
+// errUnsettled means that something did not settle.
+var errUnsettled = errors.New("does not settle")
 
-// settled waits until every Deployment is there and nothing moves by itself any more, and until our controllers say what they must.
+// settled waits until every Deployment exists and is settled, and until the controllers have the expected reasons.
 func (s *system) settled(ctx context.Context) error {
 	var wrong string
 	err := wait.PollUntilContextTimeout(ctx, poll, s.settle, true, func(ctx context.Context) (bool, error) {
@@ -49,43 +49,43 @@ func (s *system) settled(ctx context.Context) error {
 	if s.variant != SNO {
 		return nil
 	}
-	for module, reasons := range ExpectedReasons(s.Scenario) {
-		if _, err := s.WaitReason(ctx, module, s.settle, reasons...); err != nil {
+	for module, wanted := range ExpectedReasons(s.Scenario) {
+		if _, err := s.WaitReason(ctx, module, s.settle, wanted...); err != nil {
 			return fmt.Errorf("%s: %w%s", module, err, s.unfinished(context.WithoutCancel(ctx)))
 		}
 	}
 	return nil
 }
 
-// ExpectedReasons are the reasons of which our controllers show one in the end, written by hand.
+// ExpectedReasons returns the final reasons of each controller, written by hand.
 func ExpectedReasons(s scenario.Scenario) map[harness.Module][]string {
 	mode := s.ControlPlaneTopology
 	single, external := mode == configv1.SingleReplicaTopologyMode, mode == configv1.ExternalTopologyMode
-	says := map[harness.Module][]string{
+	reasons := map[harness.Module][]string{
 		harness.Ingress: {notNeeded}, harness.Console: {notNeeded}, harness.Auth: {asExpected}, harness.EtcdGuard: {asExpected}, harness.MachineConfig: {asExpected},
 		harness.Approver: {notNeeded},
 	}
 	if s.Pool == scenario.PoolMaster {
-		says[harness.Ingress] = []string{asExpected}
+		reasons[harness.Ingress] = []string{asExpected}
 	}
 	if single {
-		says[harness.Approver] = []string{asExpected}
+		reasons[harness.Approver] = []string{asExpected}
 	}
-	// The release's own guard is right for three members.
+	// The release's guard is right for three members.
 	if mode == configv1.HighlyAvailableTopologyMode {
-		says[harness.EtcdGuard] = []string{notNeeded}
+		reasons[harness.EtcdGuard] = []string{notNeeded}
 	}
 	if external {
-		// There is no object to say it on.
-		delete(says, harness.Ingress)
-		delete(says, harness.Approver)
-		says[harness.EtcdGuard] = []string{notNeeded}
-		says[harness.Auth] = []string{notNeeded, "ExternalControlPlane"}
+		// There is no object for its condition.
+		delete(reasons, harness.Ingress)
+		delete(reasons, harness.Approver)
+		reasons[harness.EtcdGuard] = []string{notNeeded}
+		reasons[harness.Auth] = []string{notNeeded, "ExternalControlPlane"}
 	}
-	return says
+	return reasons
 }
 
-// deployments are those that the operators make on this cluster.
+// deployments returns those that the operators create on this cluster.
 func (s *system) deployments() []client.ObjectKey {
 	var keys []client.ObjectKey
 	if s.Scenario.ControlPlaneTopology != configv1.ExternalTopologyMode {
@@ -100,7 +100,7 @@ func (s *system) deployments() []client.ObjectKey {
 	return keys
 }
 
-// moving says what still moves, or nothing. A pod for which the scheduler finds no node does not move: that is as it is, right or wrong.
+// moving returns what is not settled, or nothing. A pod that is unschedulable is settled.
 func (s *system) moving(ctx context.Context) (string, error) {
 	if err := s.sweepLate(ctx); err != nil {
 		return "", err
@@ -124,7 +124,7 @@ func (s *system) moving(ctx context.Context) (string, error) {
 		}
 		var ready int32
 		for i := range pods.Items {
-			if !rests(&pods.Items[i]) {
+			if !isSettled(&pods.Items[i]) {
 				return fmt.Sprintf("pod %s/%s is %s", key.Namespace, pods.Items[i].Name, pods.Items[i].Status.Phase), nil
 			}
 			if pods.Items[i].Spec.NodeName != "" {
@@ -139,8 +139,8 @@ func (s *system) moving(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// unfinished describes the Deployments that are not rolled out, their pods, and the end of the controller manager's log; empty if all are. A rollout
-// that waits for a node is at rest, and is unfinished.
+// unfinished describes Deployments that are not rolled out, with their pods and the end of the controller manager's log. A rollout that waits for
+// a node is settled, but unfinished.
 func (s *system) unfinished(ctx context.Context) string {
 	var text strings.Builder
 	kube := s.Cluster.Client()
@@ -178,8 +178,8 @@ func (s *system) unfinished(ctx context.Context) string {
 	return text.String()
 }
 
-// rests says that a pod is ready, or waits for a node that is not there.
-func rests(pod *corev1.Pod) bool {
+// isSettled reports whether a pod is ready or unschedulable.
+func isSettled(pod *corev1.Pod) bool {
 	if pod.DeletionTimestamp != nil {
 		return false
 	}
@@ -193,8 +193,8 @@ func rests(pod *corev1.Pod) bool {
 	return false
 }
 
-// lastWords are the ends of the logs of our programs and of the hosts.
-func (s *system) lastWords() error {
+// logTails returns the ends of the logs of the controllers and hosts.
+func (s *system) logTails() error {
 	var errs []error
 	for _, module := range harness.AllModules() {
 		for _, name := range []string{module.Host().Name, module.Controller().Name} {
@@ -203,7 +203,7 @@ func (s *system) lastWords() error {
 				continue
 			}
 			if tail := strings.TrimSpace(program.LogTail(logTail)); tail != "" {
-				errs = append(errs, fmt.Errorf("the log of %s ends with:\n%s", name, tail)) //nolint:err113 // for the reader
+				errs = append(errs, fmt.Errorf("the log of %s ends with:\n%s", name, tail)) //nolint:err113 // printed only
 			}
 		}
 	}

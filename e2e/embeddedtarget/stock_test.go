@@ -18,7 +18,7 @@ import (
 	"github.com/solonode/sno/testcluster/stock"
 )
 
-// The stand-ins make what the operators of today make, property by property, on one node and on two with guards.
+// The standIns-ins create what the stock operators create, property by property, on one node and on two with guards.
 func TestStandInsAreStock(t *testing.T) {
 	for name, want := range map[string][]stock.Property{
 		"none-sno": slices.Concat(stock.Properties(), stock.HostNetworkProperties()),
@@ -36,7 +36,7 @@ func TestStandInsAreStock(t *testing.T) {
 			for _, p := range want {
 				objects := list(t, s, p.Object)
 				if len(objects) == 0 {
-					t.Errorf("%s %s: there is none", p.Object.Kind, p.Object.ObjectKey)
+					t.Errorf("%s %s: not found", p.Object.Kind, p.Object.ObjectKey)
 				}
 				for _, object := range objects {
 					got, found := at(object.Object, p.Pointer)
@@ -49,13 +49,13 @@ func TestStandInsAreStock(t *testing.T) {
 					}
 				}
 			}
-			follows(t, s)
+			checkRelations(t, s)
 		})
 	}
 }
 
-// follows looks at what a table of single values does not say.
-func follows(t *testing.T, s *system) {
+// checkRelations checks what a table of single values does not contain.
+func checkRelations(t *testing.T, s *system) {
 	t.Helper()
 	var nodes corev1.NodeList
 	var canaries corev1.PodList
@@ -94,7 +94,7 @@ func follows(t *testing.T, s *system) {
 	}
 }
 
-// list reads an object, or, without a name, those of the namespace.
+// list reads an object, or all of the namespace if it has no name.
 func list(t *testing.T, s *system, o stock.Object) []unstructured.Unstructured {
 	t.Helper()
 	all := &unstructured.UnstructuredList{}
@@ -105,7 +105,7 @@ func list(t *testing.T, s *system, o stock.Object) []unstructured.Unstructured {
 	return slices.DeleteFunc(all.Items, func(each unstructured.Unstructured) bool { return o.Name != "" && each.GetName() != o.Name })
 }
 
-// at follows a pointer of package stock.
+// at resolves a pointer of package stock.
 func at(value any, pointer string) (any, bool) {
 	for _, segment := range strings.Split(pointer, "/")[1:] {
 		segment = strings.NewReplacer("~1", "/", "~0", "~").Replace(segment)
@@ -134,7 +134,7 @@ func at(value any, pointer string) (any, bool) {
 	return value, true
 }
 
-// plain is a value as encoding/json reads it.
+// plain converts a value to the types of encoding/json.
 func plain(t *testing.T, value any) (read any) {
 	t.Helper()
 	text, err := json.Marshal(value)

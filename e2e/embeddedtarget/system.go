@@ -22,21 +22,21 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// Variant says who shapes the cluster.
+// Variant is a variant of the operators.
 type Variant string
 
 // The variants.
 var (
-	// SNO is operators that vendor the modules, and our controllers.
+	// SNO has operators that vendor the modules, and controllers.
 	SNO = Variant("sno")
-	// Baseline is operators as they are today.
+	// Baseline has stock operators.
 	Baseline = Variant("baseline")
 )
 
-// ErrVariant says that there is no variant of a name.
+// ErrVariant means that no variant has the name.
 var ErrVariant = errors.New("unknown variant")
 
-// hosts are the host operators of a variant, with their arguments.
+// hosts returns the host operators of a variant, with their arguments.
 func (v Variant) hosts() (map[harness.Module][]string, error) {
 	switch v {
 	case SNO:
@@ -48,7 +48,7 @@ func (v Variant) hosts() (map[harness.Module][]string, error) {
 	return nil, fmt.Errorf("%w %q: choose %s or %s", ErrVariant, v, SNO, Baseline)
 }
 
-// Programs are those that the clusters of a variant need.
+// Programs returns the programs that the clusters of a variant need.
 func (v Variant) Programs() ([]programs.Program, error) {
 	hosts, err := v.hosts()
 	if err != nil {
@@ -66,22 +66,22 @@ func (v Variant) Programs() ([]programs.Program, error) {
 	return needed, nil
 }
 
-// system is a cluster with everything that shapes it.
+// system is a cluster with its operators and controllers.
 type system struct {
 	*harness.Environment
-	variant Variant
-	settle  time.Duration
-	anyhow  bool
-	// stand are the stand-ins for today's operators.
-	stand map[harness.Module]*operators.Process
-	stop  sync.Once
+	variant          Variant
+	settle           time.Duration
+	ignoreConditions bool
+	// standIns are the standIns-ins of stock operators without a host.
+	standIns map[harness.Module]*operators.Process
+	stop     sync.Once
 
 	mu sync.Mutex
-	// added are control-plane nodes that came with a topology, gone those that left with the next one.
-	added, gone []string
+	// added are control-plane nodes that a topology has added, and removed those that the next one has removed.
+	added, removed []string
 }
 
-// start returns when the operators and the controllers have nothing left to do, and the workers of later have joined.
+// start returns when the operators and controllers have settled and the day-2 workers have joined.
 func start(ctx context.Context, o Options) (*system, error) {
 	hosts, err := o.Variant.hosts()
 	if err != nil {
@@ -91,16 +91,16 @@ func start(ctx context.Context, o Options) (*system, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Where the control plane is elsewhere, the release has no guard of etcd.
+	// With an external control plane the release has no guard of etcd.
 	guarded := o.Variant == SNO && planned.ControlPlaneTopology != configv1.ExternalTopologyMode
 	r, err := harness.Start(ctx, harness.Config{Scenario: o.Scenario, Hosts: hosts, QuorumGuard: guarded, RealMinReadySeconds: o.RealMinReadySeconds, APIServer: o.APIServer, Keep: o.Keep, Progress: o.Progress})
 	if err != nil {
 		return nil, err
 	}
-	s := &system{Environment: r, variant: o.Variant, settle: o.Times.Settle, anyhow: o.IgnoreConditions, stand: map[harness.Module]*operators.Process{}}
+	s := &system{Environment: r, variant: o.Variant, settle: o.Times.Settle, ignoreConditions: o.IgnoreConditions, standIns: map[harness.Module]*operators.Process{}}
 	if err := s.bringUp(ctx, guarded); err != nil {
 		// The reason is often in a log.
-		err = fmt.Errorf("set up %s, %s: %w", o.Scenario, o.Variant, errors.Join(err, s.lastWords()))
+		err = fmt.Errorf("set up %s, %s: %w", o.Scenario, o.Variant, errors.Join(err, s.logTails()))
 		s.Stop()
 		return nil, err
 	}
@@ -108,18 +108,18 @@ func start(ctx context.Context, o Options) (*system, error) {
 }
 
 func (s *system) bringUp(ctx context.Context, guarded bool) error {
-	// Where nodes may ask for certificates, somebody may ask for those of a node that nobody knows.
+	// Where nodes may request certificates, an unknown client may request those of an unknown node.
 	if err := joining.Prepare(ctx, s.Cluster); err != nil {
 		return err
 	}
-	begin := s.standIns
+	begin := s.startStandIns
 	if s.variant == SNO {
 		begin = func(ctx context.Context) error { return s.controllers(ctx, guarded) }
 	}
 	if err := begin(ctx); err != nil {
 		return err
 	}
-	if err := s.rest(ctx); err != nil {
+	if err := s.waitSettled(ctx); err != nil {
 		return err
 	}
 	if s.Scenario.Day2Workers == 0 {
@@ -128,19 +128,19 @@ func (s *system) bringUp(ctx context.Context, guarded bool) error {
 	if err := s.Scenario.AddDay2Workers(ctx, s.Cluster); err != nil {
 		return err
 	}
-	return s.rest(ctx)
+	return s.waitSettled(ctx)
 }
 
-// rest waits until the cluster has settled, or is as far as it gets where that is enough.
-func (s *system) rest(ctx context.Context) error {
+// waitSettled waits until the cluster has settled, or for as long as that could take with ignoreConditions.
+func (s *system) waitSettled(ctx context.Context) error {
 	err := s.settled(ctx)
-	if s.anyhow && ctx.Err() == nil {
+	if s.ignoreConditions && ctx.Err() == nil {
 		return nil
 	}
 	return err
 }
 
-// controllers starts ours, the members of etcd that one of them asks, and the stock approver that another one is about.
+// controllers starts the controllers, and etcd for one of them.
 func (s *system) controllers(ctx context.Context, guarded bool) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, module := range harness.AllModules() {
@@ -160,8 +160,8 @@ func (s *system) controllers(ctx context.Context, guarded bool) error {
 	return group.Wait() //nolint:wrapcheck // describe the fault
 }
 
-// standIns starts what today's operators do besides the hosts.
-func (s *system) standIns(ctx context.Context) error {
+// startStandIns starts what the stock operators do in addition to the hosts.
+func (s *system) startStandIns(ctx context.Context) error {
 	if err := s.InstallStockApprover(ctx); err != nil {
 		return err
 	}
@@ -175,19 +175,19 @@ func (s *system) standIns(ctx context.Context) error {
 		harness.EtcdGuard: {operators.EtcdUser, operators.Etcd}, harness.MachineConfig: {operators.MachineConfigUser, operators.MachineConfig},
 	} {
 		if module == harness.EtcdGuard && s.Scenario.ControlPlaneTopology == configv1.ExternalTopologyMode {
-			continue // the etcd operator is where etcd is
+			continue // the etcd operator is outside of the cluster
 		}
 		process, err := s.RunStandIn(ctx, one.user, one.operator)
 		if err != nil {
 			return err
 		}
-		s.stand[module] = process
+		s.standIns[module] = process
 	}
 	return nil
 }
 
-// placeByDefault writes what today's installer writes where there is one control-plane node and no load balancer, and today's ingress
-// operator on such a node that it finds (U-ING-3, U-TOP-6). The enhancement whose rows the scenarios are knows no such field.
+// placeByDefault writes the default placement that the installer writes for one control-plane node without a load balancer, and the ingress
+// operator on such a node (U-ING-3, U-TOP-6). The enhancement, whose rows the scenarios are, has no such field.
 func (s *system) placeByDefault(ctx context.Context) error {
 	if s.Scenario.Platform != configv1.NonePlatformType || s.Scenario.ControlPlaneTopology != configv1.SingleReplicaTopologyMode {
 		return nil
@@ -201,10 +201,10 @@ func (s *system) placeByDefault(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends everything. Further calls do nothing.
+// Stop stops everything. Further calls do nothing.
 func (s *system) Stop() {
 	s.stop.Do(func() {
-		for _, process := range s.stand {
+		for _, process := range s.standIns {
 			process.Stop()
 		}
 		s.Environment.Stop()

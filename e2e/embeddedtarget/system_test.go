@@ -32,8 +32,8 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// patience is for one thing that operators do, on a machine that has much else to do. Who waits sees the condition at once.
-const patience = 3 * time.Minute
+// waitTimeout is for one change by operators on a busy machine.
+const waitTimeout = 3 * time.Minute
 
 func TestMain(m *testing.M) {
 	logf.SetLogger(logr.Discard())
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// up is a cluster, and the test that it is for.
+// up is a cluster with its test.
 type up struct {
 	*system
 	t   *testing.T
@@ -50,7 +50,7 @@ type up struct {
 
 func options(scenario string, variant Variant) Options {
 	times := checks.SimulatedTimes()
-	times.Settle = patience
+	times.Settle = waitTimeout
 	return Options{Scenario: scenario, Variant: variant, Times: times, Progress: os.Stderr}
 }
 
@@ -71,10 +71,9 @@ func (u *up) must(err error) {
 	}
 }
 
-// until waits for something.
 func (u *up) until(what string, condition func() (bool, error)) {
 	u.t.Helper()
-	err := wait.PollUntilContextTimeout(u.ctx, poll, patience, true, func(context.Context) (bool, error) { return condition() })
+	err := wait.PollUntilContextTimeout(u.ctx, poll, waitTimeout, true, func(context.Context) (bool, error) { return condition() })
 	if err != nil {
 		u.t.Fatalf("%s: %v", what, err)
 	}
@@ -89,7 +88,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// A cluster that is as this repository wants it (R-SUITE-2): it changes its shape and back, is restarted, and gives its logs.
+// A cluster with the modules (R-SUITE-2): the topology changes and back, its operators restart, and its logs are copied.
 func TestSNO(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute; make proof runs it")
@@ -102,28 +101,28 @@ func TestSNO(t *testing.T) {
 	nodes, err := u.Cluster.Clientset().CoreV1().Nodes().List(u.ctx, metav1.ListOptions{})
 	u.must(err)
 	if len(nodes.Items) != 3 {
-		t.Errorf("%d nodes, want the one and two workers", len(nodes.Items))
+		t.Errorf("%d nodes, want one and two workers", len(nodes.Items))
 	}
 	u.must(u.setTopology(u.ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode))
 	for module, reason := range map[harness.Module]string{harness.Ingress: notNeeded, harness.EtcdGuard: notNeeded, harness.Approver: notNeeded} {
-		_, err := u.WaitReason(u.ctx, module, patience, reason)
+		_, err := u.WaitReason(u.ctx, module, waitTimeout, reason)
 		u.must(err)
 	}
-	// A Deployment of which replicas and template change back before it is rolled out can stay as it is for ever (U-TOP-15).
+	// A Deployment whose replicas and template change back before it is rolled out can remain as it is (U-TOP-15).
 	u.until("every Deployment is rolled out", func() (bool, error) { return u.unfinished(u.ctx) == "", nil })
 	u.must(u.outage(u.ctx, time.Second))
-	// Everybody forgets. Nobody starts what ends because it finds no API server, so this comes after the outage.
+	// All operators restart. Programs that ended without an API server are not restarted, so this follows the outage.
 	for _, module := range harness.AllModules() {
 		u.must(u.restartOperator(u.ctx, string(module)))
 	}
 	if err := u.restartOperator(u.ctx, "nothing"); !errors.Is(err, ErrModule) {
-		t.Errorf("a module that there is not: %v", err)
+		t.Errorf("an unknown module: %v", err)
 	}
 	u.must(u.setTopology(u.ctx, configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode))
 	u.must(u.settled(u.ctx))
 	for _, gone := range []string{"master-1", "master-2"} {
 		if _, err := u.Cluster.Clientset().CoreV1().Nodes().Get(u.ctx, gone, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			t.Errorf("node %s is still there: %v", gone, err)
+			t.Errorf("node %s still exists: %v", gone, err)
 		}
 		pods, err := u.podsOf(u.ctx, gone)
 		u.must(err)
@@ -142,7 +141,7 @@ func TestSNO(t *testing.T) {
 	u.Stop() // does nothing
 }
 
-// A cluster as they are today, and what the stand-ins do on it.
+// A cluster with stock operators, and what their standIns-ins do.
 func TestBaseline(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute; make proof runs it")
@@ -150,43 +149,43 @@ func TestBaseline(t *testing.T) {
 	t.Parallel()
 	u := startUp(t, "none-sno-day1-worker", Baseline)
 
-	// The router tolerates no taint of the control plane.
+	// The router does not tolerate the taint of the control plane.
 	if output, err := u.hostSuite(); err == nil || !strings.Contains(output, "SNO-ING-003") {
 		t.Errorf("the suite of an operator's repository: %v\n%s", err, output)
 	}
 
-	// No node of a single control plane is drained, a worker neither.
+	// Neither a master nor a worker of a single control plane is drained.
 	request := machineconfig.Request{Verb: machineconfig.VerbDrain, Config: "one"}
 	for _, node := range []string{"master-0", "worker-0"} {
 		u.drain(node, request, false)
 	}
 
-	// The guard does not hear of a topology, only of nodes and pods.
+	// The guard controller only reacts to nodes and pods, not to the topology.
 	u.must(u.SetTopology(u.ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode))
-	u.until("the nodes are told the topology", func() (bool, error) {
+	u.until("the nodes have the topology's annotation", func() (bool, error) {
 		node, err := u.node("worker-0")
 		return err == nil && node.Annotations[machineconfig.TopologyAnnotation] == string(configv1.HighlyAvailableTopologyMode), err
 	})
-	u.until("there is a guard, since nodes were written to", func() (bool, error) { return u.guards(1) })
+	u.until("there is a guard after writes to nodes", func() (bool, error) { return u.guards(1) })
 
-	// Now nodes are drained. Nothing that the operators run is on the worker.
+	// Now nodes are drained. The worker has no pods of operators.
 	u.workload("worker-0")
 	request.Config = "two"
 	u.drain("worker-0", request, true)
 	request.Verb = machineconfig.VerbUncordon
 	u.drain("worker-0", request, false)
 
-	// What has a restart to forget hears of it then.
-	u.stand[harness.MachineConfig].Stop()
+	// The guard controller reads the topology again after a restart.
+	u.standIns[harness.MachineConfig].Stop()
 	u.must(u.SetTopology(u.ctx, configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode))
 	if ok, err := u.guards(1); err != nil || !ok {
-		t.Errorf("the guard went without an event of a node: %v", err)
+		t.Errorf("the guard was removed without an event of a node: %v", err)
 	}
 	u.must(u.restartOperator(u.ctx, string(harness.EtcdGuard)))
 	u.until("there is no guard", func() (bool, error) { return u.guards(0) })
 }
 
-// hostSuite runs the suite that an operator's repository has made of the catalogue, as its CI does: alone, on a kubeconfig.
+// hostSuite runs the suite of an operator's repository as its CI does, with only a kubeconfig.
 func (u *up) hostSuite() (string, error) {
 	u.t.Helper()
 	root, err := programs.Root(u.ctx)
@@ -202,7 +201,7 @@ func (u *up) node(name string) (*corev1.Node, error) {
 	return u.Cluster.Clientset().CoreV1().Nodes().Get(u.ctx, name, metav1.GetOptions{})
 }
 
-// workload runs a pod of somebody's on a node.
+// workload runs an unrelated pod on a node.
 func (u *up) workload(node string) {
 	u.t.Helper()
 	labels := map[string]string{"app": "workload"}
@@ -223,10 +222,10 @@ func (u *up) workload(node string) {
 	})
 }
 
-// drain asks as a node does, waits for the answer, and holds that the node was emptied, or left as it is.
-func (u *up) drain(node string, request machineconfig.Request, emptied bool) {
+// drain writes a request, waits for its completion, and checks that the node was drained or left unchanged.
+func (u *up) drain(node string, request machineconfig.Request, drained bool) {
 	u.t.Helper()
-	ctx, cancel := context.WithTimeout(u.ctx, patience)
+	ctx, cancel := context.WithTimeout(u.ctx, waitTimeout)
 	defer cancel()
 	kube := u.Cluster.Clientset()
 	offset, err := u.Cluster.AuditOffset(ctx)
@@ -235,17 +234,17 @@ func (u *up) drain(node string, request machineconfig.Request, emptied bool) {
 	u.must(drains.WaitForCompletion(ctx, kube, node, request))
 	done, err := drains.Read(ctx, u.Cluster, offset, operators.MachineConfigUser)
 	u.must(err)
-	if len(done.Evicted) > 0 != emptied {
+	if len(done.Evicted) > 0 != drained {
 		u.t.Errorf("%s on node %s: evicted %v", request, node, done.Evicted)
 	}
 	live, err := u.node(node)
 	u.must(err)
-	if live.Spec.Unschedulable != emptied {
-		u.t.Errorf("%s on node %s: closed is %t", request, node, live.Spec.Unschedulable)
+	if live.Spec.Unschedulable != drained {
+		u.t.Errorf("%s on node %s: unschedulable is %t", request, node, live.Spec.Unschedulable)
 	}
 }
 
-// guards says whether there are so many, and a budget for them.
+// guards reports whether there are so many guards, and a budget for them.
 func (u *up) guards(want int) (bool, error) {
 	pods, err := u.Cluster.Clientset().CoreV1().Pods(scenario.EtcdNamespace).List(u.ctx, metav1.ListOptions{LabelSelector: "app=guard"})
 	if err != nil {

@@ -9,35 +9,34 @@ import (
 )
 
 const (
-	// Provider is what the report calls this.
+	// Provider is the provider in reports.
 	Provider = "embedded"
-	// image is what copied Deployments run: nothing is pulled here.
+	// image is the image of copied Deployments: nothing is pulled here.
 	image = "pause"
 )
 
-// Options say which cluster.
+// Options select a cluster.
 type Options struct {
 	// Scenario is a name of package scenario.
 	Scenario string
 	Variant  Variant
-	// IgnoreConditions hands the cluster over as soon as nothing moves, whatever our controllers say of it: whoever runs wrong versions of them wants to know
-	// what the checks say.
+	// IgnoreConditions returns the cluster as soon as it is settled or the limit is over, whatever the conditions are: with wrong versions of the
+	// controllers the results of the checks matter.
 	IgnoreConditions bool
-	// RealMinReadySeconds has a router count as available when it has been ready for 30 s, as in life, and not for one. A cluster and its checks take half a
-	// minute longer for each of its rollouts.
+	// RealMinReadySeconds makes a router available after 30 s as on a real cluster, not after one. Each of its rollouts takes half a minute longer.
 	RealMinReadySeconds bool
 	// APIServer are further arguments of the API server.
 	APIServer []string
-	// Keep leaves the cluster's folder.
+	// Keep keeps the cluster's folder.
 	Keep bool
-	// Progress is told what happens; nil for nobody.
+	// Progress receives progress output, if not nil.
 	Progress io.Writer
 	// Times are those of the run; zero for checks.SimulatedTimes.
 	Times checks.Times
 }
 
-// Start starts a cluster and returns when it has come to rest, its day-2 workers with it. It ends with Target.Stop, with the context, and with
-// this process.
+// Start starts a cluster and returns when it has settled with its day-2 workers. It stops with Target.Stop, with the context, and with this
+// process.
 func Start(ctx context.Context, o Options) (checks.Target, error) {
 	if o.Times == (checks.Times{}) {
 		o.Times = checks.SimulatedTimes()

@@ -17,8 +17,7 @@ import (
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
-// TestControlsOnCluster makes the change of every control of every static check on a real cluster, where nobody is left who would take it back, and
-// looks again.
+// TestControlsOnCluster makes the change of every control of every static check on a real cluster without operators, and repeats the check.
 func TestControlsOnCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts clusters; make proof runs it")
@@ -46,7 +45,7 @@ func TestControlsOnCluster(t *testing.T) {
 	}
 }
 
-// freeze ends everything that writes by itself.
+// freeze stops everything that writes.
 func (s *system) freeze(ctx context.Context) error {
 	if err := s.StopOperators(ctx); err != nil {
 		return err
@@ -59,10 +58,10 @@ func (s *system) freeze(ctx context.Context) error {
 	return nil
 }
 
-// controlNamespace is where controls put what a cluster does not have.
+// controlNamespace is for additional objects of controls.
 const controlNamespace = "openshift-control"
 
-// impossible are changes that today's API server refuses or takes back, because the kind has an enumeration and a default. Older ones had neither.
+// impossible are changes that the API server now refuses or reverts, because the field has an enumeration and a default.
 var impossible = map[string]bool{"an unknown topology": true, "no topology": true}
 
 type written struct {
@@ -83,7 +82,7 @@ func (w written) read() *checks.State {
 
 func (w written) controls(check checks.Check) {
 	w.Helper()
-	red, green := 0, 0
+	negative, positive := 0, 0
 	for _, control := range check.Controls {
 		changed := &checks.Environment{State: w.before.DeepCopy()}
 		if !control.Change(changed) || impossible[control.Name] {
@@ -99,17 +98,17 @@ func (w written) controls(check checks.Check) {
 			w.Errorf("%s, %q: held %t (%v), want %t: %+v", check.ID, control.Name, held, err, control.MustPass, evidence)
 		}
 		if control.MustPass {
-			green++
+			positive++
 		} else {
-			red++
+			negative++
 		}
 		if err := w.write(now, w.before); err != nil {
-			w.Fatalf("%s, %q: take it back: %v", check.ID, control.Name, err)
+			w.Fatalf("%s, %q: revert it: %v", check.ID, control.Name, err)
 		}
 		w.before = w.read()
 	}
-	if red == 0 || green == 0 {
-		w.Errorf("%s: %d controls that must turn it red and %d that must not could be made on a cluster", check.ID, red, green)
+	if negative == 0 || positive == 0 {
+		w.Errorf("%s: %d negative and %d positive controls are possible on a cluster", check.ID, negative, positive)
 	}
 }
 
@@ -122,7 +121,7 @@ func holds(evidence []report.Evidence) bool {
 	return len(evidence) > 0
 }
 
-// write makes a cluster that is one state another one.
+// write changes a cluster from one state to another.
 func (w written) write(from, to *checks.State) error {
 	was, is := objects(from), objects(to)
 	for key, object := range was {
@@ -147,7 +146,7 @@ func (w written) write(from, to *checks.State) error {
 	return nil
 }
 
-// same compares what a person sees of two objects, and who wrote them.
+// same compares objects and their field managers, without values that the API server sets.
 func same(a, b client.Object) bool {
 	a, b = bare(a), bare(b)
 	return reflect.DeepEqual(a, b)
@@ -183,16 +182,16 @@ func (w written) create(object client.Object) error {
 		if err := w.kube.Create(w.ctx, account); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
-		// The API server has put things into these that it does not take from others.
+		// The API server defaults these, but refuses them from clients.
 		pod.Spec.Affinity, pod.Spec.TopologySpreadConstraints = nil, nil
-		if len(pod.Spec.Containers) == 0 { // the control says only what matters to the check
+		if len(pod.Spec.Containers) == 0 { // the control only has what the check reads
 			pod.Spec.Containers = []corev1.Container{{Name: "control", Image: "control"}}
 		}
 	}
 	return w.both(fresh, w.kube.Create(w.ctx, fresh), object)
 }
 
-// update writes spec and metadata, then the status. A pod cannot move, so it is made anew.
+// update writes spec and metadata, then the status. A pod cannot move, so it is replaced.
 func (w written) update(object client.Object) error {
 	live, _ := object.DeepCopyObject().(client.Object)
 	if err := w.kube.Get(w.ctx, client.ObjectKeyFromObject(object), live); err != nil {
@@ -211,7 +210,7 @@ func (w written) update(object client.Object) error {
 	return w.both(fresh, err, object)
 }
 
-// both writes the status after the rest.
+// both writes the status after the object.
 func (w written) both(fresh client.Object, err error, object client.Object) error {
 	if err != nil {
 		return err
@@ -225,7 +224,7 @@ func (w written) both(fresh client.Object, err error, object client.Object) erro
 	return nil
 }
 
-// objects are all of a state, by kind and name.
+// objects returns all objects of a state by kind and name.
 func objects(s *checks.State) map[string]client.Object {
 	all := map[string]client.Object{}
 	value := reflect.ValueOf(s).Elem()

@@ -10,10 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ErrNoAddress says that this machine has no address at which a kubelet could be called.
-var ErrNoAddress = errors.New("this machine has no IPv4 address beside loopback")
+// ErrNoAddress means that this machine has no address for a kubelet.
+var ErrNoAddress = errors.New("this machine has no IPv4 address other than loopback")
 
-// Address is one of this machine that is not loopback, which no node may have.
+// Address returns an address of this machine other than loopback, which nodes may not have.
 func Address() (net.IP, error) {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
@@ -27,15 +27,15 @@ func Address() (net.IP, error) {
 	return nil, ErrNoAddress
 }
 
-// Kubelet answers as one does, as far as TLS goes. How it answers may be changed while it runs.
+// Kubelet is a fake of a kubelet's TLS endpoint, whose behaviour may be changed while it runs.
 type Kubelet struct {
 	listener net.Listener
 	mu       sync.Mutex
-	answer   func(net.Conn)
+	respond  func(net.Conn)
 	called   int
 }
 
-// StartKubelet has one listen at the address, on a port that is free. Stop ends it.
+// StartKubelet starts one at the address, on a free port.
 func StartKubelet(at net.IP) (*Kubelet, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(at.String(), "0"))
 	if err != nil {
@@ -51,21 +51,21 @@ func StartKubelet(at net.IP) (*Kubelet, error) {
 			}
 			k.mu.Lock()
 			k.called++
-			answer := k.answer
+			respond := k.respond
 			k.mu.Unlock()
 			go func() {
 				defer func() { _ = conn.Close() }()
-				answer(conn)
+				respond(conn)
 			}()
 		}
 	}()
 	return k, nil
 }
 
-// Endpoint is where it listens.
+// Endpoint returns its address.
 func (k *Kubelet) Endpoint() string { return k.listener.Addr().String() }
 
-// Status is that of a node with this kubelet.
+// Status returns the status of a node with this kubelet.
 func (k *Kubelet) Status() corev1.NodeStatus {
 	at, ok := k.listener.Addr().(*net.TCPAddr)
 	if !ok {
@@ -77,39 +77,38 @@ func (k *Kubelet) Status() corev1.NodeStatus {
 	}
 }
 
-// Called is how often it was.
+// Called returns how often it was called.
 func (k *Kubelet) Called() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.called
 }
 
-// Stop ends it.
 func (k *Kubelet) Stop() { _ = k.listener.Close() }
 
-func (k *Kubelet) set(answer func(net.Conn)) {
+func (k *Kubelet) set(respond func(net.Conn)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.answer = answer
+	k.respond = respond
 }
 
-// SetCertificate has it serve with the certificate.
+// SetCertificate makes it serve with the certificate.
 func (k *Kubelet) SetCertificate(certificate tls.Certificate) {
 	config := &tls.Config{Certificates: []tls.Certificate{certificate}}
 	k.set(func(conn net.Conn) {
 		server := tls.Server(conn, config)
-		_ = server.Handshake() // whoever called knows how it went
+		_ = server.Handshake() // the client reports the error
 		drain(server)
 	})
 }
 
-// Hang has it take calls and say nothing.
+// Hang makes it accept connections without a response.
 func (k *Kubelet) Hang() { k.set(drain) }
 
-// CloseConnections has it hang up at once.
+// CloseConnections makes it close connections at once.
 func (k *Kubelet) CloseConnections() { k.set(func(net.Conn) {}) }
 
-// drain reads until the other side hangs up.
+// drain reads until the other side closes the connection.
 func drain(conn net.Conn) {
 	for buffer := make([]byte, 1024); ; {
 		if _, err := conn.Read(buffer); err != nil {

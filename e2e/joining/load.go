@@ -19,11 +19,10 @@ import (
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
-// creators is how many requests are made at a time.
+// creators is the number of parallel requests.
 const creators = 32
 
-// CreateNodes adds Nodes that are nothing but objects, as heavy as in life: each lists images. Their names are crowd-00000 and so on, and one and
-// the same kubelet answers for all of them.
+// CreateNodes creates Node objects of a realistic size, with lists of images. Their names are crowd-00000 and so on, and they share one kubelet.
 func CreateNodes(ctx context.Context, c *embedded.Cluster, nodes int, kubelet *Kubelet) error {
 	kube, err := connect(c.RESTConfig())
 	if err != nil {
@@ -51,8 +50,8 @@ func CreateNodes(ctx context.Context, c *embedded.Cluster, nodes int, kubelet *K
 
 func crowdName(i int) string { return fmt.Sprintf("crowd-%05d", i) }
 
-// CreateRequests makes requests that nobody should approve: nodes of no inventory that want to join, and hostile nodes of the crowd that want
-// more names than they have, each by a name that only its kubelet could prove. A third of them are of one and the same node.
+// CreateRequests creates requests that must stay pending: of nodes outside of the inventory, and of hostile nodes for additional names that only
+// their kubelets could prove. A third is of a single node.
 func CreateRequests(ctx context.Context, c *embedded.Cluster, requests, nodes int) error {
 	bootstrapper, err := Bootstrapper(ctx, c)
 	if err != nil {
@@ -68,8 +67,8 @@ func CreateRequests(ctx context.Context, c *embedded.Cluster, requests, nodes in
 	for i := range requests {
 		if i%3 == 0 {
 			group.Go(func() error {
-				return ask(groupCtx, bootstrapper, certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.UsageClientAuth, key,
-					x509.CertificateRequest{Subject: Subject(fmt.Sprintf("stranger-%05d", i))})
+				return submit(groupCtx, bootstrapper, certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.UsageClientAuth, key,
+					x509.CertificateRequest{Subject: Subject(fmt.Sprintf("unknown-%05d", i))})
 			})
 			continue
 		}
@@ -88,7 +87,7 @@ func CreateRequests(ctx context.Context, c *embedded.Cluster, requests, nodes in
 		}
 		kube := hostile[node]
 		group.Go(func() error {
-			return ask(groupCtx, kube, certificatesv1.KubeletServingSignerName, certificatesv1.UsageServerAuth, key,
+			return submit(groupCtx, kube, certificatesv1.KubeletServingSignerName, certificatesv1.UsageServerAuth, key,
 				x509.CertificateRequest{Subject: Subject(crowdName(node)), DNSNames: []string{crowdName(node)}, IPAddresses: []net.IP{net.IPv4(192, 0, 2, 1)}})
 		})
 	}
@@ -98,10 +97,10 @@ func CreateRequests(ctx context.Context, c *embedded.Cluster, requests, nodes in
 	return nil
 }
 
-// hostileNodes is how many of the crowd are.
+// hostileNodes is the number of hostile nodes.
 const hostileNodes = 200
 
-func ask(ctx context.Context, kube *kubernetes.Clientset, signer string, usage certificatesv1.KeyUsage, key *ecdsa.PrivateKey, template x509.CertificateRequest) error {
+func submit(ctx context.Context, kube *kubernetes.Clientset, signer string, usage certificatesv1.KeyUsage, key *ecdsa.PrivateKey, template x509.CertificateRequest) error {
 	text, err := sign(key, template)
 	if err != nil {
 		return err
@@ -110,7 +109,7 @@ func ask(ctx context.Context, kube *kubernetes.Clientset, signer string, usage c
 	return err
 }
 
-// TimeToApproval makes the request of a node that joins, and returns how long it takes until somebody approves it.
+// TimeToApproval creates the request of a node that joins, and returns how long its approval takes.
 func TimeToApproval(ctx context.Context, c *embedded.Cluster, node string) (time.Duration, error) {
 	bootstrapper, err := Bootstrapper(ctx, c)
 	if err != nil {

@@ -36,7 +36,7 @@ const (
 	nodePrefix, nodesGroup, requestPrefix = "system:node:", "system:nodes", "csr-"
 )
 
-// Prepare brings what an installation has for this: the bootstrapper with its rights, and the certificate of who signs for kubelets.
+// Prepare creates what an installation contains: the bootstrapper with its rights, and the CA of kubelets.
 func Prepare(ctx context.Context, c *embedded.Cluster) error {
 	for _, namespace := range []string{bootstrapNamespace, authorityNamespace} {
 		if err := c.EnsureNamespace(ctx, namespace); err != nil {
@@ -54,18 +54,18 @@ func Prepare(ctx context.Context, c *embedded.Cluster) error {
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: bootstrapNamespace, Name: bootstrapAccount}},
 	}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("give the bootstrapper its rights: %w", err)
+		return fmt.Errorf("bind the bootstrapper's role: %w", err)
 	}
 	_, err = kube.CoreV1().ConfigMaps(authorityNamespace).Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: authorityName}, Data: map[string]string{"ca-bundle.crt": string(c.RESTConfig().CAData)},
 	}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("publish who signs for kubelets: %w", err)
+		return fmt.Errorf("publish the CA of kubelets: %w", err)
 	}
 	return nil
 }
 
-// Bootstrapper is a client with the bootstrapper's own token.
+// Bootstrapper returns a client with the bootstrapper's token.
 func Bootstrapper(ctx context.Context, c *embedded.Cluster) (*kubernetes.Clientset, error) {
 	path, err := c.KubeconfigForServiceAccount(ctx, bootstrapNamespace, bootstrapAccount)
 	if err != nil {
@@ -87,7 +87,7 @@ func connect(config *rest.Config) (*kubernetes.Clientset, error) {
 	return kube, nil
 }
 
-// Request is a certificate signing request that was made, and the key of who made it.
+// Request is a certificate signing request with its key.
 type Request struct {
 	Name string
 	Key  crypto.Signer
@@ -95,23 +95,23 @@ type Request struct {
 	kube *kubernetes.Clientset
 }
 
-// RequestClientCertificate asks for the client certificate of a node that joins.
+// RequestClientCertificate requests the client certificate of a node that joins.
 func RequestClientCertificate(ctx context.Context, bootstrapper *kubernetes.Clientset, node string) (Request, error) {
 	return CreateRequest(ctx, bootstrapper, certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.UsageClientAuth, x509.CertificateRequest{Subject: Subject(node)})
 }
 
-// RequestServingCertificate asks as the node for its serving certificate, for these names and addresses.
+// RequestServingCertificate requests a node's serving certificate for these names and addresses, as the node.
 func RequestServingCertificate(ctx context.Context, node *kubernetes.Clientset, name string, names []string, addresses ...net.IP) (Request, error) {
 	return CreateRequest(ctx, node, certificatesv1.KubeletServingSignerName, certificatesv1.UsageServerAuth,
 		x509.CertificateRequest{Subject: Subject(name), DNSNames: names, IPAddresses: addresses})
 }
 
-// Subject is that of a node.
+// Subject returns the subject of a node.
 func Subject(node string) pkix.Name {
 	return pkix.Name{CommonName: nodePrefix + node, Organization: []string{nodesGroup}}
 }
 
-// CreateRequest makes a request with a new key.
+// CreateRequest creates a request with a new key.
 func CreateRequest(ctx context.Context, kube *kubernetes.Clientset, signer string, usage certificatesv1.KeyUsage, template x509.CertificateRequest) (Request, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -123,7 +123,7 @@ func CreateRequest(ctx context.Context, kube *kubernetes.Clientset, signer strin
 	}
 	made, err := kube.CertificatesV1().CertificateSigningRequests().Create(ctx, object(signer, usage, text), metav1.CreateOptions{})
 	if err != nil {
-		return Request{}, fmt.Errorf("ask for a certificate: %w", err)
+		return Request{}, fmt.Errorf("create a request: %w", err)
 	}
 	return Request{Name: made.Name, Key: key, kube: kube}, nil
 }
@@ -145,7 +145,7 @@ func object(signer string, usage certificatesv1.KeyUsage, text []byte) *certific
 	}
 }
 
-// Certificate waits until the request is signed, as a kubelet does, and returns the certificate with the key.
+// Certificate waits until the request is signed, and returns the certificate with the key.
 func (r Request) Certificate(ctx context.Context) (tls.Certificate, error) {
 	var signed []byte
 	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
@@ -170,7 +170,7 @@ func (r Request) Certificate(ctx context.Context) (tls.Certificate, error) {
 	return pair, nil
 }
 
-// Connect is a client that authenticates with the signed certificate and nothing else.
+// Connect returns a client that authenticates only with the signed certificate.
 func (r Request) Connect(ctx context.Context, c *embedded.Cluster) (*kubernetes.Clientset, error) {
 	certificate, err := r.Certificate(ctx)
 	if err != nil {

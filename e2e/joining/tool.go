@@ -33,19 +33,19 @@ type Window struct {
 	NotAfter  time.Time `json:"notAfter"`
 }
 
-// OpenWindow is a window that is open.
+// OpenWindow returns a window that is open now.
 func OpenWindow() *Window {
 	now := time.Now().UTC().Truncate(time.Second)
 	return &Window{now.Add(-time.Minute), now.Add(time.Hour)}
 }
 
-// Tool is the outside tool, with an inventory and the rights of config/approve.
+// Tool is the outside tool with an inventory and the rights of config/approve.
 type Tool struct {
 	cluster                       *embedded.Cluster
 	binary, kubeconfig, inventory string
 }
 
-// NewTool builds the tool and puts its rights on the cluster.
+// NewTool builds the tool and applies its rights.
 func NewTool(ctx context.Context, c *embedded.Cluster, progress io.Writer) (*Tool, error) {
 	binary, err := programs.Build(ctx, programs.Approve, progress)
 	if err != nil {
@@ -64,7 +64,7 @@ func NewTool(ctx context.Context, c *embedded.Cluster, progress io.Writer) (*Too
 	return &Tool{c, binary, kubeconfig, filepath.Join(c.Dir(), "nodes.yaml")}, nil
 }
 
-// ApplyRights puts the tool's config/approve on a cluster.
+// ApplyRights applies the tool's config/approve.
 func ApplyRights(ctx context.Context, kube client.Client) error {
 	root, err := programs.Root(ctx)
 	if err != nil {
@@ -77,19 +77,17 @@ func rightsOf(root string) string {
 	return filepath.Join(root, string(harness.Approver), "config", "approve")
 }
 
-// ToolAt returns the tool that is at binary, with the rights of a kubeconfig and its inventory in a folder. It has no cluster that could
-// watch over it, so it runs once at a time.
+// ToolAt returns the tool at binary, with a kubeconfig and an inventory in a folder. It can only RunOnce, because it has no cluster that stops it.
 func ToolAt(binary, kubeconfig, folder string) *Tool {
 	return &Tool{binary: binary, kubeconfig: kubeconfig, inventory: filepath.Join(folder, "nodes.yaml")}
 }
 
-// toolAccount is the tool's account under the name that config/approve gives it.
+// toolAccount is the tool's account in config/approve.
 const toolAccount = "sno-approve"
 
-// ToolUser is what the API server calls the tool.
+// ToolUser is the user name of the tool.
 const ToolUser = "system:serviceaccount:" + harness.SystemNamespace + ":" + toolAccount
 
-// WriteInventory writes the inventory.
 func (t *Tool) WriteInventory(nodes ...Entry) error {
 	text, err := json.Marshal(map[string]any{"version": 1, "nodes": nodes}) // which is YAML too
 	if err != nil {
@@ -105,36 +103,36 @@ func (t *Tool) arguments(more ...string) []string {
 	return append([]string{"--inventory=" + t.inventory, "--kubeconfig=" + t.kubeconfig, "-o=json"}, more...)
 }
 
-// Start runs it until it is terminated.
+// Start runs the tool until it is terminated.
 func (t *Tool) Start(ctx context.Context, more ...string) (*embedded.Component, error) {
 	return t.cluster.Run(ctx, programs.Approve.Name, t.binary, t.arguments(append(more, "--watch")...)...)
 }
 
-// RequestResult is what it said of one request: the outcome, such as approved, and the reason.
+// RequestResult is the tool's outcome for a request, such as approved, and its reason.
 type RequestResult struct{ Outcome, Reason string }
 
-// RunOnce runs it once and returns the exit code and what it said, by request.
-func (t *Tool) RunOnce(ctx context.Context, more ...string) (code int, said map[string]RequestResult, err error) {
+// RunOnce runs the tool once and returns its exit code and its results by request.
+func (t *Tool) RunOnce(ctx context.Context, more ...string) (code int, results map[string]RequestResult, err error) {
 	command := exec.CommandContext(ctx, t.binary, t.arguments(append(more, "--once")...)...)
-	var complaints bytes.Buffer
-	command.Stderr = &complaints
+	var errs bytes.Buffer
+	command.Stderr = &errs
 	out, err := command.Output()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		return 0, nil, fmt.Errorf("run the tool: %w", err)
 	}
-	said = map[string]RequestResult{}
+	results = map[string]RequestResult{}
 	for line := range strings.Lines(string(out)) {
 		var f struct{ Request, Outcome, Reason string }
 		if err := json.Unmarshal([]byte(line), &f); err != nil {
-			return 0, nil, fmt.Errorf("read what the tool said: %w\n%s\n%s", err, out, &complaints)
+			return 0, nil, fmt.Errorf("read the tool's output: %w\n%s\n%s", err, out, &errs)
 		}
 		if f.Request != "" {
-			said[f.Request] = RequestResult{f.Outcome, f.Reason}
+			results[f.Request] = RequestResult{f.Outcome, f.Reason}
 		}
 	}
 	if code = command.ProcessState.ExitCode(); code > 1 {
-		return code, said, fmt.Errorf("the tool ends with exit code %d: %s", code, &complaints)
+		return code, results, fmt.Errorf("the tool ends with exit code %d: %s", code, &errs)
 	}
-	return code, said, nil
+	return code, results, nil
 }

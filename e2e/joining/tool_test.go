@@ -7,8 +7,7 @@ import (
 	"github.com/solonode/sno/e2e/programs"
 )
 
-// TestRights holds that the tool's rights are where they are looked for and give the account that the tool runs with: the clusters that need
-// them are too slow for make test.
+// TestRights checks that the tool's rights contain its account without a cluster, for make test.
 func TestRights(t *testing.T) {
 	root, err := programs.Root(t.Context())
 	if err != nil {

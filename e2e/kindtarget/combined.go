@@ -21,14 +21,14 @@ import (
 	"github.com/solonode/sno/e2e/programs"
 )
 
-// CombinedDeployment is the Deployment of config/all: all controllers in one process.
+// CombinedDeployment is the Deployment of config/all, with all controllers in one process.
 const CombinedDeployment = harness.AllAccount
 
-// installFolder is on a node what the repository's root is here.
+// installFolder is a copy of the repository's config folders on a node.
 const installFolder = "/sno-install"
 
-// DeployCombined puts config/all on the cluster as a person does, with `kubectl apply -k` and an overlay that names the image, and returns when it
-// runs. The node's own kubectl does it.
+// DeployCombined applies config/all as a person does, with the node's `kubectl apply -k` and an overlay that sets the image, and returns when it
+// runs.
 func (e *Env) DeployCombined(ctx context.Context) error {
 	nodes, err := e.Kind.Nodes()
 	if err != nil {
@@ -74,7 +74,7 @@ func (e *Env) copyConfig(ctx context.Context, node string) error {
 	return nil
 }
 
-// overlay is a kustomization beside config/ that names the image that is on the nodes in the place of the one that ko would build.
+// overlay returns a kustomization next to config/ that replaces the image that ko would build by one on the nodes.
 func overlay(image string) (string, error) {
 	name, tag, found := strings.Cut(image, ":")
 	if !found {
@@ -91,13 +91,13 @@ images:
 `, name, tag), nil
 }
 
-// RemoveDeployments takes Deployments of ours off and returns when none of their pods is left. Their rights and what they patched stay.
+// RemoveDeployments removes Deployments of controllers and waits until their pods are gone. Their rights and patches remain.
 func (e *Env) RemoveDeployments(ctx context.Context, names ...string) error {
 	kube := e.Cluster.Clientset()
 	for _, name := range names {
 		err := kube.AppsV1().Deployments(harness.SystemNamespace).Delete(ctx, name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("withdraw %s: %w", name, err)
+			return fmt.Errorf("delete Deployment %s: %w", name, err)
 		}
 	}
 	var left []string
@@ -122,16 +122,16 @@ func (e *Env) RemoveDeployments(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// takeover is for Leases that nobody gave up: those of one node run out after 270 seconds.
+// takeover is for Leases that were not released: those of a single node expire after 270 seconds.
 const takeover = 5 * time.Minute
 
-// WaitForLeases waits until each of our controllers' pods holds a Lease. One that has none answers nobody.
+// WaitForLeases waits until the pod of each controller holds a Lease. Without one it does not reconcile.
 func (e *Env) WaitForLeases(ctx context.Context) error {
 	var without []string
 	err := wait.PollUntilContextTimeout(ctx, poll, takeover, true, func(ctx context.Context) (bool, error) {
 		leases, err := e.Cluster.Clientset().CoordinationV1().Leases(harness.SystemNamespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return false, fmt.Errorf("list the Leases of our controllers: %w", err)
+			return false, fmt.Errorf("list the Leases of the controllers: %w", err)
 		}
 		pods, err := e.Controllers(ctx)
 		without = leaderless(pods, leases.Items)
@@ -143,7 +143,7 @@ func (e *Env) WaitForLeases(ctx context.Context) error {
 	return nil
 }
 
-// leaderless are the names of the pods that hold no Lease. Who holds one is a pod's name and something unique.
+// leaderless returns the names of the pods that hold no Lease. A holder identity is a pod's name with a unique suffix.
 func leaderless(pods []corev1.Pod, leases []coordinationv1.Lease) []string {
 	var without []string
 	for i := range pods {
@@ -156,26 +156,26 @@ func leaderless(pods []corev1.Pod, leases []coordinationv1.Lease) []string {
 	return without
 }
 
-// Controllers are the pods of our controllers.
+// Controllers returns the pods of the controllers.
 func (e *Env) Controllers(ctx context.Context) ([]corev1.Pod, error) {
 	list, err := e.Cluster.Clientset().CoreV1().Pods(harness.SystemNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=sno"})
 	if err != nil {
-		return nil, fmt.Errorf("list our controllers: %w", err)
+		return nil, fmt.Errorf("list the controllers: %w", err)
 	}
 	return list.Items, nil
 }
 
-// ErrForbidden says that a controller asked for something that it has no right to.
-var ErrForbidden = errors.New("a controller was refused something")
+// ErrForbidden means that a request of a controller was forbidden.
+var ErrForbidden = errors.New("a request of a controller was forbidden")
 
-// CheckNothingForbidden reads the log of a controller's pod for what the API server refused to it.
+// CheckNothingForbidden checks the log of a controller's pod for forbidden requests.
 func (e *Env) CheckNothingForbidden(ctx context.Context, pod string) error {
 	log, err := e.Cluster.Clientset().CoreV1().Pods(harness.SystemNamespace).GetLogs(pod, &corev1.PodLogOptions{}).DoRaw(ctx)
 	if err != nil {
 		return fmt.Errorf("read the log of %s: %w", pod, err)
 	}
 	if len(log) == 0 {
-		return fmt.Errorf("%w: %s has no log to read it from", os.ErrNotExist, pod)
+		return fmt.Errorf("%w: %s has no log", os.ErrNotExist, pod)
 	}
 	if line := refusal(string(log)); line != "" {
 		return fmt.Errorf("%w: %s: %s", ErrForbidden, pod, line)
@@ -183,7 +183,7 @@ func (e *Env) CheckNothingForbidden(ctx context.Context, pod string) error {
 	return nil
 }
 
-// refusal is the first line of a log that tells of a request that was refused for want of a right, which the API server words so.
+// refusal returns the first line of a log about a missing right, which has this text of the API server.
 func refusal(log string) string {
 	for line := range strings.Lines(log) {
 		if strings.Contains(line, " is forbidden: User ") {

@@ -26,11 +26,11 @@ func (e *Env) DeployAll(ctx context.Context) error {
 	return group.Wait() //nolint:wrapcheck // describe the fault
 }
 
-// Image is that of a module's controller, which is on all nodes.
+// Image returns the image of a module's controller, which is on all nodes.
 func (e *Env) Image(module harness.Module) string { return e.images[module.Controller()] }
 
-// Deploy puts a module's config/default on the cluster, with an image in the place of the one that ko would build and further arguments, and returns when
-// it runs. Deployed again it is rolled out.
+// Deploy applies a module's config/default with an image in place of ko's and further arguments, and returns when it runs. Repeated, it is a
+// rollout.
 func (e *Env) Deploy(ctx context.Context, module harness.Module, image string, args ...string) error {
 	if err := e.Prepare(ctx, module); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (e *Env) Deploy(ctx context.Context, module harness.Module, image string, a
 	}
 	for _, object := range objects {
 		if object.GetKind() == "Deployment" {
-			if err := furnish(object, image, args); err != nil {
+			if err := setImage(object, image, args); err != nil {
 				return fmt.Errorf("deploy %s: %w", module, err)
 			}
 		}
@@ -56,11 +56,11 @@ func (e *Env) Deploy(ctx context.Context, module harness.Module, image string, a
 	return e.rolled(ctx, module.Account())
 }
 
-// errPlaceholder says that a Deployment is not as ours are.
-var errPlaceholder = errors.New("no container whose image ko would build")
+// errPlaceholder means that a Deployment has no container with an image of ko.
+var errPlaceholder = errors.New("no container with an image of ko")
 
-// furnish puts an image and arguments where the Deployment has a placeholder.
-func furnish(deployment *unstructured.Unstructured, image string, args []string) error {
+// setImage sets the image and adds arguments of the container with ko's placeholder.
+func setImage(deployment *unstructured.Unstructured, image string, args []string) error {
 	path := []string{"spec", "template", "spec", "containers"}
 	containers, _, err := unstructured.NestedSlice(deployment.Object, path...)
 	if err != nil {
@@ -82,7 +82,7 @@ func furnish(deployment *unstructured.Unstructured, image string, args []string)
 	return errPlaceholder
 }
 
-// rolled waits until a Deployment of ours is as it was deployed.
+// rolled waits until a controller's Deployment is rolled out.
 func (e *Env) rolled(ctx context.Context, name string) error {
 	var last string
 	err := wait.PollUntilContextTimeout(ctx, poll, settleTimeout, true, func(ctx context.Context) (bool, error) {
@@ -100,7 +100,7 @@ func (e *Env) rolled(ctx context.Context, name string) error {
 	return nil
 }
 
-// pending says what is missing of a rollout, or nothing.
+// pending describes an incomplete rollout, or returns nothing.
 func pending(d *appsv1.Deployment) string {
 	want := int32(1)
 	if d.Spec.Replicas != nil {
@@ -110,5 +110,5 @@ func pending(d *appsv1.Deployment) string {
 	if s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == want && s.AvailableReplicas == want && s.Replicas == want {
 		return ""
 	}
-	return fmt.Sprintf("of %d pods %d are there, %d of them new, %d available", want, s.Replicas, s.UpdatedReplicas, s.AvailableReplicas)
+	return fmt.Sprintf("want %d pods, have %d, %d updated, %d available", want, s.Replicas, s.UpdatedReplicas, s.AvailableReplicas)
 }

@@ -1,3 +1,3 @@
-// Package kindtarget puts a scenario on a cluster of real kubelets: the stand-ins of the stock operators beside it, and our controllers as pods of it, from
-// images that are built here, by their own config/ folders and with no other rights. What the conformance suite does not show there is an Experiment.
+// Package kindtarget installs a scenario on a cluster of real kubelets. The stand-ins of the stock operators run outside of it, and the controllers
+// as its pods, from images that are built here, with the rights of their config/ folders. An Experiment tests what the conformance suite does not.
 package kindtarget

@@ -21,55 +21,55 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// ErrScenario says that a scenario has no likeness with real kubelets.
-var ErrScenario = errors.New("no cluster of real kubelets is like that")
+// ErrScenario means that real kubelets cannot run a scenario.
+var ErrScenario = errors.New("not possible with real kubelets")
 
-// settleTimeout is for controllers to start, elect a leader and come to rest, on a machine that is busy.
+// settleTimeout is for controllers to start, to elect a leader and to settle, on a busy machine.
 const settleTimeout = 3 * time.Minute
 
-// Options say what to start.
+// Options configure an Env.
 type Options struct {
 	// Scenario is a name of package scenario: one or three control-plane nodes, and no arbiter.
 	Scenario string
-	// Kind is the cluster: its nodes are those of the scenario and need not be counted.
+	// Kind is the cluster. Its numbers of nodes come from the scenario.
 	Kind kind.Config
-	// NoControllers leaves our controllers out; RunController and Deploy bring them later.
+	// NoControllers omits the controllers, for RunController and Deploy.
 	NoControllers bool
-	// EarlyWorkers lets workers of later be there from the start.
+	// EarlyWorkers includes the day-2 workers from the start.
 	EarlyWorkers bool
-	// Figures is a folder for what experiments measure. Empty: one is made in the cluster's own folder.
+	// Figures is a folder for measurements of experiments. Empty: in the cluster's folder.
 	Figures string
-	// Progress is told what happens; nil for nobody.
+	// Progress receives progress output, if not nil.
 	Progress io.Writer
 }
 
-// Env is a cluster of real kubelets with a scenario on it. What is embedded speaks to it as it does to an embedded cluster, except for what it says of
-// components, simulated nodes and the audit log.
+// Env is a cluster of real kubelets with a scenario. The embedded Environment works as on an embedded cluster, without components, simulated nodes
+// and the audit log.
 type Env struct {
 	*harness.Environment
-	// Kind is the cluster below; nil for one that somebody else has installed.
+	// Kind is the cluster; nil for one that another program has installed.
 	Kind *kind.Cluster
-	// Figures is a folder for what is measured.
+	// Figures is a folder for measurements.
 	Figures  string
 	Progress io.Writer
 
-	// provider is what reports call the cluster.
+	// provider is the provider in reports.
 	provider string
-	// later are nodes that have not joined.
+	// later are nodes that have not joined yet.
 	later  []string
 	images map[programs.Program]string
 	stop   sync.Once
 }
 
-// Start makes the cluster and returns when the stand-ins and the controllers have come to rest, before the workers of later join. If that fails or the
-// context ends, nothing of it is left.
+// Start creates the cluster and returns when the stand-ins and the controllers have settled, before the day-2 workers join. On an error or at the
+// end of the context it removes everything.
 func Start(ctx context.Context, o Options) (*Env, error) {
 	s, err := scenario.Lookup(o.Scenario)
 	if err != nil {
 		return nil, err
 	}
 	if s.Arbiters > 0 || s.Masters != 1 && s.Masters != 3 {
-		return nil, fmt.Errorf("%w: %s has %d control-plane nodes and %d arbiters, and there are only 1 and 3, and none", ErrScenario, s.Name, s.Masters, s.Arbiters)
+		return nil, fmt.Errorf("%w: %s has %d control-plane nodes and %d arbiters, want 1 or 3 and none", ErrScenario, s.Name, s.Masters, s.Arbiters)
 	}
 	if o.Progress == nil {
 		o.Progress = io.Discard
@@ -92,17 +92,17 @@ func Start(ctx context.Context, o Options) (*Env, error) {
 	return e, nil
 }
 
-// Installed is a cluster of one node that an installer has installed.
+// Installed is a cluster of one node from an installer.
 type Installed struct {
 	embedded.Existing
-	// Scenario is the one that it was installed as, and Provider what reports call it.
+	// Scenario is what was installed, and Provider the name in reports.
 	Scenario, Provider string
-	// Node is the name of the node, and Images where its images are.
+	// Node is the name of the node, and Images its container runtime.
 	Node   string
 	Images Nodes
 }
 
-// Attach puts on an installed cluster what it does not have: the stand-ins of the other operators, and our controllers. Stop leaves the cluster.
+// Attach adds what an installed cluster lacks: the stand-ins of the other operators, and the controllers. Stop does not remove the cluster.
 func Attach(ctx context.Context, i Installed) (*Env, error) {
 	s, err := scenario.Lookup(i.Scenario)
 	if err != nil {
@@ -138,7 +138,7 @@ func Attach(ctx context.Context, i Installed) (*Env, error) {
 	return e, nil
 }
 
-// build builds the stand-ins and our controllers, and returns an archive of their images: compilers and a cluster that starts would be in each other's way.
+// build builds the stand-ins and an archive of the controllers' images first, because compilers would slow down a starting cluster.
 func (e *Env) build(ctx context.Context) (archive string, err error) {
 	if archive, e.images, err = controllerImages(ctx, e.Progress); err != nil {
 		return "", err
@@ -181,7 +181,7 @@ func (e *Env) bringUp(ctx context.Context, s scenario.Scenario, o Options, archi
 	return e.DeployAll(ctx)
 }
 
-// prepare puts images on the nodes and objects into the cluster.
+// prepare loads images into the nodes and creates objects.
 func (e *Env) prepare(ctx context.Context, nodes Nodes, archive string, install func(context.Context, *embedded.Cluster) error) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return nodes.Load(groupCtx, archive) })
@@ -201,7 +201,7 @@ func (e *Env) operate(ctx context.Context) error {
 	return e.RunQuorumGuard(ctx)
 }
 
-// attach connects as cluster administrator, with the authority that kubeadm has made.
+// attach connects as cluster administrator, with kubeadm's CA.
 func (e *Env) attach(ctx context.Context) (*embedded.Cluster, error) {
 	nodes, err := e.Kind.Nodes()
 	if err != nil {
@@ -218,7 +218,7 @@ func (e *Env) attach(ctx context.Context) (*embedded.Cluster, error) {
 	})
 }
 
-// installNodes shapes the nodes of the installation and takes those of later off.
+// installNodes configures the nodes of the installation and removes the day-2 workers.
 func (e *Env) installNodes(ctx context.Context, early bool) error {
 	names, err := e.Kind.Nodes()
 	if err != nil {
@@ -243,7 +243,7 @@ func (e *Env) installNodes(ctx context.Context, early bool) error {
 	return nil
 }
 
-// certificates puts those of kubeadm's etcd where an etcd operator keeps them.
+// certificates copies those of kubeadm's etcd to where an etcd operator has them.
 func (e *Env) certificates(ctx context.Context) error {
 	nodes, err := e.Kind.Nodes()
 	if err != nil {
@@ -262,24 +262,24 @@ func (e *Env) certificates(ctx context.Context) error {
 	kube := e.Kind.Clientset().CoreV1()
 	secret, err := kube.Secrets(scenario.EtcdNamespace).Get(ctx, "etcd-client", metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("give etcd's certificates: %w", err)
+		return fmt.Errorf("copy etcd's certificates: %w", err)
 	}
 	secret.Data = map[string][]byte{"tls.crt": []byte(files["healthcheck-client.crt"]), "tls.key": []byte(files["healthcheck-client.key"])}
 	if _, err := kube.Secrets(scenario.EtcdNamespace).Update(ctx, secret, metav1.UpdateOptions{}); err != nil {
-		return fmt.Errorf("give etcd's certificates: %w", err)
+		return fmt.Errorf("copy etcd's certificates: %w", err)
 	}
 	bundle, err := kube.ConfigMaps(scenario.EtcdNamespace).Get(ctx, "etcd-ca-bundle", metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("give etcd's certificates: %w", err)
+		return fmt.Errorf("copy etcd's certificates: %w", err)
 	}
 	bundle.Data = map[string]string{"ca-bundle.crt": files["ca.crt"]}
 	if _, err := kube.ConfigMaps(scenario.EtcdNamespace).Update(ctx, bundle, metav1.UpdateOptions{}); err != nil {
-		return fmt.Errorf("give etcd's certificates: %w", err)
+		return fmt.Errorf("copy etcd's certificates: %w", err)
 	}
 	return nil
 }
 
-// Detach leaves the cluster where it is and ends only what runs beside it.
+// Detach keeps the cluster and stops the processes outside of it.
 func (e *Env) Detach() {
 	e.stop.Do(func() {
 		if e.Environment != nil {
@@ -288,7 +288,7 @@ func (e *Env) Detach() {
 	})
 }
 
-// Stop removes everything. What cannot be removed is said.
+// Stop removes everything. It prints what it cannot remove.
 func (e *Env) Stop() {
 	e.stop.Do(func() {
 		if e.Environment != nil {
@@ -296,13 +296,13 @@ func (e *Env) Stop() {
 		}
 		if e.Kind != nil {
 			if err := e.Kind.Delete(); err != nil {
-				say(e.Progress, "%v", err)
+				logf(e.Progress, "%v", err)
 			}
 		}
 	})
 }
 
-// Logs copies what the stand-ins have said, and what the containers of kind's nodes have, into a folder.
+// Logs copies the logs of the stand-ins and of kind's nodes into a folder.
 func (e *Env) Logs(folder string) error {
 	err := e.Cluster.CopyLogs(folder)
 	if e.Kind != nil {

@@ -11,29 +11,29 @@ import (
 	"strings"
 )
 
-// Experiment shows something that a simulated node cannot.
+// Experiment is a test that needs real kubelets.
 type Experiment struct {
-	// Name selects it, in lower-case words with dashes.
+	// Name is in lower case with dashes.
 	Name string
-	// Description says what is seen when it goes well, in one sentence without a full stop.
+	// Description is the expected result, in one sentence without a full stop.
 	Description string
-	// Scenario is the one that it needs; empty for any.
+	// Scenario is a required scenario; empty for any.
 	Scenario string
-	// OwnCluster says that it works on a cluster of its own, and so beside the one before it.
+	// OwnCluster means that it uses its own cluster, and runs in parallel with the one before it.
 	OwnCluster bool
-	// SecondCluster says that it needs nothing of those before it, and so may be done on a second cluster of the same scenario, beside them.
+	// SecondCluster means that it does not depend on earlier ones, so it may run on a second cluster of the same scenario.
 	SecondCluster bool
-	// Exclusive says that it loads the machine, or that a loaded machine would spoil what it measures: nothing else that is alone, and no cluster's setting up, is
-	// done at the same time.
+	// Exclusive means that it loads the machine, or that load would distort its measurements: no other exclusive one and no setup of a cluster
+	// runs at the same time.
 	Exclusive bool
-	// Run does it. It must leave the cluster as it found it, so that others can follow, and returns an error if anything was not as Description says.
+	// Run runs it. It must restore the cluster, and returns an error if the result differs from Description.
 	Run func(ctx context.Context, e *Env) error
 }
 
-// ErrExperiment says that there is no experiment of a name.
-var ErrExperiment = errors.New("no such experiment")
+// ErrExperiment means that no experiment has the name.
+var ErrExperiment = errors.New("unknown experiment")
 
-// Select returns those of a list of names, in the order of all; the name "all" means every one.
+// Select returns the named experiments in the order of all; the name "all" selects every one.
 func Select(all []Experiment, names []string) ([]Experiment, error) {
 	if slices.Contains(names, "all") {
 		return all, nil
@@ -50,7 +50,7 @@ func Select(all []Experiment, names []string) ([]Experiment, error) {
 	return slices.DeleteFunc(slices.Clone(all), func(e Experiment) bool { return !slices.Contains(names, e.Name) }), nil
 }
 
-// WriteFigure writes what was measured, as JSON, under a name that ends in .json, into the folder of the figures.
+// WriteFigure writes a measurement as JSON to the folder of the figures. The name ends in .json.
 func (e *Env) WriteFigure(name string, value any) error {
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {

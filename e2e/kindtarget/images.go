@@ -20,18 +20,17 @@ import (
 	"github.com/solonode/sno/testcluster/images"
 )
 
-// Nodes take images, all of them the same.
+// Nodes load images, all of them the same.
 type Nodes interface {
 	Load(ctx context.Context, archive string) error
 	Tag(ctx context.Context, image string, names ...string) error
-	// Pack writes a layer for an image with programs of a node.
+	// Pack writes a layer with programs of a node.
 	Pack(ctx context.Context, file string, programs ...string) error
 }
 
-// doNothing is on all nodes.
 const doNothing = "registry.k8s.io/pause:3.10"
 
-// made is what this process has made: its sources do not change while it runs.
+// made are the images of this process, whose sources do not change.
 var made struct {
 	sync.Mutex
 	archive string
@@ -80,12 +79,12 @@ func makeControllerImages(ctx context.Context, progress io.Writer) (archive stri
 		return "", nil, err //nolint:wrapcheck // the pattern is good
 	}
 	for _, file := range old {
-		_ = os.Remove(file) // it is only in the way
+		_ = os.Remove(file) // unused
 	}
 	return archive, names, images.Write(archive, all...)
 }
 
-// controllersFolder is in the cache. Two checkouts may build at the same time.
+// controllersFolder returns a folder of the cache, one for each checkout.
 func controllersFolder(ctx context.Context) (string, error) {
 	root, err := programs.Root(ctx)
 	if err != nil {
@@ -103,8 +102,8 @@ func controllersFolder(ctx context.Context) (string, error) {
 	return folder, nil
 }
 
-// operandImages puts on the nodes what the stand-ins of the operators run: names that only mean something on their own clusters. Nothing is behind
-// most of them; a guard of etcd asks with curl, and the approver waits.
+// operandImages loads the images of the stand-ins' pods, whose names are only used on these clusters. Most do nothing; a guard of etcd runs curl,
+// and the approver waits.
 func operandImages(ctx context.Context, c Nodes, folder string) error {
 	var names []string
 	for _, short := range []string{"router", "console", "downloads", "oauth-openshift", "oauth-apiserver", "kube-rbac-proxy"} {
@@ -123,7 +122,7 @@ func operandImages(ctx context.Context, c Nodes, folder string) error {
 	if err := c.Load(ctx, archive); err != nil {
 		return err
 	}
-	// The stock approver is called by its path, so there must be something at it.
+	// The stock approver's command is a path.
 	program := filepath.Join(folder, "machine-approver")
 	if err := os.WriteFile(program, []byte("#!/bin/bash\ntrap 'exit 0' TERM\nsleep infinity & wait\n"), 0o755); err != nil { //nolint:gosec // it is a program
 		return fmt.Errorf("write the program of the approver's stand-in: %w", err)
@@ -135,10 +134,10 @@ func operandImages(ctx context.Context, c Nodes, folder string) error {
 	return c.Load(ctx, archive)
 }
 
-// FullImageName is the full name of an image that a pod names by one word, as the stand-ins of the operators do.
+// FullImageName returns the full name of an image that the stand-ins name by one word.
 func FullImageName(short string) string { return "docker.io/library/" + short + ":latest" }
 
-func say(progress io.Writer, format string, args ...any) {
-	// Progress that cannot be written is missed by nobody.
+func logf(progress io.Writer, format string, args ...any) {
+	// An error of progress output is not relevant.
 	_, _ = fmt.Fprintf(progress, format+"\n", args...)
 }

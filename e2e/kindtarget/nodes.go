@@ -15,7 +15,7 @@ import (
 
 const rolePrefix = "node-role.kubernetes.io/"
 
-// shape gives a node the roles and taints that the scenario has for it, and no others.
+// shape sets exactly the roles and taints that the scenario has for a node.
 func (e *Env) shape(ctx context.Context, node string, spec embedded.NodeSpec) error {
 	live, err := e.Cluster.Clientset().CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if err != nil {
@@ -48,22 +48,22 @@ func (e *Env) shape(ctx context.Context, node string, spec embedded.NodeSpec) er
 	return nil
 }
 
-// withhold takes a node off the cluster until it joins: its kubelet stops.
+// withhold stops a node's kubelet and deletes its Node, until it joins.
 func (e *Env) withhold(ctx context.Context, node string) error {
 	if _, err := e.Kind.Exec(ctx, node, "systemctl", "stop", "kubelet"); err != nil {
 		return err
 	}
-	// What kubeadm has put there would be in the way when the kubelet comes back.
+	// The pods of kubeadm would conflict when the kubelet starts again.
 	if _, err := e.Kind.Exec(ctx, node, "sh", "-c", "crictl pods --quiet | xargs --no-run-if-empty crictl --timeout=60s rmp --force"); err != nil {
 		return err
 	}
 	if err := e.Cluster.Clientset().CoreV1().Nodes().Delete(ctx, node, metav1.DeleteOptions{}); err != nil {
-		return fmt.Errorf("take node %s off the cluster: %w", node, err)
+		return fmt.Errorf("delete node %s: %w", node, err)
 	}
 	return nil
 }
 
-// AddDay2Workers has the scenario's later workers join, and returns when they are Ready. Further calls do nothing.
+// AddDay2Workers joins the scenario's day-2 workers, and returns when they are Ready. Further calls do nothing.
 func (e *Env) AddDay2Workers(ctx context.Context) error {
 	if len(e.later) == 0 {
 		return nil

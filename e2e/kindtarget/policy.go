@@ -18,7 +18,7 @@ const (
 	poll       = 200 * time.Millisecond
 )
 
-// pullNothing has kubelets take the images that are on their nodes: those of the stand-ins have no tag, and would be asked for anew each time.
+// pullNothing sets the pull policy IfNotPresent: images of the stand-ins have no tag and would be pulled each time.
 func pullNothing(ctx context.Context, kube kubernetes.Interface) error {
 	policy := &admissionv1.MutatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: policyName},
@@ -39,19 +39,19 @@ func pullNothing(ctx context.Context, kube kubernetes.Interface) error {
 		},
 	}
 	if _, err := kube.AdmissionregistrationV1().MutatingAdmissionPolicies().Create(ctx, policy, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("forbid to pull images: %w", err)
+		return fmt.Errorf("set the pull policy: %w", err)
 	}
 	binding := &admissionv1.MutatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: policyName},
 		Spec:       admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: policyName},
 	}
 	if _, err := kube.AdmissionregistrationV1().MutatingAdmissionPolicyBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("forbid to pull images: %w", err)
+		return fmt.Errorf("set the pull policy: %w", err)
 	}
 	return inForce(ctx, kube)
 }
 
-// inForce waits until the API server goes by the policy, which it learns of a moment later.
+// inForce waits until the API server applies the policy.
 func inForce(ctx context.Context, kube kubernetes.Interface) error {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "probe"},
@@ -66,7 +66,7 @@ func inForce(ctx context.Context, kube kubernetes.Interface) error {
 		return made.Spec.Containers[0].ImagePullPolicy == corev1.PullIfNotPresent, nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait until no image is pulled: %w: %w", err, last)
+		return fmt.Errorf("wait until the pull policy is in force: %w: %w", err, last)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func TestEveryControllerHasAnImage(t *testing.T) {
 	}
 }
 
-// The overlay names the image that config/all leaves open, so that a real kustomize puts ours there.
+// A real kustomize sets the overlay's image in config/all.
 func TestOverlay(t *testing.T) {
 	text, err := overlay("registry.invalid/sno/kubectl-sno:1")
 	if err != nil {
@@ -57,7 +57,7 @@ func TestOverlay(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	// As it lies on a node: beside a copy of config/.
+	// As on a node, next to a copy of config/.
 	for _, linked := range append([]string{"config"}, modulesWithConfig()...) {
 		if err := os.Symlink(filepath.Join(root, linked), filepath.Join(folder, linked)); err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-func TestFurnish(t *testing.T) {
+func TestSetImage(t *testing.T) {
 	deployment := func(image string, args ...any) *unstructured.Unstructured {
 		container := map[string]any{"name": "controller", "image": image, "args": args}
 		return &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
@@ -120,13 +120,13 @@ func TestFurnish(t *testing.T) {
 		}}}}}
 	}
 	got := deployment("ko://example.com/a", "--one")
-	if err := furnish(got, "a:1", []string{"--two"}); err != nil {
+	if err := setImage(got, "a:1", []string{"--two"}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(deployment("a:1", "--one", "--two"), got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if err := furnish(got, "a:2", nil); !errors.Is(err, errPlaceholder) {
+	if err := setImage(got, "a:2", nil); !errors.Is(err, errPlaceholder) {
 		t.Error(err)
 	}
 }
@@ -181,7 +181,7 @@ func TestMoves(t *testing.T) {
 	}{
 		"created":       {namespace, status(corev1.PodPending), true},
 		"not ready":     {namespace, status(corev1.PodRunning, notReady), true},
-		"ours":          {harness.SystemNamespace, status(corev1.PodPending), true},
+		"controller":    {harness.SystemNamespace, status(corev1.PodPending), true},
 		"ready":         {namespace, status(corev1.PodRunning, ready), false},
 		"unschedulable": {namespace, status(corev1.PodPending, unschedulable), false},
 		"installer":     {namespace, status(corev1.PodSucceeded), false},

@@ -14,7 +14,7 @@ import (
 	"github.com/solonode/sno/e2e/harness"
 )
 
-// WaitSettled waits until every one of our controllers shows what it must in the end, and no pod comes or goes any more.
+// WaitSettled waits until every controller has its expected reason, and no pod is starting or ending.
 func (e *Env) WaitSettled(ctx context.Context) error {
 	for module, reasons := range embeddedtarget.ExpectedReasons(e.Scenario) {
 		if _, err := e.WaitReason(ctx, module, settleTimeout, reasons...); err != nil {
@@ -42,7 +42,7 @@ func (e *Env) WaitSettled(ctx context.Context) error {
 	return nil
 }
 
-// moves says that a pod of ours or of OpenShift is on its way. One that waits for a node that is not there is where it will stay.
+// moves reports whether a pod of the controllers or of OpenShift is not settled. An unschedulable one is settled.
 func moves(pod *corev1.Pod) bool {
 	if pod.Namespace != harness.SystemNamespace && !strings.HasPrefix(pod.Namespace, "openshift-") {
 		return false
@@ -64,7 +64,7 @@ func moves(pod *corev1.Pod) bool {
 	return true
 }
 
-// retried reports whether an installer pod failed and another of the same revision succeeded on the node. Operators leave the failed one.
+// retried reports whether an installer pod failed and another of the same revision succeeded on the node. Operators keep the failed one.
 func retried(failed *corev1.Pod, pods []corev1.Pod) bool {
 	return failed.Status.Phase == corev1.PodFailed && len(failed.OwnerReferences) > 0 && slices.ContainsFunc(pods, func(other corev1.Pod) bool {
 		return other.Status.Phase == corev1.PodSucceeded && other.Namespace == failed.Namespace && other.Spec.NodeName == failed.Spec.NodeName &&

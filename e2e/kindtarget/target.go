@@ -17,11 +17,11 @@ import (
 const (
 	apiServerManifest = "/etc/kubernetes/manifests/kube-apiserver.yaml"
 	setAside          = "/etc/kubernetes/kube-apiserver.yaml"
-	// back is how long an API server may take to come back: its kubelet looks every twenty seconds, and backs off from one that ends.
-	back = 3 * time.Minute
+	// startLimit limits the start of an API server: its kubelet reads manifests every twenty seconds, and backs off from one that ends.
+	startLimit = 3 * time.Minute
 )
 
-// Times are for a cluster of real kubelets on one machine, whose images are all there.
+// Times are for a cluster of real kubelets on one machine with all images.
 func Times() checks.Times {
 	times := checks.RealTimes()
 	times.Poll = 500 * time.Millisecond
@@ -32,7 +32,7 @@ func Times() checks.Times {
 	return times
 }
 
-// Target is the cluster for the conformance suite. Stop is left to whoever started the Env.
+// Target returns the cluster as a target of the conformance suite. The caller stops the Env.
 func (e *Env) Target() checks.Target {
 	target := checks.Target{
 		Config:   e.Cluster.RESTConfig(),
@@ -49,7 +49,7 @@ func (e *Env) Target() checks.Target {
 	return target
 }
 
-// RunSuite runs sno-tests on the cluster, with these flags, and returns its exit code.
+// RunSuite runs sno-tests on the cluster with these flags, and returns its exit code.
 func (e *Env) RunSuite(ctx context.Context, flags ...string) int {
 	return extension.Program{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
@@ -59,8 +59,8 @@ func (e *Env) RunSuite(ctx context.Context, flags ...string) int {
 	}.Main(ctx, append([]string{"run"}, flags...))
 }
 
-// Outage takes the API server of the first control-plane node away for a time, as somebody does who moves the manifest of its static pod. It returns when it
-// answers again, which it does even if nobody waits any more.
+// Outage stops the API server of the first control-plane node for a time, as if a person had moved the manifest of its static pod, and waits until
+// it answers again. It starts it even if the context ends.
 func (e *Env) Outage(ctx context.Context, length time.Duration) error {
 	nodes, err := e.Kind.Nodes()
 	if err != nil {
@@ -69,8 +69,8 @@ func (e *Env) Outage(ctx context.Context, length time.Duration) error {
 	if _, err := e.Kind.Exec(ctx, nodes[0], "mv", apiServerManifest, setAside); err != nil {
 		return err
 	}
-	err = e.away(ctx, nodes[0], length)
-	returning, cancel := context.WithTimeout(context.WithoutCancel(ctx), back)
+	err = e.stopFor(ctx, nodes[0], length)
+	returning, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit)
 	defer cancel()
 	if _, moved := e.Kind.Exec(returning, nodes[0], "mv", setAside, apiServerManifest); moved != nil {
 		return errors.Join(err, moved)
@@ -78,8 +78,8 @@ func (e *Env) Outage(ctx context.Context, length time.Duration) error {
 	return errors.Join(err, e.Kind.WaitForAPIServer(returning))
 }
 
-// away ends the API server, of which its kubelet would let go only after its grace period, and waits.
-func (e *Env) away(ctx context.Context, node string, length time.Duration) error {
+// stopFor stops the API server at once, without the grace period that its kubelet would grant, and waits.
+func (e *Env) stopFor(ctx context.Context, node string, length time.Duration) error {
 	const end = "crictl ps --quiet --name '^kube-apiserver$' | xargs --no-run-if-empty crictl stop --timeout 1"
 	if _, err := e.Kind.Exec(ctx, node, "sh", "-c", end); err != nil {
 		return err
@@ -90,6 +90,6 @@ func (e *Env) away(ctx context.Context, node string, length time.Duration) error
 	case <-over.C:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("an outage was cut short: %w", ctx.Err())
+		return fmt.Errorf("an outage was interrupted: %w", ctx.Err())
 	}
 }

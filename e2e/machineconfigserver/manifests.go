@@ -2,15 +2,14 @@ package machineconfigserver
 
 import _ "embed"
 
-// Namespace is where it runs, and ConfigMap has the configs of its pools.
+// Namespace and Name are those of the server, and PoolsName is the ConfigMap with the configs of its pools.
 const (
 	Namespace = "openshift-machine-config-operator"
 	Name      = "machine-config-server"
 	PoolsName = "machine-config-server-pools"
 )
 
-// Manifest runs the server on the node NODE, which has the program in /opt/check, with what the cluster has for it: its certificate, and the
-// credentials of the bootstrapper.
+// Manifest runs the server on node NODE, which has the program in /opt/check, with the server's certificate and the bootstrapper's credentials.
 //
 //go:embed manifest.yaml
 var Manifest string

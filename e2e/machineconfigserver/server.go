@@ -19,18 +19,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// KubeconfigFile is where a machine gets the kubeconfig with which its kubelet asks for its first certificate.
+// KubeconfigFile is where a machine gets the kubeconfig for its kubelet's first request.
 const KubeconfigFile = "/etc/kubernetes/kubeconfig"
 
-// Server has the configs of pools.
+// Server serves the configs of pools.
 type Server struct {
-	// Pools has POOL.ign for each pool, of spec 3.2.
+	// Pools contains POOL.ign for each pool, of spec 3.2.
 	Pools fs.FS
-	// Kubeconfig is the file that becomes KubeconfigFile. It is read for each answer.
+	// Kubeconfig is the file that is served as KubeconfigFile. It is read for each request.
 	Kubeconfig string
 }
 
-// Handler returns what answers.
+// Handler returns the HTTP handler.
 func (s Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/config/", s.config)
@@ -63,7 +63,7 @@ func (s Server) config(w http.ResponseWriter, r *http.Request) {
 	log.Info("Served")
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
-	// A client that has gone needs no answer.
+	// The client may be gone.
 	_, _ = w.Write(text)
 }
 
@@ -87,7 +87,7 @@ func (s Server) of(pool string) ([]byte, error) {
 
 var errAccept = errors.New("the client accepts no config of spec 3.2")
 
-// accepted returns an error where an Accept header is none of an Ignition that reads spec 3.2.
+// accepted returns an error unless an Accept header is from an Ignition that reads spec 3.2.
 func accepted(header string) error {
 	for one := range strings.SplitSeq(header, ",") {
 		kind, parameters, err := mime.ParseMediaType(one)

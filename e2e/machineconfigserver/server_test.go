@@ -18,7 +18,7 @@ import (
 
 const engine = "application/vnd.coreos.ignition+json;version=3.6.0, */*;q=0.1"
 
-// What the real server refuses is refused, and a machine gets the config of its pool with the kubeconfig (U-INS-17).
+// It refuses what the real server refuses, and serves the config of the pool with the kubeconfig (U-INS-17).
 func TestServer(t *testing.T) {
 	hostname := machineconfigserver.File("/etc/motd", 0o644, []byte("worker\n"))
 	pool, err := json.Marshal(types.Config{Ignition: types.Ignition{Version: "3.2.0"}, Storage: types.Storage{Files: []types.File{hostname}}})
@@ -46,7 +46,7 @@ func TestServer(t *testing.T) {
 		{"GET", "/config/worker", "application/vnd.coreos.ignition+json;version=3.1.0", 400},
 		{"GET", "/config/worker", "application/vnd.coreos.ignition+json;version=4.0.0", 400},
 		{"POST", "/config/worker", engine, 405},
-		{"GET", "/config/nobody", engine, 500},
+		{"GET", "/config/unknown", engine, 500},
 		{"GET", "/config/later", engine, 500},
 		{"GET", "/config/", engine, 500},
 		{"GET", "/healthz", "", 200},
@@ -84,15 +84,15 @@ func TestServer(t *testing.T) {
 			t.Errorf("files (-want +got):\n%s", diff)
 		}
 	}
-	// A kubeconfig that is away would have machines join nothing.
+	// Without the kubeconfig machines could not join.
 	if err := os.Remove(kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	answer := httptest.NewRecorder()
+	recorder := httptest.NewRecorder()
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/config/worker", nil)
 	request.Header.Set("Accept", engine)
-	machineconfigserver.Server{Pools: pools, Kubeconfig: kubeconfig}.Handler().ServeHTTP(answer, request)
-	if answer.Code != http.StatusInternalServerError {
-		t.Errorf("without a kubeconfig: %d", answer.Code)
+	machineconfigserver.Server{Pools: pools, Kubeconfig: kubeconfig}.Handler().ServeHTTP(recorder, request)
+	if recorder.Code != http.StatusInternalServerError {
+		t.Errorf("without a kubeconfig: %d", recorder.Code)
 	}
 }

@@ -8,11 +8,10 @@ import (
 	"runtime"
 )
 
-// MemoryPerCluster is how much memory one cluster takes with everything on it, in bytes. The largest takes a bit less.
+// MemoryPerCluster is the memory in bytes of one cluster with everything on it. The largest needs a bit less.
 const MemoryPerCluster = 750 << 20
 
-// Capacity is how many clusters this machine has room for: two for each processor, since they wait a lot, as far as the memory goes
-// that is free now.
+// Capacity returns how many clusters this machine has room for: two for each processor, since they mostly wait, as far as free memory permits.
 func Capacity() int {
 	n := 2 * runtime.NumCPU()
 	if file, err := os.Open("/proc/meminfo"); err == nil {
@@ -24,7 +23,7 @@ func Capacity() int {
 	return max(n, 1)
 }
 
-// available is the memory that programs can have without swapping, in bytes, as Linux says it.
+// available returns Linux's MemAvailable in bytes.
 func available(meminfo io.Reader) (int64, bool) {
 	for lines := bufio.NewScanner(meminfo); lines.Scan(); {
 		var kibibytes int64

@@ -1,3 +1,3 @@
-// Package matrix runs the conformance suite on many clusters at a time (R-SUITE-1, R-SUITE-5), each in a process of its own, so that whatever happens to one of
-// them is a failure of that one. It knows nothing of clusters and of checks: what runs is a command that leaves a report behind.
+// Package matrix runs the conformance suite on many clusters in parallel (R-SUITE-1, R-SUITE-5), each in its own process, so that a fault of one
+// does not affect the others. It only depends on a command that leaves a report.
 package matrix

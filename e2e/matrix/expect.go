@@ -13,27 +13,27 @@ import (
 )
 
 var (
-	// ErrExpectations says that a file of expectations cannot be used.
+	// ErrExpectations means that a file of expectations is invalid.
 	ErrExpectations = errors.New("not a file of expectations")
-	// ErrUnexpected says that something is red that must not be, or is not that must be. All of it follows.
-	ErrUnexpected = errors.New("not what is known of clusters of today")
+	// ErrUnexpected means that results differ from the expectations. All differences follow.
+	ErrUnexpected = errors.New("not exactly the expected failures")
 )
 
-// Expectation says that a check must fail.
+// Expectation is a check that must fail.
 type Expectation struct {
 	// ID is the check, Scenarios the clusters on which it must fail.
 	ID        string   `json:"id"`
 	Scenarios []string `json:"scenarios"`
-	// Fact says why, with the section of the facts.
+	// Fact is the reason, with its number in docs/upstream.md.
 	Fact string `json:"fact"`
-	// Sometimes says that it may also hold, where the fact is about when something happens.
+	// Sometimes means that it may also pass, if the fact depends on timing.
 	Sometimes bool `json:"sometimes,omitempty"`
 }
 
-// Expectations are all checks that must fail. Every other one must not.
+// Expectations are all checks that must fail. No other one may.
 type Expectations []Expectation
 
-// ReadExpectations reads a file. The checks and the scenarios that it names must be known, and every expectation needs a fact.
+// ReadExpectations reads a file and checks its names of checks and scenarios. Every expectation needs a fact.
 func ReadExpectations(path string, ids, scenarios []string) (Expectations, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -50,7 +50,7 @@ func ReadExpectations(path string, ids, scenarios []string) (Expectations, error
 			errs = append(errs, fmt.Errorf("%w: %s: entry %d: "+format, append([]any{ErrExpectations, path, i + 1}, args...)...))
 		}
 		if !slices.Contains(ids, e.ID) {
-			wrong("id: no check is called %q", e.ID)
+			wrong("id: unknown check %q", e.ID)
 		}
 		if strings.TrimSpace(e.Fact) == "" {
 			wrong("fact: %s needs one", e.ID)
@@ -60,10 +60,10 @@ func ReadExpectations(path string, ids, scenarios []string) (Expectations, error
 		}
 		for _, scenario := range e.Scenarios {
 			if !slices.Contains(scenarios, scenario) {
-				wrong("scenarios: no cluster is called %q", scenario)
+				wrong("scenarios: unknown scenario %q", scenario)
 			}
 			if pair := e.ID + " " + scenario; seen[pair] {
-				wrong("scenarios: %s is there twice", pair)
+				wrong("scenarios: duplicate %s", pair)
 			} else {
 				seen[pair] = true
 			}
@@ -72,7 +72,7 @@ func ReadExpectations(path string, ids, scenarios []string) (Expectations, error
 	return expected, errors.Join(errs...)
 }
 
-// Compare is nil when exactly those checks failed that must, and nothing is inconclusive. Checks that were skipped say nothing.
+// Compare returns nil if exactly the expected checks failed, and none is inconclusive. Skipped checks do not count.
 func (e Expectations) Compare(reports []report.Report) error {
 	var faults []string
 	done := 0
@@ -96,7 +96,7 @@ func (e Expectations) Compare(reports []report.Report) error {
 	return nil
 }
 
-// fault says what is wrong with a result, or nothing.
+// fault returns how a result differs from the expectations, if it does.
 func (e Expectations) fault(scenario string, result report.Result) string {
 	at := slices.IndexFunc(e, func(one Expectation) bool { return one.ID == result.ID && slices.Contains(one.Scenarios, scenario) })
 	failed := result.Status == report.Failed
@@ -104,15 +104,15 @@ func (e Expectations) fault(scenario string, result report.Result) string {
 	case at >= 0 && !failed && !e[at].Sometimes:
 		return fmt.Sprintf("is %s and must fail: %s", result.Status, strings.TrimSpace(e[at].Fact))
 	case at < 0 && failed:
-		return "failed, which nothing explains: " + complaint(result)
+		return "failed, which is not expected: " + firstFailure(result)
 	case result.Status == report.Inconclusive:
 		return "is inconclusive: " + result.Reason
 	}
 	return ""
 }
 
-// complaint is the first thing that a check found wrong.
-func complaint(result report.Result) string {
+// firstFailure returns the first failure of a check.
+func firstFailure(result report.Result) string {
 	for _, e := range result.Evidence {
 		if !e.Held {
 			return fmt.Sprintf("%s %s: want %s, got %s", e.Object, e.Field, e.Want, e.Got)

@@ -19,46 +19,46 @@ import (
 )
 
 const (
-	// ReportFile is the file in its folder in which a child leaves its report.
+	// ReportFile is the file in its folder to which a child writes its report.
 	ReportFile = "report.json"
-	// LogFile is the one that has everything it said.
+	// LogFile has its output.
 	LogFile = "run.log"
 
-	// grace is how long a child that was asked to end may take to clean up.
+	// grace is how long a terminated child may take to clean up.
 	grace   = 40 * time.Second
 	logTail = 1500
 )
 
 var (
-	// ErrNoReport says that a child ended and left no report.
+	// ErrNoReport means that a child ended without a report.
 	ErrNoReport = errors.New("the run of this scenario ended without a report")
-	// ErrTooLong says that a child took longer than it may.
+	// ErrTooLong means that a child exceeded the limit.
 	ErrTooLong = errors.New("the run of this scenario took too long")
-	// ErrInterrupted says that a person ended the run before the child was done.
+	// ErrInterrupted means that the run was interrupted before the child had finished.
 	ErrInterrupted = errors.New("the run was interrupted")
 )
 
-// Run says what to run.
+// Run describes what to run.
 type Run struct {
-	// Scenarios are the names of the clusters. The reports come in this order, whatever ends first.
+	// Scenarios are the names of the clusters, and the order of the reports.
 	Scenarios []string
-	// Parallel is how many run at a time, at least 1.
+	// Parallel is how many run in parallel, at least 1.
 	Parallel int
-	// Limit is how long one of them may take.
+	// Limit limits the time of one child.
 	Limit time.Duration
-	// Folder gets a folder for each scenario.
+	// Folder has a folder for each scenario.
 	Folder string
-	// Command makes the child for a scenario. It leaves its report in the file ReportFile of the folder, ends tidily on SIGTERM, and ends
-	// when its standard input does: then nobody waits for it any more.
+	// Command returns the child for a scenario. It writes its report to ReportFile in the folder, cleans up on SIGTERM, and ends when its standard
+	// input does: then the parent has ended.
 	Command func(scenario, folder string) *exec.Cmd
-	// Lost is the report of a scenario whose child left none, with every check failed for that reason.
+	// Lost returns the report of a scenario without one, with every check failed for the reason.
 	Lost func(scenario, reason string) report.Report
-	// Progress gets a line when something starts and ends.
+	// Progress receives a line for each start and end.
 	Progress io.Writer
 }
 
-// All runs every scenario and returns a report for each. When the context ends, the children are asked to end, and what they had not done
-// is lost; the error is then ErrInterrupted. Other errors are about the folder.
+// All runs every scenario and returns a report for each. When the context ends it terminates the children, reports what they had not finished as
+// lost, and returns ErrInterrupted. Other errors are about the folder.
 func (r Run) All(ctx context.Context) ([]report.Report, error) {
 	progress := newProgress(r.Progress, r.Scenarios)
 	reports := make([]report.Report, len(r.Scenarios))
@@ -84,7 +84,7 @@ func (r Run) one(ctx context.Context, scenario string, progress *progress) (repo
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return report.Report{}, fmt.Errorf("make the folder of %s: %w", scenario, err)
 	}
-	// A report of an earlier run must not be taken for one of this.
+	// The report of an earlier run must not count.
 	if err := os.Remove(filepath.Join(folder, ReportFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return report.Report{}, fmt.Errorf("remove the old report of %s: %w", scenario, err)
 	}
@@ -99,7 +99,7 @@ func (r Run) one(ctx context.Context, scenario string, progress *progress) (repo
 	return found, nil
 }
 
-// child runs the child and returns the time that it, and what it started, took of the processors.
+// child runs the child and returns the processor time of it and its children.
 func (r Run) child(ctx context.Context, scenario, folder string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Limit)
 	defer cancel()
@@ -107,19 +107,19 @@ func (r Run) child(ctx context.Context, scenario, folder string) (time.Duration,
 	if err != nil {
 		return 0, fmt.Errorf("make the log: %w", err)
 	}
-	defer log.Close() //nolint:errcheck // the child has written it
+	defer log.Close() //nolint:errcheck // only the child writes to it
 	planned := r.Command(scenario, folder)
 	cmd := exec.CommandContext(ctx, planned.Path, planned.Args[1:]...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = planned.Env, log, log
-	// Ctrl-C on the terminal is for this process, which passes it on.
+	// The child does not get the terminal's SIGINT, but SIGTERM from this process.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = grace
-	hold, err := cmd.StdinPipe() // nothing is ever written to it; it ends when this process does
+	hold, err := cmd.StdinPipe() // ends with this process
 	if err != nil {
 		return 0, fmt.Errorf("make the pipe of the child: %w", err)
 	}
-	defer hold.Close() //nolint:errcheck // the child is gone
+	defer hold.Close() //nolint:errcheck // the child has ended
 	err = errors.Join(cmd.Run(), ctx.Err())
 	if state := cmd.ProcessState; state != nil {
 		return state.UserTime() + state.SystemTime(), err
@@ -127,7 +127,7 @@ func (r Run) child(ctx context.Context, scenario, folder string) (time.Duration,
 	return 0, err
 }
 
-// result reads what the child left. Whoever was interrupted or took too long may still have left a report, which counts if it is whole.
+// result reads the child's report. It also counts after an interruption or the limit, if it is complete.
 func (r Run) result(ctx context.Context, scenario, folder string, ended error) (report.Report, error) {
 	found, err := report.ReadFiles(filepath.Join(folder, ReportFile))
 	if err == nil && len(found) == 1 && found[0].Scenario == scenario {
@@ -146,7 +146,7 @@ func (r Run) result(ctx context.Context, scenario, folder string, ended error) (
 	return r.Lost(scenario, strings.SplitN(why.Error(), "\n", 2)[0]), fmt.Errorf("%w: %w\n%s", why, ended, tail(filepath.Join(folder, LogFile)))
 }
 
-// tail is the end of a log, each line indented.
+// tail returns the indented end of a log.
 func tail(path string) string {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -156,7 +156,7 @@ func tail(path string) string {
 	return "    " + strings.ReplaceAll(text, "\n", "\n    ")
 }
 
-// progress prints a line at a time, with aligned columns.
+// progress prints lines with aligned columns.
 type progress struct {
 	mu    sync.Mutex
 	out   io.Writer
@@ -193,6 +193,6 @@ func (p *progress) finished(scenario string, r report.Report, failure error, too
 func (p *progress) line(scenario, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// Progress that cannot be written is missed by nobody.
+	// An error of progress output is not relevant.
 	_, _ = fmt.Fprintf(p.out, "%s  %-*s  %s\n", time.Now().Format(time.TimeOnly), p.width, scenario, text)
 }

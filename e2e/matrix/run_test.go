@@ -30,10 +30,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child is a run of the suite that does as it is told.
+// child is a fake of a run of the suite.
 func child(how, scenario, folder string) int {
-	asked := make(chan os.Signal, 1)
-	signal.Notify(asked, syscall.SIGTERM)
+	terminated := make(chan os.Signal, 1)
+	signal.Notify(terminated, syscall.SIGTERM)
 	_, _ = fmt.Fprintln(os.Stdout, "this is", scenario)
 	leave := func(name string, status report.Status) {
 		file, err := os.Create(filepath.Join(folder, ReportFile))
@@ -41,7 +41,7 @@ func child(how, scenario, folder string) int {
 			panic(err)
 		}
 		defer func() { _ = file.Close() }()
-		if err := report.WriteJSON(file, sample(name, status, "said by the child")); err != nil {
+		if err := report.WriteJSON(file, sample(name, status, "from the child")); err != nil {
 			panic(err)
 		}
 	}
@@ -49,7 +49,7 @@ func child(how, scenario, folder string) int {
 	case "passes":
 		leave(scenario, report.Passed)
 	case "passes last":
-		// Nothing but the end of the others tells when that is.
+		// It ends after the other one has.
 		<-ended(folder, "second")
 		leave(scenario, report.Passed)
 	case "is another":
@@ -61,17 +61,17 @@ func child(how, scenario, folder string) int {
 	case "crashes":
 		panic("something is wrong")
 	case "hangs":
-		<-asked
+		<-terminated
 		_ = os.WriteFile(filepath.Join(folder, "cleaned"), nil, 0o600)
 		return 1
-	case "outlives":
+	case "waits for stdin":
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		_ = os.WriteFile(filepath.Join(folder, "cleaned"), nil, 0o600)
 	}
 	return 0
 }
 
-// ended is closed when the report of another scenario is there.
+// ended is closed when the report of another scenario exists.
 func ended(folder, other string) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -99,7 +99,7 @@ func sample(scenario string, status report.Status, reason string) report.Report 
 	return r
 }
 
-// run runs scenarios that behave each as its pair says.
+// run runs scenarios with the behaviour of their pairs.
 func run(t *testing.T, parallel int, limit time.Duration, pairs ...string) (Run, []report.Report, string, error) {
 	t.Helper()
 	how := map[string]string{}
@@ -114,13 +114,13 @@ func run(t *testing.T, parallel int, limit time.Duration, pairs ...string) (Run,
 		return cmd
 	}
 	r.Lost = func(scenario, reason string) report.Report { return sample(scenario, report.Failed, reason) }
-	var said bytes.Buffer
-	r.Progress = &said
+	var output bytes.Buffer
+	r.Progress = &output
 	reports, err := r.All(t.Context())
-	return r, reports, said.String(), err
+	return r, reports, output.String(), err
 }
 
-// outcome is what the only check of every report says.
+// outcome returns the results of the only check of every report.
 func outcome(reports []report.Report) []string {
 	var lines []string
 	for _, r := range reports {
@@ -130,37 +130,37 @@ func outcome(reports []report.Report) []string {
 }
 
 func TestReportsComeInOrder(t *testing.T) {
-	_, reports, said, err := run(t, 2, time.Minute, "first", "passes last", "second", "passes")
+	_, reports, output, err := run(t, 2, time.Minute, "first", "passes last", "second", "passes")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"first passed: said by the child", "second passed: said by the child"}
+	want := []string{"first passed: from the child", "second passed: from the child"}
 	if diff := cmp.Diff(want, outcome(reports)); diff != "" {
 		t.Error(diff)
 	}
 	for _, line := range []string{"first   started", "second  started", "  1 passed   0 failed", "1/2", "2/2"} {
-		if !strings.Contains(said, line) {
-			t.Errorf("the progress has no %q:\n%s", line, said)
+		if !strings.Contains(output, line) {
+			t.Errorf("the progress has no %q:\n%s", line, output)
 		}
 	}
 }
 
-// Whatever a child does, the others are as they are.
+// A fault of a child does not affect the others.
 func TestChildThatFails(t *testing.T) {
-	r, reports, said, err := run(t, 1, time.Minute,
+	r, reports, output, err := run(t, 1, time.Minute,
 		"a", "crashes", "b", "passes", "c", "is another", "d", "writes half", "e", "passes")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		"a failed: " + ErrNoReport.Error(), "b passed: said by the child", "c failed: " + ErrNoReport.Error(),
-		"d failed: " + ErrNoReport.Error(), "e passed: said by the child",
+		"a failed: " + ErrNoReport.Error(), "b passed: from the child", "c failed: " + ErrNoReport.Error(),
+		"d failed: " + ErrNoReport.Error(), "e passed: from the child",
 	}
 	if diff := cmp.Diff(want, outcome(reports)); diff != "" {
 		t.Error(diff)
 	}
-	if !strings.Contains(said, "exit status 2") || !strings.Contains(said, "something is wrong") {
-		t.Errorf("the progress does not say why:\n%s", said)
+	if !strings.Contains(output, "exit status 2") || !strings.Contains(output, "something is wrong") {
+		t.Errorf("the progress lacks the reason:\n%s", output)
 	}
 	if log, err := os.ReadFile(filepath.Join(r.Folder, "a", LogFile)); err != nil || !strings.HasPrefix(string(log), "this is a\n") {
 		t.Errorf("the log is %q, %v", log, err)
@@ -172,17 +172,17 @@ func TestChildThatHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"a failed: " + ErrTooLong.Error(), "b passed: said by the child"}, outcome(reports)); diff != "" {
+	if diff := cmp.Diff([]string{"a failed: " + ErrTooLong.Error(), "b passed: from the child"}, outcome(reports)); diff != "" {
 		t.Error(diff)
 	}
 	cleaned(t, r, "a")
 }
 
-// cleaned holds that a child was asked to end and did so tidily.
+// cleaned checks that a child was terminated and has cleaned up.
 func cleaned(t *testing.T, r Run, scenario string) {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(r.Folder, scenario, "cleaned")); err != nil {
-		t.Errorf("%s was not ended tidily: %v", scenario, err)
+		t.Errorf("%s has not cleaned up: %v", scenario, err)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestInterruption(t *testing.T) {
 	defer interrupt()
 	folder := make(chan string, 1)
 	go func() {
-		// As soon as the second one is done, the first one hangs for sure.
+		// When the second one is done, the first one is running.
 		<-ended(filepath.Join(<-folder, "a"), "b")
 		interrupt()
 	}()
@@ -211,7 +211,7 @@ func TestInterruption(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	lost := " failed: " + ErrInterrupted.Error()
-	if diff := cmp.Diff([]string{"a" + lost, "b passed: said by the child", "c" + lost, "d" + lost}, outcome(reports)); diff != "" {
+	if diff := cmp.Diff([]string{"a" + lost, "b passed: from the child", "c" + lost, "d" + lost}, outcome(reports)); diff != "" {
 		t.Error(diff)
 	}
 	if _, err := os.Stat(filepath.Join(r.Folder, "d", LogFile)); err == nil {
@@ -219,7 +219,7 @@ func TestInterruption(t *testing.T) {
 	}
 }
 
-// A report of an earlier run in the same folder counts for nothing.
+// A report of an earlier run in the same folder does not count.
 func TestOldReport(t *testing.T) {
 	r := Run{Scenarios: []string{"a"}, Limit: time.Minute, Folder: t.TempDir(), Progress: io.Discard}
 	how := "passes"
@@ -229,7 +229,7 @@ func TestOldReport(t *testing.T) {
 		return cmd
 	}
 	r.Lost = func(scenario, reason string) report.Report { return sample(scenario, report.Failed, reason) }
-	for _, test := range []struct{ how, want string }{{"passes", "a passed: said by the child"}, {"crashes", "a failed: " + ErrNoReport.Error()}} {
+	for _, test := range []struct{ how, want string }{{"passes", "a passed: from the child"}, {"crashes", "a failed: " + ErrNoReport.Error()}} {
 		how = test.how
 		reports, err := r.All(t.Context())
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// WriteTable prints a row for each cluster and a column for each module, and below it what was found wrong.
+// WriteTable prints a row for each cluster and a column for each module, and below it the failures.
 func WriteTable(w io.Writer, reports []report.Report) error {
 	modules := modulesOf(reports)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -28,7 +28,7 @@ func WriteTable(w io.Writer, reports []report.Report) error {
 	for _, r := range reports {
 		for _, line := range faults(r) {
 			if _, err := fmt.Fprintln(w, line); err != nil {
-				return fmt.Errorf("print what is wrong: %w", err)
+				return fmt.Errorf("print the failures: %w", err)
 			}
 		}
 	}
@@ -47,7 +47,7 @@ func modulesOf(reports []report.Report) []string {
 	return modules
 }
 
-// cell is how many of those that were done passed, behind a mark: "✔ 5", "✘ 4 of 6", "? 5 of 6", or a dash where none was done.
+// cell returns how many executed checks passed, after a mark: "✔ 5", "✘ 4 of 6", "? 5 of 6", or a dash if none was executed.
 func cell(results []report.Result, module string) string {
 	passed, failed, done := 0, 0, 0
 	for _, r := range results {
@@ -73,7 +73,7 @@ func cell(results []report.Result, module string) string {
 	return fmt.Sprintf("✘ %d of %d", passed, done)
 }
 
-// faults are what is wrong on one cluster, a line each.
+// faults returns the failures on one cluster.
 func faults(r report.Report) []string {
 	if len(r.Results) > 1 && lost(r) {
 		return []string{"", fmt.Sprintf("%s  every check failed: %s", r.Scenario, r.Results[0].Reason)}
@@ -96,7 +96,7 @@ func faults(r report.Report) []string {
 	return lines
 }
 
-// lost says that every check failed for the same reason, without having looked at anything.
+// lost reports whether every check failed for the same reason without evidence.
 func lost(r report.Report) bool {
 	return !slices.ContainsFunc(r.Results, func(result report.Result) bool {
 		return result.Status != report.Failed || len(result.Evidence) > 0 || result.Reason == "" || result.Reason != r.Results[0].Reason

@@ -22,26 +22,22 @@ type Program struct {
 	Name string
 	// Module is the folder of its module, relative to the repository's root, and Package the package in it.
 	Module, Package string
-	// OutsideWorkspace says that the module is outside the workspace and builds on its own versions.
+	// OutsideWorkspace means that the module is outside of the workspace and has its own versions.
 	OutsideWorkspace bool
-	// Static says that it runs where there are no libraries.
+	// Static means that it runs without libraries.
 	Static bool
 }
 
 // The programs.
 var (
-	// IngressController is the ingress module's controller.
-	IngressController = controller("ingress")
-	// ConsoleController is the console module's controller.
-	ConsoleController = controller("console")
-	// AuthController is the auth module's controller.
-	AuthController = controller("auth")
-	// EtcdGuardController is the etcdguard module's controller.
-	EtcdGuardController = controller("etcdguard")
-	// MachineConfigController is the machineconfig module's controller.
+	// The modules' controllers.
+	IngressController       = controller("ingress")
+	ConsoleController       = controller("console")
+	AuthController          = controller("auth")
+	EtcdGuardController     = controller("etcdguard")
 	MachineConfigController = controller("machineconfig")
 
-	// ApproverController is the approver module's controller, and Approve its outside tool.
+	// Approve is the approver module's outside tool.
 	ApproverController = controller("approver")
 	Approve            = Program{Name: "approve", Module: "approver", Package: "./cmd/approve"}
 
@@ -57,7 +53,7 @@ var (
 	// Install is sno-install.
 	Install = Program{Name: "sno-install", Module: "install", Package: "./cmd/sno-install", OutsideWorkspace: true}
 
-	// SNOTests is the conformance suite for people and for OpenShift's test runner.
+	// SNOTests is the conformance suite.
 	SNOTests = Program{Name: "sno-tests", Module: "conformance", Package: "./cmd/sno-tests"}
 
 	// Run is sno-run, which starts the clusters of people and of documents.
@@ -66,10 +62,10 @@ var (
 	// MachineConfigServer stands in for the machine-config server.
 	MachineConfigServer = Program{Name: "machine-config-server", Module: "e2e", Package: "./cmd/machine-config-server", Static: true}
 
-	// WebServer is what a person might run, whose replicas say their names.
+	// WebServer is an example workload whose replicas return their names.
 	WebServer = Program{Name: "web-server", Module: "e2e", Package: "./cmd/web-server", Static: true}
 
-	// IngressHost stands in for the ingress operator that a real cluster has.
+	// IngressHost stands in for the ingress operator.
 	IngressHost = host("ingress-operator", false)
 	// ConsoleHost stands in for the console operator.
 	ConsoleHost = host("console-operator", true)
@@ -81,18 +77,18 @@ func controller(module string) Program {
 	return Program{Name: module + "-controller", Module: module, Package: "./cmd/" + module + "-controller"}
 }
 
-func host(name string, alone bool) Program {
-	return Program{Name: name, Module: "examples/hosts/" + name, Package: ".", OutsideWorkspace: alone}
+func host(name string, outsideWorkspace bool) Program {
+	return Program{Name: name, Module: "examples/hosts/" + name, Package: ".", OutsideWorkspace: outsideWorkspace}
 }
 
-// Shipped are the programs that run on clusters, in images of their own: kubectl-sno, which is all controllers in one process, and every controller.
+// Shipped returns the programs with images for clusters: kubectl-sno, which is all controllers in one process, and every controller.
 func Shipped() []Program {
 	return []Program{
 		KubectlSNO, IngressController, EtcdGuardController, MachineConfigController, ConsoleController, AuthController, ApproverController,
 	}
 }
 
-// Root is the repository's root folder.
+// Root returns the repository's root folder.
 func Root(ctx context.Context) (string, error) {
 	dir, err := assets.ModuleDir(ctx)
 	if err != nil {
@@ -101,7 +97,7 @@ func Root(ctx context.Context) (string, error) {
 	return filepath.Dir(dir), nil
 }
 
-// built remembers what this process has built: its sources do not change while it runs.
+// built are the binaries of this process, whose sources do not change.
 var built struct {
 	sync.Mutex
 	binaries map[Program]string
@@ -109,8 +105,8 @@ var built struct {
 	overlay  *overlay
 }
 
-// SkipUpToDateChecks has Build take every binary that is there for up to date. It is for a process whose parent has just built them all: to find
-// out again takes a second each.
+// SkipUpToDateChecks makes Build use every existing binary. It is for a process whose parent has just built them all: the check takes a second
+// each.
 func SkipUpToDateChecks() {
 	built.Lock()
 	defer built.Unlock()
@@ -135,7 +131,7 @@ func Build(ctx context.Context, p Program, progress io.Writer) (string, error) {
 	return binary, nil
 }
 
-// build is called with built locked.
+// build requires the lock of built.
 func build(ctx context.Context, p Program, progress io.Writer) (string, error) {
 	root, err := Root(ctx)
 	if err != nil {
@@ -152,12 +148,12 @@ func build(ctx context.Context, p Program, progress io.Writer) (string, error) {
 	if touched, err := built.overlay.touches(binary); err != nil || !touched {
 		return binary, err
 	}
-	// The debugging symbols that are left out would cost a third of the time.
+	// Debugging symbols would take a third of the time.
 	binary = filepath.Join(built.overlay.folder, p.Name)
 	return binary, compile(ctx, root, p, binary, progress, "-overlay="+built.overlay.file, "-ldflags=-w", "-buildvcs=false")
 }
 
-// binaries is the folder of a checkout: two of them may build at the same time.
+// binaries returns the folder of a checkout: two of them may build at the same time.
 func binaries(root string) (string, error) {
 	cache, err := assets.CacheDir()
 	if err != nil {
@@ -167,7 +163,7 @@ func binaries(root string) (string, error) {
 	return filepath.Join(cache, "programs", hex.EncodeToString(sum[:6])), nil
 }
 
-// compile is called with built locked. It does nothing when the binary is there and trusted.
+// compile requires the lock of built. It does nothing if the binary exists and is trusted.
 func compile(ctx context.Context, root string, p Program, binary string, progress io.Writer, flags ...string) error {
 	if err := os.MkdirAll(filepath.Dir(binary), 0o755); err != nil {
 		return fmt.Errorf("make the folder of %s: %w", p.Name, err)
@@ -175,11 +171,11 @@ func compile(ctx context.Context, root string, p Program, binary string, progres
 	if _, err := os.Stat(binary); err == nil && built.trusted {
 		return nil
 	}
-	say := func(format string, args ...any) {
-		// Progress that cannot be written is missed by nobody.
+	logf := func(format string, args ...any) {
+		// An error of progress output is not relevant.
 		_, _ = fmt.Fprintf(progress, format+"\n", args...)
 	}
-	say("Building %s (the first time takes some minutes)", p.Name)
+	logf("Building %s (the first time takes some minutes)", p.Name)
 	started := time.Now()
 	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-o", binary}, flags...), p.Package)...)
 	cmd.Dir = filepath.Join(root, filepath.FromSlash(p.Module))
@@ -193,6 +189,6 @@ func compile(ctx context.Context, root string, p Program, binary string, progres
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s in %s: %w\n%s", p.Package, p.Module, err, strings.TrimSpace(string(output)))
 	}
-	say("Built %s in %s", p.Name, time.Since(started).Round(100*time.Millisecond))
+	logf("Built %s in %s", p.Name, time.Since(started).Round(100*time.Millisecond))
 	return nil
 }

@@ -1,2 +1,2 @@
-// Package programs builds the repository's own programs, so that they can be run as processes beside an embedded cluster.
+// Package programs builds the repository's programs, which run as processes outside of embedded clusters.
 package programs

@@ -16,21 +16,20 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// ErrOverlay says that a file is no overlay of sources in modules.
-var ErrOverlay = errors.New("not an overlay as `go build -overlay` takes it")
+// ErrOverlay means that a file is not an overlay of sources in modules.
+var ErrOverlay = errors.New("not an overlay of `go build -overlay`")
 
 // overlay is other contents for some of the sources.
 type overlay struct {
 	file string
-	// modules are the paths of those that it changes.
+	// modules are the paths of the changed modules.
 	modules []string
-	// folder has its binaries. Other contents have another one, also under the same name of the file.
+	// folder contains its binaries. It depends on the contents of the file.
 	folder string
 }
 
-// Overlay has Build lay other files over the sources, as `go build -overlay` does with the same file. What has none of these sources in it is
-// built as ever; the others go into a folder beside the file, whose name ends in .programs, and which is the caller's to remove. It must be
-// called before the first Build.
+// Overlay makes Build replace sources as `go build -overlay` does with the same file. Programs without these sources are built as usual; the others
+// are written to a folder next to the file, whose name ends in .programs, and which the caller removes. It must be called before the first Build.
 func Overlay(file string) error {
 	o, err := readOverlay(file)
 	if err != nil {
@@ -68,7 +67,7 @@ func readOverlay(file string) (*overlay, error) {
 		o.modules = append(o.modules, path)
 		replacement := replacements.Replace[source]
 		if replacement == "" {
-			continue // the source is left out
+			continue // the source is deleted
 		}
 		text, err := os.ReadFile(replacement)
 		if err != nil {
@@ -80,7 +79,7 @@ func readOverlay(file string) (*overlay, error) {
 	return o, nil
 }
 
-// moduleOf is the path of the module that a source is part of.
+// moduleOf returns the path of a source's module.
 func moduleOf(source string) (string, error) {
 	if !filepath.IsAbs(source) {
 		return "", fmt.Errorf("%w: the path of %s must be absolute", ErrOverlay, source)
@@ -93,16 +92,16 @@ func moduleOf(source string) (string, error) {
 		case !errors.Is(err, os.ErrNotExist):
 			return "", err //nolint:wrapcheck // the caller wraps it
 		case dir == filepath.Dir(dir):
-			return "", fmt.Errorf("%w: %s is in no module", ErrOverlay, source)
+			return "", fmt.Errorf("%w: %s is not in a module", ErrOverlay, source)
 		}
 	}
 }
 
-// touches says that a program that was built without the overlay has a module in it which the overlay changes.
+// touches reports whether a program that was built without the overlay contains a changed module.
 func (o *overlay) touches(binary string) (bool, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
-		return false, fmt.Errorf("read what %s was built from: %w", filepath.Base(binary), err)
+		return false, fmt.Errorf("read the build information of %s: %w", filepath.Base(binary), err)
 	}
 	return slices.Contains(o.modules, info.Main.Path) ||
 		slices.ContainsFunc(info.Deps, func(d *debug.Module) bool { return slices.Contains(o.modules, d.Path) }), nil

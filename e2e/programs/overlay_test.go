@@ -51,7 +51,7 @@ func TestReadOverlay(t *testing.T) {
 	}
 }
 
-// A program is built anew only if a module that is in it is changed.
+// A program is only rebuilt if one of its modules is changed.
 func TestTouches(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

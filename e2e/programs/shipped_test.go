@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Whoever installs without a registry needs every image that a manifest names.
+// An installation without a registry needs every image that a manifest names.
 func TestShippedIsWhatIsInstalled(t *testing.T) {
 	root, err := Root(t.Context())
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // ArchiveName is the file that engines load.
 const ArchiveName = "images.tar"
 
-// Row says of an image what a person needs who installs it.
+// Row describes an image for an installation.
 type Row struct {
 	Program, Image, Digest, SBOM string
 }
@@ -34,15 +34,15 @@ func Write(ctx context.Context, folder string, o Options) ([]Row, error) {
 	if progress == nil {
 		progress = io.Discard
 	}
-	say(progress, "Writing %s", archive)
+	logf(progress, "Writing %s", archive)
 	if err := images.Write(archive, all...); err != nil {
 		return nil, err
 	}
 	info, err := os.Stat(archive)
 	if err != nil {
-		return nil, fmt.Errorf("look at the archive of images: %w", err)
+		return nil, fmt.Errorf("read the archive of images: %w", err)
 	}
-	say(progress, "Wrote %d images, %d MiB, in %s", len(all), info.Size()>>20, time.Since(started).Round(100*time.Millisecond))
+	logf(progress, "Wrote %d images, %d MiB, in %s", len(all), info.Size()>>20, time.Since(started).Round(100*time.Millisecond))
 	var rows []Row
 	for _, one := range own {
 		digest, err := images.Digest(archive, one.Image.Name)

@@ -19,37 +19,37 @@ import (
 	"github.com/solonode/sno/testcluster/images"
 )
 
-// UnpullablePrefix is a prefix of names that nobody can pull, and nobody else can have pushed: such images are on the nodes, or they do not start.
+// UnpullablePrefix is a prefix of names that cannot be pulled or pushed: such images are on the nodes, or they do not start.
 const UnpullablePrefix = "registry.invalid/sno/"
 
-// ErrNames says that images cannot be called like that.
+// ErrNames means that a name of an image is invalid.
 var ErrNames = errors.New("begin with a registry, as registry.example.com/sno/ does, and take letters, digits, dots, dashes and underscores")
 
-// Options say what to build. The zero value is all programs that run on clusters, for this machine's architecture, under names that cannot be pulled.
+// Options configure a build. The zero value is all programs of clusters, for this machine's architecture, with UnpullablePrefix.
 type Options struct {
 	// Root is the folder of a checkout; empty for that of this program.
 	Root string
-	// Programs are of the workspace, and have the names of their packages; nil for programs.Shipped.
+	// Programs are in the workspace and named after their packages; nil for programs.Shipped.
 	Programs []programs.Program
-	// Architecture is as Go calls it; empty for this machine's.
+	// Architecture is a name of Go; empty for this machine's.
 	Architecture string
-	// Prefix is what the images' names begin with: a registry and most often a folder. Empty for UnpullablePrefix.
+	// Prefix is the prefix of names: a registry and usually a folder. Empty for UnpullablePrefix.
 	Prefix string
-	// Tag is that of all images; empty for one that each has of its content.
+	// Tag is the tag of all images; empty for one by content.
 	Tag string
-	// Progress is told what happens; nil for nobody.
+	// Progress receives progress output, if not nil.
 	Progress io.Writer
 }
 
-// ProgramImage is an image around one of our programs, which is not written yet.
+// ProgramImage is an image of a program, which is not written yet.
 type ProgramImage struct {
 	Program programs.Program
 	Image   images.Image
-	// SBOM is the file in the folder of the build that says what is in the program. The image has it as well.
+	// SBOM is a file in the folder of the build. The image contains it as well.
 	SBOM string
 }
 
-// Build compiles the programs into a folder, puts an SBOM beside each, and says what their images are.
+// Build compiles the programs into a folder, writes an SBOM next to each, and returns their images.
 func Build(ctx context.Context, folder string, o Options) ([]ProgramImage, error) {
 	o, err := o.complete(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func Build(ctx context.Context, folder string, o Options) ([]ProgramImage, error
 	return all, nil
 }
 
-// complete fills in what is left out. To compile for some minutes and refuse a name afterwards would be rude.
+// complete sets defaults, and checks names before the programs are compiled for some minutes.
 func (o Options) complete(ctx context.Context) (Options, error) {
 	if o.Root == "" {
 		root, err := programs.Root(ctx)
@@ -93,7 +93,7 @@ func (o Options) complete(ctx context.Context) (Options, error) {
 	}
 	for _, program := range o.Programs {
 		if name := o.name(program, cmp.Or(o.Tag, "TAG")); images.CheckName(name) != nil {
-			return o, fmt.Errorf("an image cannot be called %s: %w", name, ErrNames)
+			return o, fmt.Errorf("invalid name of an image: %s: %w", name, ErrNames)
 		}
 	}
 	return o, nil
@@ -103,27 +103,27 @@ func (o Options) name(program programs.Program, tag string) string {
 	return o.Prefix + program.Name + ":" + tag
 }
 
-// compile builds all programs at once. What differs between two machines with the same Go is left out: the path of the checkout, and the state of git.
+// compile builds all programs at once, without the path of the checkout and the state of git, which differ between machines.
 func compile(ctx context.Context, folder string, o Options) error {
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", folder + string(filepath.Separator)}
 	for _, p := range o.Programs {
 		args = append(args, "./"+p.Module+strings.TrimPrefix(p.Package, "."))
 	}
 	started := time.Now()
-	say(o.Progress, "Building %d programs for linux/%s (the first time takes some minutes)", len(o.Programs), o.Architecture)
+	logf(o.Progress, "Building %d programs for linux/%s (the first time takes some minutes)", len(o.Programs), o.Architecture)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = o.Root
-	// The versions are those of the workspace, whatever the caller works on.
+	// The versions are those of the workspace, whatever the caller's is.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+o.Architecture, "GOWORK="+filepath.Join(o.Root, "go.work"))
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the programs for linux/%s (`go tool dist list` says what there is): %w\n%s",
-			o.Architecture, err, strings.TrimSpace(string(said)))
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the programs for linux/%s (`go tool dist list` lists the platforms): %w\n%s",
+			o.Architecture, err, strings.TrimSpace(string(output)))
 	}
-	say(o.Progress, "Built the programs in %s", time.Since(started).Round(100*time.Millisecond))
+	logf(o.Progress, "Built the programs in %s", time.Since(started).Round(100*time.Millisecond))
 	return nil
 }
 
-// wrap writes the SBOM of a binary and says what the image around both is.
+// wrap writes the SBOM of a binary and returns the image with both.
 func wrap(program programs.Program, binary string, o Options) (ProgramImage, error) {
 	content, err := os.ReadFile(binary)
 	if err != nil {
@@ -148,7 +148,7 @@ func wrap(program programs.Program, binary string, o Options) (ProgramImage, err
 	}}, nil
 }
 
-func say(progress io.Writer, format string, args ...any) {
-	// Progress that cannot be written is missed by nobody.
+func logf(progress io.Writer, format string, args ...any) {
+	// An error of progress output is not relevant.
 	_, _ = fmt.Fprintf(progress, format+"\n", args...)
 }

@@ -27,11 +27,11 @@ import (
 	"github.com/solonode/sno/testcluster/images"
 )
 
-// small is a program of a checkout with one module of its own, one from elsewhere, and one that another stands in for. It looks up names, which a C library
-// would do for it if there were one.
+// small is a program of a checkout with one module of the workspace, one dependency, and one with a replacement. It resolves names, for which cgo
+// would use the C library.
 var small = programs.Program{Name: "small", Module: "small", Package: "./cmd/small"}
 
-// checkout writes the sources of small. The modules from elsewhere are two that this module has, so nothing is downloaded.
+// checkout writes the sources of small. Its dependencies are two of this module, so nothing is downloaded.
 func checkout(t *testing.T) string {
 	t.Helper()
 	requirements, err := os.ReadFile(filepath.Join("..", "go.mod"))
@@ -70,7 +70,7 @@ func checkout(t *testing.T) string {
 	return root
 }
 
-// image is one of an archive.
+// image returns an image of an archive.
 func image(t *testing.T, archive, called string) v1.Image {
 	t.Helper()
 	tag, err := name.NewTag(called)
@@ -84,7 +84,6 @@ func image(t *testing.T, archive, called string) v1.Image {
 	return read
 }
 
-// digests are those of all that makes an image: its layers as they are compressed, and its configuration.
 func digests(t *testing.T, read v1.Image) string {
 	t.Helper()
 	digest, err := read.Digest()
@@ -94,7 +93,7 @@ func digests(t *testing.T, read v1.Image) string {
 	return digest.String()
 }
 
-// file is what an image has under a path.
+// file is a file of an image.
 type file struct {
 	mode    int64
 	content []byte
@@ -158,14 +157,14 @@ func TestImage(t *testing.T) {
 	if diff := cmp.Diff(map[string]int64{"small": 0o755, "sbom/small.cdx.json": 0o644}, modes); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	if beside, err := os.ReadFile(rows[0].SBOM); err != nil || !bytes.Equal(beside, got["sbom/small.cdx.json"].content) {
-		t.Errorf("the SBOM beside the archive is not the one in the image: %v", err)
+	if written, err := os.ReadFile(rows[0].SBOM); err != nil || !bytes.Equal(written, got["sbom/small.cdx.json"].content) {
+		t.Errorf("the SBOM next to the archive differs from the one in the image: %v", err)
 	}
 	static(t, got["small"].content, runtime.GOARCH)
 	lists(t, got["sbom/small.cdx.json"].content, got["small"].content)
 }
 
-// static fails where a program needs another file to start.
+// static fails if a program needs another file to start.
 func static(t *testing.T, binary []byte, architecture string) {
 	t.Helper()
 	program, err := elf.NewFile(bytes.NewReader(binary))
@@ -183,7 +182,7 @@ func static(t *testing.T, binary []byte, architecture string) {
 	}
 }
 
-// lists fails where an SBOM does not say exactly what is in a binary: nothing but what Go itself reads out of it counts.
+// lists fails if an SBOM differs from what Go reads from the binary.
 func lists(t *testing.T, list, binary []byte) {
 	t.Helper()
 	info, err := buildinfo.Read(bytes.NewReader(binary))
@@ -215,7 +214,7 @@ func lists(t *testing.T, list, binary []byte) {
 	}
 }
 
-// What is known of small is written here by hand, so that the list and what it is compared with cannot be wrong together.
+// The expected list of small is written by hand.
 func TestSBOM(t *testing.T) {
 	folder := t.TempDir()
 	own, err := Build(t.Context(), folder, Options{Root: checkout(t), Programs: []programs.Program{small}})
@@ -249,7 +248,7 @@ func TestSBOM(t *testing.T) {
 		t.Errorf("%+v", program)
 	}
 	if _, err := sbom([]byte("no program")); err == nil {
-		t.Error("a list of what is in no program")
+		t.Error("an SBOM of a file that is not a program")
 	}
 }
 
@@ -265,7 +264,7 @@ func TestPackageURL(t *testing.T) {
 	}
 }
 
-// Two checkouts in different folders give the same image, and the tag says whether it is another one.
+// Two checkouts in different folders give the same image. Other sources have another tag.
 func TestReproducible(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds from two checkouts; make proof runs it")
@@ -302,7 +301,7 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// The same of a program that is really shipped, from this checkout and a copy of it. It is linked twice, and perhaps compiled.
+// The same for a shipped program, from this checkout and a copy of it. It is linked twice, and possibly compiled.
 func TestShippedIsReproducible(t *testing.T) {
 	if testing.Short() {
 		t.Skip("links kubectl-sno twice")
@@ -321,7 +320,7 @@ func TestShippedIsReproducible(t *testing.T) {
 	for path := range strings.SplitSeq(strings.TrimRight(string(names), "\x00"), "\x00") {
 		text, err := os.ReadFile(filepath.Join(here, path))
 		if errors.Is(err, os.ErrNotExist) {
-			continue // it is deleted, and git does not know yet
+			continue // deleted, but still in git's index
 		}
 		if err := errors.Join(err, os.MkdirAll(filepath.Dir(filepath.Join(there, path)), 0o755), os.WriteFile(filepath.Join(there, path), text, 0o600)); err != nil {
 			t.Fatal(err)
@@ -345,7 +344,7 @@ func TestShippedIsReproducible(t *testing.T) {
 	}
 }
 
-// An image for other machines says so, or their engines would refuse it, or start what cannot run.
+// The architecture is in the image. Otherwise engines would refuse it, or start a program that cannot run.
 func TestOtherArchitecture(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles Go's own library once more")

@@ -15,15 +15,15 @@ import (
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// unversioned is what Go calls the version of a module that it finds in a folder.
+// unversioned is Go's version of a module in a folder.
 const unversioned = "(devel)"
 
-// sbom lists the modules that are linked into a binary, and Go's own library, as cyclonedx-gomod does it: by what the linker has written into the
-// binary. It has no serial number and no time, so that the same binary has the same list.
+// sbom lists the modules of a binary and Go's library like cyclonedx-gomod: from what the linker has written into the binary. It has no serial
+// number and no time, so that the same binary has the same list.
 func sbom(binary []byte) ([]byte, error) {
 	info, err := buildinfo.Read(bytes.NewReader(binary))
 	if err != nil {
-		return nil, fmt.Errorf("read what it was built from: %w", err)
+		return nil, fmt.Errorf("read the build information: %w", err)
 	}
 	sum := sha256.Sum256(binary)
 	program := component(&info.Main)
@@ -66,7 +66,7 @@ func component(module *debug.Module) cyclonedx.Component {
 	return c
 }
 
-// library is Go's own: the one part that has faults most often. No module says so, and scanners know it by this name.
+// library returns Go's own library, which has most vulnerabilities. It is no module, and scanners know it by this name.
 func library(version string) cyclonedx.Component {
 	version, _, _ = strings.Cut(version, " ") // experiments follow
 	c := cyclonedx.Component{
@@ -76,7 +76,7 @@ func library(version string) cyclonedx.Component {
 	return c
 }
 
-// packageURL is in lower case, as the specification of package URLs has it for Go, and without a version where there is none.
+// packageURL returns a URL in lower case, as the specification requires for Go, without a missing version.
 func packageURL(module, version string) string {
 	at := "pkg:golang/" + strings.ToLower(module)
 	if version == "" || version == unversioned {

@@ -1,5 +1,4 @@
-// Package sample chooses what a proof goes through when it does not go through everything: so many of all, beginning at a number, so that
-// successive numbers come round to all of them.
+// Package sample selects a part of all cases: a number of them, beginning at a start, so that successive starts select all.
 package sample
 
 import (
@@ -9,7 +8,7 @@ import (
 	"testing"
 )
 
-// Variable is the environment variable with the number. Without it a proof goes through everything.
+// Variable is the environment variable with the start. Without it tests use all cases.
 const Variable = "SNO_SAMPLE"
 
 // Start returns the number in $SNO_SAMPLE, 0 without one.
@@ -20,12 +19,12 @@ func Start() (uint64, error) {
 	}
 	start, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {
-		return 0, fmt.Errorf("$%s is %q, want a number, or nothing to go through everything", Variable, text)
+		return 0, fmt.Errorf("$%s is %q, want a number, or nothing for all cases", Variable, text)
 	}
 	return start, nil
 }
 
-// Select is what the test goes through: as many of all as most where $SNO_SAMPLE is a number, otherwise all of them. The test's log says which.
+// Select returns the cases of a test: as many as most if $SNO_SAMPLE is set, otherwise all. It logs which.
 func Select[T any](t testing.TB, all []T, most int) []T {
 	t.Helper()
 	start, err := Start()
@@ -40,7 +39,7 @@ func Select[T any](t testing.TB, all []T, most int) []T {
 	return chosen
 }
 
-// SelectFrom is as many of all as most, beginning at start.
+// SelectFrom returns as many cases as most, beginning at start.
 func SelectFrom[T any](all []T, most int, start uint64) []T {
 	if most <= 0 || most >= len(all) {
 		return all
@@ -52,7 +51,7 @@ func SelectFrom[T any](all []T, most int, start uint64) []T {
 	return chosen
 }
 
-// Describe says to a person what SelectFrom leaves out.
+// Describe describes the sample.
 func Describe(chosen, all int, start uint64) string {
 	if chosen == all {
 		return fmt.Sprintf("all %d", all)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Whatever the numbers are, successive numbers come round to everything, and no sample has anything twice.
+// Successive starts select everything, and no sample contains a case twice.
 func TestSuccessiveNumbersCoverAll(t *testing.T) {
 	for _, count := range []int{1, 2, 5, 6, 7, 13} {
 		var all []int
@@ -54,6 +54,6 @@ func TestSelect(t *testing.T) {
 	}
 	t.Setenv(Variable, strconv.Itoa(7))
 	if diff := cmp.Diff(all, Select(t, all, 9)); diff != "" {
-		t.Errorf("more than there are (-want +got):\n%s", diff)
+		t.Errorf("more than all (-want +got):\n%s", diff)
 	}
 }

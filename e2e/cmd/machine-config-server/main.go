@@ -17,7 +17,7 @@ func main() {
 	certificate := flag.String("certificate", "/etc/ssl/mcs/tls.crt", "certificate of the server")
 	key := flag.String("key", "/etc/ssl/mcs/tls.key", "its key")
 	pools := flag.String("pools", "/etc/mcs/pools", "folder with POOL.ign for each pool")
-	kubeconfig := flag.String("kubeconfig", "/etc/mcs/bootstrap/lb-int.kubeconfig", "kubeconfig with which kubelets ask for their first certificate")
+	kubeconfig := flag.String("kubeconfig", "/etc/mcs/bootstrap/lb-int.kubeconfig", "kubeconfig for the first requests of kubelets")
 	flag.Parse()
 	server := &http.Server{
 		Addr: *address, ReadHeaderTimeout: time.Minute, TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12},

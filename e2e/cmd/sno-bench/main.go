@@ -1,4 +1,4 @@
-// Command sno-bench takes the figures of docs/benchmarks.md on embedded clusters and prints them as a table. See -help.
+// Command sno-bench measures the figures of docs/benchmarks.md on embedded clusters and prints them as a table. See -help.
 package main
 
 import (
@@ -21,14 +21,14 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	options := bench.Options{Progress: os.Stderr}
-	flag.IntVar(&options.TopologyChanges, "flips", 50, "Number of topology flips.")
-	flag.DurationVar(&options.IdleTime, "rest", 5*time.Minute, "How long writes at rest are counted.")
+	flag.IntVar(&options.TopologyChanges, "flips", 50, "Number of topology changes.")
+	flag.DurationVar(&options.IdleTime, "rest", 5*time.Minute, "How long writes on an idle cluster are counted.")
 	flag.IntVar(&options.Nodes, "nodes", 2000, "Nodes of the large cluster.")
 	flag.IntVar(&options.Pods, "pods", 20000, "Pods of the large cluster.")
 	flag.DurationVar(&options.Settle, "settle", time.Minute, "How long the controller runs before its memory is read.")
 	flag.BoolVar(&options.MakeTest, "make-test", false, "Time make test as well.")
-	only := flag.String("only", "", fmt.Sprintf("Take only the steps that match this regular expression, of %v.", bench.Steps()))
-	document := flag.String("write", "", "Put the table into this Markdown document, between its markers.")
+	only := flag.String("only", "", fmt.Sprintf("Only the steps that match this regular expression, of %v.", bench.Steps()))
+	document := flag.String("write", "", "Markdown document whose table to update, between its markers.")
 	flag.Parse()
 	if *only != "" {
 		pattern, err := regexp.Compile(*only)

@@ -1,5 +1,5 @@
-// Command sno-boot shows that machines come up from the configs of sno-install: by bootstrap in place, and all in one. The machines are containers with a disk
-// of their own; Ignition, systemd, containerd and the kubelet are real.
+// Command sno-boot boots machines from the configs of sno-install: by bootstrap in place, and all in one. The machines are containers with their
+// own disks; Ignition, systemd, containerd and the kubelet are real.
 package main
 
 import (
@@ -25,13 +25,13 @@ import (
 
 // options are the flags.
 type options struct {
-	name, out            string
-	from, until, write   string
-	ways                 []installing.Method
-	keep, remove, whyNot bool
-	journal, wait        bool
-	cuts                 installing.PowerCuts
-	progress             io.Writer
+	name, out                      string
+	from, until, write             string
+	ways                           []installing.Method
+	keep, remove, printUnsupported bool
+	journal, wait                  bool
+	cuts                           installing.PowerCuts
+	progress                       io.Writer
 }
 
 func main() { os.Exit(start()) }
@@ -51,28 +51,28 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags := flag.NewFlagSet("sno-boot", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.StringVar(&o.name, "name", "sno-boot", "name of the machine, which is also that of its container, its disk and its network")
-	flags.StringVar(&o.out, "out", "", "folder for the configs, and for logs of what went wrong; empty for a temporary one")
+	flags.StringVar(&o.out, "out", "", "folder for the configs, and for logs of failures; empty for a temporary one")
 	all := installing.Methods()
 	var names []string
 	for _, w := range all {
 		names = append(names, w.Name)
 	}
-	way := flags.String("way", "", "only one of "+strings.Join(names, ", ")+"; by default all but those with cuts, and the one that waits for certificates to end")
-	flags.StringVar(&o.from, "from", "", "with -way and the -out of before: go on at this step, with the machine that -keep has left")
+	way := flags.String("way", "", "only one of "+strings.Join(names, ", ")+"; by default all but those with cuts, and the one that waits for certificates to expire")
+	flags.StringVar(&o.from, "from", "", "with -way and the same -out: continue at this step, with the machine of -keep")
 	flags.StringVar(&o.until, "until", "", "with -way: end after this step")
-	flags.BoolVar(&o.journal, "journal", false, "show what the machine writes into its journal")
-	flags.BoolVar(&o.wait, "wait", false, "with -way: leave a kubeconfig in the folder and the machine running until Ctrl-C, and remove both then")
-	flags.StringVar(&o.write, "write", "", "document with a table of installations into which the figures go")
-	flags.BoolVar(&o.keep, "keep", false, "leave the machine of the last way, and say how to use it")
+	flags.BoolVar(&o.journal, "journal", false, "print the journal of the machine")
+	flags.BoolVar(&o.wait, "wait", false, "with -way: write a kubeconfig to the folder, keep the machine running until Ctrl-C, and then remove both")
+	flags.StringVar(&o.write, "write", "", "document with a table of installations that receives the figures")
+	flags.BoolVar(&o.keep, "keep", false, "keep the machine of the last way, and print how to use it")
 	flags.BoolVar(&o.remove, "delete", false, "only remove the machine of that name")
 	flags.IntVar(&o.cuts.PerPhase, "cuts", 0, "cut the power at this many random points in each phase, in the ways with power cuts")
 	flags.Uint64Var(&o.cuts.RandomStart, "start", 0, "with -cuts: start value of the random numbers; by default $"+sample.Variable+", or the clock")
-	flags.BoolVar(&o.whyNot, "why-not", false, "only print why no machine can be made here; nothing where one can")
+	flags.BoolVar(&o.printUnsupported, "why-not", false, "only print why machines cannot be created here, or nothing if they can")
 	if err := flags.Parse(args); err != nil {
 		return o, err //nolint:wrapcheck // reported already
 	}
 	if flags.NArg() > 0 {
-		return o, fmt.Errorf("sno-boot takes flags only, not %q", flags.Args()) //nolint:err113 // for the reader
+		return o, fmt.Errorf("sno-boot takes flags only, not %q", flags.Args()) //nolint:err113 // printed only
 	}
 	o.ways = slices.DeleteFunc(slices.Clone(all), func(w installing.Method) bool { return w.Long || w.PowerCuts != (o.cuts.PerPhase > 0) })
 	if *way != "" {
@@ -93,22 +93,22 @@ func parse(args []string, out io.Writer) (options, error) {
 	}
 	switch one := len(o.ways) == 1; {
 	case o.from != "" && (!one || o.out == ""):
-		return o, fmt.Errorf("%w: -from needs -way, and the -out of before", errFlag)
+		return o, fmt.Errorf("%w: -from needs -way, and the same -out", errFlag)
 	case (o.until != "" || o.wait) && !one:
 		return o, fmt.Errorf("%w: -until and -wait need -way", errFlag)
 	case o.cuts.PerPhase < 0 || o.ways[0].PowerCuts != (o.cuts.PerPhase > 0):
 		return o, fmt.Errorf("%w: -cuts is a number of power cuts, for %s and %s", errFlag, installing.InPlacePowerCuts.Name, installing.AllInOnePowerCuts.Name)
 	case o.wait && o.keep:
-		return o, fmt.Errorf("%w: -wait removes the machine in the end, and -keep leaves it", errFlag)
+		return o, fmt.Errorf("%w: -wait removes the machine at the end, and -keep keeps it", errFlag)
 	}
 	return o, nil
 }
 
-var errFlag = errors.New("this cannot be done")
+var errFlag = errors.New("invalid flags")
 
 func do(ctx context.Context, o options) error {
 	switch {
-	case o.whyNot:
+	case o.printUnsupported:
 		return commandline.PrintUnsupported(ctx, os.Stdout) //nolint:wrapcheck // complete
 	case o.remove:
 		return installing.Delete(ctx, nodemachine.Config{Name: o.name, Progress: o.progress}) //nolint:wrapcheck // it names them
@@ -145,10 +145,10 @@ func boot(ctx context.Context, o options) (err error) {
 		report, err := m.Run(ctx, way, o.from, o.until)
 		reports[way.Name] = report
 		if o.wait && err == nil {
-			err = o.leave(ctx, m)
+			err = o.waitForInterrupt(ctx, m)
 		}
 		if o.keep && i == len(o.ways)-1 {
-			fmt.Fprintf(o.progress, "The machine stays: docker exec %s crictl ps; remove it with -name %s -delete\n", o.name, o.name)
+			fmt.Fprintf(o.progress, "The machine is kept: docker exec %s crictl ps; remove it with -name %s -delete\n", o.name, o.name)
 			return err //nolint:wrapcheck // it names the step
 		}
 		if err := errors.Join(err, m.Remove()); err != nil {
@@ -159,8 +159,8 @@ func boot(ctx context.Context, o options) (err error) {
 	return o.record(reports)
 }
 
-// leave leaves the machine to a person until the context ends.
-func (o options) leave(ctx context.Context, m *installing.Machine) error {
+// waitForInterrupt keeps the machine for interactive use until the context ends.
+func (o options) waitForInterrupt(ctx context.Context, m *installing.Machine) error {
 	kubeconfig := filepath.Join(o.out, "kubeconfig")
 	if err := m.WriteKubeconfig(kubeconfig); err != nil {
 		return err //nolint:wrapcheck // it names the file
@@ -171,11 +171,11 @@ func (o options) leave(ctx context.Context, m *installing.Machine) error {
 	return nil
 }
 
-// record shows the figures, and writes them into the document that was named.
+// record prints the figures, and writes them to the document.
 func (o options) record(reports installing.Reports) error {
 	rows := reports.Rows()
 	if err := errors.Join(reports.Print(os.Stdout), bench.Print(os.Stdout, rows)); err != nil {
-		return fmt.Errorf("show the figures: %w", err)
+		return fmt.Errorf("print the figures: %w", err)
 	}
 	if o.write == "" {
 		return nil
@@ -188,5 +188,5 @@ func (o options) record(reports installing.Reports) error {
 	if err != nil {
 		return fmt.Errorf("write the figures into %s: %w", o.write, err)
 	}
-	return os.WriteFile(o.write, after, 0o644) //nolint:gosec,wrapcheck // a document; says it all
+	return os.WriteFile(o.write, after, 0o644) //nolint:gosec,wrapcheck // a document; complete
 }

@@ -9,23 +9,23 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	var said strings.Builder
-	o, err := parse([]string{"-name", "a1", "-out", "b", "-keep"}, &said)
+	var output strings.Builder
+	o, err := parse([]string{"-name", "a1", "-out", "b", "-keep"}, &output)
 	if err != nil || o.name != "a1" || o.out != "b" || !o.keep {
 		t.Errorf("%+v, %v", o, err)
 	}
 	if slices.ContainsFunc(o.ways, func(w installing.Method) bool { return w.Long }) || len(o.ways) == 0 {
-		t.Error("what takes long is done without being asked for")
+		t.Error("long ways run by default")
 	}
-	if o, err := parse([]string{"-way", "all-in-one-renewal"}, &said); err != nil || len(o.ways) != 1 {
+	if o, err := parse([]string{"-way", "all-in-one-renewal"}, &output); err != nil || len(o.ways) != 1 {
 		t.Errorf("%+v, %v", o, err)
 	}
 	for _, wrong := range [][]string{
 		{"word"}, {"-nonsense"}, {"-way", "by-hand"}, {"-from", "node", "-out", "b"}, {"-way", "in-place", "-from", "node"},
 		{"-until", "node"}, {"-wait"}, {"-wait", "-keep", "-way", "in-place"},
 	} {
-		if _, err := parse(wrong, &said); err == nil {
-			t.Errorf("%v is taken", wrong)
+		if _, err := parse(wrong, &output); err == nil {
+			t.Errorf("%v is accepted", wrong)
 		}
 	}
 }

@@ -17,28 +17,28 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// overlaySettle is how long a cluster with other sources may take to come to rest.
+// overlaySettle limits the time until a cluster with other sources has settled.
 const overlaySettle = 20 * time.Second
 
-// artifacts is the folder for whoever has to find out why a check failed.
+// artifacts is the folder for the analysis of failures.
 const artifacts = "artifacts"
 
-// child runs the suite on one cluster and leaves the report. That checks fail is no error.
+// child runs the suite on one cluster and writes the report. Failed checks are not an error.
 func child(ctx context.Context, o options) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		// The parent holds the other end for as long as it lives.
+		// The parent's end of the pipe closes with its process.
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	options := embeddedtarget.Options{Scenario: o.scenarios[0], Variant: o.variant, RealMinReadySeconds: o.realPace, Keep: o.keep, Progress: os.Stderr, Times: checks.SimulatedTimes()}
-	if o.realPace {
-		// A change of the topology is followed by several rollouts of the router.
+	options := embeddedtarget.Options{Scenario: o.scenarios[0], Variant: o.variant, RealMinReadySeconds: o.realMinReady, Keep: o.keep, Progress: os.Stderr, Times: checks.SimulatedTimes()}
+	if o.realMinReady {
+		// The router is rolled out several times after a change of the topology.
 		options.Times.Converge = checks.RealTimes().Converge
 	}
 	if o.overlay != "" {
-		// Wrong versions may never come to rest; what is wrong then is for the checks to say.
+		// Wrong versions may never settle; the checks then find the reason.
 		options.IgnoreConditions, options.Times.Settle = true, overlaySettle
 	}
 	target, err := embeddedtarget.Start(ctx, options)
@@ -46,7 +46,7 @@ func child(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer target.Stop()
-	fmt.Fprintf(os.Stderr, "%s: the cluster is at rest\n", time.Now().Format(time.TimeOnly))
+	fmt.Fprintf(os.Stderr, "%s: the cluster has settled\n", time.Now().Format(time.TimeOnly))
 	runner, err := checks.NewRunner(ctx, target, checks.Selection{Tiers: o.tiers, Modules: o.modules})
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func child(ctx context.Context, o options) (err error) {
 	return writeFile(filepath.Join(o.out, matrix.ReportFile), func(w io.Writer) error { return report.WriteJSON(w, found) })
 }
 
-// check does every check, and returns when all are done.
+// check runs every check.
 func check(ctx context.Context, runner *checks.Runner) (report.Report, error) {
 	if err := runner.Start(ctx); err != nil {
 		return report.Report{}, err
@@ -79,7 +79,7 @@ func check(ctx context.Context, runner *checks.Runner) (report.Report, error) {
 	return runner.Report(), nil
 }
 
-// allModules are those that have checks, in the catalogue's order.
+// allModules returns the modules with checks, in the catalogue's order.
 func allModules() []string {
 	var names []string
 	for _, c := range checks.Catalogue() {

@@ -28,10 +28,10 @@ import (
 )
 
 const (
-	exitGreen, exitRed, exitBadInput, exitInterrupted = 0, 1, 2, 130
+	exitPassed, exitFailed, exitBadInput, exitInterrupted = 0, 1, 2, 130
 )
 
-// errInput says that the command line cannot be understood.
+// errInput means that the command line is invalid.
 var errInput = errors.New("bad input")
 
 // options are the command line.
@@ -45,8 +45,8 @@ type options struct {
 	out, before, expect, waiver string
 	overlay                     string
 	keep, built, child          bool
-	realPace                    bool
-	// some and disrupt are how many clusters there are, and how many of them are disturbed; 0 for all.
+	realMinReady                bool
+	// some and disrupt are the numbers of clusters and of those with disruptive checks; 0 for all.
 	some, disrupt int
 	start         uint64
 }
@@ -57,15 +57,15 @@ func run() int {
 	o, err := parse(os.Args[1:], os.Stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return exitGreen
+		return exitPassed
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "sno-conformance:", err)
 		return exitBadInput
 	}
 	ctrl.SetLogger(logr.Discard())
-	// The API server warns of the node role that OpenShift still uses.
+	// The API server warns about the node role of OpenShift.
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
-	if err := o.laid(); err != nil {
+	if err := o.applyOverlay(); err != nil {
 		fmt.Fprintln(os.Stderr, "sno-conformance:", err)
 		return exitBadInput
 	}
@@ -78,7 +78,7 @@ func run() int {
 	}
 	switch {
 	case err == nil:
-		return exitGreen
+		return exitPassed
 	case ctx.Err() != nil:
 		fmt.Fprintln(os.Stderr, "Interrupted")
 		return exitInterrupted
@@ -87,12 +87,12 @@ func run() int {
 		return exitBadInput
 	default:
 		fmt.Fprintln(os.Stderr, "sno-conformance:", err)
-		return exitRed
+		return exitFailed
 	}
 }
 
-// laid has the programs built as the flags say.
-func (o options) laid() error {
+// applyOverlay configures how programs are built.
+func (o options) applyOverlay() error {
 	if o.built || o.child { // the parent has built them
 		programs.SkipUpToDateChecks()
 	}
@@ -105,7 +105,7 @@ func (o options) laid() error {
 	return nil
 }
 
-func parse(args []string, say io.Writer) (options, error) {
+func parse(args []string, out io.Writer) (options, error) {
 	o := options{variant: embeddedtarget.SNO}
 	start, err := sample.Start()
 	if err != nil {
@@ -113,25 +113,25 @@ func parse(args []string, say io.Writer) (options, error) {
 	}
 	var scenarios, tiers, modules string
 	flags := flag.NewFlagSet("sno-conformance", flag.ContinueOnError)
-	flags.SetOutput(say)
-	flags.StringVar((*string)(&o.variant), "variant", string(o.variant), "What shapes the clusters: sno, or baseline for operators as they are today.")
+	flags.SetOutput(out)
+	flags.StringVar((*string)(&o.variant), "variant", string(o.variant), "Operators of the clusters: sno for the modules, or baseline for stock operators.")
 	flags.StringVar(&scenarios, "scenarios", "", "Names of clusters, separated by commas. Empty: all.")
 	flags.StringVar(&tiers, "tiers", "", "static, scheduled, disruptive, separated by commas. Empty: all.")
-	flags.StringVar(&modules, "modules", "", "Modules whose checks to do, separated by commas. Empty: all.")
-	flags.IntVar(&o.some, "some", 0, "Only so many of the clusters, beginning at -start. 0: all.")
-	flags.IntVar(&o.disrupt, "disrupt", 0, "Do the tier disruptive only on so many of the clusters, beginning at -start. 0: on all.")
-	flags.Uint64Var(&o.start, "start", start, "Where a sample begins; successive numbers come round to all. Default: $"+sample.Variable+", or 0.")
-	flags.IntVar(&o.parallel, "parallel", 0, "Clusters at a time. 0: as many as the machine has room for.")
-	flags.DurationVar(&o.limit, "limit", 10*time.Minute, "How long one cluster may take.")
+	flags.StringVar(&modules, "modules", "", "Modules whose checks to run, separated by commas. Empty: all.")
+	flags.IntVar(&o.some, "some", 0, "Number of clusters, beginning at -start. 0: all.")
+	flags.IntVar(&o.disrupt, "disrupt", 0, "Number of clusters with the tier disruptive, beginning at -start. 0: all.")
+	flags.Uint64Var(&o.start, "start", start, "Start of the sample; successive numbers select all in turn. Default: $"+sample.Variable+", or 0.")
+	flags.IntVar(&o.parallel, "parallel", 0, "Clusters in parallel. 0: as many as the machine has room for.")
+	flags.DurationVar(&o.limit, "limit", 10*time.Minute, "Limit for one cluster.")
 	flags.StringVar(&o.out, "out", "", "Folder for the reports, and for a log of each cluster. Empty: a new one.")
-	flags.StringVar(&o.before, "before", "", "A report of an earlier run, to be shown beside this one where there is such a file.")
-	flags.StringVar(&o.expect, "expect", "", "File that names the checks that must fail. Then exactly these must.")
-	flags.StringVar(&o.waiver, "waivers", "", "File that excuses failures until a day.")
-	flags.StringVar(&o.overlay, "overlay", "", "File as for go build -overlay: other sources for the operators and controllers, not for the checks. The programs are left beside it.")
-	flags.BoolVar(&o.built, "built", false, "Take the operators and controllers that an earlier run has built for up to date.")
-	flags.BoolVar(&o.keep, "keep", false, "Leave the clusters' folders behind.")
-	flags.BoolVar(&o.realPace, "real-pace", false, "A router counts as available after 30 seconds, as in life, and not after one: a cluster takes twice as long.")
-	flags.BoolVar(&o.child, "child", false, "For the program itself: run the only scenario, and put its report into the folder.")
+	flags.StringVar(&o.before, "before", "", "Report of an earlier run to compare with, if the file exists.")
+	flags.StringVar(&o.expect, "expect", "", "File with the checks that must fail. The run succeeds if exactly these fail.")
+	flags.StringVar(&o.waiver, "waivers", "", "File with waivers: known failures with an expiry date.")
+	flags.StringVar(&o.overlay, "overlay", "", "File as for go build -overlay: other sources for the operators and controllers, not for the checks. The programs are written next to it.")
+	flags.BoolVar(&o.built, "built", false, "Use the operators and controllers of an earlier run without checking that they are up to date.")
+	flags.BoolVar(&o.keep, "keep", false, "Keep the clusters' folders.")
+	flags.BoolVar(&o.realMinReady, "real-pace", false, "A router counts as available after 30 seconds as on a real cluster, not after one. A cluster takes twice as long.")
+	flags.BoolVar(&o.child, "child", false, "Internal: run the only scenario, and write its report to the folder.")
 	if err := flags.Parse(args); err != nil {
 		return o, err //nolint:wrapcheck // describes the fault
 	}
@@ -180,7 +180,7 @@ func parse(args []string, say io.Writer) (options, error) {
 	return o, nil
 }
 
-// choose returns the named ones in the order of all.
+// choose returns the named values in the order of all.
 func choose[T ~string](named, all []T) ([]T, error) {
 	for _, name := range named {
 		if !slices.Contains(all, name) {
@@ -190,7 +190,7 @@ func choose[T ~string](named, all []T) ([]T, error) {
 	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !slices.Contains(named, one) }), nil
 }
 
-// lost is the report of a cluster whose run left none.
+// lost returns the report of a cluster without one.
 func (o options) lost(name, reason string) report.Report {
 	r := report.Report{Scenario: name, Variant: string(o.variant), Provider: embeddedtarget.Provider, Started: time.Now().UTC()}
 	if s, err := scenario.Lookup(name); err == nil {
@@ -205,7 +205,7 @@ func (o options) lost(name, reason string) report.Report {
 	return r
 }
 
-// folder is where the reports go.
+// folder returns the folder of the reports.
 func (o options) folder() (string, error) {
 	if o.out == "" {
 		return os.MkdirTemp("", "sno-conformance-") //nolint:wrapcheck // describes the fault

@@ -35,51 +35,51 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// A run that is lost has every check of the catalogue, failed.
+// The report of a lost run contains every check of the catalogue, failed.
 func TestLost(t *testing.T) {
 	r := options{variant: "sno"}.lost("ha", "it crashed")
 	if len(r.Results) != len(checks.Catalogue()) || r.Counts[report.Failed] != len(r.Results) || r.Description == "" {
 		t.Errorf("%d results, %v, %q", len(r.Results), r.Counts, r.Description)
 	}
 	if err := report.Verdict([]report.Report{r}); !errors.Is(err, report.ErrFailed) {
-		t.Errorf("the verdict is %v", err)
+		t.Errorf("the result is %v", err)
 	}
 }
 
-// What is no overlay is told before anything starts.
+// An invalid overlay is reported before anything starts.
 func TestNoOverlay(t *testing.T) {
-	if err := (options{overlay: filepath.Join(t.TempDir(), "gone.json")}).laid(); !errors.Is(err, errInput) {
+	if err := (options{overlay: filepath.Join(t.TempDir(), "gone.json")}).applyOverlay(); !errors.Is(err, errInput) {
 		t.Errorf("no file: %v", err)
 	}
 }
 
-// What must be red today names checks and clusters that there are.
+// The expectations of the baseline name existing checks and clusters.
 func TestBaselineFile(t *testing.T) {
-	if _, err := (options{expect: filepath.Join("..", "..", "matrix", "baseline.yaml")}).excuses(); err != nil {
+	if _, err := (options{expect: filepath.Join("..", "..", "matrix", "baseline.yaml")}).inputs(); err != nil {
 		t.Error(err)
 	}
-	if _, err := (options{expect: "nothing.yaml"}).excuses(); !errors.Is(err, errInput) || !errors.Is(err, matrix.ErrExpectations) {
+	if _, err := (options{expect: "nothing.yaml"}).inputs(); !errors.Is(err, errInput) || !errors.Is(err, matrix.ErrExpectations) {
 		t.Errorf("no file: %v", err)
 	}
-	if e, err := (options{before: filepath.Join(t.TempDir(), "report.yaml")}).excuses(); err != nil || len(e.before) > 0 {
+	if e, err := (options{before: filepath.Join(t.TempDir(), "report.yaml")}).inputs(); err != nil || len(e.before) > 0 {
 		t.Errorf("no earlier report: %v", err)
 	}
 	broken := filepath.Join(t.TempDir(), "report.yaml")
 	if err := os.WriteFile(broken, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (options{before: broken}).excuses(); !errors.Is(err, errInput) {
+	if _, err := (options{before: broken}).inputs(); !errors.Is(err, errInput) {
 		t.Errorf("an earlier report that cannot be read: %v", err)
 	}
 }
 
-// Successive numbers come round to all clusters, and to all disturbances.
+// Successive starts select all clusters, and disrupt all.
 func TestSampled(t *testing.T) {
-	seen, disturbed := map[string]bool{}, map[string]bool{}
+	seen, disrupted := map[string]bool{}, map[string]bool{}
 	for _, start := range []string{"7", "8", "9"} {
 		o, err := parse([]string{"-some=5", "-disrupt=2", "-start=" + start}, io.Discard)
-		if err != nil || len(o.scenarios) != 5 || len(o.disturbed()) != 2 || !strings.Contains(o.sampled(o.disturbed()), "5 of 13, start "+start) {
-			t.Fatalf("start %s: %v, %v, %q, %v", start, o.scenarios, o.disturbed(), o.sampled(o.disturbed()), err)
+		if err != nil || len(o.scenarios) != 5 || len(o.disrupted()) != 2 || !strings.Contains(o.sampled(o.disrupted()), "5 of 13, start "+start) {
+			t.Fatalf("start %s: %v, %v, %q, %v", start, o.scenarios, o.disrupted(), o.sampled(o.disrupted()), err)
 		}
 		for _, name := range o.scenarios {
 			seen[name] = true
@@ -90,14 +90,14 @@ func TestSampled(t *testing.T) {
 		if err != nil || len(o.scenarios) != 13 {
 			t.Fatalf("%v, %v", o.scenarios, err)
 		}
-		for _, name := range o.disturbed() {
-			disturbed[name] = true
+		for _, name := range o.disrupted() {
+			disrupted[name] = true
 		}
 	}
-	if len(seen) != 13 || len(disturbed) != 13 {
-		t.Errorf("of 13 clusters, %d were chosen and %d disturbed", len(seen), len(disturbed))
+	if len(seen) != 13 || len(disrupted) != 13 {
+		t.Errorf("of 13 clusters, %d were chosen and %d disrupted", len(seen), len(disrupted))
 	}
-	if o, err := parse([]string{"-tiers=static", "-disrupt=2"}, io.Discard); err != nil || len(o.disturbed()) > 0 || o.sampled(nil) != "" {
-		t.Errorf("without the tier: %v, %v", o.disturbed(), err)
+	if o, err := parse([]string{"-tiers=static", "-disrupt=2"}, io.Discard); err != nil || len(o.disrupted()) > 0 || o.sampled(nil) != "" {
+		t.Errorf("without the tier: %v, %v", o.disrupted(), err)
 	}
 }

@@ -23,17 +23,17 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// childEnvironment is for the clusters: memory is cheaper than time there.
+// childEnvironment trades memory for time.
 const childEnvironment = "GOGC=400"
 
-// captions say on the page what shaped the clusters.
+// captions describe the variants in the HTML report.
 var captions = map[embeddedtarget.Variant]string{
-	embeddedtarget.SNO: "the modules at work", embeddedtarget.Baseline: "operators as they are today",
+	embeddedtarget.SNO: "with the modules", embeddedtarget.Baseline: "stock operators",
 }
 
-// parent runs every scenario in a child of its own and writes what came of it.
+// parent runs every scenario in a child and writes the results.
 func parent(ctx context.Context, o options) error {
-	excuses, err := o.excuses()
+	in, err := o.inputs()
 	if err != nil {
 		return err
 	}
@@ -52,17 +52,17 @@ func parent(ctx context.Context, o options) error {
 		o.parallel = matrix.Capacity()
 	}
 	started := time.Now()
-	disturbed := o.disturbed()
-	fmt.Fprintf(os.Stderr, "%d clusters, %d at a time%s; logs are in %s\n", len(o.scenarios), o.parallel, o.sampled(disturbed), folder)
+	disrupted := o.disrupted()
+	fmt.Fprintf(os.Stderr, "%d clusters, %d at a time%s; logs are in %s\n", len(o.scenarios), o.parallel, o.sampled(disrupted), folder)
 	reports, err := matrix.Run{
 		Scenarios: o.scenarios, Parallel: o.parallel, Limit: o.limit, Folder: folder, Lost: o.lost, Progress: os.Stderr,
 		Command: func(name, folder string) *exec.Cmd {
 			tiers := o.tiers
-			if !slices.Contains(disturbed, name) {
+			if !slices.Contains(disrupted, name) {
 				tiers = slices.DeleteFunc(slices.Clone(tiers), func(t checks.Tier) bool { return t == checks.Disruptive })
 			}
 			cmd := exec.Command(self, "-child", "-variant="+string(o.variant), "-scenarios="+name, "-tiers="+join(tiers), "-out="+folder,
-				"-modules="+strings.Join(o.modules, ","), "-overlay="+o.overlay, fmt.Sprintf("-keep=%t", o.keep), fmt.Sprintf("-real-pace=%t", o.realPace))
+				"-modules="+strings.Join(o.modules, ","), "-overlay="+o.overlay, fmt.Sprintf("-keep=%t", o.keep), fmt.Sprintf("-real-pace=%t", o.realMinReady))
 			cmd.Env = append(os.Environ(), childEnvironment)
 			return cmd
 		},
@@ -71,19 +71,19 @@ func parent(ctx context.Context, o options) error {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "All done after %s\n", time.Since(started).Round(100*time.Millisecond))
-	unused := report.Apply(reports, excuses.waivers, time.Now())
-	for why, waivers := range map[string][]report.Waiver{"expired": unused.Expired, "of no use": unused.Stale} {
+	unused := report.Apply(reports, in.waivers, time.Now())
+	for why, waivers := range map[string][]report.Waiver{"expired": unused.Expired, "unused": unused.Stale} {
 		for _, w := range waivers {
 			fmt.Fprintf(os.Stderr, "The waiver of %s %s is %s\n", w.ID, w.Scenario, why)
 		}
 	}
-	// Whoever interrupts it still wants to see what there is.
-	err = errors.Join(err, write(folder, o.variant, reports, excuses.before), matrix.WriteTable(os.Stdout, reports))
+	// Reports are also written after an interruption.
+	err = errors.Join(err, write(folder, o.variant, reports, in.before), matrix.WriteTable(os.Stdout, reports))
 	if err != nil {
 		return err
 	}
 	if o.expect != "" {
-		return excuses.expected.Compare(reports)
+		return in.expected.Compare(reports)
 	}
 	if err := report.Verdict(reports); err != nil {
 		return fmt.Errorf("%w: see above", firstLine(err))
@@ -91,45 +91,45 @@ func parent(ctx context.Context, o options) error {
 	return nil
 }
 
-// disturbed are the clusters on which the tier disruptive is done.
-func (o options) disturbed() []string {
+// disrupted returns the clusters with the tier disruptive.
+func (o options) disrupted() []string {
 	if !slices.Contains(o.tiers, checks.Disruptive) {
 		return nil
 	}
 	return sample.SelectFrom(o.scenarios, o.disrupt, o.start)
 }
 
-// sampled says what is left out.
-func (o options) sampled(disturbed []string) string {
+// sampled describes the sample.
+func (o options) sampled(disrupted []string) string {
 	var text string
 	if all := len(scenario.All()); len(o.scenarios) < all && o.some > 0 {
 		text += fmt.Sprintf(" (%s)", sample.Describe(len(o.scenarios), all, o.start))
 	}
-	if len(disturbed) > 0 && len(disturbed) < len(o.scenarios) {
-		text += fmt.Sprintf("; disturbed: %s (%s)", strings.Join(disturbed, " "), sample.Describe(len(disturbed), len(o.scenarios), o.start))
+	if len(disrupted) > 0 && len(disrupted) < len(o.scenarios) {
+		text += fmt.Sprintf("; disruptive on %s (%s)", strings.Join(disrupted, " "), sample.Describe(len(disrupted), len(o.scenarios), o.start))
 	}
 	return text
 }
 
-// firstLine is the kind of a verdict: all that follows in it is in the table.
-func firstLine(verdict error) error {
+// firstLine returns the kind of an error, without the details that the table has.
+func firstLine(err error) error {
 	for _, kind := range []error{report.ErrFailed, report.ErrNothingChecked} {
-		if errors.Is(verdict, kind) {
+		if errors.Is(err, kind) {
 			return kind
 		}
 	}
-	return verdict
+	return err
 }
 
-// excuses are the files that are read before anything starts.
-type excuses struct {
+// inputs are files that are read first.
+type inputs struct {
 	expected matrix.Expectations
 	waivers  []report.Waiver
 	before   []report.Report
 }
 
-func (o options) excuses() (excuses, error) {
-	var e excuses
+func (o options) inputs() (inputs, error) {
+	var e inputs
 	var ids []string
 	for _, c := range checks.Catalogue() {
 		ids = append(ids, c.ID)
@@ -155,7 +155,7 @@ func (o options) excuses() (excuses, error) {
 	return e, nil
 }
 
-// build builds everything once, so that no child has to look.
+// build builds everything once for all children.
 func build(ctx context.Context, variant embeddedtarget.Variant) error {
 	if _, err := assets.Ensure(ctx, os.Stderr); err != nil {
 		return fmt.Errorf("get the programs of the clusters: %w", err)
@@ -172,7 +172,7 @@ func build(ctx context.Context, variant embeddedtarget.Variant) error {
 	return nil
 }
 
-// write writes all that is read later, by programs and by people.
+// write writes the reports.
 func write(folder string, variant embeddedtarget.Variant, reports, before []report.Report) error {
 	page := report.HTML{Title: "Single-node conformance", Reports: reports, Before: before, Caption: captions[variant]}
 	if len(before) > 0 {

@@ -28,8 +28,8 @@ func run(args []string, out, progress io.Writer) int {
 	flags.SetOutput(progress)
 	folder := flags.String("out", filepath.Join("bin", "images"), "Folder for the archive "+release.ArchiveName+", the SBOMs and the programs.")
 	flags.StringVar(&o.Architecture, "arch", runtime.GOARCH, "Architecture of the nodes.")
-	flags.StringVar(&o.Prefix, "prefix", release.UnpullablePrefix, "What the images' names begin with.")
-	flags.StringVar(&o.Tag, "tag", "", "Tag of all images; not latest, which nodes always pull. Empty: each has one of its content.")
+	flags.StringVar(&o.Prefix, "prefix", release.UnpullablePrefix, "Prefix of the images' names.")
+	flags.StringVar(&o.Tag, "tag", "", "Tag of all images; not latest, which nodes always pull. Empty: a tag by content.")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return exitDone
 	} else if err != nil {

@@ -116,5 +116,5 @@ func (o options) figure(chosen []kindtarget.Experiment) error {
 	if err != nil {
 		return fmt.Errorf("write the figures into %s: %w", o.write, err)
 	}
-	return os.WriteFile(o.write, after, 0o644) //nolint:gosec,wrapcheck // a document; says it all
+	return os.WriteFile(o.write, after, 0o644) //nolint:gosec,wrapcheck // a document; complete
 }

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// selfEnv makes the test binary the program itself, and wantedEnv asks for the test.
+	// selfEnv makes the test binary the program, and wantedEnv enables the test.
 	selfEnv   = "SNO_TEST_NODE_INTERRUPT"
 	wantedEnv = "SNO_E2E_NODE_INTERRUPT"
-	// endLimit bounds the removal of the machine after the interruption.
+	// endLimit limits the removal of the machine after the interruption.
 	endLimit    = time.Minute
 	testMachine = "interrupted-node"
 )
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Ctrl-C at every line that it says leaves nothing behind: no container, no volume, no network, no file.
+// Ctrl-C at any line of output leaves nothing behind: no container, no volume, no network, no file.
 func TestInterrupted(t *testing.T) {
 	if os.Getenv(wantedEnv) == "" {
 		t.Skip("machines take minutes: " + wantedEnv + "=1 go test -run Interrupted ./cmd/sno-node")
@@ -44,7 +44,7 @@ func TestInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The image of a node and the programs are made to be kept.
+	// The image of a node and the programs are cached.
 	if _, _, err := nodeimage.Ensure(t.Context(), e, io.Discard); err != nil {
 		t.Fatal(err)
 	}
@@ -60,16 +60,16 @@ func TestInterrupted(t *testing.T) {
 }
 
 func interrupt(t *testing.T, e engine.Engine, line string) {
-	before, folder := ground(t, e), t.TempDir()
+	before, folder := resources(t, e), t.TempDir()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	program := exec.CommandContext(t.Context(), self, "-name="+testMachine)
-	// A terminal sends the signal to all that run in it.
+	// A terminal sends the signal to its whole process group.
 	program.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	program.Env = append(os.Environ(), selfEnv+"=1", "TMPDIR="+folder)
-	said, err := program.StderrPipe()
+	output, err := program.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func interrupt(t *testing.T, e engine.Engine, line string) {
 	t.Cleanup(func() { _ = syscall.Kill(-program.Process.Pid, syscall.SIGKILL) })
 	var all []string
 	var interrupted time.Time
-	for lines := bufio.NewScanner(said); lines.Scan(); {
+	for lines := bufio.NewScanner(output); lines.Scan(); {
 		all = append(all, lines.Text())
 		if interrupted.IsZero() && strings.Contains(lines.Text(), line) {
 			interrupted = time.Now()
@@ -91,12 +91,12 @@ func interrupt(t *testing.T, e engine.Engine, line string) {
 	err = program.Wait()
 	exit := &exec.ExitError{}
 	if !errors.As(err, &exit) || exit.ExitCode() != 130 || interrupted.IsZero() || !slices.Contains(all, "sno-node: interrupted") {
-		t.Fatalf("it ended with %v, and said:\n%s", err, strings.Join(all, "\n"))
+		t.Fatalf("it ended with %v, and printed:\n%s", err, strings.Join(all, "\n"))
 	}
 	if took := time.Since(interrupted); took > endLimit {
-		t.Errorf("gone only %s after the interruption", took)
+		t.Errorf("ended only %s after the interruption", took)
 	}
-	if diff := cmp.Diff(before, ground(t, e)); diff != "" {
+	if diff := cmp.Diff(before, resources(t, e)); diff != "" {
 		t.Errorf("left behind (-before +after):\n%s", diff)
 	}
 	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
@@ -104,8 +104,8 @@ func interrupt(t *testing.T, e engine.Engine, line string) {
 	}
 }
 
-// ground is all of the machine that there is in the engine.
-func ground(t *testing.T, e engine.Engine) map[string]string {
+// resources returns the test's resources in the engine.
+func resources(t *testing.T, e engine.Engine) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for what, args := range map[string][]string{

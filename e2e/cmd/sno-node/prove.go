@@ -17,10 +17,10 @@ import (
 	"github.com/solonode/sno/testcluster/nodemachine"
 )
 
-// prove brings up both control planes in turn until the bounds are held or one is faulty, at most as often as there are rounds.
+// prove runs rounds with both control planes until the bounds are met, one is faulty, or the maximum is reached.
 func prove(ctx context.Context, o options) (err error) {
 	began := time.Now()
-	say := func(format string, args ...any) {
+	logf := func(format string, args ...any) {
 		fmt.Fprintf(o.progress, "== %s (%s)\n", fmt.Sprintf(format, args...), time.Since(began).Round(time.Second))
 	}
 	e, err := engine.Find(ctx)
@@ -44,59 +44,59 @@ func prove(ctx context.Context, o options) (err error) {
 		return fmt.Errorf("make a folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	ours := &controlplane.Render{Program: render, Approve: approve, Version: version, Encryption: "aescbc", Folder: filepath.Join(folder, "rendered")}
+	rendered := &controlplane.Render{Program: render, Approve: approve, Version: version, Encryption: "aescbc", Folder: filepath.Join(folder, "rendered")}
 	var all controlplane.Comparison
 	for round := 1; round <= o.rounds; round++ {
-		// What an earlier round kept is in the way.
+		// The machine of an earlier round has to be removed.
 		if round > 1 && o.keep {
 			if err := nodemachine.Delete(ctx, o.machine()); err != nil {
 				return err //nolint:wrapcheck // complete
 			}
 		}
 		var r controlplane.Round
-		say("Round %d of at most %d: kubeadm", round, o.rounds)
+		logf("Round %d of at most %d: kubeadm", round, o.rounds)
 		if r.Kubeadm, err = o.up(ctx, controlplane.Kubeadm(version), image, false, false); err != nil {
 			return err
 		}
-		say("Round %d of at most %d: sno-render", round, o.rounds)
-		if r.Rendered, err = o.up(ctx, ours.Method(), image, true, o.keep); err != nil {
+		logf("Round %d of at most %d: sno-render", round, o.rounds)
+		if r.Rendered, err = o.up(ctx, rendered.Method(), image, true, o.keep); err != nil {
 			return err
 		}
-		r.Rendering = ours.Cost
+		r.Rendering = rendered.Cost
 		if all = append(all, r); all.Err() != nil || len(all.Missed()) == 0 {
 			break
 		}
 	}
-	say("Done")
+	logf("Done")
 	return o.conclude(all)
 }
 
-// up brings up a control plane on a new machine, has it show what it must, and removes the machine whatever comes, unless it is to be kept.
-func (o options) up(ctx context.Context, way controlplane.Method, image string, encrypted, keep bool) (shown controlplane.Result, err error) {
+// up starts a control plane on a new machine, verifies it, and removes the machine in any case, unless it is to be kept.
+func (o options) up(ctx context.Context, way controlplane.Method, image string, encrypted, keep bool) (result controlplane.Result, err error) {
 	config := o.machine()
 	config.Image = image
 	n, start, err := way.BringUp(ctx, config)
 	if err == nil {
-		shown, err = n.Verify(ctx, start, encrypted)
+		result, err = n.Verify(ctx, start, encrypted)
 	}
 	if n == nil {
-		return shown, err
+		return result, err
 	}
 	if err != nil && ctx.Err() == nil && o.out != "" {
 		err = errors.Join(err, n.Logs(ctx, filepath.Join(o.out, "artifacts", way.Name)))
 	}
 	if keep {
-		fmt.Fprintf(o.progress, "The machine stays: docker exec %s kubectl get pods --all-namespaces; remove it with -name %s -delete\n", o.name, o.name)
-		return shown, err
+		fmt.Fprintf(o.progress, "The machine is kept: docker exec %s kubectl get pods --all-namespaces; remove it with -name %s -delete\n", o.name, o.name)
+		return result, err
 	}
-	return shown, errors.Join(err, n.Delete())
+	return result, errors.Join(err, n.Delete())
 }
 
-// conclude shows what was measured and writes it where it is wanted, whether or not the bounds are held.
+// conclude prints the measurements and writes them to the folder and the document, whether or not the bounds are met.
 func (o options) conclude(all controlplane.Comparison) error {
 	rows := all.Rows()
 	if err := errors.Join(all.Print(os.Stdout), blank(), bench.Print(os.Stdout, rows)); err != nil {
-		return fmt.Errorf("show the figures: %w", err)
+		return fmt.Errorf("print the figures: %w", err)
 	}
 	if err := o.record(all, rows); err != nil {
 		return err
@@ -109,7 +109,7 @@ func blank() error {
 	return err
 }
 
-// record writes the figures into the folder and the document that were named.
+// record writes the figures to the folder and the document.
 func (o options) record(all controlplane.Comparison, rows []bench.Row) error {
 	if o.out != "" {
 		text, err := json.MarshalIndent(map[string]any{"rounds": all, "rows": rows}, "", "  ")
@@ -134,5 +134,5 @@ func (o options) record(all controlplane.Comparison, rows []bench.Row) error {
 	if err != nil {
 		return fmt.Errorf("write the figures into %s: %w", o.write, err)
 	}
-	return os.WriteFile(o.write, after, 0o644) //nolint:gosec,wrapcheck // a document; says it all
+	return os.WriteFile(o.write, after, 0o644) //nolint:gosec,wrapcheck // a document; complete
 }

@@ -1,4 +1,4 @@
-// Command sno-run shows the floating router on an embedded cluster, pins it, and proves that it stays. See -help.
+// Command sno-run demonstrates on an embedded cluster how the ingress controller pins the router. See -help.
 package main
 
 import (
@@ -26,13 +26,13 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	options := demo.Options{Out: os.Stdout, Colour: term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""}
-	flag.StringVar(&options.Scenario, "scenario", "none-sno-day2-workers", "The cluster to show it on; -list prints all.")
+	flag.StringVar(&options.Scenario, "scenario", "none-sno-day2-workers", "Scenario; -list prints all.")
 	flag.BoolVar(&options.Once, "once", false, "Stop after the proof. The exit code is 0 only if it held.")
-	flag.BoolVar(&options.Keep, "keep", false, "Leave the cluster's folder, with the logs of every component, behind.")
+	flag.BoolVar(&options.Keep, "keep", false, "Keep the cluster's folder with the logs of every component.")
 	shell := flag.Bool("shell", false, "Start the same cluster without the modules' controllers, and run a shell on it with kubectl, oc and "+
 		"kubectl-sno in its PATH. The cluster is removed when the shell exits.")
 	built := flag.Bool("built", false, "Take the programs that an earlier run has built for up to date.")
-	list := flag.Bool("list", false, "Print the scenarios and stop.")
+	list := flag.Bool("list", false, "Print the scenarios and exit.")
 	flag.Parse()
 	if *list {
 		for _, s := range scenario.All() {
@@ -41,7 +41,7 @@ func run() int {
 		return 0
 	}
 	ctrl.SetLogger(logr.Discard())
-	// The API server warns of the node role that OpenShift still uses; nothing but the answer is printed.
+	// The API server warns about the node role of OpenShift.
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -1,4 +1,4 @@
-// Command web-server is a web server that says which of its replicas has answered.
+// Command web-server is a web server that returns the name of its replica.
 package main
 
 import (
