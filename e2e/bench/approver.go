@@ -30,7 +30,6 @@ func requestFlood(ctx context.Context, o Options) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The crowd needs neither kubelets nor a scheduler.
 	for _, name := range []string{embedded.Kubelets, embedded.Scheduler, embedded.ControllerManager} {
 		if err := c.Component(name).Kill(); err != nil {
 			return nil, err

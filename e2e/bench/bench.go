@@ -25,13 +25,11 @@ type Options struct {
 	IdleTime time.Duration
 	// Nodes and Pods are the size of the large cluster.
 	Nodes, Pods int
-	// Settle is how long the controller runs on the large cluster before its memory is read.
-	Settle time.Duration
+	Settle      time.Duration
 	// MakeTest also times `make test`, which should be warm.
 	MakeTest bool
 	// Only selects steps by their names; nil selects all.
-	Only *regexp.Regexp
-	// Progress receives progress output.
+	Only     *regexp.Regexp
 	Progress io.Writer
 }
 
@@ -48,10 +46,8 @@ const (
 	mebi        = 1 << 20
 )
 
-// errFigures means that a measurement failed.
 var errFigures = errors.New("cannot measure")
 
-// steps are in the order of the table.
 var steps = []struct {
 	name string
 	take func(context.Context, Options) ([]Row, error)
@@ -133,7 +129,6 @@ func warmStart(ctx context.Context, o Options) ([]Row, error) {
 	}}, nil
 }
 
-// makeTest measures make test.
 func makeTest(ctx context.Context, o Options) ([]Row, error) {
 	if !o.MakeTest {
 		return nil, nil
@@ -162,7 +157,6 @@ func percentile(sorted []time.Duration, p int) time.Duration {
 }
 
 func logf(out io.Writer, format string, args ...any) {
-	// An error of progress output is not relevant.
 	_, _ = fmt.Fprintf(out, format+"\n", args...)
 }
 

@@ -25,14 +25,11 @@ import (
 )
 
 const (
-	// combinedBound limits the time until the last object of all modules has changed.
-	combinedBound = time.Second
-	// combinedMillicores limits the processor time.
+	combinedBound      = time.Second
 	combinedMillicores = 5
 	stockCombined      = "five stock operators: 683 MiB, 18 millicores, 12 writes a minute"
 )
 
-// combined is kubectl-sno run: all modules in one process.
 type combined struct {
 	*harness.Environment
 	arguments []string
@@ -199,7 +196,6 @@ func (t combined) change(ctx context.Context, o Options) ([]Row, error) {
 	return rows, nil
 }
 
-// idle measures the process on an idle cluster.
 func (t combined) idle(ctx context.Context, o Options, process *embedded.Component) ([]Row, error) {
 	logf(o.Progress, "Running all modules for %s", o.Settle)
 	select {
@@ -232,7 +228,6 @@ func (t combined) idle(ctx context.Context, o Options, process *embedded.Compone
 	}), nil
 }
 
-// processorTime returns the processor time of a process in seconds, and when it was read.
 func processorTime(pid int) (float64, time.Time, error) {
 	process, err := procfs.NewProc(pid)
 	if err != nil {

@@ -24,7 +24,6 @@ import (
 
 const (
 	drainedNode = "drained"
-	// drainedPods is the number of pods that each drain moves.
 	drainedPods = 100
 	// drainRounds is the number of drains: the median of five of the same programs was anywhere from 0.94 to 1.32 of kubectl's.
 	drainRounds = 15
@@ -115,7 +114,6 @@ func completionTimes(ctx context.Context, o Options, kube kubernetes.Interface) 
 	return times, nil
 }
 
-// completionTime measures a drain from the request to its completion, and uncordons the node.
 func completionTime(ctx context.Context, kube kubernetes.Interface, config string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
@@ -173,7 +171,6 @@ func compareWithKubectl(ctx context.Context, o Options, kube kubernetes.Interfac
 	return ours, theirs, nil
 }
 
-// drainedRuns waits until every pod runs on the drained node.
 func drainedRuns(ctx context.Context, kube kubernetes.Interface) error {
 	err := wait.PollUntilContextTimeout(ctx, poll, waitTimeout, true, func(ctx context.Context) (bool, error) {
 		pods, err := kube.CoreV1().Pods(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{LabelSelector: "app=" + drainedNode, FieldSelector: "status.phase=Running"})

@@ -27,7 +27,6 @@ type topologyChanges struct {
 	patched
 	module harness.Module
 	config harness.Config
-	// change writes the topology of one node, or of three.
 	change func(ctx context.Context, r *harness.Environment, single bool) error
 	// settled is the reason of the controller's condition when it has settled.
 	settled map[bool]string
@@ -35,18 +34,15 @@ type topologyChanges struct {
 	arguments func(context.Context, *harness.Environment) ([]string, error)
 }
 
-// patched is an object that a module patches.
 type patched struct {
 	// what names it in the table.
-	what string
-	// list and options select it.
+	what    string
 	list    client.ObjectList
 	options client.ListOptions
 	// single reports whether it is as on one node; nil if it must not exist there.
 	single func(client.Object) bool
 }
 
-// watch begins a watch.
 func (p patched) watch(ctx context.Context, r *harness.Environment) (watch.Interface, error) {
 	kube, err := client.NewWithWatch(r.Cluster.RESTConfig(), client.Options{Scheme: r.Cluster.Client().Scheme()})
 	if err != nil {
@@ -116,7 +112,6 @@ var (
 	}
 )
 
-// both sets both topologies.
 func both(ctx context.Context, r *harness.Environment, single bool) error {
 	mode := configv1.HighlyAvailableTopologyMode
 	if single {
@@ -188,7 +183,6 @@ func (f topologyChanges) row(o Options, times []time.Duration, bound time.Durati
 	return changesRow(fmt.Sprintf("Topology change to patched %s, %d changes", f.what, o.TopologyChanges), times, bound, compared)
 }
 
-// changesRow returns the row of sorted times.
 func changesRow(what string, times []time.Duration, bound time.Duration, compared string) Row {
 	p99 := percentile(times, 99)
 	row := Row{

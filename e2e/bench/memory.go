@@ -20,7 +20,6 @@ import (
 // Bounds of a process in MiB: of its anonymous memory, and of its RSS, which limits the working set that the kubelet reports.
 const anonymousBound, residentBound = 48, 128
 
-// memoryRow returns the row of an idle process.
 func memoryRow(what string, used processMemory, compared string) Row {
 	return Row{
 		What: what, Measured: used.String(), Bound: fmt.Sprintf("anonymous < %d MiB, RSS < %d MiB", anonymousBound, residentBound), Compared: compared,
@@ -80,7 +79,6 @@ func memory(ctx context.Context, o Options) ([]Row, error) {
 	}), nil
 }
 
-// measured returns all modules.
 func measured() []harness.Module {
 	return append(harness.Modules(), harness.EtcdGuard, harness.MachineConfig, harness.Approver)
 }
@@ -124,7 +122,6 @@ func controllersMemory(ctx context.Context, o Options, r *harness.Environment, a
 	return used, nil
 }
 
-// processMemory is in bytes.
 type processMemory struct{ resident, anonymous, peak int64 }
 
 func (m processMemory) String() string {
@@ -139,7 +136,6 @@ func (m *processMemory) add(other processMemory) {
 
 func mib(bytes int64) float64 { return float64(bytes) / mebi }
 
-// readMemory reads the memory counters of a process.
 func readMemory(pid int) (processMemory, error) {
 	process, err := procfs.NewProc(pid)
 	if err != nil {
@@ -152,7 +148,6 @@ func readMemory(pid int) (processMemory, error) {
 	return processMemory{resident: int64(status.VmRSS), anonymous: int64(status.RssAnon), peak: int64(status.VmHWM)}, nil //nolint:gosec // bytes of one machine
 }
 
-// crowd creates the nodes and pods of a large cluster.
 func crowd(ctx context.Context, o Options, r *harness.Environment) error {
 	config := r.Cluster.RESTConfig()
 	config.QPS, config.Burst = -1, 0

@@ -33,11 +33,8 @@ type Table string
 
 // The tables of docs/benchmarks.md.
 const (
-	// Bench is for `make bench`.
-	Bench Table = "measured"
-	// RealKubelets is for `make e2e-kind`.
-	RealKubelets Table = "real kubelets"
-	// Installations is for `make e2e-boot`.
+	Bench         Table = "measured"
+	RealKubelets  Table = "real kubelets"
 	Installations Table = "installations"
 )
 

@@ -12,7 +12,6 @@ import (
 	"github.com/solonode/sno/e2e/bench"
 )
 
-// The bounds.
 const (
 	// MaxRatio limits the time of the rendered control plane from its first container until it is ready, relative to kubeadm's.
 	MaxRatio = 1.1
@@ -106,7 +105,6 @@ func (c Comparison) Err() error {
 	return errors.Join(errs...)
 }
 
-// lacks returns the wanted values that has does not contain.
 func lacks(has, wanted []string) []string {
 	return slices.DeleteFunc(slices.Clone(wanted), func(one string) bool { return slices.Contains(has, one) })
 }

@@ -71,7 +71,6 @@ func inPlain(secrets []EtcdEntry) []error {
 	return errs
 }
 
-// stored reads all Secrets.
 func (n *Node) stored(ctx context.Context) ([]EtcdEntry, error) {
 	keys, err := n.etcdRange(ctx, map[string]any{"key": []byte{0}, "range_end": []byte{0}, "keys_only": true})
 	if err != nil {
@@ -97,7 +96,6 @@ func ofSecret(key string) bool {
 	return len(parts) == 4 && parts[1] == "secrets"
 }
 
-// etcdRange queries etcd on the machine by its HTTP gateway.
 func (n *Node) etcdRange(ctx context.Context, query map[string]any) ([]EtcdEntry, error) {
 	request, err := json.Marshal(query)
 	if err != nil {

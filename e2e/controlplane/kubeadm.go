@@ -49,7 +49,6 @@ func kubeadmConfig(n *Node, version string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Pods may run on the only node, as with the rendered control plane.
 	return []byte(strings.NewReplacer("NAME", n.Name(), "ADDRESS", n.Address(), "VERSION", version, "PODS", podNetwork, "SERVICES", serviceNetwork).Replace(
 		`apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration

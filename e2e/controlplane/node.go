@@ -29,15 +29,12 @@ const (
 type Node struct {
 	*nodemachine.Machine
 	Progress io.Writer
-	// Started is when it was turned on.
-	Started time.Time
+	Started  time.Time
 
-	// Admin is the administrator's configuration.
 	Admin  *rest.Config
 	kube   *kubernetes.Clientset
 	client client.Client
-	// etcd are the files of etcd clients on the machine.
-	etcd etcdFiles
+	etcd   etcdFiles
 }
 
 // Method starts a control plane on a running machine.
@@ -45,13 +42,11 @@ type Method struct {
 	Name string
 	// Prepare runs before anything of a cluster, and is not measured.
 	Prepare func(context.Context, *Node) error
-	// Begin starts the first container.
-	Begin func(context.Context, *Node) error
+	Begin   func(context.Context, *Node) error
 	// Connect sets the node's Admin when the API server is ready.
 	Connect func(context.Context, *Node) error
 	// Join creates what a Ready node needs in addition.
 	Join func(context.Context, *Node) error
-	// Etcd are the files of etcd clients.
 	Etcd etcdFiles
 }
 
@@ -135,7 +130,6 @@ func kubelet(more map[string]any) ([]byte, error) {
 	return text, nil
 }
 
-// until repeats a function until it returns no error, and returns the last error at the timeout.
 func until(ctx context.Context, what string, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
@@ -161,6 +155,5 @@ type final struct{ error }
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
 
 func (n *Node) logf(format string, args ...any) {
-	// An error of progress output is not relevant.
 	_, _ = fmt.Fprintf(n.Progress, "        "+format+"\n", args...)
 }

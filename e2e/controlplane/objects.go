@@ -23,7 +23,6 @@ import (
 
 type object = *unstructured.Unstructured
 
-// decode returns the objects of a file.
 func decode(text []byte) ([]object, error) {
 	var objects []object
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)

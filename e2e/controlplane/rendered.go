@@ -29,10 +29,8 @@ var input string
 // apiInternal is the internal name of the API server in the input.
 const apiInternal = "api-int.machine.example.com"
 
-// errRendered means that the output of sno-render is incomplete.
 var errRendered = errors.New("the output of sno-render is incomplete")
 
-// errNotApproved means that the node's request is pending.
 var errNotApproved = errors.New("the node's certificate is not approved")
 
 // Rendering is the cost of a process of sno-render.
@@ -52,14 +50,11 @@ func (r Rendering) String() string {
 type Render struct {
 	// Program is the path of sno-render, and Approve that of the outside tool, which approves the kubelet.
 	Program, Approve string
-	// Version is that of Kubernetes, such as v1.36.3.
-	Version string
+	Version          string
 	// Encryption is the type in the input's APIServer.
 	Encryption string
-	// Folder is for the input and the output.
-	Folder string
+	Folder     string
 
-	// Cost is that of the last Prepare.
 	Cost Rendering
 }
 
@@ -123,7 +118,6 @@ func (r *Render) prepare(ctx context.Context, n *Node) error {
 
 const mebi = 1 << 20
 
-// render runs sno-render with the images on the machine.
 func (r *Render) render(ctx context.Context, images []string) error {
 	args := []string{"--input", r.in(), "--output", r.out(), "--profile", "kubernetes", "--kubernetes-version", strings.TrimPrefix(r.Version, "v")}
 	for _, image := range images {
@@ -172,7 +166,6 @@ func run(ctx context.Context, program string, args []string) (Rendering, error) 
 	return cost, nil
 }
 
-// ofKubelet returns the files that the kubelet's own installer writes.
 func (r *Render) ofKubelet() ([]nodemachine.File, error) {
 	bootstrap, err := os.ReadFile(r.auth("kubeconfig-kubelet"))
 	if err != nil {
@@ -275,7 +268,6 @@ func (r *Render) admit(ctx context.Context, n *Node) error {
 	})
 }
 
-// readManifests returns the objects of a folder in the order of the names of its files.
 func readManifests(folder fs.FS) ([]object, error) {
 	names, err := fs.Glob(folder, "*.yaml")
 	if err != nil {

@@ -26,7 +26,6 @@ type Start struct {
 	Restarts int
 }
 
-// timed calls begin and waits until the API server is ready.
 func (n *Node) timed(ctx context.Context, begin func(context.Context, *Node) error) (Start, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -90,7 +89,6 @@ func (n *Node) ready(ctx context.Context) (time.Time, error) {
 
 func (n *Node) apiServer() string { return net.JoinHostPort(n.Address(), "6443") }
 
-// errRuntime means that the output of the container runtime is invalid.
 var errRuntime = errors.New("invalid output of the container runtime")
 
 // firstPod returns when the first pod was created, from the output of `crictl pods`.
@@ -113,7 +111,6 @@ func firstPod(text string) (time.Time, error) {
 	return time.Unix(0, slices.Min(made)), nil
 }
 
-// restarts counts restarts in the output of `crictl ps --all`.
 func restarts(text string) (int, error) {
 	var list struct {
 		Containers []struct {
@@ -149,7 +146,6 @@ func (n *Node) Readiness(ctx context.Context) ([]string, error) {
 	return readiness(string(text))
 }
 
-// readiness parses the output of /readyz?verbose.
 func readiness(text string) ([]string, error) {
 	var checks []string
 	passed := false

@@ -10,14 +10,12 @@ import (
 type Result struct {
 	Start Start
 	// Checks are those of /readyz, all of which were ok.
-	Checks []string
-	// StaticPods are the mirror pods, all of which are Ready.
+	Checks     []string
 	StaticPods []string
 	// Secrets is the number of Secrets in etcd, and Encrypted how many their first write has encrypted.
 	Secrets, Encrypted int
 }
 
-// components is the number of static pods of a control plane.
 const components = 4
 
 // errControl means that unencrypted Secrets were not detected.

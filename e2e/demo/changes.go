@@ -20,7 +20,6 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// patched is an object that a controller may patch here.
 type patched struct {
 	module harness.Module
 	kind   schema.GroupVersionKind
@@ -44,7 +43,6 @@ func (j *job) patchedObjects() []patched {
 	return objects
 }
 
-// expectsPatch reports whether the module has to patch anything in this scenario.
 func (j *job) expectsPatch(module harness.Module) bool {
 	if module == harness.Ingress {
 		return j.scenario.Pool == scenario.PoolMaster
@@ -52,7 +50,6 @@ func (j *job) expectsPatch(module harness.Module) bool {
 	return j.scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode
 }
 
-// read reads the patched objects.
 func (j *job) read(ctx context.Context) (map[patched]*unstructured.Unstructured, error) {
 	objects := map[patched]*unstructured.Unstructured{}
 	for _, p := range j.patchedObjects() {
@@ -131,7 +128,6 @@ func changes(p patched, before, after *unstructured.Unstructured) ([][]string, e
 	return rows, nil
 }
 
-// short returns the path of a field, with a long middle omitted.
 func short(names []string) string {
 	const whole = 5
 	if len(names) <= whole {
@@ -140,7 +136,6 @@ func short(names []string) string {
 	return "." + strings.Join(names[:2], ".") + "..." + names[len(names)-1]
 }
 
-// at returns the value of a field, with a line for each element of a list.
 func at(object *unstructured.Unstructured, names []string) []string {
 	value, found, err := unstructured.NestedFieldNoCopy(object.Object, names...)
 	if err != nil || !found {

@@ -31,15 +31,13 @@ var ErrVerificationFailed = errors.New("the proof did not hold")
 
 // Options configure a run.
 type Options struct {
-	// Scenario is a name of package scenario.
 	Scenario string
 	// Once ends after the proof. Otherwise the cluster stays up and changes are printed until ctx ends.
 	Once bool
 	// Out receives the output; Colour enables colours of a terminal.
 	Out    io.Writer
 	Colour bool
-	// Keep keeps the cluster's folder with all logs.
-	Keep bool
+	Keep   bool
 	// OnReady, if not nil, is called with a cluster that stays up.
 	OnReady func(*embedded.Cluster)
 }
@@ -49,8 +47,7 @@ const (
 	workerLabel = "node-role.kubernetes.io/worker"
 
 	// restarts is how often the router's pod is deleted, before and after.
-	restarts = 5
-	// asExpected and notNeeded are final reasons of the controller.
+	restarts              = 5
 	asExpected, notNeeded = "AsExpected", "NotNeeded"
 )
 
@@ -182,7 +179,6 @@ func (j *job) prove(ctx context.Context) error {
 	return j.operandsAfter(ctx)
 }
 
-// before shows the router without the controllers.
 func (j *job) before(ctx context.Context) error {
 	j.heading("Before: the stock operator's router")
 	places, err := j.router.settled(ctx, "", j.scenario.PendingUntilDay2)
@@ -238,7 +234,6 @@ func (j *job) runControllers(ctx context.Context) error {
 	return nil
 }
 
-// decided waits until the ingress controller has a final reason.
 func (j *job) decided(ctx context.Context) error {
 	condition, err := j.env.WaitReason(ctx, harness.Ingress, settleTimeout, asExpected, notNeeded)
 	if err != nil {
@@ -382,7 +377,6 @@ func (j *job) logs() {
 	j.printf("  Run it with -keep to have all logs.")
 }
 
-// indent indents the output of other packages.
 type indent struct{ out io.Writer }
 
 func (i indent) Write(p []byte) (int, error) {
@@ -392,5 +386,4 @@ func (i indent) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// stamp returns the time of day for a line of output.
 func stamp() string { return time.Now().Format(time.TimeOnly) }

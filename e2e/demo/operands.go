@@ -80,7 +80,6 @@ func (j *job) operandsRolledOut(ctx context.Context) ([][]string, error) {
 	return now, nil
 }
 
-// operandRows returns a row for each Deployment.
 func (j *job) operandRows(ctx context.Context) ([][]string, error) {
 	var rows [][]string
 	for _, o := range j.scenario.Operands.List() {
@@ -119,7 +118,6 @@ func (j *job) operandRows(ctx context.Context) ([][]string, error) {
 	return rows, nil
 }
 
-// operandsDecided waits for the final reasons of the console and auth controllers.
 func (j *job) operandsDecided(ctx context.Context) error {
 	reasons := j.finalReasons()
 	for _, module := range []harness.Module{harness.Console, harness.Auth} {

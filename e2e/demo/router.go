@@ -27,13 +27,11 @@ const (
 	settleTimeout = 2 * time.Minute
 )
 
-// place is where a router pod runs.
 type place struct {
 	Pod, Node, Pool string
 	uid             types.UID
 }
 
-// router reads and deletes pods of the default router.
 type router struct {
 	kube client.Client
 }
@@ -115,7 +113,6 @@ func ready(pod *corev1.Pod) bool {
 	})
 }
 
-// poolOf returns the pool of a node.
 func (r router) poolOf(ctx context.Context, name string) (string, error) {
 	var node corev1.Node
 	if err := r.kube.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
@@ -127,7 +124,6 @@ func (r router) poolOf(ctx context.Context, name string) (string, error) {
 	return string(scenario.PoolWorker), nil
 }
 
-// restart deletes one pod of the router and returns the places afterwards.
 func (r router) restart(ctx context.Context, at place) ([]place, error) {
 	pod := &corev1.Pod{}
 	pod.Namespace, pod.Name = scenario.RouterNamespace, at.Pod

@@ -44,12 +44,12 @@ func Shell(ctx context.Context, options Options, shell guides.Shell) error {
 	if err := j.installed(ctx); err != nil {
 		return err
 	}
-	shell.Scratch = filepath.Join(j.rig.Cluster.Dir(), "shell")
+	shell.Scratch = filepath.Join(j.env.Cluster.Dir(), "shell")
 	if err := os.Mkdir(shell.Scratch, 0o700); err != nil {
 		return fmt.Errorf("make the folder of the shell: %w", err)
 	}
 	// What kubectl remembers of another cluster on the same port is wrong here, and so may be a person's own defaults.
-	shell.Environment = []string{"KUBECONFIG=" + j.rig.Cluster.KubeconfigPath(), "KUBECACHEDIR=" + filepath.Join(shell.Scratch, "cache"), "KUBERC=off"}
+	shell.Environment = []string{"KUBECONFIG=" + j.env.Cluster.KubeconfigPath(), "KUBECACHEDIR=" + filepath.Join(shell.Scratch, "cache"), "KUBERC=off"}
 	j.heading("A shell on the cluster, which is removed when the shell exits")
 	return shell.Run(ctx) //nolint:wrapcheck // the exit code is the caller's
 }
@@ -57,7 +57,7 @@ func Shell(ctx context.Context, options Options, shell guides.Shell) error {
 // installed brings what the modules find on every installation, and waits until the operators have rolled out.
 func (j *job) installed(ctx context.Context) error {
 	for _, module := range harness.AllModules() {
-		if err := j.rig.Prepare(ctx, module); err != nil {
+		if err := j.env.Prepare(ctx, module); err != nil {
 			return err
 		}
 	}

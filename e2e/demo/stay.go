@@ -160,7 +160,6 @@ func describe(obj any) string {
 	return ""
 }
 
-// condition returns the condition of a module's controller.
 func condition(module harness.Module, conditions []operatorv1.OperatorCondition) string {
 	for _, c := range conditions {
 		if c.Type == module.ConditionType() {

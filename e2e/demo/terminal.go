@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// terminal prints headings and aligned tables, optionally in colours.
 type terminal struct {
 	out    io.Writer
 	colour bool
@@ -76,7 +75,6 @@ func (c columns) line(cells []string) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// visible returns the width of a cell without colours.
 func visible(cell string) int {
 	for _, code := range []string{bold, green, red, dim, plain} {
 		cell = strings.ReplaceAll(cell, code, "")

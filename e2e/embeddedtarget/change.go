@@ -16,7 +16,6 @@ import (
 // ErrModule means that no module has the name.
 var ErrModule = errors.New("unknown module")
 
-// startLimit limits the start of an API server.
 const startLimit = time.Minute
 
 func (s *system) restartNode(ctx context.Context, node string) error {

@@ -31,20 +31,17 @@ import (
 )
 
 const (
-	// suiteAgent is the suite's user agent on an existing cluster.
 	suiteAgent = "sno-tests"
 	// mostOnAverage and mostInASecond limit the requests per second to such a cluster.
 	mostOnAverage, mostInASecond = 50, 100
 	// makeImage is set through make. No kubelet here pulls it.
-	makeImage = "registry.invalid/make:1"
-	// ginkgoVariable enables TestGinkgoSuite.
+	makeImage      = "registry.invalid/make:1"
 	ginkgoVariable = "SNO_GINKGO_SUITE"
 )
 
 // klogLine matches output of client-go, such as warnings.
 var klogLine = regexp.MustCompile(`(?m)^[IWEF][0-9]{4} .*$`)
 
-// commands are the commands by which a person checks a cluster with all tiers.
 func commands() []func(*testing.T, string) *exec.Cmd {
 	return []func(*testing.T, string) *exec.Cmd{bySNOTests, byGinkgo, byMake}
 }

@@ -30,7 +30,6 @@ const (
 	asExpected, notNeeded = "AsExpected", "NotNeeded"
 )
 
-// errUnsettled means that something did not settle.
 var errUnsettled = errors.New("does not settle")
 
 // settled waits until every Deployment exists and is settled, and until the controllers have the expected reasons.
@@ -85,7 +84,6 @@ func ExpectedReasons(s scenario.Scenario) map[harness.Module][]string {
 	return reasons
 }
 
-// deployments returns those that the operators create on this cluster.
 func (s *system) deployments() []client.ObjectKey {
 	var keys []client.ObjectKey
 	if s.Scenario.ControlPlaneTopology != configv1.ExternalTopologyMode {
@@ -193,7 +191,6 @@ func isSettled(pod *corev1.Pod) bool {
 	return false
 }
 
-// logTails returns the ends of the logs of the controllers and hosts.
 func (s *system) logTails() error {
 	var errs []error
 	for _, module := range harness.AllModules() {
@@ -210,7 +207,6 @@ func (s *system) logTails() error {
 	return errors.Join(errs...)
 }
 
-// podsOf lists all pods of a node.
 func (s *system) podsOf(ctx context.Context, node string) ([]corev1.Pod, error) {
 	list, err := s.Cluster.Clientset().CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/solonode/sno/testcluster/stock"
 )
 
-// The standIns-ins create what the stock operators create, property by property, on one node and on two with guards.
+// The stand-ins create what the stock operators create, property by property, on one node and on two with guards.
 func TestStandInsAreStock(t *testing.T) {
 	for name, want := range map[string][]stock.Property{
 		"none-sno": slices.Concat(stock.Properties(), stock.HostNetworkProperties()),
@@ -94,7 +94,6 @@ func checkRelations(t *testing.T, s *system) {
 	}
 }
 
-// list reads an object, or all of the namespace if it has no name.
 func list(t *testing.T, s *system, o stock.Object) []unstructured.Unstructured {
 	t.Helper()
 	all := &unstructured.UnstructuredList{}
@@ -105,7 +104,6 @@ func list(t *testing.T, s *system, o stock.Object) []unstructured.Unstructured {
 	return slices.DeleteFunc(all.Items, func(each unstructured.Unstructured) bool { return o.Name != "" && each.GetName() != o.Name })
 }
 
-// at resolves a pointer of package stock.
 func at(value any, pointer string) (any, bool) {
 	for _, segment := range strings.Split(pointer, "/")[1:] {
 		segment = strings.NewReplacer("~1", "/", "~0", "~").Replace(segment)

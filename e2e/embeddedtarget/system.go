@@ -25,7 +25,6 @@ import (
 // Variant is a variant of the operators.
 type Variant string
 
-// The variants.
 var (
 	// SNO has operators that vendor the modules, and controllers.
 	SNO = Variant("sno")
@@ -36,7 +35,6 @@ var (
 // ErrVariant means that no variant has the name.
 var ErrVariant = errors.New("unknown variant")
 
-// hosts returns the host operators of a variant, with their arguments.
 func (v Variant) hosts() (map[harness.Module][]string, error) {
 	switch v {
 	case SNO:
@@ -66,13 +64,12 @@ func (v Variant) Programs() ([]programs.Program, error) {
 	return needed, nil
 }
 
-// system is a cluster with its operators and controllers.
 type system struct {
 	*harness.Environment
 	variant          Variant
 	settle           time.Duration
 	ignoreConditions bool
-	// standIns are the standIns-ins of stock operators without a host.
+	// standIns are the stand-ins of stock operators without a host.
 	standIns map[harness.Module]*operators.Process
 	stop     sync.Once
 

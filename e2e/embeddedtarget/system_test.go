@@ -41,7 +41,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// up is a cluster with its test.
 type up struct {
 	*system
 	t   *testing.T
@@ -141,7 +140,7 @@ func TestSNO(t *testing.T) {
 	u.Stop() // does nothing
 }
 
-// A cluster with stock operators, and what their standIns-ins do.
+// A cluster with stock operators, and what their stand-ins do.
 func TestBaseline(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute; make proof runs it")
@@ -201,7 +200,6 @@ func (u *up) node(name string) (*corev1.Node, error) {
 	return u.Cluster.Clientset().CoreV1().Nodes().Get(u.ctx, name, metav1.GetOptions{})
 }
 
-// workload runs an unrelated pod on a node.
 func (u *up) workload(node string) {
 	u.t.Helper()
 	labels := map[string]string{"app": "workload"}
@@ -244,7 +242,6 @@ func (u *up) drain(node string, request machineconfig.Request, drained bool) {
 	}
 }
 
-// guards reports whether there are so many guards, and a budget for them.
 func (u *up) guards(want int) (bool, error) {
 	pods, err := u.Cluster.Clientset().CoreV1().Pods(scenario.EtcdNamespace).List(u.ctx, metav1.ListOptions{LabelSelector: "app=guard"})
 	if err != nil {

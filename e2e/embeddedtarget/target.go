@@ -9,7 +9,6 @@ import (
 )
 
 const (
-	// Provider is the provider in reports.
 	Provider = "embedded"
 	// image is the image of copied Deployments: nothing is pulled here.
 	image = "pause"
@@ -17,7 +16,6 @@ const (
 
 // Options select a cluster.
 type Options struct {
-	// Scenario is a name of package scenario.
 	Scenario string
 	Variant  Variant
 	// IgnoreConditions returns the cluster as soon as it is settled or the limit is over, whatever the conditions are: with wrong versions of the
@@ -27,10 +25,8 @@ type Options struct {
 	RealMinReadySeconds bool
 	// APIServer are further arguments of the API server.
 	APIServer []string
-	// Keep keeps the cluster's folder.
-	Keep bool
-	// Progress receives progress output, if not nil.
-	Progress io.Writer
+	Keep      bool
+	Progress  io.Writer
 	// Times are those of the run; zero for checks.SimulatedTimes.
 	Times checks.Times
 }

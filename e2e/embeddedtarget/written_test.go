@@ -45,7 +45,6 @@ func TestControlsOnCluster(t *testing.T) {
 	}
 }
 
-// freeze stops everything that writes.
 func (s *system) freeze(ctx context.Context) error {
 	if err := s.StopOperators(ctx); err != nil {
 		return err
@@ -121,7 +120,6 @@ func holds(evidence []report.Evidence) bool {
 	return len(evidence) > 0
 }
 
-// write changes a cluster from one state to another.
 func (w written) write(from, to *checks.State) error {
 	was, is := objects(from), objects(to)
 	for key, object := range was {
@@ -210,7 +208,6 @@ func (w written) update(object client.Object) error {
 	return w.both(fresh, err, object)
 }
 
-// both writes the status after the object.
 func (w written) both(fresh client.Object, err error, object client.Object) error {
 	if err != nil {
 		return err
@@ -224,7 +221,6 @@ func (w written) both(fresh client.Object, err error, object client.Object) erro
 	return nil
 }
 
-// objects returns all objects of a state by kind and name.
 func objects(s *checks.State) map[string]client.Object {
 	all := map[string]client.Object{}
 	value := reflect.ValueOf(s).Elem()

@@ -35,15 +35,12 @@ var (
 
 const (
 	drainNamespace = "sno-experiment-drain"
-	// steady runs until SIGTERM.
-	steady = "trap 'exit 0' TERM; while :; do sleep 0.1; done"
+	steady         = "trap 'exit 0' TERM; while :; do sleep 0.1; done"
 	// workers is the number of pods on the worker; one more is on the control plane.
-	workers = 2
-	// promptly limits the answer to a request that needs no drain.
+	workers  = 2
 	promptly = 10 * time.Second
 )
 
-// drainer requests drains of two nodes with pods.
 type drainer struct {
 	*kindtarget.Env
 	control, worker string
@@ -146,7 +143,6 @@ func (d *drainer) podsOn(ctx context.Context, node string) (map[types.UID]string
 	return pods, nil
 }
 
-// request writes a request and waits for its completion.
 func (d *drainer) request(ctx context.Context, node string, verb machineconfig.Verb, config string) error {
 	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
@@ -165,7 +161,7 @@ func (d *drainer) isCordoned(ctx context.Context, node string) (bool, error) {
 	return live.Spec.Unschedulable, nil
 }
 
-// checkSkipped requests a drain that must do nothing: the same pods run, and the node checkSkipped schedulable.
+// checkSkipped requests a drain that must do nothing: the same pods run, and the node stays schedulable.
 func (d *drainer) checkSkipped(ctx context.Context, node string) (time.Duration, error) {
 	before, err := d.podsOn(ctx, node)
 	if err != nil {
@@ -253,7 +249,6 @@ func (d *drainer) drained(ctx context.Context) (time.Duration, error) {
 	return took, err
 }
 
-// restore restores the topology, and uncordons the worker.
 func (d *drainer) restore(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), waitTimeout)
 	defer cancel()

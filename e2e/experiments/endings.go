@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// errRecord means that a pod's record cannot be parsed.
 var errRecord = errors.New("not the record of a terminated pod")
 
 // ending is a pod's own record of its termination.
@@ -57,7 +56,6 @@ func (e ending) String() string {
 	return hook + ", done after " + seconds(e.end.Sub(e.term))
 }
 
-// ends are the records of an ordinary and a critical pod.
 type ends struct{ ordinary, critical ending }
 
 func (e ends) String() string {

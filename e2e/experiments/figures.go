@@ -9,7 +9,6 @@ import (
 	"github.com/solonode/sno/e2e/kindtarget"
 )
 
-// record prints the rows and stores them with the cluster's figures.
 func record(e *kindtarget.Env, name string, rows []bench.Row) error {
 	if err := bench.Print(e.Progress, rows); err != nil {
 		return fmt.Errorf("print the figures of %s: %w", name, err)
@@ -28,7 +27,6 @@ func outageRow(what string, outages []time.Duration, bound time.Duration) bench.
 	return bench.Row{What: what, Measured: measured, Bound: "max " + seconds(bound), Compared: "-", Held: longest <= bound}
 }
 
-// rank returns a percentile of sorted durations by the nearest rank.
 func rank(sorted []time.Duration, percent int) time.Duration {
 	return sorted[max(0, (percent*len(sorted)+99)/100-1)]
 }

@@ -28,8 +28,7 @@ var FloatingRouter = kindtarget.Experiment{
 const (
 	deletions = 10
 	// lost is how long a Ready router may take to answer at the control plane's address. Its rules and routes exist before it is Ready.
-	lost = 3 * time.Second
-	// comeback limits the outage after the deletion of a pinned router.
+	lost     = 3 * time.Second
 	comeback = 30 * time.Second
 )
 
@@ -124,7 +123,6 @@ func (s *site) stays(ctx context.Context, users *traffic.Generator) ([]time.Dura
 	return outages, nil
 }
 
-// deleteRouter deletes the router's pod and returns the replacement when that is Ready.
 func (s *site) deleteRouter(ctx context.Context) (*corev1.Pod, error) {
 	old, err := s.router(ctx, "to delete", func(*corev1.Pod) bool { return true })
 	if err != nil {

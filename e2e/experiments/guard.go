@@ -44,7 +44,6 @@ func guard(ctx context.Context, e *kindtarget.Env) error {
 	return noGuard(ctx, e.Kind)
 }
 
-// threeMembers tests three members on a cluster that it creates and removes.
 func threeMembers(ctx context.Context, e *kindtarget.Env) (err error) {
 	c, err := kind.Create(ctx, kind.Config{Name: e.Kind.Name() + "-etcd", ControlPlanes: 3, Progress: e.Progress})
 	if err != nil {
@@ -68,12 +67,10 @@ func threeMembers(ctx context.Context, e *kindtarget.Env) (err error) {
 	})
 }
 
-// within returns a row with a bound.
 func within(what string, took, bound time.Duration) bench.Row {
 	return bench.Row{What: what, Measured: seconds(took), Bound: "max " + seconds(bound), Compared: "-", Held: took <= bound}
 }
 
-// noGuard waits until a cluster has neither a guard nor a budget.
 func noGuard(ctx context.Context, c *kind.Cluster) error {
 	return until(ctx, "the guard of a single member is removed", reachable, func(ctx context.Context) error {
 		budgets, err := c.Clientset().PolicyV1().PodDisruptionBudgets(etcdguard.Namespace).List(ctx, metav1.ListOptions{})
@@ -140,7 +137,6 @@ func (g *guarded) refused(ctx context.Context) error {
 	return nil
 }
 
-// oneGoes checks that one guard can be evicted, and no second one.
 func (g *guarded) oneGoes(ctx context.Context) error {
 	pods, err := g.guards(ctx)
 	if err != nil {
@@ -171,7 +167,6 @@ func orGranted(err error) error {
 
 func guardImage() string { return kindtarget.FullImageName("guard") }
 
-// guardObjects returns what the module creates for the cluster.
 func guardObjects() (*appsv1.Deployment, *policyv1.PodDisruptionBudget, error) {
 	host, err := etcdguard.NewHost(clusterOf(configv1.HighlyAvailableTopologyMode), 3, guardImage())
 	if err != nil {

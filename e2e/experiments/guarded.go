@@ -91,7 +91,6 @@ func chooseNodes(nodes []string, leader string) (answeredFor, victim string, err
 	return answeredFor, victim, nil
 }
 
-// clusterOf returns a cluster with this mode for both topologies.
 func clusterOf(mode configv1.TopologyMode) topology.Cluster {
 	return topology.Cluster{ControlPlane: topology.ReadingOf(mode), Infrastructure: topology.ReadingOf(mode)}
 }
@@ -129,7 +128,6 @@ func (g *guarded) install(ctx context.Context) error {
 	return nil
 }
 
-// loadImage loads an image with the programs of a guard into the nodes.
 func (g *guarded) loadImage(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "sno-guard-")
 	if err != nil {
@@ -171,7 +169,6 @@ func (g *guarded) certificates(ctx context.Context) error {
 	return nil
 }
 
-// kill stops the victim's etcd, as if a person had moved the manifest of its static pod.
 func (g *guarded) kill(ctx context.Context) error {
 	_, err := g.Exec(ctx, g.victim, "sh", "-c", killEtcd)
 	return err

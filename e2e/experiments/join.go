@@ -27,7 +27,7 @@ var Join = kindtarget.Experiment{
 	Description: "a node joins, serves and renews with approvals of the outside tool only, and hostile requests stay pending",
 }
 
-// Both signers, clientWith requests name them.
+// Both signers, as requests name them.
 const (
 	clientSigner  = certificatesv1.KubeAPIServerClientKubeletSignerName
 	servingSigner = certificatesv1.KubeletServingSignerName
@@ -54,14 +54,12 @@ type joiner struct {
 	// authority is a file with the CA of kubelets.
 	authority string
 	tool      *joining.Tool
-	// token is the node's bootstrap token, which unknownClient has clientWith well.
+	// token is the node's bootstrap token, which unknownClient has as well.
 	token         string
 	unknownClient *kubernetes.Clientset
 	// known are earlier requests, and those of the node that have been processed.
-	known []string
-	// hostile are requests that must stay pending.
-	hostile []string
-	// approved are the node's own requests.
+	known    []string
+	hostile  []string
 	approved []string
 }
 
@@ -272,7 +270,6 @@ func (j *joiner) expectOutcomes(ctx context.Context, want map[string]string) err
 	return differs(want, outcomes)
 }
 
-// stillPending checks that the hostile requests are still pending.
 func (j *joiner) stillPending(ctx context.Context) error {
 	for _, name := range j.hostile {
 		if err := j.pending(ctx, name); err != nil {
@@ -293,7 +290,6 @@ func (j *joiner) pending(ctx context.Context, name string) error {
 	return nil
 }
 
-// clientWith returns a client with other credentials.
 func (j *joiner) clientWith(credentials rest.Config) (*kubernetes.Clientset, error) {
 	admin := j.Cluster.RESTConfig()
 	credentials.Host, credentials.CAData, credentials.QPS = admin.Host, admin.CAData, admin.QPS

@@ -60,7 +60,6 @@ func nodeRestart(ctx context.Context, e *kindtarget.Env) error {
 	})
 }
 
-// visited runs a function under traffic to both ports, and records the outages.
 func visited(ctx context.Context, e *kindtarget.Env, name, what string, bound time.Duration, do func(*site, *traffic.Generator) error) (err error) {
 	s, err := openSite(ctx, e)
 	if err != nil {

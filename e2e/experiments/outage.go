@@ -27,7 +27,6 @@ var APIOutage = kindtarget.Experiment{
 // convergence limits the time after the API server answers again. Back-offs have grown to minutes by then.
 const convergence = 3 * time.Minute
 
-// errNotSurvived means that a controller did not handle an outage correctly.
 var errNotSurvived = errors.New("the outage was not survived")
 
 func outage(ctx context.Context, e *kindtarget.Env) error {
@@ -76,7 +75,6 @@ func outage(ctx context.Context, e *kindtarget.Env) error {
 // takeover is for the Lease of a single node that another pod has released, which is tried every 60 to 132 s.
 const takeover = 3 * time.Minute
 
-// waitForLeaders waits until every controller leads.
 func waitForLeaders(ctx context.Context, e *kindtarget.Env) error {
 	return until(ctx, "every controller leads", takeover, func(ctx context.Context) error {
 		for _, module := range harness.AllModules() {
@@ -96,7 +94,6 @@ func waitForLeaders(ctx context.Context, e *kindtarget.Env) error {
 // renewal is for a Lease of a single node, which is renewed each minute.
 const renewal = 2 * time.Minute
 
-// renewed waits until every held Lease has been renewed after a time.
 func renewed(ctx context.Context, e *kindtarget.Env, after time.Time) error {
 	return until(ctx, "every Lease is renewed", renewal, func(ctx context.Context) error {
 		leases := &coordinationv1.LeaseList{}
@@ -107,7 +104,6 @@ func renewed(ctx context.Context, e *kindtarget.Env, after time.Time) error {
 	})
 }
 
-// stale returns an error for each Lease that is held and was not renewed after a time.
 func stale(leases []coordinationv1.Lease, after time.Time) error {
 	var errs []error
 	for i := range leases {
@@ -119,7 +115,6 @@ func stale(leases []coordinationv1.Lease, after time.Time) error {
 	return errors.Join(errs...)
 }
 
-// controllers is the state that must not change in an outage.
 type controllers struct {
 	// Pods are the restarts of each pod's containers, by UID.
 	Pods map[string]int32

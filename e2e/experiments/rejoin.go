@@ -30,7 +30,6 @@ func automatic() []string {
 	return []string{"kubeadm:node-autoapprove-bootstrap", "kubeadm:node-autoapprove-certificate-rotation"}
 }
 
-// withdrawAutomatic deletes these bindings and returns them.
 func (j *joiner) withdrawAutomatic(ctx context.Context) ([]rbacv1.ClusterRoleBinding, error) {
 	bindings := j.Kind.Clientset().RbacV1().ClusterRoleBindings()
 	var all []rbacv1.ClusterRoleBinding
@@ -82,7 +81,6 @@ func (j *joiner) onControlPlane(ctx context.Context, command ...string) (string,
 	return j.Kind.Exec(ctx, nodes[0], append([]string{"env", "KUBECONFIG=/etc/kubernetes/admin.conf"}, command...)...)
 }
 
-// leave removes the node and its state from the cluster.
 func (j *joiner) leave(ctx context.Context) error {
 	if _, err := j.Kind.Exec(ctx, j.node, "kubeadm", "reset", "--force"); err != nil {
 		return err
@@ -107,13 +105,11 @@ func (j *joiner) forgetFormer(ctx context.Context) error {
 	return nil
 }
 
-// kubeadmJoin returns when the kubelet has its client certificate.
 func (j *joiner) kubeadmJoin(ctx context.Context) error {
 	_, err := j.Kind.Exec(ctx, j.node, "sh", "-c", joinScript, "sh", j.token)
 	return err
 }
 
-// restoreRoles restores the labels of the Node's roles.
 func (j *joiner) restoreRoles(ctx context.Context) error {
 	labels := map[string]string{}
 	for label, value := range j.before.Labels {

@@ -22,7 +22,6 @@ var (
 	errNotRequested = errors.New("not exactly one new request")
 )
 
-// differs compares the tool's outcomes and reasons for requests.
 func differs(want map[string]string, results map[string]joining.RequestResult) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(want)) {
@@ -37,7 +36,6 @@ func differs(want map[string]string, results map[string]joining.RequestResult) e
 	return errors.Join(errs...)
 }
 
-// newRequests returns the names of the requests for a node's certificate that are not known.
 func newRequests(requests []certificatesv1.CertificateSigningRequest, signer, node string, known []string) []string {
 	var names []string
 	for i := range requests {
@@ -49,7 +47,6 @@ func newRequests(requests []certificatesv1.CertificateSigningRequest, signer, no
 	return names
 }
 
-// subjectOf returns the common name of a request, if any.
 func subjectOf(request *certificatesv1.CertificateSigningRequest) string {
 	block, _ := pem.Decode(request.Spec.Request)
 	if block == nil {
@@ -66,7 +63,6 @@ func (j *joiner) requests() typed.CertificateSigningRequestInterface {
 	return j.Kind.Clientset().CertificatesV1().CertificateSigningRequests()
 }
 
-// waitForRequest waits until the kubelet requests a certificate, and returns the name of the request.
 func (j *joiner) waitForRequest(ctx context.Context, signer string) (string, error) {
 	var name string
 	err := until(ctx, "the kubelet requests its certificate of "+signer, waitTimeout, func(ctx context.Context) error {
@@ -85,7 +81,6 @@ func (j *joiner) waitForRequest(ctx context.Context, signer string) (string, err
 	return name, err
 }
 
-// witnessNode is a node that does not exist.
 const witnessNode = "witness"
 
 // onlyTool checks that the request stays pending although the cluster's own approver has processed later ones: that of an administrator, who may
@@ -107,7 +102,6 @@ func (j *joiner) onlyTool(ctx context.Context, request string) error {
 	return j.pending(ctx, request)
 }
 
-// forget removes the additional requests and the token.
 func (j *joiner) forget(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), waitTimeout)
 	defer cancel()

@@ -28,17 +28,14 @@ var Rollouts = kindtarget.Experiment{
 
 const rolloutsEach = 5
 
-// errOutage means an outage that is longer than its bound.
 var errOutage = errors.New("requests were without an answer for too long")
 
-// arrangement is a way to publish and to roll out a router.
 type arrangement struct {
 	name       string
 	hostArgs   []string
 	publishing *operatorv1.EndpointPublishingStrategy
 	port       int
-	// bound limits an outage.
-	bound time.Duration
+	bound      time.Duration
 }
 
 // A router on its node's network has to end before the next one begins. Then the scheduler and the kubelet have to react.
@@ -89,7 +86,6 @@ func rollouts(ctx context.Context, e *kindtarget.Env) (err error) {
 	return record(e, "rollouts", rows)
 }
 
-// measure rolls the router out repeatedly under traffic.
 func (s *site) measure(ctx context.Context, a arrangement) (bench.Row, error) {
 	if err := s.publish(ctx, a.publishing); err != nil {
 		return bench.Row{}, err
@@ -144,7 +140,6 @@ func (s *site) publish(ctx context.Context, strategy *operatorv1.EndpointPublish
 	return nil
 }
 
-// roll does what `oc rollout restart` does, and waits for the end.
 func (s *site) roll(ctx context.Context, why string) error {
 	router := &appsv1.Deployment{}
 	router.Namespace, router.Name = scenario.RouterNamespace, "router-"+scenario.DefaultIngressController

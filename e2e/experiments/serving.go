@@ -25,8 +25,7 @@ const (
 	// A kubelet renews its certificate at nine tenths of the validity at the latest.
 	agedSince, agedUntil = -time.Hour, 5 * time.Minute
 
-	servingFile = "/var/lib/kubelet/pki/kubelet-server-current.pem"
-	// replaceScript replaces the kubelet's certificate by its input.
+	servingFile   = "/var/lib/kubelet/pki/kubelet-server-current.pem"
 	replaceScript = `set -e
 systemctl stop kubelet
 cat >/var/lib/kubelet/pki/kubelet-server-aged.pem

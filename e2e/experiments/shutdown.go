@@ -39,7 +39,6 @@ while :; do sleep 0.1; done`
 	halves     = 2
 )
 
-// goingDown is a node with pods that is powered off.
 type goingDown struct {
 	*kindtarget.Env
 	node string
@@ -64,7 +63,6 @@ func shutdown(ctx context.Context, e *kindtarget.Env) error {
 	})
 }
 
-// configured powers the node off with the configuration, and removes that.
 func (g *goingDown) configured(ctx context.Context) (with ends, err error) {
 	decided, err := g.decide(ctx)
 	if err != nil {
@@ -104,7 +102,6 @@ func (g *goingDown) powerOff(ctx context.Context) (ends, error) {
 	return g.read(ctx, pods)
 }
 
-// offAndOn has systemd power the node off, and starts it again.
 func (g *goingDown) offAndOn(ctx context.Context) error {
 	off, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
@@ -116,7 +113,6 @@ func (g *goingDown) offAndOn(ctx context.Context) error {
 	return g.Kind.Restart(ctx, g.node)
 }
 
-// started waits until a pod handles signals.
 func (g *goingDown) started(ctx context.Context, pod string) error {
 	return until(ctx, "pod "+pod+" has started", waitTimeout, func(ctx context.Context) error {
 		_, err := g.Kind.Exec(ctx, g.node, "grep", "START", recordFolder+"/"+pod)
@@ -124,7 +120,6 @@ func (g *goingDown) started(ctx context.Context, pod string) error {
 	})
 }
 
-// read returns the records, and removes the pods.
 func (g *goingDown) read(ctx context.Context, pods []*corev1.Pod) (ends, error) {
 	var both [2]ending
 	for i, pod := range pods {
@@ -164,7 +159,6 @@ func shutdownPods(node string) []*corev1.Pod {
 	return both
 }
 
-// figures returns the row of both records.
 func figures(without, with ends) []bench.Row {
 	return []bench.Row{{
 		What:     fmt.Sprintf("Node powered off: how a pod ends that needs %d s for it", ordinaryWork),

@@ -24,7 +24,6 @@ import (
 
 const kubeletConfigFile = "/var/lib/kubelet/config.yaml"
 
-// dropIn is a file of a host.
 type dropIn struct{ path, content string }
 
 // shutdownConfig is what a machine-config operator makes of a decision: fields of the kubelet's configuration, and a file for logind.
@@ -67,7 +66,6 @@ func decideShutdown(node corev1.Node, pods []corev1.Pod) (shutdownConfig, error)
 	return c, err
 }
 
-// onlyFile returns the only file of an Ignition config.
 func onlyFile(raw []byte) (dropIn, error) {
 	config, _, err := ignition.Parse(raw)
 	if err != nil {
@@ -83,7 +81,6 @@ func onlyFile(raw []byte) (dropIn, error) {
 	return dropIn{config.Storage.Files[0].Path, string(content.Data)}, nil
 }
 
-// merge sets fields of a configuration in YAML.
 func merge(text string, fields map[string]any) ([]byte, error) {
 	config := map[string]any{}
 	if err := yaml.Unmarshal([]byte(text), &config); err != nil {

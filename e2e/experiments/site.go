@@ -61,7 +61,6 @@ var (
 // without load balancers.
 type site struct {
 	*kindtarget.Env
-	// node is the first control-plane node, with its address.
 	node, address string
 }
 
@@ -114,12 +113,10 @@ func (s *site) run(ctx context.Context, image string, hostArgs ...string) error 
 	return s.rolledOut(ctx)
 }
 
-// visit sends requests to the application through the node.
 func (s *site) visit(ctx context.Context, scheme string, port int) *traffic.Generator {
 	return traffic.Start(ctx, scheme+"://"+net.JoinHostPort(s.address, strconv.Itoa(port))+"/", greeting)
 }
 
-// loadRouters loads two images of the same proxy into the nodes.
 func (s *site) loadRouters(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "sno-router-")
 	if err != nil {
@@ -193,7 +190,6 @@ func (s *site) nodePortService() *corev1.Service {
 	}
 }
 
-// routerPods returns the pods that are not being deleted.
 func (s *site) routerPods(ctx context.Context) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
 	err := s.Cluster.Client().List(ctx, list, client.InNamespace(scenario.RouterNamespace),

@@ -17,10 +17,8 @@ import (
 	"github.com/solonode/sno/e2e/kindtarget"
 )
 
-// errNoWorker means that all nodes are of the control plane.
 var errNoWorker = errors.New("the cluster has no worker")
 
-// lastWorker returns the last worker.
 func lastWorker(ctx context.Context, e *kindtarget.Env) (*corev1.Node, error) {
 	names, err := e.Kind.Nodes()
 	if err != nil {
@@ -91,7 +89,6 @@ func until(ctx context.Context, what string, limit time.Duration, check func(con
 	return nil
 }
 
-// running waits until pods run, and updates them.
 func running(ctx context.Context, e *kindtarget.Env, pods ...*corev1.Pod) error {
 	for _, pod := range pods {
 		err := until(ctx, "pod "+pod.Name+" runs", waitTimeout, func(ctx context.Context) error {
@@ -112,10 +109,8 @@ func running(ctx context.Context, e *kindtarget.Env, pods ...*corev1.Pod) error 
 
 var errPhase = errors.New("not running")
 
-// logLimit is for one response.
 const logLimit = 10 * time.Second
 
-// podLog reads a pod's log through the API server.
 func podLog(ctx context.Context, e *kindtarget.Env, pod *corev1.Pod) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, logLimit)
 	defer cancel()

@@ -30,7 +30,6 @@ var ErrNotSettled = errors.New("the controller does not settle")
 
 // Config configures an Environment.
 type Config struct {
-	// Scenario is a name of package scenario.
 	Scenario string
 	// Release is the version of the cluster, a constant of package scenario. Empty: scenario.Release.
 	Release string
@@ -45,10 +44,8 @@ type Config struct {
 	// RealMinReadySeconds makes a router available after 30 s as in production, which prolongs each of its rollouts. The default is one second, for
 	// tests that only wait for the end of rollouts.
 	RealMinReadySeconds bool
-	// Keep keeps the cluster's folder.
-	Keep bool
-	// Progress receives progress output, if not nil.
-	Progress io.Writer
+	Keep                bool
+	Progress            io.Writer
 }
 
 // Environment is a running cluster with a scenario on it.

@@ -49,7 +49,6 @@ const (
 	AllLease   = "kubectl-sno.sno.solonode.github.io"
 )
 
-// parts describes a module.
 type parts struct {
 	controller, host programs.Program
 	// condition is the type of its condition, on the object of kind and key.

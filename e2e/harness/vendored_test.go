@@ -52,7 +52,6 @@ func TestVendoredHostOnOneNode(t *testing.T) {
 			}
 			waitRouter(t, r, func(pod corev1.Pod) bool { return pod.UID != pinned.UID })
 
-			// Another rollout.
 			deployment := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"rolled":%q}}}}}`, name)
 			deployments := r.Cluster.Clientset().AppsV1().Deployments(scenario.RouterNamespace)
 			rolled, err := deployments.Patch(ctx, "router-default", types.StrategicMergePatchType, []byte(deployment), metav1.PatchOptions{FieldManager: "kubectl-rollout"})
@@ -70,7 +69,6 @@ func TestVendoredHostOnOneNode(t *testing.T) {
 	}
 }
 
-// waitRouter waits until there is exactly one router pod, and it runs and is wanted.
 func waitRouter(t *testing.T, r *harness.Environment, wanted func(corev1.Pod) bool) corev1.Pod {
 	t.Helper()
 	var pods corev1.PodList

@@ -17,10 +17,8 @@ var AllInOne = Method{
 	checks: slices.Concat(allInOne, pending()),
 }
 
-// kubelet is the kubelet's own kubeconfig.
 const kubelet = "kubectl --kubeconfig=/var/lib/kubelet/kubeconfig "
 
-// allInOne holds on every all-in-one node.
 var allInOne = []check{
 	{"the installation is complete", "test -e /var/lib/sno/installed && ! systemctl is-active --quiet aiokube.service"},
 	{"certificates are renewed in time", "systemctl is-active --quiet sno-rotate.timer"},

@@ -19,7 +19,6 @@ import (
 
 // PowerCuts are power cuts at random points.
 type PowerCuts struct {
-	// PerPhase is the number of power cuts in each phase.
 	PerPhase    int
 	RandomStart uint64
 }
@@ -45,7 +44,6 @@ var AllInOnePowerCuts = Method{
 	checks: AllInOne.checks,
 }
 
-// point is one power cut.
 type point struct {
 	at time.Duration
 	// ran is what the command did at the cut, and after the state of the machine afterwards.
@@ -63,7 +61,6 @@ func (c PowerCuts) points(phase uint64, length time.Duration) []point {
 	return all
 }
 
-// printPoints writing a table.
 func printPoints(out io.Writer, points []point) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "CUT AT\tIN\tAFTERWARDS")
@@ -115,7 +112,6 @@ func cutLive(ctx context.Context, m *Machine) error {
 	return live(ctx, m)
 }
 
-// elapse waits for a time.
 func elapse(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -125,7 +121,6 @@ func elapse(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// writing waits until a part of the config is on the disk.
 func writing(ctx context.Context, live *nodemachine.Machine) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -144,7 +139,6 @@ const (
 
 var errDisk = errors.New("an incomplete disk is bootable")
 
-// liveUntil boots the live system, cuts its power when the function returns, and checks the disk.
 func (m *Machine) liveUntil(ctx context.Context, p *point, when func(context.Context, *nodemachine.Machine) error) (err error) {
 	live, err := m.liveSystem(ctx, liveConfig)
 	if err != nil {
@@ -183,7 +177,6 @@ func (m *Machine) diskNow(ctx context.Context) (string, error) {
 	return notBootable, nil
 }
 
-// running returns the phase of a command on a machine.
 func running(ctx context.Context, on *nodemachine.Machine, command string) string {
 	s, err := statusOf(ctx, on, command)
 	if err != nil {
@@ -321,6 +314,5 @@ func (m *Machine) recovers(ctx context.Context) error {
 	return group.Wait() //nolint:wrapcheck // its functions wrap theirs
 }
 
-// failedUnits prints the last lines of failed units of the installation that do not restart.
 const failedUnits = `for unit in etcd-restore post-reboot aiokube bootkube; do
 if systemctl is-failed --quiet $unit.service; then journalctl --boot --unit $unit.service --lines 3 --output cat --no-pager; fi; done`

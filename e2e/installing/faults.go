@@ -23,10 +23,9 @@ var InPlaceFaults = Method{
 	},
 }
 
-// minValidity is the minValidity validity of certificates that sno-install accepts.
+// minValidity is the shortest validity of certificates that sno-install accepts.
 const minValidity = 5 * time.Minute
 
-// configFaults also makes a config with certificates of minValidity.
 func configFaults(ctx context.Context, m *Machine) error {
 	if err := configInPlace(ctx, m); err != nil {
 		return err
@@ -114,7 +113,6 @@ func (m *Machine) networkDown(ctx context.Context, live *nodemachine.Machine) er
 	return err //nolint:wrapcheck // names the object
 }
 
-// phaseRuns waits until a phase of the live system's command has begun.
 func (m *Machine) phaseRuns(ctx context.Context, live *nodemachine.Machine, name string) error {
 	return until(ctx, "phase "+name+" has begun", func(ctx context.Context) error {
 		s, err := statusOf(ctx, live, "bootstrap-in-place")
@@ -206,7 +204,6 @@ func damaged(ctx context.Context, m *Machine) error {
 	return m.node.PowerCut(ctx) //nolint:wrapcheck // names the object
 }
 
-// ended boots a live system whose certificates have expired.
 func ended(ctx context.Context, m *Machine) (err error) {
 	if err := m.node.WipeDisk(ctx); err != nil {
 		return err //nolint:wrapcheck // names the object

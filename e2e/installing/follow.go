@@ -9,7 +9,6 @@ import (
 	"github.com/solonode/sno/testcluster/nodemachine"
 )
 
-// status is what a command of sno-install writes on a machine about its phases.
 type status struct {
 	State, Error, Advice string
 	Phases               []struct {

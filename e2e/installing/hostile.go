@@ -20,11 +20,9 @@ var hostile = []struct{ name, node, signer, usages string }{
 	{"hostile-serving", hostname, "kubernetes.io/kubelet-serving", "server auth"},
 }
 
-// createHostile creates the requests.
 var createHostile = check{"the hostile requests exist", "kubectl --kubeconfig=/etc/kubernetes/kubeconfig create --filename=/opt/check/hostile.yaml; " +
 	client + "get certificatesigningrequests " + hostile[0].name + " " + hostile[1].name + " " + hostile[2].name}
 
-// hostileRequests returns the manifests of the requests.
 func hostileRequests() (string, error) {
 	var all []string
 	for _, h := range hostile {

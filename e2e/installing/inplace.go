@@ -28,13 +28,11 @@ var InPlace = Method{
 	checks: slices.Concat(installed, takenOver(), pending()),
 }
 
-// installed holds when the installation in place has ended.
 var installed = []check{
 	{"the installation has left nothing behind", "test ! -e /etc/systemd/system/post-reboot.service && /opt/check/sno-install check-leftovers"},
 	{"the objects from before the restart exist", client + "get configmap site --namespace=default"},
 }
 
-// pending returns checks that hostile requests are not approved.
 func pending() []check {
 	all := make([]check, 0, len(hostile))
 	for _, h := range hostile {
@@ -43,17 +41,14 @@ func pending() []check {
 	return all
 }
 
-// configInPlace makes the machine and the config of the live system.
 func configInPlace(ctx context.Context, m *Machine) error { return m.configInPlace(ctx) }
 
-// configWithOperators is configInPlace with the inputs of operators that take over.
 func configWithOperators(ctx context.Context, m *Machine) error {
 	return m.configInPlace(ctx, func(ctx context.Context) error {
 		return errors.Join(m.site.machineConfigServer(ctx), m.site.payload(ctx, m.Version))
 	})
 }
 
-// configInPlace calls the functions before it makes the config.
 func (m *Machine) configInPlace(ctx context.Context, more ...func(context.Context) error) error {
 	firmware, err := m.site.medium("firmware", "")
 	if err != nil {
@@ -74,7 +69,6 @@ func (m *Machine) configInPlace(ctx context.Context, more ...func(context.Contex
 		m.version(), "--program", m.program, "--extra", "extra", "--extra-live", "live")
 }
 
-// bootInstalled boots the machine from the disk that the live system has written.
 func bootInstalled(ctx context.Context, m *Machine) error {
 	version, err := os.ReadFile(m.site.path("version"))
 	if err != nil {

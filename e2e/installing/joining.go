@@ -44,19 +44,17 @@ const (
 // joiner adds the worker: a real kubelet requests its certificates, the outside tool approves them with an inventory, and hostile requests
 // stay pending.
 type joiner struct {
-	m    *Machine
-	kube *kubernetes.Clientset
-	tool *joining.Tool
-	// bootstrapper has the credentials that every new machine gets.
+	m            *Machine
+	kube         *kubernetes.Clientset
+	tool         *joining.Tool
 	bootstrapper *kubernetes.Clientset
 	// began is when the machine was turned on. Earlier requests are not from it.
-	began time.Time
-	// request is the name of the machine's request.
+	began   time.Time
 	request string
 	hostile []string
 }
 
-// newJoiner builds the outside tool and a kubeconfig with exactly its toolKubeconfig (R-APP-3).
+// newJoiner builds the outside tool and a kubeconfig with exactly its rights (R-APP-3).
 func newJoiner(ctx context.Context, m *Machine) (*joiner, error) {
 	config, err := m.client()
 	if err != nil {
@@ -88,7 +86,6 @@ func newJoiner(ctx context.Context, m *Machine) (*joiner, error) {
 	return j, err
 }
 
-// clientWith returns a client with other credentials.
 func (j *joiner) clientWith(credentials rest.TLSClientConfig) (*kubernetes.Clientset, error) {
 	admin, err := j.m.client()
 	if err != nil {
@@ -102,7 +99,7 @@ func (j *joiner) clientWith(credentials rest.TLSClientConfig) (*kubernetes.Clien
 	return kube, nil
 }
 
-// toolKubeconfig returns a kubeconfig with the toolKubeconfig of the approver's config/approve.
+// toolKubeconfig returns a kubeconfig with the rights of the approver's config/approve.
 func (j *joiner) toolKubeconfig(ctx context.Context, config *rest.Config) (string, error) {
 	client, err := ctrlclient.New(config, ctrlclient.Options{})
 	if err != nil {
@@ -132,7 +129,7 @@ func (j *joiner) toolKubeconfig(ctx context.Context, config *rest.Config) (strin
 	return file, clientcmd.WriteToFile(*kubeconfig, file) //nolint:wrapcheck // it names the file
 }
 
-// clear removes the machine, the Node, the pod and the requests of an earlier runPod.
+// clear removes the machine, the Node, the pod and the requests of an earlier run.
 func (j *joiner) clear(ctx context.Context) error {
 	config := j.m.Config
 	config.Name, config.Network = workerMachine(j.m.Config), j.m.Config.Name
@@ -155,7 +152,6 @@ func (j *joiner) clear(ctx context.Context) error {
 	return errors.Join(slices.DeleteFunc(errs, apierrors.IsNotFound)...)
 }
 
-// caBundle returns the certificates of a ConfigMap.
 func (j *joiner) caBundle(ctx context.Context, namespace, name string) (string, error) {
 	caBundle, err := j.kube.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -164,7 +160,6 @@ func (j *joiner) caBundle(ctx context.Context, namespace, name string) (string, 
 	return caBundle.Data["ca-bundle.crt"], nil
 }
 
-// request is a request for a certificate of a node.
 type request struct {
 	certificatesv1.CertificateSigningRequest
 	node string
@@ -190,7 +185,6 @@ func (j *joiner) requests(ctx context.Context) ([]request, error) {
 	return all, nil
 }
 
-// waitForRequest waits for the machine's request and stores its name.
 func (j *joiner) waitForRequest(ctx context.Context, signer string) error {
 	return until(ctx, "the kubelet of "+workerName+" requests a certificate of "+signer, func(ctx context.Context) error {
 		all, err := j.requests(ctx)
@@ -215,7 +209,6 @@ var (
 	errLogs    = errors.New("the logs are readable without a serving certificate")
 )
 
-// expectOutcomes runs the tool and compares its outcomes for these requests.
 func (j *joiner) expectOutcomes(ctx context.Context, want map[string]string) error {
 	_, outcomes, err := j.tool.RunOnce(ctx)
 	if err != nil {
@@ -230,7 +223,6 @@ func (j *joiner) expectOutcomes(ctx context.Context, want map[string]string) err
 	return errors.Join(errs...)
 }
 
-// inventoryEntry returns the machine's entry of the inventory.
 func (j *joiner) inventoryEntry() joining.Entry {
 	began := j.began.UTC().Truncate(time.Second)
 	return joining.Entry{
@@ -285,7 +277,6 @@ func (j *joiner) admit(ctx context.Context) error {
 	})
 }
 
-// networkConfig connects the pods of a worker.
 const networkConfig = `{"cniVersion":"0.4.0","name":"sno","plugins":[{"type":"ptp","ipMasq":true,"ipam":{"type":"host-local",
 "dataDir":"/run/cni-ipam-state","routes":[{"dst":"0.0.0.0/0"}],"ranges":[[{"subnet":%q}]]}}]}
 `
@@ -359,7 +350,6 @@ func (j *joiner) runPod(ctx context.Context) error {
 	})
 }
 
-// log reads the logs of the pod through the API server.
 func (j *joiner) log(ctx context.Context) (string, error) {
 	stream, err := j.kube.CoreV1().Pods("default").GetLogs(workerPod, &corev1.PodLogOptions{}).Stream(ctx)
 	if err != nil {
@@ -401,7 +391,6 @@ func (j *joiner) certify(ctx context.Context) error {
 	})
 }
 
-// logs waits until the logs of the pod can be read.
 func (j *joiner) logs(ctx context.Context) error {
 	return until(ctx, "the pod's logs can be read", func(ctx context.Context) error {
 		text, err := j.log(ctx)
@@ -435,7 +424,6 @@ func (j *joiner) restart(ctx context.Context) error {
 	return err
 }
 
-// pending checks that all hostile requests are still pending.
 func (j *joiner) pending(ctx context.Context) error {
 	for _, name := range j.hostile {
 		r, err := j.kube.CertificatesV1().CertificateSigningRequests().Get(ctx, name, metav1.GetOptions{})

@@ -20,7 +20,6 @@ func initialize(ctx context.Context, m *Machine) error {
 		group, all := errgroup.WithContext(ctx)
 		group.Go(func() error { return begin(all, n) })
 		group.Go(func() error {
-			// The kubeconfig does not exist at first.
 			if err := wait.PollUntilContextTimeout(all, measureInterval, stepTimeout, true, func(ctx context.Context) (bool, error) {
 				return way.Connect(ctx, n) == nil, nil
 			}); err != nil {

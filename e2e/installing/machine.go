@@ -37,19 +37,16 @@ type Machine struct {
 	// Folder is for configs and logs. It is emptied.
 	Folder string
 	// Version is that of Kubernetes, such as v1.36.3.
-	Version string
-	// PowerCuts are for methods with power cuts.
+	Version   string
 	PowerCuts PowerCuts
 	// Journal receives the journal of the machine, if not nil.
 	Journal io.Writer
 
-	site *site
-	node *nodemachine.Machine
-	// worker is the second machine, if the method has one.
+	site   *site
+	node   *nodemachine.Machine
 	worker *nodemachine.Machine
 	way    Method
 	api    outages
-	// phases are those of the last command.
 	phases []StepTime
 	// uptime is how long the machine had been on when its last command ended.
 	uptime time.Duration
@@ -60,11 +57,9 @@ type Machine struct {
 
 // Method is a way to install a machine, with the steps that follow.
 type Method struct {
-	// Name is for flags, Title for documents.
 	Name, Title string
 
-	steps []step
-	// command is the one of sno-install that runs on the node.
+	steps   []step
 	command string
 	// checks are in addition to those of every node.
 	checks []check
@@ -78,7 +73,6 @@ func Methods() []Method {
 	return []Method{InPlace, AllInOne, Kubeadm, AllInOneRenewal, InPlaceFaults, InPlacePowerCuts, AllInOnePowerCuts}
 }
 
-// step is a part of a method.
 type step struct {
 	name string
 	do   func(context.Context, *Machine) error
@@ -202,7 +196,6 @@ var errNoStep = errors.New("unknown step")
 
 func (m *Machine) checks() []check { return slices.Concat(everywhere, m.way.checks) }
 
-// passChecks waits until all checks pass.
 func passChecks(ctx context.Context, m *Machine) error {
 	for _, c := range m.checks() {
 		if err := m.wait(ctx, c); err != nil {
@@ -213,7 +206,6 @@ func passChecks(ctx context.Context, m *Machine) error {
 	return nil
 }
 
-// restart restarts the machine and repeats the checks.
 func restart(ctx context.Context, m *Machine) error {
 	m.api.reset()
 	if err := m.node.Reboot(ctx); err != nil {
@@ -234,7 +226,6 @@ if [ -e memory.current ]; then all=$(cat memory.current) key=inactive_file
 else cd memory; all=$(cat memory.usage_in_bytes) key=total_inactive_file; fi
 echo $((all - $(awk -v key=$key '$1 == key { print $2 }' memory.stat)))`
 
-// number runs a command that prints a number.
 func (m *Machine) number(ctx context.Context, command string) (int, error) {
 	text, err := m.node.Exec(ctx, "sh", "-c", command)
 	if err != nil {
@@ -275,7 +266,6 @@ func (m *Machine) create(ctx context.Context, medium string) error {
 	return m.site.lay()
 }
 
-// open opens an existing machine.
 func (m *Machine) open(ctx context.Context) error {
 	var err error
 	if m.node, err = nodemachine.Open(ctx, m.Config); err != nil {
@@ -294,7 +284,6 @@ func (m *Machine) connect(ctx context.Context) error {
 	return err
 }
 
-// boot boots the installed machine.
 func boot(ctx context.Context, m *Machine) error { return m.boot(ctx) }
 
 // boot boots the installed machine with a copy of sno-install for the checks, and creates hostile requests as soon as there is an API
@@ -331,7 +320,6 @@ func (m *Machine) boot(ctx context.Context, parallel ...func(context.Context) er
 	return group.Wait() //nolint:wrapcheck // its functions wrap theirs
 }
 
-// prepare copies what the checks need to the machine.
 func (m *Machine) prepare(ctx context.Context) error {
 	content, err := os.ReadFile(m.site.install)
 	if err != nil {
@@ -362,10 +350,8 @@ func (m *Machine) kubeconfig(of *nodemachine.Machine) (*clientcmdapi.Config, err
 	return config, nil
 }
 
-// client returns the administrator's configuration for the node.
 func (m *Machine) client() (*rest.Config, error) { return m.clientOf(m.node) }
 
-// clientOf is client for another machine.
 func (m *Machine) clientOf(of *nodemachine.Machine) (*rest.Config, error) {
 	config, err := m.kubeconfig(of)
 	if err != nil {
@@ -383,7 +369,6 @@ func (m *Machine) WriteKubeconfig(file string) error {
 	return clientcmd.WriteToFile(*config, file) //nolint:wrapcheck // it names the file
 }
 
-// wait waits until a check succeeds.
 func (m *Machine) wait(ctx context.Context, c check) error {
 	return until(ctx, c.what, func(ctx context.Context) error {
 		_, err := m.node.Exec(ctx, "sh", "-c", c.command)
@@ -391,7 +376,6 @@ func (m *Machine) wait(ctx context.Context, c check) error {
 	})
 }
 
-// until waits until a function returns no error.
 func until(ctx context.Context, what string, do func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, poll, stepTimeout, true, func(ctx context.Context) (bool, error) {
@@ -424,7 +408,6 @@ func (m *Machine) logf(format string, args ...any) {
 	if m.Config.Progress == nil {
 		return
 	}
-	// An error of progress output is not relevant.
 	_, _ = fmt.Fprintf(m.Config.Progress, "        "+format+"\n", args...)
 }
 

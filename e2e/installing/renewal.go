@@ -31,7 +31,6 @@ var AllInOneRenewal = Method{
 	checks: slices.Concat(allInOne, pending()),
 }
 
-// brief is the validity of its certificates.
 const brief = "5m"
 
 // outlive waits until all current certificates have expired, and passes the checks.
@@ -110,7 +109,6 @@ spec:
   volumes: [{name: program, hostPath: {path: /usr/bin/kubectl, type: File}}]
 `
 
-// past waits until a time has passed.
 func (m *Machine) past(ctx context.Context, last time.Time) error {
 	m.logf("the last certificate expires in %s", time.Until(last).Round(time.Second))
 	select {
@@ -121,7 +119,6 @@ func (m *Machine) past(ctx context.Context, last time.Time) error {
 	}
 }
 
-// lastEnd returns the latest expiry of the node's certificates.
 func (m *Machine) lastEnd(ctx context.Context) (time.Time, error) {
 	all, err := m.certificates(ctx)
 	if err != nil {
@@ -146,7 +143,6 @@ func (m *Machine) lastEnd(ctx context.Context) (time.Time, error) {
 
 var errEnded = errors.New("expired")
 
-// noneEnded returns an error that names the expired certificates in use.
 func (m *Machine) noneEnded(ctx context.Context) error {
 	all, err := m.certificates(ctx)
 	if err != nil {
@@ -204,7 +200,6 @@ func revisionOf(name string) (pod string, revision int, of bool) {
 	return found[1] + found[3], revision, err == nil
 }
 
-// certificates returns those in files of the node, including kubeconfigs and Secrets.
 func (m *Machine) certificates(ctx context.Context) (map[string][]*x509.Certificate, error) {
 	out, err := m.node.Exec(ctx, "sh", "-c", "grep --recursive --with-filename '' /etc/kubernetes /var/lib/kubelet/kubeconfig /var/lib/kubelet/pki /var/lib/sno || true")
 	if err != nil {

@@ -37,7 +37,6 @@ type site struct {
 
 var errCommand = errors.New("a command of the installation failed")
 
-// newSite builds the programs.
 func newSite(ctx context.Context, folder string, progress io.Writer) (*site, error) {
 	s := &site{folder: folder, progress: progress}
 	var err error
@@ -56,7 +55,6 @@ func newSite(ctx context.Context, folder string, progress io.Writer) (*site, err
 	return s, nil
 }
 
-// clear empties the folder.
 func (s *site) clear() error {
 	if err := os.RemoveAll(s.folder); err != nil {
 		return fmt.Errorf("clear the folder of the installation: %w", err)
@@ -134,7 +132,6 @@ chmod 600 "$disk/ignition/config.ign"
 sync "$disk"
 `
 
-// run runs sno-install.
 func (s *site) run(ctx context.Context, arguments ...string) error {
 	c := exec.CommandContext(ctx, s.install, arguments...)
 	c.Dir, c.Stdout, c.Stderr = s.folder, s.progress, s.progress
@@ -144,7 +141,6 @@ func (s *site) run(ctx context.Context, arguments ...string) error {
 	return nil
 }
 
-// medium makes a medium with the Ignition engine and optionally a config.
 func (s *site) medium(name, config string) (string, error) {
 	dir := s.path(name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -120,7 +120,6 @@ func (m *Machine) takeOver(ctx, running context.Context) error {
 // versionFile has the version of an object from the live system.
 const versionFile = "opt/check/resource-version"
 
-// seen reads the version of an object in the live system.
 func (m *Machine) seen(ctx context.Context, on *nodemachine.Machine) error {
 	config, err := m.clientOf(on)
 	if err != nil {

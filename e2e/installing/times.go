@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// measureInterval is the interval of measurements.
 const measureInterval = 100 * time.Millisecond
 
 // BootTimes are the times since a machine was turned on.
@@ -73,7 +72,7 @@ func ready(conditions []corev1.NodeCondition) bool {
 	return false
 }
 
-// outages measures how long an API server does not response, from outside.
+// outages measures how long an API server does not respond, from outside.
 type outages struct {
 	mu      sync.Mutex
 	address string
@@ -81,14 +80,12 @@ type outages struct {
 	longest time.Duration
 }
 
-// at sets the address.
 func (o *outages) at(address string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.address = address
 }
 
-// watch polls until the context ends.
 func (o *outages) watch(ctx context.Context) {
 	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // nothing secret is sent

@@ -9,13 +9,11 @@ import (
 // webImage is a web server whose replicas return their names.
 const webImage = "registry.invalid/sno/web-server:test"
 
-// answers succeeds when three replicas of a Deployment of the web server answer.
 const answers = client + `create deployment web --image=` + webImage + ` --replicas=3 2>/dev/null; ` +
 	client + `rollout status deployment/web --timeout=5s && ` +
 	`for ip in $(` + client + `get pods --selector=app=web --field-selector=status.phase=Running -o jsonpath='{.items[*].status.podIP}'); do ` +
 	`curl --silent --fail --max-time 2 "http://$ip:8080/"; done | sort --unique | wc --lines | grep --quiet --line-regexp 3`
 
-// loadWebServerImage loads the image of the web server into a new machine.
 func (m *Machine) loadWebServerImage(ctx context.Context) error {
 	_, err := m.loadImage(ctx, programs.WebServer, webImage)
 	return err

@@ -21,7 +21,6 @@ import (
 	"github.com/solonode/sno/testcluster/nodemachine"
 )
 
-// workerName is the hostname of the second machine.
 const workerName = "edge-2"
 
 func workerMachine(config nodemachine.Config) string { return config.Name + "-worker" }

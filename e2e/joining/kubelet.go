@@ -108,7 +108,6 @@ func (k *Kubelet) Hang() { k.set(drain) }
 // CloseConnections makes it close connections at once.
 func (k *Kubelet) CloseConnections() { k.set(func(net.Conn) {}) }
 
-// drain reads until the other side closes the connection.
 func drain(conn net.Conn) {
 	for buffer := make([]byte, 1024); ; {
 		if _, err := conn.Read(buffer); err != nil {

@@ -19,7 +19,6 @@ import (
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
-// creators is the number of parallel requests.
 const creators = 32
 
 // CreateNodes creates Node objects of a realistic size, with lists of images. Their names are crowd-00000 and so on, and they share one kubelet.
@@ -97,7 +96,6 @@ func CreateRequests(ctx context.Context, c *embedded.Cluster, requests, nodes in
 	return nil
 }
 
-// hostileNodes is the number of hostile nodes.
 const hostileNodes = 200
 
 func submit(ctx context.Context, kube *kubernetes.Clientset, signer string, usage certificatesv1.KeyUsage, key *ecdsa.PrivateKey, template x509.CertificateRequest) error {

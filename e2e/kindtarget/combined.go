@@ -52,7 +52,6 @@ func (e *Env) DeployCombined(ctx context.Context) error {
 	return e.rolled(ctx, CombinedDeployment)
 }
 
-// copyConfig copies config/ of the repository and of the modules to a node.
 func (e *Env) copyConfig(ctx context.Context, node string) error {
 	root, err := programs.Root(ctx)
 	if err != nil {

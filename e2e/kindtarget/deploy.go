@@ -56,7 +56,6 @@ func (e *Env) Deploy(ctx context.Context, module harness.Module, image string, a
 	return e.rolled(ctx, module.Account())
 }
 
-// errPlaceholder means that a Deployment has no container with an image of ko.
 var errPlaceholder = errors.New("no container with an image of ko")
 
 // setImage sets the image and adds arguments of the container with ko's placeholder.
@@ -82,7 +81,6 @@ func setImage(deployment *unstructured.Unstructured, image string, args []string
 	return errPlaceholder
 }
 
-// rolled waits until a controller's Deployment is rolled out.
 func (e *Env) rolled(ctx context.Context, name string) error {
 	var last string
 	err := wait.PollUntilContextTimeout(ctx, poll, settleTimeout, true, func(ctx context.Context) (bool, error) {
@@ -100,7 +98,6 @@ func (e *Env) rolled(ctx context.Context, name string) error {
 	return nil
 }
 
-// pending describes an incomplete rollout, or returns nothing.
 func pending(d *appsv1.Deployment) string {
 	want := int32(1)
 	if d.Spec.Replicas != nil {

@@ -38,8 +38,7 @@ type Options struct {
 	// EarlyWorkers includes the day-2 workers from the start.
 	EarlyWorkers bool
 	// Figures is a folder for measurements of experiments. Empty: in the cluster's folder.
-	Figures string
-	// Progress receives progress output, if not nil.
+	Figures  string
 	Progress io.Writer
 }
 
@@ -48,17 +47,14 @@ type Options struct {
 type Env struct {
 	*harness.Environment
 	// Kind is the cluster; nil for one that another program has installed.
-	Kind *kind.Cluster
-	// Figures is a folder for measurements.
+	Kind     *kind.Cluster
 	Figures  string
 	Progress io.Writer
 
-	// provider is the provider in reports.
 	provider string
-	// later are nodes that have not joined yet.
-	later  []string
-	images map[programs.Program]string
-	stop   sync.Once
+	later    []string
+	images   map[programs.Program]string
+	stop     sync.Once
 }
 
 // Start creates the cluster and returns when the stand-ins and the controllers have settled, before the day-2 workers join. On an error or at the
@@ -181,7 +177,6 @@ func (e *Env) bringUp(ctx context.Context, s scenario.Scenario, o Options, archi
 	return e.DeployAll(ctx)
 }
 
-// prepare loads images into the nodes and creates objects.
 func (e *Env) prepare(ctx context.Context, nodes Nodes, archive string, install func(context.Context, *embedded.Cluster) error) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return nodes.Load(groupCtx, archive) })
@@ -191,7 +186,6 @@ func (e *Env) prepare(ctx context.Context, nodes Nodes, archive string, install 
 	return group.Wait()
 }
 
-// operate starts the stand-ins of the operators.
 func (e *Env) operate(ctx context.Context) error {
 	for _, module := range harness.Modules() {
 		if err := e.RunHost(ctx, module); err != nil {
@@ -201,7 +195,6 @@ func (e *Env) operate(ctx context.Context) error {
 	return e.RunQuorumGuard(ctx)
 }
 
-// attach connects as cluster administrator, with kubeadm's CA.
 func (e *Env) attach(ctx context.Context) (*embedded.Cluster, error) {
 	nodes, err := e.Kind.Nodes()
 	if err != nil {

@@ -13,12 +13,10 @@ import (
 
 // Experiment is a test that needs real kubelets.
 type Experiment struct {
-	// Name is in lower case with dashes.
 	Name string
 	// Description is the expected result, in one sentence without a full stop.
 	Description string
-	// Scenario is a required scenario; empty for any.
-	Scenario string
+	Scenario    string
 	// OwnCluster means that it uses its own cluster, and runs in parallel with the one before it.
 	OwnCluster bool
 	// SecondCluster means that it does not depend on earlier ones, so it may run on a second cluster of the same scenario.

@@ -37,7 +37,6 @@ var made struct {
 	names   map[programs.Program]string
 }
 
-// controllerImages returns an archive of images around our controllers, and their names.
 func controllerImages(ctx context.Context, progress io.Writer) (archive string, names map[programs.Program]string, err error) {
 	made.Lock()
 	defer made.Unlock()
@@ -138,6 +137,5 @@ func operandImages(ctx context.Context, c Nodes, folder string) error {
 func FullImageName(short string) string { return "docker.io/library/" + short + ":latest" }
 
 func logf(progress io.Writer, format string, args ...any) {
-	// An error of progress output is not relevant.
 	_, _ = fmt.Fprintf(progress, format+"\n", args...)
 }

@@ -51,7 +51,6 @@ func pullNothing(ctx context.Context, kube kubernetes.Interface) error {
 	return inForce(ctx, kube)
 }
 
-// inForce waits until the API server applies the policy.
 func inForce(ctx context.Context, kube kubernetes.Interface) error {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "probe"},

@@ -50,7 +50,6 @@ func moves(pod *corev1.Pod) bool {
 	if pod.DeletionTimestamp != nil {
 		return true
 	}
-	// An installer pod has ended.
 	if pod.Status.Phase == corev1.PodSucceeded {
 		return false
 	}

@@ -63,11 +63,9 @@ func (s Server) config(w http.ResponseWriter, r *http.Request) {
 	log.Info("Served")
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
-	// The client may be gone.
 	_, _ = w.Write(text)
 }
 
-// of returns the config of a pool.
 func (s Server) of(pool string) ([]byte, error) {
 	text, err := fs.ReadFile(s.Pools, pool+".ign")
 	if err != nil {

@@ -23,7 +23,6 @@ func Capacity() int {
 	return max(n, 1)
 }
 
-// available returns Linux's MemAvailable in bytes.
 func available(meminfo io.Reader) (int64, bool) {
 	for lines := bufio.NewScanner(meminfo); lines.Scan(); {
 		var kibibytes int64

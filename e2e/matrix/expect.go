@@ -96,7 +96,6 @@ func (e Expectations) Compare(reports []report.Report) error {
 	return nil
 }
 
-// fault returns how a result differs from the expectations, if it does.
 func (e Expectations) fault(scenario string, result report.Result) string {
 	at := slices.IndexFunc(e, func(one Expectation) bool { return one.ID == result.ID && slices.Contains(one.Scenarios, scenario) })
 	failed := result.Status == report.Failed
@@ -111,7 +110,6 @@ func (e Expectations) fault(scenario string, result report.Result) string {
 	return ""
 }
 
-// firstFailure returns the first failure of a check.
 func firstFailure(result report.Result) string {
 	for _, e := range result.Evidence {
 		if !e.Held {

@@ -42,10 +42,8 @@ var (
 type Run struct {
 	// Scenarios are the names of the clusters, and the order of the reports.
 	Scenarios []string
-	// Parallel is how many run in parallel, at least 1.
-	Parallel int
-	// Limit limits the time of one child.
-	Limit time.Duration
+	Parallel  int
+	Limit     time.Duration
 	// Folder has a folder for each scenario.
 	Folder string
 	// Command returns the child for a scenario. It writes its report to ReportFile in the folder, cleans up on SIGTERM, and ends when its standard
@@ -146,7 +144,6 @@ func (r Run) result(ctx context.Context, scenario, folder string, ended error) (
 	return r.Lost(scenario, strings.SplitN(why.Error(), "\n", 2)[0]), fmt.Errorf("%w: %w\n%s", why, ended, tail(filepath.Join(folder, LogFile)))
 }
 
-// tail returns the indented end of a log.
 func tail(path string) string {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -156,7 +153,6 @@ func tail(path string) string {
 	return "    " + strings.ReplaceAll(text, "\n", "\n    ")
 }
 
-// progress prints lines with aligned columns.
 type progress struct {
 	mu    sync.Mutex
 	out   io.Writer
@@ -193,6 +189,5 @@ func (p *progress) finished(scenario string, r report.Report, failure error, too
 func (p *progress) line(scenario, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// An error of progress output is not relevant.
 	_, _ = fmt.Fprintf(p.out, "%s  %-*s  %s\n", time.Now().Format(time.TimeOnly), p.width, scenario, text)
 }

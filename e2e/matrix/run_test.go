@@ -30,7 +30,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child is a fake of a run of the suite.
 func child(how, scenario, folder string) int {
 	terminated := make(chan os.Signal, 1)
 	signal.Notify(terminated, syscall.SIGTERM)
@@ -71,7 +70,6 @@ func child(how, scenario, folder string) int {
 	return 0
 }
 
-// ended is closed when the report of another scenario exists.
 func ended(folder, other string) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -85,7 +83,6 @@ func ended(folder, other string) <-chan struct{} {
 	return done
 }
 
-// sample is a report of one check.
 func sample(scenario string, status report.Status, reason string) report.Report {
 	r := report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind, Scenario: scenario, Provider: "fake", Started: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
@@ -99,7 +96,6 @@ func sample(scenario string, status report.Status, reason string) report.Report 
 	return r
 }
 
-// run runs scenarios with the behaviour of their pairs.
 func run(t *testing.T, parallel int, limit time.Duration, pairs ...string) (Run, []report.Report, string, error) {
 	t.Helper()
 	how := map[string]string{}
@@ -120,7 +116,6 @@ func run(t *testing.T, parallel int, limit time.Duration, pairs ...string) (Run,
 	return r, reports, output.String(), err
 }
 
-// outcome returns the results of the only check of every report.
 func outcome(reports []report.Report) []string {
 	var lines []string
 	for _, r := range reports {

@@ -73,7 +73,6 @@ func cell(results []report.Result, module string) string {
 	return fmt.Sprintf("✘ %d of %d", passed, done)
 }
 
-// faults returns the failures on one cluster.
 func faults(r report.Report) []string {
 	if len(r.Results) > 1 && lost(r) {
 		return []string{"", fmt.Sprintf("%s  every check failed: %s", r.Scenario, r.Results[0].Reason)}

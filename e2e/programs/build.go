@@ -44,16 +44,13 @@ var (
 	// KubectlSNO is kubectl-sno, which is also all controllers in one process.
 	KubectlSNO = Program{Name: "kubectl-sno", Module: "cli", Package: "./cmd/kubectl-sno"}
 
-	// Render is sno-render.
 	Render = Program{Name: "sno-render", Module: "render", Package: "./cmd/sno-render", OutsideWorkspace: true}
 
 	// StaticPodOperators stands in for the operators of the control plane.
 	StaticPodOperators = Program{Name: "static-pod-operators", Module: "render", Package: "./cmd/static-pod-operators", OutsideWorkspace: true, Static: true}
 
-	// Install is sno-install.
 	Install = Program{Name: "sno-install", Module: "install", Package: "./cmd/sno-install", OutsideWorkspace: true}
 
-	// SNOTests is the conformance suite.
 	SNOTests = Program{Name: "sno-tests", Module: "conformance", Package: "./cmd/sno-tests"}
 
 	// Run is sno-run, which starts the clusters of people and of documents.
@@ -131,7 +128,6 @@ func Build(ctx context.Context, p Program, progress io.Writer) (string, error) {
 	return binary, nil
 }
 
-// build requires the lock of built.
 func build(ctx context.Context, p Program, progress io.Writer) (string, error) {
 	root, err := Root(ctx)
 	if err != nil {
@@ -172,7 +168,6 @@ func compile(ctx context.Context, root string, p Program, binary string, progres
 		return nil
 	}
 	logf := func(format string, args ...any) {
-		// An error of progress output is not relevant.
 		_, _ = fmt.Fprintf(progress, format+"\n", args...)
 	}
 	logf("Building %s (the first time takes some minutes)", p.Name)

@@ -21,8 +21,7 @@ var ErrOverlay = errors.New("not an overlay of `go build -overlay`")
 
 // overlay is other contents for some of the sources.
 type overlay struct {
-	file string
-	// modules are the paths of the changed modules.
+	file    string
 	modules []string
 	// folder contains its binaries. It depends on the contents of the file.
 	folder string
@@ -79,7 +78,6 @@ func readOverlay(file string) (*overlay, error) {
 	return o, nil
 }
 
-// moduleOf returns the path of a source's module.
 func moduleOf(source string) (string, error) {
 	if !filepath.IsAbs(source) {
 		return "", fmt.Errorf("%w: the path of %s must be absolute", ErrOverlay, source)

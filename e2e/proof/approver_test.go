@@ -82,7 +82,6 @@ func (k *certified) kubelet() (net.IP, *joining.Kubelet) {
 	return at, kubelet
 }
 
-// once runs the tool and compares outcomes of requests.
 func (k *certified) once(want map[string]string, args ...string) {
 	k.t.Helper()
 	code, results, err := k.tool.RunOnce(k.ctx, args...)
@@ -101,7 +100,6 @@ func (k *certified) once(want map[string]string, args ...string) {
 	}
 }
 
-// isPending checks that requests have not been decided.
 func (k *certified) isPending(requests ...joining.Request) {
 	k.t.Helper()
 	for _, r := range requests {
@@ -203,7 +201,6 @@ func TestNodeJoins(t *testing.T) {
 	}
 }
 
-// is checks the user name of a client.
 func (k *certified) is(kube *kubernetes.Clientset, name string) {
 	k.t.Helper()
 	review, err := kube.AuthenticationV1().SelfSubjectReviews().Create(k.ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
@@ -249,8 +246,7 @@ const (
 	// floodDelay distinguishes a request that did not queue behind the flood on any machine; `make bench` measures the delay. Two thirds of the
 	// flood, 6,667 requests, can only be proven by a kubelet that hangs. A call times out after 5 s and 32 run in parallel, so a queued request
 	// waits for 6,667 * 5 s / 32 = 17 minutes. One call at a time for each of the 200 nodes takes as long: 200 * 5 s = 17 minutes.
-	floodDelay = time.Minute
-	// floodMemory limits the peak of the tool's resident memory.
+	floodDelay  = time.Minute
 	floodMemory = 64 << 20
 )
 
@@ -297,7 +293,6 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// peakMemory returns the peak of a process's resident memory in bytes.
 func (k *certified) peakMemory(pid int) int64 {
 	k.t.Helper()
 	file, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))

@@ -31,9 +31,7 @@ import (
 )
 
 const (
-	// workload is the namespace of the pods on the nodes.
-	workload = "workload"
-	// drainLimit limits the wait for a completion.
+	workload   = "workload"
 	drainLimit = 90 * time.Second
 )
 
@@ -45,7 +43,6 @@ func uncordonRequest(config string) machineconfig.Request {
 	return machineconfig.Request{Verb: machineconfig.VerbUncordon, Config: config}
 }
 
-// drained is a test of drains on one cluster.
 type drained struct {
 	*proof
 	kube kubernetes.Interface
@@ -61,13 +58,11 @@ func startDrained(t *testing.T, scenario string) *drained {
 	return d
 }
 
-// control starts or restarts the controller.
 func (d *drained) control(args ...string) {
 	d.t.Helper()
 	d.controllers(args, map[harness.Module]string{harness.MachineConfig: "AsExpected|Draining|DrainFailed"})
 }
 
-// mark sets the offset in the audit log.
 func (d *drained) mark() {
 	d.t.Helper()
 	var err error
@@ -75,7 +70,6 @@ func (d *drained) mark() {
 	d.must(err)
 }
 
-// done returns the controller's actions since the mark.
 func (d *drained) done() drains.Actions {
 	d.t.Helper()
 	done, err := drains.Read(d.ctx, d.Cluster, d.offset, harness.MachineConfig.User())
@@ -128,7 +122,6 @@ func deployment(app string, replicas int32, change func(*corev1.PodSpec)) *appsv
 	return made
 }
 
-// on limits pods to one node.
 func on(node string) func(*corev1.PodSpec) {
 	return func(spec *corev1.PodSpec) { spec.NodeSelector = map[string]string{corev1.LabelHostname: node} }
 }
@@ -145,7 +138,6 @@ func budget(app string, maxUnavailable int32) *policyv1.PodDisruptionBudget {
 	}}
 }
 
-// runs waits until so many pods of the application run.
 func (d *drained) runs(app string, count int) {
 	d.t.Helper()
 	err := wait.PollUntilContextTimeout(d.ctx, poll, drainLimit, true, func(ctx context.Context) (bool, error) {

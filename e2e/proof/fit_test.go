@@ -129,7 +129,6 @@ func everyRound(ctx context.Context, t *testing.T, rounds []*round, do func(*rou
 	}
 }
 
-// round is a random cluster.
 type round struct {
 	kube       kubernetes.Interface
 	pods       cache.Indexer
@@ -150,10 +149,8 @@ func newRound(c *embedded.Cluster, pods cache.Indexer, randomSeed uint64) *round
 	}
 }
 
-// chance returns true with a probability in percent.
 func (r *round) chance(percent int) bool { return r.random.IntN(100) < percent }
 
-// addNodes creates the nodes of all clusters.
 func addNodes(ctx context.Context, c *embedded.Cluster, rounds []*round) error {
 	var nodes []embedded.NodeSpec
 	for _, r := range rounds {
@@ -162,7 +159,6 @@ func addNodes(ctx context.Context, c *embedded.Cluster, rounds []*round) error {
 	return c.AddNodes(ctx, nodes...) //nolint:wrapcheck // names the action
 }
 
-// nodes returns some workers, and often a control-plane node.
 func (r *round) nodes() []embedded.NodeSpec {
 	var nodes []embedded.NodeSpec
 	if r.chance(50) {
@@ -193,7 +189,6 @@ func (r *round) nodes() []embedded.NodeSpec {
 	return nodes
 }
 
-// build creates the applications.
 func (r *round) build(ctx context.Context) error {
 	apps := 2 + r.random.IntN(3*len(r.workers))
 	for i := range apps {
@@ -389,7 +384,6 @@ func (r *round) drain(ctx context.Context) error {
 	return nil
 }
 
-// read returns the cluster as input of the check.
 func (r *round) read(ctx context.Context) (fit.Cluster, error) {
 	in := fit.Cluster{
 		Nodes: []corev1.Node{}, Pods: []corev1.Pod{}, Budgets: []policyv1.PodDisruptionBudget{}, ReplicaSets: []appsv1.ReplicaSet{}, StatefulSets: []appsv1.StatefulSet{},
@@ -424,7 +418,6 @@ func tearDown(ctx context.Context, kube kubernetes.Interface) error {
 	return nil
 }
 
-// wait polls the pods until what returns an empty string.
 func (r *round) wait(ctx context.Context, what func([]*corev1.Pod) string) error {
 	last := ""
 	err := wait.PollUntilContextTimeout(ctx, fitPoll, settleLimit, true, func(context.Context) (bool, error) {

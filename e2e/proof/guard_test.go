@@ -105,7 +105,6 @@ func TestQuorumGuardFollows(t *testing.T) {
 	p.quiet()
 }
 
-// asInstalled waits for the guard of the release.
 func (p *proof) asInstalled() {
 	p.t.Helper()
 	p.must(wait.PollUntilContextTimeout(p.ctx, poll, operand.WaitTimeout, true, func(ctx context.Context) (bool, error) {
@@ -115,7 +114,6 @@ func (p *proof) asInstalled() {
 	}))
 }
 
-// guarded starts an etcd of n members and the controller.
 func (p *proof) guarded(n int) {
 	p.t.Helper()
 	etcd, err := etcdmembers.Start(p.ctx, p.Cluster, n)
@@ -156,7 +154,6 @@ func (p *proof) noGuard() {
 	}))
 }
 
-// guards returns the pods on nodes that are not being deleted.
 func (p *proof) guards() []corev1.Pod {
 	p.t.Helper()
 	list, err := p.Cluster.Clientset().CoreV1().Pods(scenario.EtcdNamespace).List(p.ctx, metav1.ListOptions{LabelSelector: "k8s-app=" + guardName})

@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// poolOf returns the MachineConfigPool of a role.
 func poolOf(role, maxUnavailable string) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	err := u.UnmarshalJSON(fmt.Appendf(nil, `{"apiVersion":"machineconfiguration.openshift.io/v1","kind":"MachineConfigPool","metadata":{"name":%q},

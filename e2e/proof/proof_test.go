@@ -46,7 +46,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// proof is a cluster under test.
 type proof struct {
 	*harness.Environment
 	t       *testing.T
@@ -79,7 +78,6 @@ func start(t *testing.T, config harness.Config) *proof {
 
 const logTail = 2000
 
-// controllers starts or restarts controllers, and waits for their reasons.
 func (p *proof) controllers(args []string, reasons map[harness.Module]string) {
 	p.t.Helper()
 	for module := range reasons {
@@ -223,7 +221,6 @@ func (p *proof) quiet() {
 	p.t.Logf("%s: idle after %d more writes", p.Scenario.Name, len(last))
 }
 
-// addMasters adds two control-plane nodes to a cluster with one.
 func (p *proof) addMasters() {
 	p.t.Helper()
 	master := p.Scenario.Nodes()[0]

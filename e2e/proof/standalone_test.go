@@ -95,7 +95,6 @@ func (p *proof) overridden() {
 	}
 }
 
-// released checks that both are removed.
 func (p *proof) released() {
 	p.t.Helper()
 	if overrides := p.version().Spec.Overrides; len(overrides) > 0 {
@@ -122,7 +121,6 @@ func (p *proof) override() (value any, found bool) {
 	return value, found
 }
 
-// untouched checks that no module owns fields of a Deployment.
 func (p *proof) untouched(operands ...scenario.Operand) {
 	p.t.Helper()
 	for _, o := range operands {

@@ -36,8 +36,7 @@ type Options struct {
 	// Prefix is the prefix of names: a registry and usually a folder. Empty for UnpullablePrefix.
 	Prefix string
 	// Tag is the tag of all images; empty for one by content.
-	Tag string
-	// Progress receives progress output, if not nil.
+	Tag      string
 	Progress io.Writer
 }
 
@@ -123,7 +122,6 @@ func compile(ctx context.Context, folder string, o Options) error {
 	return nil
 }
 
-// wrap writes the SBOM of a binary and returns the image with both.
 func wrap(program programs.Program, binary string, o Options) (ProgramImage, error) {
 	content, err := os.ReadFile(binary)
 	if err != nil {
@@ -149,6 +147,5 @@ func wrap(program programs.Program, binary string, o Options) (ProgramImage, err
 }
 
 func logf(progress io.Writer, format string, args ...any) {
-	// An error of progress output is not relevant.
 	_, _ = fmt.Fprintf(progress, format+"\n", args...)
 }

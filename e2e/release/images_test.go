@@ -70,7 +70,6 @@ func checkout(t *testing.T) string {
 	return root
 }
 
-// image returns an image of an archive.
 func image(t *testing.T, archive, called string) v1.Image {
 	t.Helper()
 	tag, err := name.NewTag(called)
@@ -93,7 +92,6 @@ func digests(t *testing.T, read v1.Image) string {
 	return digest.String()
 }
 
-// file is a file of an image.
 type file struct {
 	mode    int64
 	content []byte

@@ -23,7 +23,6 @@ import (
 	"github.com/solonode/sno/testcluster/nodemachine"
 )
 
-// options are the flags.
 type options struct {
 	name, out                      string
 	from, until, write             string
@@ -116,7 +115,6 @@ func do(ctx context.Context, o options) error {
 	return boot(ctx, o)
 }
 
-// boot installs a machine in each way.
 func boot(ctx context.Context, o options) (err error) {
 	began := time.Now()
 	e, err := engine.Find(ctx)
