@@ -89,7 +89,7 @@ func TestFollowsTopologyAndNodes(t *testing.T) {
 	s.topology(ha, ha)
 	s.expect(three)
 
-	// A node that is cordoned counts, one that is given to something else does not.
+	// A cordoned node counts, one with a taint for another purpose does not.
 	taint := func(name string, taints ...corev1.Taint) {
 		t.Helper()
 		change(s, node(name, nil), func(n *corev1.Node) { n.Spec.Taints = taints })
@@ -104,7 +104,7 @@ func TestFollowsTopologyAndNodes(t *testing.T) {
 	taint("m2")
 	s.expect(three)
 
-	// An Infrastructure that goes away flips nothing.
+	// A deleted Infrastructure does not change the topology.
 	if err := s.admin.Delete(t.Context(), infrastructure()); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestStockFollowsNodes(t *testing.T) {
 	s.topology(ha, ha)
 	s.expect(operands{&outcome{1, "1", "1", "always", "master", "none"}, &outcome{1, "1", "0", "always", "master", "oauth-apiserver-pdb 1"}})
 	s.silent()
-	// The module takes over what the stock operator left. The old pod keeps a new one off the only node, so it gives way once.
+	// The module takes over the stock operator's Deployments. The old pod blocks the new one, so it may be unavailable once.
 	s.stop()
 	s.topology(sr, sr)
 	s.start()
@@ -141,7 +141,7 @@ func TestStockFollowsNodes(t *testing.T) {
 	s.silent()
 }
 
-// expectGivesWay waits for what one node gets while a pod runs there that keeps every other away.
+// expectGivesWay waits for the shape of one node while a pod with anti-affinity to all others runs.
 func (s *site) expectGivesWay() {
 	s.Helper()
 	givesWay := operands{ptr.To(*single.Server), single.APIServer}
@@ -149,7 +149,6 @@ func (s *site) expectGivesWay() {
 	s.expect(givesWay)
 }
 
-// rolledOut makes the only pod of a Deployment available: nobody else does here.
 func (s *site) rolledOut(namespace, name string) {
 	s.Helper()
 	s.eventually("rolling out "+name, func() string {
@@ -195,7 +194,7 @@ func TestOverride(t *testing.T) {
 	})
 	s.silent()
 
-	// What runs goes on, also where the override becomes unreadable.
+	// Existing Deployments remain with an unreadable override.
 	s.override(`{"` + key + `":"perhaps"}`)
 	s.expectConditions(map[string]string{"ControlPlaneNodesDegraded": "True UnreadableOverride"})
 	s.topology(sr, sr)
@@ -212,7 +211,7 @@ func TestWellKnown(t *testing.T) {
 	s.topology(sr, sr)
 	s.masters(1)
 	s.start()
-	// Nothing has worked yet, so there is no grace for Available.
+	// There was no success yet, so there is no grace period of Available.
 	s.expectConditions(map[string]string{"WellKnownAvailable": "False APIServerRollingOut", "WellKnownProgressing": "True APIServerRollingOut"})
 	s.apiServers(living)
 	well := map[string]string{"WellKnownAvailable": "True AsExpected", "WellKnownProgressing": "False AsExpected", "WellKnownDegraded": "False AsExpected"}
@@ -223,7 +222,7 @@ func TestWellKnown(t *testing.T) {
 	s.apiServers(dead)
 	s.expectConditions(rolling)
 	s.silent()
-	// Another process knows from the conditions that it worked before.
+	// Another process reads from the conditions that there was a success before.
 	began := s.condition("WellKnownProgressing").LastTransitionTime
 	s.stop()
 	s.start()
@@ -232,7 +231,7 @@ func TestWellKnown(t *testing.T) {
 	if again := s.condition("WellKnownProgressing").LastTransitionTime; !again.Equal(&began) {
 		t.Errorf("the rollout began at %s, after a restart of the operator at %s", began, again)
 	}
-	s.apiServers() // it takes itself off the list
+	s.apiServers() // its endpoint is removed
 	s.silent()
 	s.expectConditions(rolling)
 
@@ -284,7 +283,7 @@ func TestDeploymentsArePutBackAndReported(t *testing.T) {
 		"APIServerDeploymentAvailable": "False NoPods",
 	})
 
-	// Somebody else's condition stays, and an operator that is not to manage does not.
+	// Conditions of others stay, and an unmanaged operator writes nothing.
 	change(s, authentication(""), func(a *operatorv1.Authentication) { a.Spec.ManagementState = operatorv1.Unmanaged })
 	modes := []configv1.TopologyMode{ha, sr}
 	s.writesNothing(func() {
@@ -294,7 +293,7 @@ func TestDeploymentsArePutBackAndReported(t *testing.T) {
 	s.expect(single)
 }
 
-// What must be there before the operator can work is waited for.
+// The operator waits for its prerequisites.
 func TestWaits(t *testing.T) {
 	t.Run("for objects", func(t *testing.T) {
 		s := newSite(t)
@@ -349,7 +348,7 @@ func TestWaits(t *testing.T) {
 	})
 }
 
-// Nothing that belongs to nobody here is written.
+// Objects of others are not written.
 func TestWritesOnlyItsOwn(t *testing.T) {
 	for _, write := range shared.Server(t).Writes(t, user) {
 		path, _, _ := strings.Cut(write.URI, "?")

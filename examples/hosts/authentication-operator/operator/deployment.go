@@ -15,32 +15,30 @@ import (
 )
 
 const (
-	// toleratedOutage is how long, in seconds, a pod stays on a node that is not ready or cannot be reached.
+	// toleratedOutage is how long, in seconds, a pod stays on a node that is not ready or unreachable.
 	toleratedOutage = 120
 	auditVolume     = "audit-dir"
 )
 
-// operand is one of the two Deployments.
 type operand struct {
 	namespace, name string
-	// component is what its container, its image and the label of its anti-affinity are called after.
+	// component is the name in its container, its image and the label of its anti-affinity.
 	component string
-	// budget is the name of its PodDisruptionBudget.
-	budget string
-	// conditions begins the types of its sub-conditions.
+	budget    string
+	// conditions is the prefix of its conditions.
 	conditions string
 	podLabels  map[string]string
 	port       int32
-	// annotations are those of the pods, priority is their class, and grace how long they may take to end, in seconds.
+	// annotations are those of the pods, priority is their class, and grace their termination grace period in seconds.
 	annotations map[string]string
 	priority    string
 	grace       int64
 	cpu, memory string
-	// auditLog is the directory of the node that the pods write their audit log to; empty for none.
+	// auditLog is the node's directory of the pods' audit log; empty for none.
 	auditLog string
 }
 
-// What both are called is the stock operator's (U-AUTH-1, U-AUTH-2).
+// The names are the stock operator's (U-AUTH-1, U-AUTH-2).
 func oauthServer() operand {
 	return operand{
 		namespace: auth.OAuthServerNamespace, name: auth.OAuthServerName, component: "oauth-openshift", budget: auth.OAuthServerBudgetName,
@@ -62,7 +60,7 @@ func (o operand) key() client.ObjectKey {
 	return client.ObjectKey{Namespace: o.namespace, Name: o.name}
 }
 
-// baseTolerations are those of the stock operator's templates.
+// baseTolerations returns those of the stock operator's templates.
 func baseTolerations() []corev1.Toleration {
 	return []corev1.Toleration{
 		{Key: masterRole, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
@@ -71,9 +69,8 @@ func baseTolerations() []corev1.Toleration {
 	}
 }
 
-// base is a Deployment as the template of the stock operator has it, before anything that depends on the topology. It starts
-// from the live one, or from nil: what the operator does not care about, such as defaults of the API server, stays, so that an
-// unchanged Deployment compares as equal. Nothing is ever pulled: the nodes are simulated.
+// base returns the Deployment of the stock operator's template, without what depends on the topology. It starts from the live one, or from nil, and
+// keeps other fields such as defaults of the API server, so that an unchanged Deployment is equal. The nodes are simulated, so no image is pulled.
 func (o operand) base(live *appsv1.Deployment) *appsv1.Deployment {
 	deployment := &appsv1.Deployment{}
 	if live != nil {

@@ -1,10 +1,9 @@
-// Package operator is a controller-runtime authentication operator in miniature.
+// Package operator is a miniature of a controller-runtime authentication operator.
 //
-//   - vendored.go is all that an operator changes to vendor github.com/solonode/sno/auth: the calls that answer what depends on
-//     the topology, and how the well-known endpoint stands.
-//   - stock.go answers the same as today's stock operator does, for comparison (--stock).
+//   - vendored.go contains the calls by which an operator uses github.com/solonode/sno/auth.
+//   - stock.go has the rules of the stock operator, for comparison (--stock).
 //   - nodes.go counts the control-plane nodes that the vendored module asks for.
-//   - deployment.go is what any authentication operator has: the Deployments without their topology.
-//   - reconciler.go makes the Deployments and budgets what they should be; wellknown.go and probe.go look at the API servers.
-//   - status.go and write.go report and write, where and only where something differs from what is wanted.
+//   - deployment.go has the Deployments without their topology.
+//   - reconciler.go reconciles the Deployments and budgets; wellknown.go and probe.go request the API servers.
+//   - status.go and write.go report and write what differs.
 package operator

@@ -10,13 +10,12 @@ import (
 
 const masterRole = "node-role.kubernetes.io/master"
 
-// Taints below these prefixes belong to what a node goes through: cordoned, not ready, unreachable, under pressure, being
-// initialized or shut down. The roles are below another one.
+// Taints with these prefixes are temporary: cordoned, not ready, unreachable, under pressure, being initialized or shut down. Those of roles have
+// another one.
 var passing = []string{"node.kubernetes.io/", "node.cloudprovider.kubernetes.io/"}
 
-// schedulableControlPlaneNodes counts the nodes with the master role that the pods can run on for good: those without a taint
-// that they do not tolerate. A taint that passes does not count, or both Deployments would be scaled down and up again in the
-// middle of every rolling update of the nodes.
+// schedulableControlPlaneNodes counts the nodes with the master role and without a permanent taint that the pods do not tolerate. Temporary taints do
+// not count, because rolling updates of the nodes would scale both Deployments.
 func schedulableControlPlaneNodes(nodes []corev1.Node, tolerations []corev1.Toleration) int32 {
 	var count int32
 	for i := range nodes {
@@ -29,7 +28,7 @@ func schedulableControlPlaneNodes(nodes []corev1.Node, tolerations []corev1.Tole
 	return count
 }
 
-// repels tells whether a taint keeps pods with these tolerations away for good.
+// repels reports whether a taint permanently excludes pods with these tolerations.
 func repels(taint corev1.Taint, tolerations []corev1.Toleration) bool {
 	if taint.Effect == corev1.TaintEffectPreferNoSchedule ||
 		slices.ContainsFunc(passing, func(prefix string) bool { return strings.HasPrefix(taint.Key, prefix) }) {

@@ -36,8 +36,8 @@ func TestCountControlPlaneNodes(t *testing.T) {
 		{name: "the taint of the role", roles: []string{"master"}, taints: []corev1.Taint{taint("node-role.kubernetes.io/master", "NoSchedule")}, vendored: 1, stock: 1},
 		{name: "the taint of the newer role", roles: []string{"master"}, taints: []corev1.Taint{taint("node-role.kubernetes.io/control-plane", "NoSchedule")}, vendored: 1, stock: 1},
 		{name: "the taint of another role", roles: []string{"master"}, taints: []corev1.Taint{taint("node-role.kubernetes.io/infra", "NoSchedule")}, stock: 1},
-		{name: "somebody's taint", roles: []string{"master"}, taints: []corev1.Taint{taint("example.com/mine", "NoExecute")}, stock: 1},
-		{name: "somebody's preference", roles: []string{"master"}, taints: []corev1.Taint{taint("example.com/mine", "PreferNoSchedule")}, vendored: 1, stock: 1},
+		{name: "another taint", roles: []string{"master"}, taints: []corev1.Taint{taint("example.com/mine", "NoExecute")}, stock: 1},
+		{name: "another preference", roles: []string{"master"}, taints: []corev1.Taint{taint("example.com/mine", "PreferNoSchedule")}, vendored: 1, stock: 1},
 		{name: "cordoned", roles: []string{"master"}, taints: []corev1.Taint{taint("node.kubernetes.io/unschedulable", "NoSchedule")}, vendored: 1, stock: 1},
 		{name: "rebooting", roles: []string{"master"}, vendored: 1, stock: 1, taints: []corev1.Taint{
 			taint("node.kubernetes.io/not-ready", "NoSchedule"), taint("node.kubernetes.io/unreachable", "NoExecute")}},

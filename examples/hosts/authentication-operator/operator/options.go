@@ -13,29 +13,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// ErrOptions is returned for flags that do not make sense.
+// ErrOptions is returned for invalid flags.
 var ErrOptions = errors.New("invalid flags")
 
 // Options are the operator's flags.
 type Options struct {
-	// Stock decides as today's stock operator does, without the vendored module.
-	Stock bool
-	// WellKnownPath is what every API server is asked for.
-	WellKnownPath string
-	// WellKnownInterval is the time between two looks at the API servers.
+	Stock             bool
+	WellKnownPath     string
 	WellKnownInterval time.Duration
-	// WellKnownServerName is the name that the certificates of the API servers must have. The endpoints are addresses, and a
-	// certificate need not name those.
+	// WellKnownServerName is the name in the API servers' certificates, which need not contain the endpoints' addresses.
 	WellKnownServerName string
-	// ConnectTo replaces endpoints by other addresses, both as host:port. An EndpointSlice may not hold loopback addresses, and
-	// on test clusters the API servers have no others.
+	// ConnectTo replaces endpoints by other addresses, both as host:port, for test clusters: an EndpointSlice may not contain loopback addresses.
 	ConnectTo Addresses
 
-	// tries are how often, and how far apart, an API server is asked before it counts as failed.
+	// tries are the number and interval of requests before an API server counts as failed.
 	tries wait.Backoff
 }
 
-// DefaultOptions are those without any flags.
+// DefaultOptions returns the defaults of the flags.
 func DefaultOptions() Options {
 	return Options{
 		WellKnownPath: "/.well-known/oauth-authorization-server", WellKnownInterval: 10 * time.Second, WellKnownServerName: "kubernetes.default.svc",
@@ -43,16 +38,16 @@ func DefaultOptions() Options {
 	}
 }
 
-// BindFlags adds the flags. What the options hold now is the default.
+// BindFlags adds the flags, with the current options as defaults.
 func (o *Options) BindFlags(flags *flag.FlagSet) {
-	flags.BoolVar(&o.Stock, "stock", o.Stock, "Decide as today's stock operator does instead of calling the vendored module.")
+	flags.BoolVar(&o.Stock, "stock", o.Stock, "Use the rules of the stock operator instead of the vendored module.")
 	flags.StringVar(&o.WellKnownPath, "well-known-path", o.WellKnownPath, "Path that every API server must serve.")
-	flags.DurationVar(&o.WellKnownInterval, "well-known-every", o.WellKnownInterval, "Time between two looks at the API servers.")
+	flags.DurationVar(&o.WellKnownInterval, "well-known-every", o.WellKnownInterval, "Interval of requests to the API servers.")
 	flags.StringVar(&o.WellKnownServerName, "well-known-server-name", o.WellKnownServerName, "Name that the certificates of the API servers must have.")
 	flags.Var(&o.ConnectTo, "connect-to", "For test clusters: ENDPOINT=ADDRESS, both host:port, connects to another address than the endpoint's; may be repeated.")
 }
 
-// Validate reports flags that cannot work, and arguments, of which there are none.
+// Validate reports invalid flags, and arguments, of which there must be none.
 func (o *Options) Validate(arguments []string) error {
 	switch {
 	case len(arguments) > 0:

@@ -15,17 +15,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// errNotServed is returned for an answer other than OK.
 var errNotServed = errors.New("not served")
 
-// prober asks API servers for a path, each several times before it counts as failed, as upstream does (U-AUTH-6).
+// prober requests a path from API servers, each several times before it counts as failed, as upstream does (U-AUTH-6).
 type prober struct {
 	path  string
 	http  *http.Client
 	tries wait.Backoff
 }
 
-// newProber trusts whom the cluster's client trusts. It sends no credentials: whoever the endpoints are, they need none.
+// newProber returns one that trusts the CA of the cluster's client. It sends no credentials, because any endpoint could receive them.
 func newProber(config *rest.Config, options Options) (*prober, error) {
 	const timeout = 5 * time.Second
 	trust, err := rest.TLSConfigFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{
@@ -44,7 +43,7 @@ func newProber(config *rest.Config, options Options) (*prober, error) {
 			Timeout: timeout,
 			Transport: &http.Transport{
 				TLSClientConfig: trust,
-				// A connection that was kept would ask a server that takes no new ones.
+				// A kept connection would reach a server that accepts no new ones.
 				DisableKeepAlives: true,
 				DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 					if instead, ok := options.ConnectTo[address]; ok {
@@ -59,7 +58,7 @@ func newProber(config *rest.Config, options Options) (*prober, error) {
 	}, nil
 }
 
-// all asks all endpoints at once. The result has one entry for each: nil if it served the path, else why not.
+// all requests all endpoints in parallel, and returns an error or nil for each.
 func (p *prober) all(ctx context.Context, endpoints []string) []error {
 	results := make([]error, len(endpoints))
 	var asked sync.WaitGroup

@@ -17,7 +17,6 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// apiServerStub is one HTTPS server with what a client needs to trust it.
 func apiServerStub(t *testing.T, handler http.HandlerFunc) (address string, config *rest.Config) {
 	t.Helper()
 	server := httptest.NewTLSServer(handler)

@@ -22,15 +22,14 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// reader reads what both reconcilers need.
 type reader struct {
 	// client reads from the cache and writes as fieldManager.
 	client client.Client
-	// known is the last topology that could be read: an Infrastructure that is gone flips nothing.
+	// known is the last topology that was read. It remains when the Infrastructure is deleted.
 	known *topology.Cluster
 }
 
-// authentication is the Authentication if there is one and the operator is to act on it, else nil.
+// authentication returns the Authentication if it exists and is managed, else nil.
 func (r *reader) authentication(ctx context.Context) (*operatorv1.Authentication, error) {
 	authentication, err := get(ctx, r.client, client.ObjectKey{Name: auth.ConfigName}, &operatorv1.Authentication{})
 	if err != nil {
@@ -49,7 +48,7 @@ func (r *reader) authentication(ctx context.Context) (*operatorv1.Authentication
 	return authentication, nil
 }
 
-// cluster is the topology as it is now; nil while none was ever read.
+// cluster returns the current topology, or nil if none was ever read.
 func (r *reader) cluster(ctx context.Context) (*topology.Cluster, error) {
 	infrastructure, err := get(ctx, r.client, client.ObjectKey{Name: auth.ConfigName}, &configv1.Infrastructure{})
 	if err != nil {
@@ -68,7 +67,6 @@ func (r *reader) cluster(ctx context.Context) (*topology.Cluster, error) {
 	return r.known, nil
 }
 
-// reconciler makes both Deployments and their budgets what they should be.
 type reconciler struct {
 	reader
 	rules rules
@@ -76,17 +74,16 @@ type reconciler struct {
 
 const staleCache = 50 * time.Millisecond
 
-// Reconcile implements reconcile.Reconciler. It is never run concurrently.
+// Reconcile implements reconcile.Reconciler. It never runs concurrently.
 func (r *reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	err := r.reconcile(ctx)
 	if onlyStale(err) {
-		// What made the cache stale is an event on its way, but that may already have been looked at.
+		// The event of the write that made the cache stale may already have been processed.
 		return reconcile.Result{RequeueAfter: staleCache}, nil
 	}
 	return reconcile.Result{}, err
 }
 
-// onlyStale tells whether nothing but a cache that was behind went wrong.
 func onlyStale(err error) bool {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, err := range joined.Unwrap() {
@@ -141,8 +138,7 @@ func (r *reconciler) reconcile(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// ensure brings one Deployment and its budget to where they belong, and returns the Deployment as it was found. One that is not
-// there is made if there are enough nodes.
+// ensure reconciles one Deployment and its budget, and returns the Deployment as it was. It creates a missing one if there are enough nodes.
 func (r *reconciler) ensure(ctx context.Context, o operand, here place, shape func(*appsv1.Deployment, place) (shaped, error), enough bool) (*appsv1.Deployment, error) {
 	live, err := get(ctx, r.client, o.key(), &appsv1.Deployment{})
 	if err != nil {

@@ -30,7 +30,6 @@ func hostOf(controlPlane, infrastructure configv1.TopologyMode, nodes int32) pla
 	}}
 }
 
-// certain is what a rule answers where there is an answer.
 func certain(t *testing.T) func(shaped, error) shaped {
 	t.Helper()
 	return func(s shaped, err error) shaped {
@@ -42,11 +41,11 @@ func certain(t *testing.T) func(shaped, error) shaped {
 	}
 }
 
-// outcome is what of a Deployment depends on the topology, short enough to read in a table.
+// outcome is a short form of the fields that depend on the topology.
 type outcome struct {
 	Replicas           int32
 	Unavailable, Surge string
-	// Apart is how pods are kept from sharing a node: "", "revision" or "always".
+	// Apart is the anti-affinity: "", "revision" or "always".
 	Apart  string
 	Pool   string
 	Budget string
@@ -114,7 +113,7 @@ func TestStockShape(t *testing.T) {
 	}
 }
 
-// The vendored rules are the module's, tested there; this is that they are called with what they need.
+// The module has its own tests; this one checks that it gets its inputs.
 func TestVendoredRules(t *testing.T) {
 	for _, test := range []struct {
 		controlPlane, infrastructure configv1.TopologyMode
@@ -151,8 +150,7 @@ func TestVendoredRules(t *testing.T) {
 	}
 }
 
-// What is shaped stays as it is when it is shaped again, and changing the rules over a live Deployment leaves nothing of the
-// other's behind.
+// Shaping twice changes nothing, and a change of the rules leaves nothing behind on a live Deployment.
 func TestRulesReplaceEachOther(t *testing.T) {
 	for _, host := range []place{hostOf(ha, ha, 3), hostOf(sr, sr, 1), hostOf(external, ha, 0)} {
 		for _, pair := range [][2]rules{{stockRules(), stockRules()}, {vendoredRules(), vendoredRules()}, {stockRules(), vendoredRules()}, {vendoredRules(), stockRules()}} {
@@ -206,7 +204,7 @@ func TestStockReadiness(t *testing.T) {
 	}
 }
 
-// The Deployment of the OAuth API server is called otherwise than its container, its budget and the label of its anti-affinity.
+// The name of the OAuth API server's Deployment differs from those of its container, its budget and the label of its anti-affinity.
 func TestNames(t *testing.T) {
 	type names struct{ Deployment, Container, Image, Budget, Label string }
 	for _, test := range []struct {

@@ -36,7 +36,7 @@ import (
 	"github.com/solonode/sno/auth"
 )
 
-// Run runs the operator until the context ends, which is no error. It elects no leader: run one.
+// Run runs the operator until the context ends, which is not an error. It has no leader election.
 func Run(ctx context.Context, restConfig *rest.Config, options Options) error {
 	scheme := runtime.NewScheme()
 	for _, install := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, configv1.Install, operatorv1.Install} {
@@ -63,8 +63,7 @@ func Run(ctx context.Context, restConfig *rest.Config, options Options) error {
 		Cache:                  cache.Options{ByObject: byObject},
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
-		// A test runs several of these in one process, one after the other.
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		Controller:             config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)
@@ -75,22 +74,22 @@ func Run(ctx context.Context, restConfig *rest.Config, options Options) error {
 	})
 	err = ctrl.NewControllerManagedBy(mgr).Named("deployments").
 		For(&operatorv1.Authentication{}).
-		// Both are watched: the topology and the number of nodes may change while the operator runs.
+		// The topology and the number of nodes may change while the operator runs.
 		Watches(&configv1.Infrastructure{}, only).
 		Watches(&corev1.Node{}, only).
 		Watches(&appsv1.Deployment{}, only).
 		Watches(&policyv1.PodDisruptionBudget{}, only).
-		WithOptions(patient()).
+		WithOptions(retryOptions()).
 		Complete(&reconciler{reader: reader{client: writer}, rules: rules})
 	if err != nil {
 		return fmt.Errorf("building the controller of the Deployments: %w", err)
 	}
 	err = ctrl.NewControllerManagedBy(mgr).Named("well-known").
-		// Its own status is no reason to look again.
+		// A change of its own status is not a reason to reconcile.
 		For(&operatorv1.Authentication{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&configv1.Infrastructure{}, only).
 		Watches(&discoveryv1.EndpointSlice{}, only).
-		WithOptions(patient()).
+		WithOptions(retryOptions()).
 		Complete(&wellKnown{reader: reader{client: writer}, rules: rules, probe: probe, every: options.WellKnownInterval})
 	if err != nil {
 		return fmt.Errorf("building the controller of the well-known endpoint: %w", err)
@@ -101,14 +100,12 @@ func Run(ctx context.Context, restConfig *rest.Config, options Options) error {
 	return nil
 }
 
-// patient retries for ever, but never more seldom than every few seconds: what is missing, a namespace for example, comes
-// without an event.
-func patient() controller.Options {
+// retryOptions limits the back-off to a few seconds: for some missing objects, such as a namespace, there is no event.
+func retryOptions() controller.Options {
 	const first, last = 50 * time.Millisecond, 5 * time.Second
 	return controller.Options{RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](first, last)}
 }
 
-// cached limits the cache to the objects that matter.
 func cached() (map[client.Object]cache.ByObject, error) {
 	master, err := labels.NewRequirement(masterRole, selection.Exists, nil)
 	if err != nil {
@@ -134,7 +131,7 @@ func cached() (map[client.Object]cache.ByObject, error) {
 	}, nil
 }
 
-// awaitKinds waits until the API server serves the kinds of OpenShift that are watched. A manager can be made only then.
+// awaitKinds waits until the API server serves the watched kinds of OpenShift, which a manager requires.
 func awaitKinds(ctx context.Context, restConfig *rest.Config) error {
 	const every = time.Second
 	http, err := rest.HTTPClientFor(restConfig)

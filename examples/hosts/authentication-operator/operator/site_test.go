@@ -28,10 +28,10 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// shared is the API server of all tests here. Without kube-apiserver and etcd they fail and say `make kube-assets`.
+// shared is the API server of all tests. Without kube-apiserver and etcd they fail with a reference to `make kube-assets`.
 var shared = patchtest.NewShared(patchtest.Options{
 	CRDs: []string{patchtest.Infrastructures, patchtest.Authentications},
-	// The endpoints of the kubernetes Service are what the tests say.
+	// The tests set the endpoints of the kubernetes Service.
 	Flags: map[string]string{"endpoint-reconciler-type": "none"},
 })
 
@@ -41,18 +41,16 @@ const (
 	serverNamespace = "openshift-authentication"
 	apiServerSpace  = "openshift-oauth-apiserver"
 
-	// user is whom the host connects as.
 	user = "authentication-operator"
 	// living and dead are endpoints of the kubernetes Service. An EndpointSlice may not hold loopback addresses.
 	living, dead = "192.0.2.1", "192.0.2.2"
 
 	poll    = 50 * time.Millisecond
 	timeout = 30 * time.Second
-	// calm is for how long nothing may be written before the host counts as at rest.
-	calm = time.Second
+	// quietTime is how long the host must not write to count as settled.
+	quietTime = time.Second
 )
 
-// site is a cluster with a host on it, for one test.
 type site struct {
 	*testing.T
 	server *patchtest.APIServer
@@ -60,7 +58,7 @@ type site struct {
 	stop   func()
 }
 
-// newSite makes what is asked for and starts the host. At the end of the test the host stops and everything is taken away.
+// newSite creates the objects and starts the host. At the end of the test the host stops and the objects are deleted.
 func newSite(t *testing.T, objects ...client.Object) *site {
 	t.Helper()
 	server := shared.Server(t)
@@ -78,7 +76,6 @@ func newSite(t *testing.T, objects ...client.Object) *site {
 	return s
 }
 
-// start runs the operator in the test, under the race detector, until the end of the test or stop.
 func (s *site) start(arguments ...func(*Options)) {
 	s.Helper()
 	start(s, s.server, arguments...)
@@ -108,7 +105,7 @@ func start(s *site, server *patchtest.APIServer, arguments ...func(*Options)) {
 	s.Cleanup(s.stop)
 }
 
-// testOptions make the test's only API server the living endpoint, and what it serves the well-known path.
+// testOptions use the test's only API server as the living endpoint.
 func testOptions(config *rest.Config) Options {
 	options := DefaultOptions()
 	options.WellKnownPath, options.WellKnownServerName, options.WellKnownInterval = "/readyz", "localhost", 100*time.Millisecond
@@ -143,7 +140,6 @@ func (s *site) create(object client.Object) {
 	}
 }
 
-// change reads an object, changes it and writes it, until nobody else was faster.
 func change[T client.Object](s *site, object T, mutate func(T)) {
 	s.Helper()
 	s.eventually(fmt.Sprintf("changing %T %s", object, object.GetName()), func() string {
@@ -193,7 +189,6 @@ func (s *site) topology(controlPlane, infrastructureTopology configv1.TopologyMo
 	})
 }
 
-// masters makes that many control-plane nodes, m0 and on.
 func (s *site) masters(n int) {
 	s.Helper()
 	for i := range n {
@@ -202,7 +197,6 @@ func (s *site) masters(n int) {
 	}
 }
 
-// apiServers makes those addresses the endpoints of the kubernetes Service.
 func (s *site) apiServers(addresses ...string) {
 	s.Helper()
 	slice := &discoveryv1.EndpointSlice{
@@ -221,7 +215,6 @@ func (s *site) apiServers(addresses ...string) {
 	}
 }
 
-// eventually asks until the problem is gone, and fails the test with the last one when it stays.
 func (s *site) eventually(what string, problem func() string) {
 	s.Helper()
 	last := ""
@@ -234,7 +227,6 @@ func (s *site) eventually(what string, problem func() string) {
 	}
 }
 
-// find reads an object; false when there is none.
 func (s *site) find(namespace, name string, into client.Object) bool {
 	s.Helper()
 	err := s.admin.Get(s.Context(), client.ObjectKey{Namespace: namespace, Name: name}, into)
@@ -244,10 +236,9 @@ func (s *site) find(namespace, name string, into client.Object) bool {
 	return err == nil
 }
 
-// operands are both Deployments; nil for one that is not there.
+// operands are both Deployments; nil for a missing one.
 type operands struct{ Server, APIServer *outcome }
 
-// expect waits until the Deployments and their budgets are as wanted.
 func (s *site) expect(want operands) {
 	s.Helper()
 	s.eventually("the Deployments", func() string {
@@ -270,7 +261,6 @@ func (s *site) operand(namespace, name, budgetName string) *outcome {
 	return ptr.To(outcomeOf(deployment, budgeted))
 }
 
-// expectConditions waits until the conditions with those types have that status and reason.
 func (s *site) expectConditions(want map[string]string) {
 	s.Helper()
 	s.eventually("the conditions", func() string {
@@ -284,23 +274,22 @@ func (s *site) expectConditions(want map[string]string) {
 	})
 }
 
-// rest waits until the host writes no more, which one that is in a loop never does.
-func (s *site) rest() {
+func (s *site) settle() {
 	s.Helper()
 	writes, since := -1, time.Now()
-	s.eventually("coming to rest", func() string {
+	s.eventually("settling", func() string {
 		now := len(s.server.Writes(s, user))
 		if now != writes {
 			writes, since = now, time.Now()
 		}
-		if time.Since(since) < calm {
+		if time.Since(since) < quietTime {
 			return fmt.Sprintf("%d writes, the last of them just now", now)
 		}
 		return ""
 	})
 }
 
-// silent fails the test for every write of the host while it has reason to look at everything, but none to write.
+// silent fails the test for writes of the host after events without a change.
 func (s *site) silent() {
 	s.Helper()
 	s.writesNothing(func() {
@@ -316,25 +305,25 @@ func (s *site) silent() {
 	})
 }
 
-// writesNothing fails the test for every write of the host that act provokes. On a busy machine the last write of before may come late,
-// so there are three chances; a host that answers act with a write uses them up.
+// writesNothing fails the test for writes of the host that act causes. It tries three times, because an earlier write may come late on a busy
+// machine.
 func (s *site) writesNothing(act func()) {
 	s.Helper()
 	var writes []patchtest.Write
 	for range 3 {
-		s.rest()
+		s.settle()
 		writes = s.server.WritesDuring(s, user, func() {
 			act()
-			s.rest()
+			s.settle()
 		})
 		if len(writes) == 0 {
 			return
 		}
 	}
-	s.Errorf("it writes where there is nothing to write: %v", writes)
+	s.Errorf("unneeded writes: %v", writes)
 }
 
-// touch makes an event without a change that matters.
+// touch causes an event without a relevant change.
 func (s *site) touch(object client.Object) {
 	s.Helper()
 	change(s, object, func(o client.Object) {

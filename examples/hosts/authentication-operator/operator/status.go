@@ -17,11 +17,10 @@ import (
 )
 
 const (
-	// wellKnownConditions and nodeConditions begin the types of sub-conditions.
+	// wellKnownConditions and nodeConditions are prefixes of conditions.
 	wellKnownConditions = "WellKnown"
 	nodeConditions      = "ControlPlaneNodes"
-	// overridesUpgradeable is the condition by which library-go's operators say that an override keeps the cluster from
-	// being upgraded.
+	// overridesUpgradeable is the condition of library-go's operators for an override that blocks upgrades.
 	overridesUpgradeable = "UnsupportedConfigOverridesUpgradeable"
 
 	reasonWaitingForNodes = auth.ReasonWaitingForNodes
@@ -39,8 +38,8 @@ func condition(kind string, is bool, reason, message string) operatorv1.Operator
 	return operatorv1.OperatorCondition{Type: kind, Status: status, Reason: reason, Message: message}
 }
 
-// deploymentConditions are <prefix>Available, Progressing and Degraded of a Deployment, which may be nil. One replica that
-// serves is available, also in the middle of a rollout; a rollout degrades nothing until its own deadline has passed.
+// deploymentConditions returns <prefix>Available, Progressing and Degraded of a Deployment, which may be nil. It is available with one replica, also
+// during a rollout, and not degraded by a rollout before its deadline.
 func deploymentConditions(prefix string, live *appsv1.Deployment, remark string) []operatorv1.OperatorCondition {
 	available := condition(prefix+operatorv1.OperatorStatusTypeAvailable, false, "NoPods", "No pod is available; look at the pods and their events")
 	progressing := condition(prefix+operatorv1.OperatorStatusTypeProgressing, true, reasonRollingOut, "The Deployment is rolling out")
@@ -60,8 +59,7 @@ func deploymentConditions(prefix string, live *appsv1.Deployment, remark string)
 	return []operatorv1.OperatorCondition{available, progressing, degraded}
 }
 
-// minimumConditions say whether the operator waits for nodes, and what it makes of the override. One that cannot be read changes nothing,
-// but somebody wanted something there.
+// minimumConditions returns whether the operator waits for nodes, and the state of the override. An unreadable one has no effect, but is reported.
 func minimumConditions(minimum auth.Minimum, nodes int32) []operatorv1.OperatorCondition {
 	waiting := condition(nodeConditions+operatorv1.OperatorStatusTypeProgressing, false, patch.ReasonAsExpected, "Nothing is waited for")
 	degraded := condition(nodeConditions+operatorv1.OperatorStatusTypeDegraded, false, patch.ReasonAsExpected, "Nothing is failing")
@@ -80,7 +78,7 @@ func minimumConditions(minimum auth.Minimum, nodes int32) []operatorv1.OperatorC
 	return []operatorv1.OperatorCondition{waiting, degraded, upgradeable}
 }
 
-// merged puts conditions in the place of those of the same type. A time changes only with its status.
+// merged replaces conditions of the same type. A time changes only with its status.
 func merged(present []operatorv1.OperatorCondition, conditions []operatorv1.OperatorCondition, now metav1.Time) []operatorv1.OperatorCondition {
 	result := slices.Clone(present)
 	for _, c := range conditions {
@@ -98,9 +96,8 @@ func merged(present []operatorv1.OperatorCondition, conditions []operatorv1.Oper
 	return result
 }
 
-// publishedState is what the conditions remember of the last look at the API servers, for a process that starts afresh. The
-// times are those at which a condition changed, less how long it takes to change. When a partial failure began is in no
-// condition before it degrades, so that is counted from the next look on.
+// publishedState derives the state of the last requests to the API servers from the conditions, for a new process. Times are those of the conditions'
+// transitions, less their delay. A partial failure that was not degraded yet begins with the next requests.
 func publishedState(published []operatorv1.OperatorCondition, mode configv1.TopologyMode) auth.WellKnownState {
 	find := func(suffix string) (operatorv1.OperatorCondition, bool) {
 		i := slices.IndexFunc(published, func(c operatorv1.OperatorCondition) bool { return c.Type == wellKnownConditions+suffix })

@@ -18,7 +18,7 @@ import (
 	"github.com/solonode/sno/patch/unsupportedconfig"
 )
 
-// summary is type, status and reason of each condition, by type. Every condition must have a message.
+// summary returns status and reason of each condition by type. Every condition must have a message.
 func summary(t *testing.T, conditions []operatorv1.OperatorCondition) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -46,7 +46,7 @@ func TestDeploymentConditions(t *testing.T) {
 		{"new", deployment(appsv1.DeploymentStatus{}), [3]string{"False NoPods", "True RollingOut", "False AsExpected"}},
 		{"one of one", deployment(appsv1.DeploymentStatus{ObservedGeneration: 3, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}),
 			[3]string{"True AsExpected", "False AsExpected", "False AsExpected"}},
-		{"rolling out beside the old one", deployment(appsv1.DeploymentStatus{ObservedGeneration: 3, Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1}),
+		{"rolling out next to the old one", deployment(appsv1.DeploymentStatus{ObservedGeneration: 3, Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1}),
 			[3]string{"True AsExpected", "True RollingOut", "False AsExpected"}},
 		{"stuck", deployment(appsv1.DeploymentStatus{ObservedGeneration: 3, Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1, Conditions: passed}),
 			[3]string{"True AsExpected", "False RolloutStuck", "True RolloutStuck"}},
@@ -73,7 +73,7 @@ func TestMinimumConditions(t *testing.T) {
 		{"too few", auth.Minimum{Nodes: 3}, 1, [3]string{"True WaitingForNodes", "False AsExpected", "True AsExpected"}, "1 of 3"},
 		{"overridden", auth.Minimum{Nodes: 1, Deprecation: "It is deprecated"}, 1,
 			[3]string{"False AsExpected", "False AsExpected", "False UnsupportedConfigOverrides"}, "deprecated"},
-		{"overridden, says false", auth.Minimum{Nodes: 3, Deprecation: "It is deprecated"}, 1,
+		{"overridden by false", auth.Minimum{Nodes: 3, Deprecation: "It is deprecated"}, 1,
 			[3]string{"True WaitingForNodes", "False AsExpected", "False UnsupportedConfigOverrides"}, "deprecated"},
 		{"unreadable", auth.Minimum{Nodes: 3, Unreadable: unreadable}, 3, [3]string{"False AsExpected", "True UnreadableOverride", "False UnreadableOverride"}, "perhaps"},
 		{"unreadable, too few", auth.Minimum{Nodes: 3, Unreadable: unreadable}, 1, [3]string{"True WaitingForNodes", "True UnreadableOverride", "False UnreadableOverride"}, "1 of 3"},
@@ -116,38 +116,37 @@ func TestMerged(t *testing.T) {
 	}
 }
 
-// A process that starts afresh goes on where the one before stopped: a look after the restart gives the conditions that a look
-// of the old process would have given.
+// A new process continues with the state of the former one: the next requests give the same conditions.
 func TestStateSurvivesARestart(t *testing.T) {
 	start := time.Unix(1_000_000, 0)
 	down := []error{errNotServed}
 	partly := []error{nil, errNotServed, nil}
 	up := []error{nil}
-	type look struct {
+	type requests struct {
 		at     time.Duration
 		probes []error
 	}
 	for _, test := range []struct {
-		name  string
-		mode  configv1.TopologyMode
-		looks []look
-		next  look
-		want  [3]string
+		name   string
+		mode   configv1.TopologyMode
+		former []requests
+		next   requests
+		want   [3]string
 	}{
-		{"all well", sr, []look{{0, up}}, look{time.Minute, up}, [3]string{"True", "False", "False"}},
-		{"in the middle of a rollout", sr, []look{{0, up}, {time.Minute, down}}, look{2 * time.Minute, down}, [3]string{"True", "True", "False"}},
-		{"the rollout takes too long", sr, []look{{0, up}, {time.Minute, down}}, look{3*time.Minute + time.Second, down}, [3]string{"False", "False", "False"}},
-		{"soon after it took too long", sr, []look{{0, up}, {time.Minute, down}, {3*time.Minute + time.Second, down}}, look{3*time.Minute + 2*time.Second, down}, [3]string{"False", "False", "False"}},
-		{"still away after five minutes", sr, []look{{0, up}, {time.Minute, down}, {3*time.Minute + time.Second, down}}, look{6*time.Minute + 2*time.Second, down}, [3]string{"False", "False", "True"}},
-		{"degraded stays", sr, []look{{0, up}, {time.Minute, down}, {6*time.Minute + time.Second, down}}, look{6*time.Minute + 2*time.Second, down}, [3]string{"False", "False", "True"}},
-		{"installation", sr, []look{{0, down}}, look{time.Minute, down}, [3]string{"False", "True", "False"}},
-		{"outage of several", ha, []look{{0, up}, {time.Minute, down}}, look{6*time.Minute + 2*time.Second, down}, [3]string{"False", "False", "True"}},
-		{"partly degraded stays", ha, []look{{0, partly}, {6 * time.Minute, partly}}, look{6*time.Minute + time.Second, partly}, [3]string{"True", "False", "True"}},
-		{"over", sr, []look{{0, up}, {time.Minute, down}, {7 * time.Minute, down}}, look{8 * time.Minute, up}, [3]string{"True", "False", "False"}},
+		{"all well", sr, []requests{{0, up}}, requests{time.Minute, up}, [3]string{"True", "False", "False"}},
+		{"in the middle of a rollout", sr, []requests{{0, up}, {time.Minute, down}}, requests{2 * time.Minute, down}, [3]string{"True", "True", "False"}},
+		{"the rollout takes too long", sr, []requests{{0, up}, {time.Minute, down}}, requests{3*time.Minute + time.Second, down}, [3]string{"False", "False", "False"}},
+		{"soon after it took too long", sr, []requests{{0, up}, {time.Minute, down}, {3*time.Minute + time.Second, down}}, requests{3*time.Minute + 2*time.Second, down}, [3]string{"False", "False", "False"}},
+		{"still unavailable after five minutes", sr, []requests{{0, up}, {time.Minute, down}, {3*time.Minute + time.Second, down}}, requests{6*time.Minute + 2*time.Second, down}, [3]string{"False", "False", "True"}},
+		{"degraded stays", sr, []requests{{0, up}, {time.Minute, down}, {6*time.Minute + time.Second, down}}, requests{6*time.Minute + 2*time.Second, down}, [3]string{"False", "False", "True"}},
+		{"installation", sr, []requests{{0, down}}, requests{time.Minute, down}, [3]string{"False", "True", "False"}},
+		{"outage of several", ha, []requests{{0, up}, {time.Minute, down}}, requests{6*time.Minute + 2*time.Second, down}, [3]string{"False", "False", "True"}},
+		{"partly degraded stays", ha, []requests{{0, partly}, {6 * time.Minute, partly}}, requests{6*time.Minute + time.Second, partly}, [3]string{"True", "False", "True"}},
+		{"over", sr, []requests{{0, up}, {time.Minute, down}, {7 * time.Minute, down}}, requests{8 * time.Minute, up}, [3]string{"True", "False", "False"}},
 	} {
 		var conditions []operatorv1.OperatorCondition
 		state := auth.WellKnownState{}
-		for _, l := range test.looks {
+		for _, l := range test.former {
 			readiness := auth.WellKnownReadiness(test.mode, l.probes, state, start.Add(l.at))
 			state = readiness.State
 			conditions = merged(conditions, readiness.Conditions("WellKnown"), metav1.NewTime(start.Add(l.at)))
@@ -162,7 +161,7 @@ func TestStateSurvivesARestart(t *testing.T) {
 		}
 		onward := auth.WellKnownReadiness(test.mode, test.next.probes, state, start.Add(test.next.at))
 		if diff := cmp.Diff(onward.Conditions("WellKnown"), afterRestart.Conditions("WellKnown")); diff != "" {
-			t.Errorf("%s: the restart is seen (-without +with):\n%s", test.name, diff)
+			t.Errorf("%s: a restart changes the conditions (-without +with):\n%s", test.name, diff)
 		}
 	}
 	if diff := cmp.Diff(auth.WellKnownState{}, publishedState(nil, sr)); diff != "" {

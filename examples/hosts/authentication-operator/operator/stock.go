@@ -16,15 +16,14 @@ import (
 	"github.com/solonode/sno/patch"
 )
 
-// The rules of today's stock operator (U-AUTH-1, U-AUTH-2, U-AUTH-6), with what is wrong about them: the number of nodes decides
-// everything, so there are no replicas with an External control plane; the only pod must leave its node before the next one
-// can start, also where nothing keeps two of them from sharing it; and the restart of the only API server is an outage. None of
-// this calls the vendored module.
+// The rules of the stock operator (U-AUTH-1, U-AUTH-2, U-AUTH-6), with their faults: the replicas are the number of nodes, so there are none with an
+// External control plane; the only pod must end before the next one can start, even if both could share the node; and the restart of the only
+// API server is an outage.
 func stockRules() rules {
 	return rules{count: stockCount, oauthServer: stockOAuthServer, oauthAPIServer: stockOAuthAPIServer, readiness: stockReadiness}
 }
 
-// stockCount looks at the role and at no taint.
+// stockCount counts by the role, without taints.
 func stockCount(nodes []corev1.Node, _ []corev1.Toleration) int32 {
 	var count int32
 	for i := range nodes {
@@ -44,7 +43,7 @@ func stockOAuthAPIServer(base *appsv1.Deployment, s place) (shaped, error) {
 	result := shaped{deployment: stockShape(o, base, s.nodes, 1, 0)}
 	switch s.cluster.ControlPlane.Reported {
 	case "":
-		result.keepBudget = true // the stock operator neither makes nor deletes one then
+		result.keepBudget = true // the stock operator neither creates nor deletes one then
 	case configv1.SingleReplicaTopologyMode:
 	case configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableArbiterMode, configv1.DualReplicaTopologyMode, configv1.ExternalTopologyMode:
 		result.budget = stockBudget(o, base)
@@ -54,7 +53,7 @@ func stockOAuthAPIServer(base *appsv1.Deployment, s place) (shaped, error) {
 	return result, nil
 }
 
-// stockShape keeps any two pods apart, whatever their revision, by a label of its own.
+// stockShape sets anti-affinity between any two pods by its own label.
 func stockShape(o operand, base *appsv1.Deployment, replicas, maxUnavailable, maxSurge int32) *appsv1.Deployment {
 	deployment := base.DeepCopy()
 	deployment.Spec.Replicas = &replicas
@@ -88,7 +87,7 @@ func stockBudget(o operand, base *appsv1.Deployment) *policyv1.PodDisruptionBudg
 	}
 }
 
-// stockReadiness knows no rollout: when the only API server restarts, the endpoint is not available.
+// stockReadiness has no rollouts: while the only API server restarts, the endpoint is not available.
 func stockReadiness(_ configv1.TopologyMode, probes []error, before auth.WellKnownState, now time.Time) auth.Readiness {
 	const inertia = 5 * time.Minute
 	failed := 0

@@ -11,13 +11,12 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// vendoredRules leave every answer to the vendored module.
 func vendoredRules() rules {
 	return rules{
 		minimum: func(cluster topology.Cluster, overrides []byte) (auth.Minimum, error) {
 			minimum, err := auth.MinimumControlPlaneNodes(cluster, overrides)
 			if cluster.PoolFor(topology.ControlPlanePool) != topology.ControlPlanePool {
-				minimum.Nodes = 0 // there are no control-plane nodes in this cluster to wait for
+				minimum.Nodes = 0 // the cluster has no control-plane nodes
 			}
 			return minimum, err
 		},

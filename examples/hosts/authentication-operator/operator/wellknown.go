@@ -23,27 +23,25 @@ const (
 	apiServerPort      = "https"
 )
 
-// wellKnown looks at the well-known endpoint of every API server, again and again, and reports how it stands. It is a
-// reconciler of its own, so that an API server that does not answer holds up no Deployment.
+// wellKnown periodically requests the well-known endpoint of every API server, and reports the result. It is a separate reconciler, so that an API
+// server without a response does not delay the Deployments.
 type wellKnown struct {
 	reader
 	rules rules
 	probe *prober
-	// every is the time between two looks.
 	every time.Duration
 
-	// state is what the look before left; nil in a process that has not looked yet.
-	state *auth.WellKnownState
-	// said is what was logged of it.
-	said string
+	// state is the state of the last requests; nil in a new process.
+	state  *auth.WellKnownState
+	logged string
 }
 
-// Reconcile implements reconcile.Reconciler. It is never run concurrently.
+// Reconcile implements reconcile.Reconciler. It never runs concurrently.
 func (w *wellKnown) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	after, err := w.look(ctx)
+	after, err := w.check(ctx)
 	if err != nil {
-		// Also where it is the API server that is away: the next look is due when it is due, with no back-off.
-		logr.FromContextOrDiscard(ctx).Error(err, "Looking at the API servers failed; trying again")
+		// Without a back-off, also when the API server is unavailable.
+		logr.FromContextOrDiscard(ctx).Error(err, "Requesting the well-known endpoints failed, retrying")
 		if after == 0 {
 			after = w.every
 		}
@@ -51,8 +49,8 @@ func (w *wellKnown) Reconcile(ctx context.Context, _ reconcile.Request) (reconci
 	return reconcile.Result{RequeueAfter: after}, nil
 }
 
-// look returns when to look again, 0 for at the next event.
-func (w *wellKnown) look(ctx context.Context) (time.Duration, error) {
+// check returns the time until the next check, 0 for the next event.
+func (w *wellKnown) check(ctx context.Context) (time.Duration, error) {
 	authentication, err := w.authentication(ctx)
 	if err != nil || authentication == nil {
 		return 0, err
@@ -73,13 +71,13 @@ func (w *wellKnown) look(ctx context.Context) (time.Duration, error) {
 	}
 	probes := w.probe.all(ctx, endpoints(slices.Items))
 	if ctx.Err() != nil {
-		return 0, nil // the operator ends, which says nothing about the API servers
+		return 0, nil // the operator ends
 	}
 	if failed := errors.Join(probes...); failed == nil {
-		w.said = ""
-	} else if w.said != failed.Error() { // else it stands in the log already
-		w.said = failed.Error()
-		logr.FromContextOrDiscard(ctx).Info("Not every API server serves the well-known endpoint", "path", w.probe.path, "err", w.said)
+		w.logged = ""
+	} else if w.logged != failed.Error() { // not logged yet
+		w.logged = failed.Error()
+		logr.FromContextOrDiscard(ctx).Info("Not every API server serves the well-known endpoint", "path", w.probe.path, "err", w.logged)
 	}
 	readiness := w.rules.readiness(mode, probes, *w.state, time.Now())
 	w.state = &readiness.State
@@ -87,7 +85,7 @@ func (w *wellKnown) look(ctx context.Context) (time.Duration, error) {
 	if readiness.After > 0 {
 		after = min(after, readiness.After)
 	}
-	// The probes took their time: read again, so that the write is not refused.
+	// Read it again after the probes, so that the write does not conflict.
 	if authentication, err = w.authentication(ctx); err != nil || authentication == nil {
 		return after, err
 	}
@@ -100,7 +98,7 @@ func (w *wellKnown) look(ctx context.Context) (time.Duration, error) {
 	return after, err
 }
 
-// endpoints are the addresses, as host:port, of the API servers that are ready.
+// endpoints returns the addresses of ready API servers as host:port.
 func endpoints(slices []discoveryv1.EndpointSlice) []string {
 	var found []string
 	for _, slice := range slices {

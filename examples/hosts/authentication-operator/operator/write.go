@@ -15,10 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// fieldManager is that of the stock operator, in whose place this one stands: whatever is written looks as on a real cluster.
 const fieldManager = "authentication-operator"
 
-// get reads an object; nil without an error when there is none.
 func get[T client.Object](ctx context.Context, reader client.Reader, key client.ObjectKey, into T) (T, error) {
 	var none T
 	switch err := reader.Get(ctx, key, into); {
@@ -30,7 +28,7 @@ func get[T client.Object](ctx context.Context, reader client.Reader, key client.
 	return into, nil
 }
 
-// ensureDeployment writes when, and only when, something that the operator decides is different: want was made from live.
+// ensureDeployment writes only if a field of the operator differs: want was derived from live.
 func ensureDeployment(ctx context.Context, writer client.Client, live, want *appsv1.Deployment) error {
 	switch {
 	case live == nil:
@@ -62,8 +60,8 @@ func ensureBudget(ctx context.Context, writer client.Client, live, want *policyv
 	return update(ctx, writer, merged)
 }
 
-// publish merges conditions into the status, read-modify-write, as the stock operator does. The resource version keeps it from
-// undoing what others wrote in the meantime, and the other of the two reconcilers is one of them.
+// publish merges conditions into the status, read-modify-write, as the stock operator does. The resource version prevents that it overwrites writes
+// of others, such as the other reconciler.
 func publish(ctx context.Context, writer client.Client, live *operatorv1.Authentication, change func(*operatorv1.AuthenticationStatus)) error {
 	authentication := live.DeepCopy()
 	change(&authentication.Status)
@@ -92,7 +90,7 @@ func update(ctx context.Context, writer client.Client, object client.Object) err
 	return nil
 }
 
-// remove deletes this very object, not one of the same name that came after it. One that is on its way out is left alone.
+// remove deletes this object, but not a later one with its name, or one that is being deleted.
 func remove(ctx context.Context, writer client.Client, object client.Object) error {
 	if object.GetDeletionTimestamp() != nil {
 		return nil

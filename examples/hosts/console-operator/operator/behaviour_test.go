@@ -33,8 +33,8 @@ var (
 	onOneWorker = operands{&outcome{1, "0", "1", "", "", noMaster, "none"}, &outcome{1, "0", "1", "", "os", noMaster, "none"}}
 )
 
-// givingWay is single while old pods of two replicas may be there.
-func givingWay() operands {
+// replacing is single while old pods of two replicas may exist.
+func replacing() operands {
 	way := operands{ptr.To(*single.Console), ptr.To(*single.Downloads)}
 	way.Console.Unavailable, way.Downloads.Unavailable = "1", "1"
 	return way
@@ -76,16 +76,16 @@ func TestFollowsTopology(t *testing.T) {
 		s.topology(ha, ha)
 		s.expect(two)
 		s.silent()
-		// The old pods keep a new one off the only node, so they give way once.
+		// The old pods block the new one on the only node, so one may be unavailable once.
 		s.topology(sr, sr)
-		s.expect(givingWay())
+		s.expect(replacing())
 		s.silent()
 		s.rolledOut("console")
 		s.rolledOut("downloads")
 		s.expect(single)
 		s.silent()
 	}
-	// An Infrastructure that goes away flips nothing.
+	// A deleted Infrastructure does not change the topology.
 	if err := s.admin.Delete(t.Context(), infrastructure()); err != nil {
 		t.Fatal(err)
 	}
@@ -109,11 +109,11 @@ func TestStock(t *testing.T) {
 	s.topology(ha, ha)
 	s.expect(operands{&outcome{2, "1", "3", "always", "master", tolerated, "console 1"}, &outcome{2, "1", "3", "always", "master os", tolerated, "downloads 1"}})
 	s.silent()
-	// The module takes over what the stock operator left. The old pods keep a new one off the only node, so they give way once.
+	// The module takes over the stock operator's Deployments. The old pods block the new one on the only node, so one may be unavailable once.
 	s.stop()
 	s.topology(sr, sr)
 	s.start(DefaultOptions())
-	s.expect(givingWay())
+	s.expect(replacing())
 	s.silent()
 	s.rolledOut("console")
 	s.rolledOut("downloads")
@@ -121,7 +121,6 @@ func TestStock(t *testing.T) {
 	s.silent()
 }
 
-// rolledOut makes the only pod of a Deployment available: nobody else does here.
 func (s *site) rolledOut(name string) {
 	s.Helper()
 	s.eventually("rolling out "+name, func() string {
@@ -164,7 +163,7 @@ func TestManagementState(t *testing.T) {
 	s.silent()
 }
 
-// With downloads left to its static manifest, nothing of it is touched, not even when the console goes.
+// The downloads Deployment of a static manifest is never written, also not when the console is removed.
 func TestDownloadsOfAManifest(t *testing.T) {
 	manifest := operand{name: "downloads"}.baseDeployment()
 	manifest.Spec.Replicas = ptr.To[int32](2)
@@ -183,7 +182,7 @@ func TestDownloadsOfAManifest(t *testing.T) {
 	s.silent()
 	live := deployment("downloads")
 	if !s.find(namespace, "downloads", live) {
-		t.Fatal("downloads is gone")
+		t.Fatal("downloads has been deleted")
 	}
 	for _, entry := range live.ManagedFields {
 		if entry.Manager == "console-operator" {
@@ -207,11 +206,11 @@ func TestDeploymentsArePutBackAndReported(t *testing.T) {
 	s.expect(single)
 	s.silent()
 
-	// A process that starts afresh reads the generations in the status, and has nothing to write.
+	// A new process reads the generations in the status, and writes nothing.
 	s.stop()
 	s.server.NoWrites(t, user, func() {
 		s.start(DefaultOptions())
-		s.rest()
+		s.settle()
 	})
 
 	s.expectConditions(map[string]string{"ConsoleDeploymentAvailable": "False RollingOut", "DownloadsDeploymentAvailable": "False RollingOut"})
@@ -223,7 +222,7 @@ func TestDeploymentsArePutBackAndReported(t *testing.T) {
 	s.silent()
 }
 
-// What must be there before the operator can work is waited for.
+// The operator waits for its prerequisites.
 func TestWaits(t *testing.T) {
 	server := patchtest.StartAPIServer(t, patchtest.Options{})
 	s := &site{T: t, server: server, admin: server.Admin(t)}

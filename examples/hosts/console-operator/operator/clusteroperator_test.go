@@ -27,20 +27,19 @@ import (
 	"github.com/solonode/sno/patch/status"
 )
 
-// clusterOperatorName is that of the stock operator.
 const clusterOperatorName = "console"
 
-// standing is a stock operator as far as its ClusterOperator goes: library-go's own status controller on consoles.operator.openshift.io/cluster.
-type standing struct {
+// stockOperator is library-go's own status controller on consoles.operator.openshift.io/cluster, as in the stock operator.
+type stockOperator struct {
 	*site
 	syncer          *stockstatus.StatusSyncer
 	operator        v1helpers.OperatorClient
 	clusterOperator configv1listers.ClusterOperatorLister
 }
 
-func newStanding(t *testing.T) *standing {
+func newStockOperator(t *testing.T) *stockOperator {
 	t.Helper()
-	s := &standing{site: newSite(t, consoleObject(operatorv1.Managed))}
+	s := &stockOperator{site: newSite(t, consoleObject(operatorv1.Managed))}
 	config := s.server.Config(t, user, "system:masters")
 	configClient, err := configclientset.NewForConfig(config)
 	if err != nil {
@@ -62,7 +61,7 @@ func newStanding(t *testing.T) *standing {
 	configs.WaitForCacheSync(t.Context().Done())
 	consoles.WaitForCacheSync(t.Context().Done())
 
-	// What the stock operator has said of itself an hour ago.
+	// Conditions that the stock operator has published an hour ago.
 	live := consoleObject("")
 	s.find("", live.Name, live)
 	for kind, value := range map[string]operatorv1.ConditionStatus{
@@ -70,7 +69,7 @@ func newStanding(t *testing.T) *standing {
 		"SyncLoopRefreshDegraded": operatorv1.ConditionFalse, "ConfigMapSyncUpgradeable": operatorv1.ConditionTrue,
 	} {
 		live.Status.Conditions = append(live.Status.Conditions, operatorv1.OperatorCondition{
-			Type: kind, Status: value, Reason: "AsExpected", Message: "As the stock operator says", LastTransitionTime: metav1.NewTime(anHourAgo()),
+			Type: kind, Status: value, Reason: "AsExpected", Message: "Of the stock operator", LastTransitionTime: metav1.NewTime(anHourAgo()),
 		})
 	}
 	if err := s.admin.Status().Update(t.Context(), live, client.FieldOwner(user)); err != nil {
@@ -81,20 +80,20 @@ func newStanding(t *testing.T) *standing {
 
 func anHourAgo() time.Time { return time.Now().Add(-time.Hour).Truncate(time.Second) }
 
-// says has the status controller look once at what is there, and returns the conditions of the ClusterOperator without their times, which differ.
-func (s *standing) says() map[string]string {
+// conditions runs the status controller once with a current cache, and returns the conditions of the ClusterOperator without their times.
+func (s *stockOperator) conditions() map[string]string {
 	s.Helper()
-	s.eventually("what the status controller knows of", func() string {
+	s.eventually("the cache of the status controller", func() string {
 		live := consoleObject("")
 		s.find("", live.Name, live)
 		known, err := s.operator.GetObjectMeta()
 		if err != nil || known.ResourceVersion != live.ResourceVersion {
-			return "is an older Console"
+			return "it has an older Console"
 		}
 		co := &configv1.ClusterOperator{}
 		cached, err := s.clusterOperator.Get(clusterOperatorName)
 		if s.find("", clusterOperatorName, co) && (err != nil || cached.ResourceVersion != co.ResourceVersion) {
-			return "is an older ClusterOperator"
+			return "it has an older ClusterOperator"
 		}
 		return ""
 	})
@@ -103,35 +102,34 @@ func (s *standing) says() map[string]string {
 	}
 	co := &configv1.ClusterOperator{}
 	s.find("", clusterOperatorName, co)
-	said := map[string]string{}
+	found := map[string]string{}
 	for _, c := range co.Status.Conditions {
-		said[string(c.Type)] = string(c.Status) + " " + c.Reason + ": " + c.Message
+		found[string(c.Type)] = string(c.Status) + " " + c.Reason + ": " + c.Message
 	}
-	return said
+	return found
 }
 
-// show writes conditions as the controller beside the stock operator does, some time ago.
-func (s *standing) show(at time.Time, conditions ...operatorv1.OperatorCondition) {
+// publish publishes conditions like the module's controller, some time ago.
+func (s *stockOperator) publish(at time.Time, published ...operatorv1.OperatorCondition) {
 	s.Helper()
 	sink := &status.OperatorConditions{Client: s.server.Client(s, "sno", "system:masters"), Module: console.Name, Clock: clocktesting.NewFakePassiveClock(at)}
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(operatorv1.GroupVersion.WithKind("Console"))
 	s.find("", "cluster", live)
-	if _, err := sink.Publish(s.Context(), live, conditions); err != nil {
+	if _, err := sink.Publish(s.Context(), live, published); err != nil {
 		s.Fatal(err)
 	}
 }
 
-// TestStockClusterOperator: in no State, and for however long, does the controller beside the stock operator make the stock ClusterOperator say
-// anything else than it would say alone.
+// TestStockClusterOperator: the controller next to the stock operator never changes the conditions of the stock ClusterOperator, in any State.
 func TestStockClusterOperator(t *testing.T) {
-	s := newStanding(t)
-	alone := s.says()
+	s := newStockOperator(t)
+	alone := s.conditions()
 	want := map[string]string{
-		"Degraded":                     "False AsExpected: SyncLoopRefreshDegraded: As the stock operator says",
-		"Progressing":                  "False AsExpected: SyncLoopRefreshProgressing: As the stock operator says",
-		"Available":                    "True AsExpected: DeploymentAvailable: As the stock operator says",
-		"Upgradeable":                  "True AsExpected: ConfigMapSyncUpgradeable: As the stock operator says",
+		"Degraded":                     "False AsExpected: SyncLoopRefreshDegraded: Of the stock operator",
+		"Progressing":                  "False AsExpected: SyncLoopRefreshProgressing: Of the stock operator",
+		"Available":                    "True AsExpected: DeploymentAvailable: Of the stock operator",
+		"Upgradeable":                  "True AsExpected: ConfigMapSyncUpgradeable: Of the stock operator",
 		"EvaluationConditionsDetected": "Unknown NoData: ",
 	}
 	if diff := cmp.Diff(want, alone); diff != "" {
@@ -140,19 +138,19 @@ func TestStockClusterOperator(t *testing.T) {
 	for _, state := range patch.States() {
 		for _, persistent := range []bool{false, true} {
 			result := patch.Result{State: state, Reason: "TheReason", Message: "The message"}
-			s.show(anHourAgo(), result.Conditions(console.ConditionPrefix, persistent)...)
-			if diff := cmp.Diff(alone, s.says()); diff != "" {
+			s.publish(anHourAgo(), result.Conditions(console.ConditionPrefix, persistent)...)
+			if diff := cmp.Diff(alone, s.conditions()); diff != "" {
 				t.Errorf("%s, persistent %t: the ClusterOperator (-without the controller +with it):\n%s", state, persistent, diff)
 			}
 		}
 	}
 }
 
-// TestSuffixRule: what library-go's status controller takes up, which is why no condition of ours has such a type. What it has taken up stays for as
-// long as the condition, also when whoever wrote it is gone.
+// TestSuffixRule shows which types of conditions library-go's status controller aggregates, which is why the modules use none of them. An aggregated
+// condition remains as long as its source, even if that is no longer updated.
 func TestSuffixRule(t *testing.T) {
-	s := newStanding(t)
-	alone := s.says()
+	s := newStockOperator(t)
+	alone := s.conditions()
 	bad := func(suffix string) operatorv1.OperatorCondition {
 		value := operatorv1.ConditionTrue
 		if suffix == operatorv1.OperatorStatusTypeAvailable || suffix == operatorv1.OperatorStatusTypeUpgradeable {
@@ -161,43 +159,43 @@ func TestSuffixRule(t *testing.T) {
 		return operatorv1.OperatorCondition{Type: console.ConditionPrefix + suffix, Status: value, Reason: "TheReason", Message: "The message"}
 	}
 	for _, suffix := range []string{"Degraded", "Progressing", "Available", "Upgradeable", "EvaluationConditionsDetected"} {
-		s.show(anHourAgo(), bad(suffix))
-		for look := range 2 {
-			if got, want := s.says()[suffix], string(bad(suffix).Status)+" ConsoleTopology_TheReason: ConsoleTopology"+suffix+": The message"; got != want {
-				t.Errorf("%s, look %d: %q, want %q", suffix, look, got, want)
+		s.publish(anHourAgo(), bad(suffix))
+		for run := range 2 {
+			if got, want := s.conditions()[suffix], string(bad(suffix).Status)+" ConsoleTopology_TheReason: ConsoleTopology"+suffix+": The message"; got != want {
+				t.Errorf("%s, run %d: %q, want %q", suffix, run, got, want)
 			}
 		}
 	}
 	inForce := patch.Result{State: patch.InForce}.Conditions(console.ConditionPrefix, false)
-	s.show(time.Now(), inForce...)
-	// Degraded is resisted for two minutes, but its words are there.
-	s.show(time.Now().Add(-time.Minute), bad("Degraded"))
-	got := s.says()
+	s.publish(time.Now(), inForce...)
+	// Degraded is suppressed for two minutes, but its message is included.
+	s.publish(time.Now().Add(-time.Minute), bad("Degraded"))
+	got := s.conditions()
 	if !strings.HasPrefix(got["Degraded"], "False AsExpected: ") || !strings.Contains(got["Degraded"], "The message") {
 		t.Errorf("Degraded for a minute: %q", got["Degraded"])
 	}
-	s.show(time.Now(), inForce...)
-	if diff := cmp.Diff(alone, s.says()); diff != "" {
-		t.Errorf("when all are taken away (-before +after):\n%s", diff)
+	s.publish(time.Now(), inForce...)
+	if diff := cmp.Diff(alone, s.conditions()); diff != "" {
+		t.Errorf("after the removal of all (-before +after):\n%s", diff)
 	}
 }
 
-// TestConditionsOfEarlierVersions: the first look of this version takes away what an earlier one has left, in whatever state, and with it what became of the
-// ClusterOperator. What the stock operator says of itself stays.
+// TestConditionsOfEarlierVersions: the first publication of this version removes the conditions of an earlier one, in every state, and their
+// effect on the ClusterOperator. Conditions of the stock operator stay.
 func TestConditionsOfEarlierVersions(t *testing.T) {
-	s := newStanding(t)
-	alone := s.says()
+	s := newStockOperator(t)
+	alone := s.conditions()
 	earlier := func(suffix string, value operatorv1.ConditionStatus) operatorv1.OperatorCondition {
-		return operatorv1.OperatorCondition{Type: console.ConditionPrefix + suffix, Status: value, Reason: "Reverted", Message: "Somebody took it off"}
+		return operatorv1.OperatorCondition{Type: console.ConditionPrefix + suffix, Status: value, Reason: "Reverted", Message: "It was reverted"}
 	}
 	for _, state := range patch.States() {
-		s.show(anHourAgo(), earlier("Degraded", operatorv1.ConditionTrue), earlier("Progressing", operatorv1.ConditionTrue), earlier("PatchInForce", operatorv1.ConditionFalse))
-		before := s.says()
+		s.publish(anHourAgo(), earlier("Degraded", operatorv1.ConditionTrue), earlier("Progressing", operatorv1.ConditionTrue), earlier("PatchInForce", operatorv1.ConditionFalse))
+		before := s.conditions()
 		if !strings.HasPrefix(before["Degraded"], "True") || !strings.HasPrefix(before["Progressing"], "True") {
-			t.Fatalf("the conditions of an earlier version are not taken up: %v", before)
+			t.Fatalf("the conditions of an earlier version are not aggregated: %v", before)
 		}
-		s.show(time.Now(), patch.Result{State: state, Reason: "TheReason", Message: "The message"}.Conditions(console.ConditionPrefix, true)...)
-		if diff := cmp.Diff(alone, s.says()); diff != "" {
+		s.publish(time.Now(), patch.Result{State: state, Reason: "TheReason", Message: "The message"}.Conditions(console.ConditionPrefix, true)...)
+		if diff := cmp.Diff(alone, s.conditions()); diff != "" {
 			t.Errorf("%s: the ClusterOperator (-without the controller +after the update):\n%s", state, diff)
 		}
 	}

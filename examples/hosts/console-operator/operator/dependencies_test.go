@@ -6,17 +6,16 @@ import (
 	"testing"
 )
 
-// Half of OpenShift's operators have no controller-runtime. Vendoring the module must not bring it into the program; the tests
-// here use it to talk to a real API server.
+// Half of OpenShift's operators have no controller-runtime, so the vendored module must not add it to the program. The tests here use it.
 func TestNoControllerRuntime(t *testing.T) {
 	const expected, forbidden = "github.com/solonode/sno/console", "sigs.k8s.io/controller-runtime"
 	command := exec.CommandContext(t.Context(), "go", "list", "-deps", "..")
 	command.Env = append(command.Environ(), "GOWORK=off")
-	var complaint strings.Builder
-	command.Stderr = &complaint
+	var stderr strings.Builder
+	command.Stderr = &stderr
 	out, err := command.Output()
 	if err != nil {
-		t.Fatalf("listing the packages of the program: %v\n%s", err, complaint.String())
+		t.Fatalf("listing the packages of the program: %v\n%s", err, stderr.String())
 	}
 	found := false
 	for _, line := range strings.Fields(string(out)) {

@@ -14,7 +14,7 @@ import (
 
 const (
 	masterRole = "node-role.kubernetes.io/master"
-	// toleratedOutage is how long a pod stays on a node that cannot be reached.
+	// toleratedOutage is how long, in seconds, a pod stays on an unreachable node.
 	toleratedOutage = 120
 
 	priorityClass      = "system-cluster-critical"
@@ -22,14 +22,12 @@ const (
 	workloadEffect     = `{"effect": "PreferredDuringScheduling"}`
 )
 
-// operand is one of the two Deployments.
 type operand struct {
 	name string
-	// conditions begins the types of its sub-conditions.
+	// conditions is the prefix of its conditions.
 	conditions string
 }
 
-// operands are those that the operator makes and keeps.
 func (o Options) operands() []operand {
 	operands := []operand{{name: console.ConsoleName, conditions: "ConsoleDeployment"}}
 	if o.Downloads {
@@ -38,7 +36,7 @@ func (o Options) operands() []operand {
 	return operands
 }
 
-// podLabels are those of the stock operator's pods (U-CON-2).
+// podLabels returns those of the stock operator's pods (U-CON-2).
 func (o operand) podLabels() map[string]string {
 	component := "ui"
 	if o.name == console.DownloadsName {
@@ -47,8 +45,8 @@ func (o operand) podLabels() map[string]string {
 	return map[string]string{"app": "console", "component": component}
 }
 
-// baseDeployment is a Deployment as the template of the stock operator has it, before anything that depends on the topology.
-// It must always be the same: resourceapply compares a hash of the spec. Nothing is ever pulled: the nodes are simulated.
+// baseDeployment returns the Deployment of the stock operator's template, without what depends on the topology. It must always be the same, because
+// resourceapply compares a hash of the spec. The nodes are simulated, so no image is pulled.
 func (o operand) baseDeployment() *appsv1.Deployment {
 	labels := o.podLabels()
 	selector := map[string]string{masterRole: ""}

@@ -11,20 +11,19 @@ import (
 
 // Options are the operator's flags.
 type Options struct {
-	// Downloads makes and keeps the downloads Deployment and its budget too. Without it both are left alone, as by a console
-	// operator of a release whose cluster-version-operator brings the Deployment as a static manifest.
+	// Downloads includes the downloads Deployment and its budget. Without it both are ignored, as in a release whose cluster-version-operator has the
+	// Deployment as a static manifest.
 	Downloads bool
-	// Stock decides as today's stock operator does, without the vendored module.
-	Stock bool
+	Stock     bool
 }
 
-// DefaultOptions are those without any flags.
+// DefaultOptions returns the defaults of the flags.
 func DefaultOptions() Options { return Options{Downloads: true} }
 
-// BindFlags adds the flags. What the options hold now is the default.
+// BindFlags adds the flags, with the current options as defaults.
 func (o *Options) BindFlags(flags *flag.FlagSet) {
-	flags.BoolVar(&o.Downloads, "downloads", o.Downloads, "Make and keep the downloads Deployment; false leaves it to its static manifest.")
-	flags.BoolVar(&o.Stock, "stock", o.Stock, "Decide as today's stock operator does instead of calling the vendored module.")
+	flags.BoolVar(&o.Downloads, "downloads", o.Downloads, "Maintain the downloads Deployment; false if it is a static manifest.")
+	flags.BoolVar(&o.Stock, "stock", o.Stock, "Use the rules of the stock operator instead of the vendored module.")
 }
 
 func (o Options) shape() shape {

@@ -30,22 +30,20 @@ import (
 )
 
 const (
-	// fieldManager is that of the stock operator, in whose place this one stands.
 	fieldManager = "console-operator"
 	// configName is the name of the only Infrastructure and the only Console.
-	configName = "cluster"
-	// eventNamespace is where the events go.
+	configName     = "cluster"
 	eventNamespace = "openshift-console-operator"
-	// resync is for what no watch tells, such as a namespace that was missing.
+	// resync is for what has no watch, such as a missing namespace.
 	resync = time.Minute
 )
 
-// Run runs the operator until the context ends, which is no error. It elects no leader: run one.
+// Run runs the operator until the context ends, which is not an error. It has no leader election.
 func Run(ctx context.Context, config *rest.Config, options Options) error {
 	config = rest.CopyConfig(config)
-	// resourceapply has no way to name a field manager; the API server takes it from the user agent then.
+	// resourceapply cannot set a field manager; the API server derives it from the user agent.
 	config.UserAgent = fieldManager
-	// It also reads every Deployment and budget anew in each sync, which the client's own limit of 5 a second would hold up.
+	// It also reads every Deployment and budget in each sync, for which the default limit of 5 requests a second is too low.
 	config.QPS, config.Burst = 50, 100
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -61,7 +59,6 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 		return fmt.Errorf("making a client: %w", err)
 	}
 
-	// The cache holds what matters and no more.
 	configs := configinformers.NewSharedInformerFactoryWithOptions(configClient, 0, configinformers.WithTweakListOptions(
 		func(o *metav1.ListOptions) { o.FieldSelector = "metadata.name=" + configName }))
 	namespaced := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithNamespace(console.Namespace))
@@ -76,7 +73,6 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	recorder := events.NewRecorder(kube.CoreV1().Events(eventNamespace), fieldManager,
 		&corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: eventNamespace, Name: eventNamespace}, clock.RealClock{})
 	controller := factory.New().
-		// The Infrastructure is watched: the topology may change while the operator runs.
 		WithInformers(infrastructures.Informer(), operatorClient.Informer(), deployments.Informer(), budgets.Informer()).
 		WithSync(s.sync).
 		WithSyncDegradedOnError(operatorClient).
@@ -84,7 +80,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 		ToController("ConsoleDeploymentController", recorder)
 
 	if err := awaitKinds(ctx, kube.Discovery()); err != nil {
-		return nil // only the context ends the waiting
+		return nil // the context has ended
 	}
 	for _, start := range []func(<-chan struct{}){configs.Start, consoles.Start, namespaced.Start} {
 		start(ctx.Done())
@@ -93,8 +89,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	return nil
 }
 
-// awaitKinds waits until the API server serves the kinds of OpenShift that are watched. The controller itself would give up
-// after 10 minutes, and end the process.
+// awaitKinds waits until the API server serves the watched kinds of OpenShift. The controller itself would end the process after 10 minutes.
 func awaitKinds(ctx context.Context, client discovery.DiscoveryInterface) error {
 	const every = time.Second
 	wanted := map[schema.GroupVersion]string{configv1.GroupVersion: "infrastructures", operatorv1.GroupVersion: "consoles"}
@@ -125,8 +120,7 @@ func serves(list *metav1.APIResourceList, resource string) bool {
 	return false
 }
 
-// appliedSpec and appliedStatus are what a field manager applied before, by which the operator client knows that there is
-// nothing to write.
+// appliedSpec and appliedStatus return what a field manager has applied, so that the operator client can skip writes.
 func appliedSpec(object *unstructured.Unstructured, manager string) (*operatorv1ac.OperatorSpecApplyConfiguration, error) {
 	live, err := typed(object)
 	if err != nil {

@@ -33,11 +33,11 @@ func clusterOf(controlPlane, infrastructure configv1.TopologyMode) topology.Clus
 	}
 }
 
-// outcome is what of a Deployment depends on the topology, short enough to read in a table.
+// outcome is a short form of the fields that depend on the topology.
 type outcome struct {
 	Replicas           int32
 	Unavailable, Surge string
-	// Apart is what keeps pods from sharing a node: "", "revision" or "always", or "empty" for an affinity with nothing in it.
+	// Apart is the anti-affinity: "", "revision", "always", or "empty" for an empty affinity.
 	Apart     string
 	Selector  string
 	Tolerates string
@@ -127,7 +127,7 @@ func TestStockShape(t *testing.T) {
 	}
 }
 
-// The vendored shape is the module's, tested there; this is that it is called with what it needs.
+// The module has its own tests; this one checks that it gets its inputs.
 func TestVendoredShape(t *testing.T) {
 	for _, test := range []struct {
 		controlPlane, infrastructure configv1.TopologyMode
@@ -158,7 +158,7 @@ func TestVendoredShape(t *testing.T) {
 	}
 }
 
-// Where two replicas are right, the module gives what today's stock operator gives: replicas, rolling update, anti-affinity and budget.
+// With two replicas the module has the stock operator's replicas, rolling update, anti-affinity and budget.
 func TestVendoredIsStockWhereTwoAreRight(t *testing.T) {
 	for _, controlPlane := range []configv1.TopologyMode{ha, arbiter, dual, external} {
 		for _, o := range DefaultOptions().operands() {
@@ -174,7 +174,7 @@ func TestVendoredIsStockWhereTwoAreRight(t *testing.T) {
 				t.Errorf("%q, %s (-stock +vendored):\n%s", controlPlane, o.name, diff)
 			}
 			got, stock := outcomeOf(deployment, budget), outcomeOf(want, stockBudget)
-			stock.Tolerates = got.Tolerates // pinned means schedulable, with either key
+			stock.Tolerates = got.Tolerates // a pinned pod tolerates both keys
 			if diff := cmp.Diff(stock, got); diff != "" {
 				t.Errorf("%q, %s (-stock +vendored):\n%s", controlPlane, o.name, diff)
 			}
@@ -182,17 +182,17 @@ func TestVendoredIsStockWhereTwoAreRight(t *testing.T) {
 	}
 	for _, cluster := range []topology.Cluster{{}, {ControlPlane: topology.ReadingOf(sr)}} {
 		if deployment, budget, err := vendoredShape(operand{name: "console"}.baseDeployment(), cluster); !errors.Is(err, topology.ErrClusterNotRead) || deployment != nil || budget != nil {
-			t.Errorf("of a topology that nobody read: %v, %v, %v", deployment, budget, err)
+			t.Errorf("of a topology that was not read: %v, %v, %v", deployment, budget, err)
 		}
 	}
 }
 
-// resourceapply compares a hash of the spec, so it must always be the same, and a budget must select the pods.
+// resourceapply compares a hash of the spec, so it must always be the same. A budget must select the pods.
 func TestBaseDeployment(t *testing.T) {
 	for _, o := range DefaultOptions().operands() {
 		base := o.baseDeployment()
 		if diff := cmp.Diff(base, o.baseDeployment()); diff != "" {
-			t.Errorf("%s is another Deployment the second time:\n%s", o.name, diff)
+			t.Errorf("%s differs the second time:\n%s", o.name, diff)
 		}
 		for kind, shape := range map[string]shape{"stock": Options{Stock: true}.shape(), "vendored": vendoredShape} {
 			before := base.DeepCopy()

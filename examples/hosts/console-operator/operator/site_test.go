@@ -25,23 +25,21 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// shared is the API server of all tests here. Without kube-apiserver and etcd they fail and say `make kube-assets`.
+// shared is the API server of all tests. Without kube-apiserver and etcd they fail with a reference to `make kube-assets`.
 var shared = patchtest.NewShared(patchtest.Options{CRDs: []string{patchtest.Infrastructures, patchtest.Consoles, patchtest.ClusterOperators}})
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 const (
 	namespace = "openshift-console"
-	// user is whom the host connects as.
-	user = "console-operator"
+	user      = "console-operator"
 
 	poll    = 50 * time.Millisecond
 	timeout = 30 * time.Second
-	// calm is for how long nothing may be written before the host counts as at rest.
-	calm = time.Second
+	// quietTime is how long the host must not write to count as settled.
+	quietTime = time.Second
 )
 
-// site is a cluster with a host on it, for one test.
 type site struct {
 	*testing.T
 	server *patchtest.APIServer
@@ -49,7 +47,7 @@ type site struct {
 	stop   func()
 }
 
-// newSite makes what is asked for. At the end of the test everything is taken away.
+// newSite creates the objects. They are deleted at the end of the test.
 func newSite(t *testing.T, objects ...client.Object) *site {
 	t.Helper()
 	server := shared.Server(t)
@@ -67,7 +65,6 @@ func newSite(t *testing.T, objects ...client.Object) *site {
 	return s
 }
 
-// start runs the operator in the test, under the race detector, until the end of the test or stop.
 func (s *site) start(options Options) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context()))
@@ -111,7 +108,6 @@ func (s *site) create(object client.Object) {
 	}
 }
 
-// change reads an object, changes it and writes it, until nobody else was faster.
 func change[T client.Object](s *site, object T, mutate func(T)) {
 	s.Helper()
 	s.eventually(fmt.Sprintf("changing %T %s", object, object.GetName()), func() string {
@@ -162,7 +158,6 @@ func (s *site) topology(controlPlane, infrastructureTopology configv1.TopologyMo
 	})
 }
 
-// eventually asks until the problem is gone, and fails the test with the last one when it stays.
 func (s *site) eventually(what string, problem func() string) {
 	s.Helper()
 	last := ""
@@ -175,7 +170,6 @@ func (s *site) eventually(what string, problem func() string) {
 	}
 }
 
-// find reads an object; false when there is none.
 func (s *site) find(namespace, name string, into client.Object) bool {
 	s.Helper()
 	err := s.admin.Get(s.Context(), client.ObjectKey{Namespace: namespace, Name: name}, into)
@@ -185,10 +179,9 @@ func (s *site) find(namespace, name string, into client.Object) bool {
 	return err == nil
 }
 
-// operands are both Deployments; nil for one that is not there.
+// operands are both Deployments; nil for a missing one.
 type operands struct{ Console, Downloads *outcome }
 
-// expect waits until the Deployments and their budgets are as wanted.
 func (s *site) expect(want operands) {
 	s.Helper()
 	s.eventually("the Deployments", func() string { return cmp.Diff(want, operands{s.operand("console"), s.operand("downloads")}) })
@@ -202,14 +195,13 @@ func (s *site) operand(name string) *outcome {
 	}
 	if !s.find(namespace, name, live) {
 		if budget != nil {
-			return &outcome{Budget: budget.Name} // of nothing
+			return &outcome{Budget: budget.Name} // without a Deployment
 		}
 		return nil
 	}
 	return ptr.To(outcomeOf(live, budget))
 }
 
-// expectConditions waits until the conditions with those types have that status and reason.
 func (s *site) expectConditions(want map[string]string) {
 	s.Helper()
 	s.eventually("the conditions", func() string {
@@ -227,23 +219,22 @@ func (s *site) expectConditions(want map[string]string) {
 	})
 }
 
-// rest waits until the host writes no more, which one that is in a loop never does.
-func (s *site) rest() {
+func (s *site) settle() {
 	s.Helper()
 	writes, since := -1, time.Now()
-	s.eventually("coming to rest", func() string {
+	s.eventually("settling", func() string {
 		now := len(s.server.Writes(s, user))
 		if now != writes {
 			writes, since = now, time.Now()
 		}
-		if time.Since(since) < calm {
+		if time.Since(since) < quietTime {
 			return fmt.Sprintf("%d writes, the last of them just now", now)
 		}
 		return ""
 	})
 }
 
-// silent fails the test for every write of the host while it has reason to look at everything, but none to write.
+// silent fails the test for writes of the host after events without a change.
 func (s *site) silent() {
 	s.Helper()
 	s.writesNothing(func() {
@@ -255,26 +246,25 @@ func (s *site) silent() {
 	})
 }
 
-// writesNothing fails the test for every write of the host that act provokes. On a busy machine the last write of before may come late,
-// so there are three chances; a host that answers act with a write uses them up.
+// writesNothing fails the test for writes of the host that act causes. It tries three times, because an earlier write may come late on a busy
+// machine.
 func (s *site) writesNothing(act func()) {
 	s.Helper()
 	var writes []patchtest.Write
 	for range 3 {
-		s.rest()
+		s.settle()
 		writes = s.server.WritesDuring(s, user, func() {
 			act()
-			s.rest()
+			s.settle()
 		})
 		if len(writes) == 0 {
 			return
 		}
 	}
-	s.Errorf("it writes where there is nothing to write: %v", writes)
+	s.Errorf("unneeded writes: %v", writes)
 }
 
-// touch makes an event without a change that matters: a label. An annotation would do on anything but a Deployment, whose
-// generation it raises, which library-go answers with a write.
+// touch causes an event by a label. An annotation of a Deployment would raise its generation, which causes a write by library-go.
 func (s *site) touch(object client.Object) {
 	s.Helper()
 	change(s, object, func(o client.Object) {

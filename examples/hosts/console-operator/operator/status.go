@@ -14,7 +14,7 @@ const (
 	messageRemoved = "The Deployment is removed, as spec.managementState asks"
 )
 
-// condition is one sub-condition. Its transition time is the operator client's business.
+// condition returns a condition. The operator client sets its transition time.
 func condition(prefix, suffix string, is bool, reason, message string) *operatorv1ac.OperatorConditionApplyConfiguration {
 	status := operatorv1.ConditionFalse
 	if is {
@@ -23,8 +23,8 @@ func condition(prefix, suffix string, is bool, reason, message string) *operator
 	return operatorv1ac.OperatorCondition().WithType(prefix + suffix).WithStatus(status).WithReason(reason).WithMessage(message)
 }
 
-// conditions are <prefix>Available, Progressing and Degraded of a Deployment. One replica that serves is available, also in the
-// middle of a rollout; a rollout degrades nothing until its own deadline has passed.
+// deploymentConditions returns <prefix>Available, Progressing and Degraded of a Deployment. It is available with one replica, also during a rollout,
+// and not degraded by a rollout before its deadline.
 func (o operand) deploymentConditions(live *appsv1.Deployment, remark string) []*operatorv1ac.OperatorConditionApplyConfiguration {
 	health := workload.Health(live.Name+" Deployment", live)
 	available := condition(o.conditions, operatorv1.OperatorStatusTypeAvailable, false, health.Reason, health.Message)
@@ -42,7 +42,6 @@ func (o operand) deploymentConditions(live *appsv1.Deployment, remark string) []
 	return []*operatorv1ac.OperatorConditionApplyConfiguration{available, progressing, degraded}
 }
 
-// removedConditions say that nothing is wrong about a Deployment that is not wanted.
 func (o operand) removedConditions() []*operatorv1ac.OperatorConditionApplyConfiguration {
 	return []*operatorv1ac.OperatorConditionApplyConfiguration{
 		condition(o.conditions, operatorv1.OperatorStatusTypeAvailable, true, reasonRemoved, messageRemoved),
@@ -51,7 +50,7 @@ func (o operand) removedConditions() []*operatorv1ac.OperatorConditionApplyConfi
 	}
 }
 
-// generation is what resourceapply compares next time to see whether somebody else wrote.
+// generation is what resourceapply compares next time to detect writes of other clients.
 func generation(live *appsv1.Deployment) *operatorv1ac.GenerationStatusApplyConfiguration {
 	return operatorv1ac.GenerationStatus().WithGroup(appsv1.GroupName).WithResource("deployments").
 		WithNamespace(live.Namespace).WithName(live.Name).WithLastGeneration(live.Generation)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// summary is status and reason of each condition, in order. Every condition must have a message.
+// summary returns status and reason of each condition. Every condition must have a message.
 func summary(t *testing.T, conditions []*operatorv1ac.OperatorConditionApplyConfiguration) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -38,7 +38,7 @@ func TestDeploymentConditions(t *testing.T) {
 		{"new", deployment(appsv1.DeploymentStatus{}), [3]string{"False RollingOut", "True RollingOut", "False AsExpected"}},
 		{"one of one", deployment(appsv1.DeploymentStatus{ObservedGeneration: 3, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}),
 			[3]string{"True AsExpected", "False AsExpected", "False AsExpected"}},
-		{"rolling out beside the old one", deployment(appsv1.DeploymentStatus{ObservedGeneration: 3, Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1}),
+		{"rolling out next to the old one", deployment(appsv1.DeploymentStatus{ObservedGeneration: 3, Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1}),
 			[3]string{"True AsExpected", "True RollingOut", "False AsExpected"}},
 		{"stuck, the old one serves", deployment(appsv1.DeploymentStatus{ObservedGeneration: 3, Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1, Conditions: passed}),
 			[3]string{"True AsExpected", "False AsExpected", "True RolloutStuck"}},

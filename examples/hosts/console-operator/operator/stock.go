@@ -14,11 +14,10 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// The rules of today's stock operator (U-CON-1, U-CON-2, U-CON-4), with what is wrong about them: a topology that is empty
-// or new means one replica, there is a budget over a single pod, two nodes get three surge pods that cannot start, and the
-// control-plane key of the taint is not tolerated. None of this calls the vendored module.
+// The rules of the stock operator (U-CON-1, U-CON-2, U-CON-4), with their faults: a topology that is empty or unknown means one replica, a single
+// pod has a budget, two nodes get three surge pods that cannot start, and the control-plane key of the taint is not tolerated.
 
-// stockDeploysHA goes by what the Infrastructure says, letter by letter.
+// stockDeploysHA uses the values of the Infrastructure without a default for unknown ones.
 func stockDeploysHA(cluster topology.Cluster) bool {
 	switch cluster.ControlPlane.Reported {
 	case configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableArbiterMode, configv1.DualReplicaTopologyMode:
@@ -64,7 +63,6 @@ func stockStrategy(maxUnavailable, maxSurge intstr.IntOrString) appsv1.Deploymen
 	}
 }
 
-// stockBudget is there in every topology.
 func stockBudget(base *appsv1.Deployment) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: base.Namespace, Name: base.Name},

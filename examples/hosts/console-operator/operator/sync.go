@@ -25,10 +25,8 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// errManagementState is returned for a managementState that the operator does not know.
 var errManagementState = errors.New("unknown managementState")
 
-// syncer brings the Deployments and their budgets to where they belong.
 type syncer struct {
 	operands []operand
 	shape    shape
@@ -39,13 +37,13 @@ type syncer struct {
 	deployments     appslisters.DeploymentNamespaceLister
 	budgets         policylisters.PodDisruptionBudgetNamespaceLister
 
-	// known is the last topology that could be read: an Infrastructure that is gone flips nothing.
+	// known is the last topology that was read. It remains when the Infrastructure is deleted.
 	known *topology.Cluster
 }
 
-// sync implements factory.SyncFunc. It is never run concurrently.
+// sync implements factory.SyncFunc. It never runs concurrently.
 func (s *syncer) sync(ctx context.Context, syncCtx factory.SyncContext) error {
-	// Not from the cache: a generation that is behind by one write would be answered with another write.
+	// Not from the cache: a stale generation would cause another write.
 	spec, status, _, err := s.operator.GetOperatorStateWithQuorum(ctx)
 	if apierrors.IsNotFound(err) {
 		klog.FromContext(ctx).Info("Waiting for the Console object")
@@ -129,7 +127,7 @@ func (s *syncer) ensureBudget(ctx context.Context, recorder events.Recorder, nam
 	return nil
 }
 
-// remove takes away what the operator made, and only that: downloads of a static manifest stays.
+// remove deletes what the operator has created. A downloads Deployment of a static manifest stays.
 func (s *syncer) remove(ctx context.Context, recorder events.Recorder) error {
 	report := operatorv1ac.OperatorStatus()
 	var errs []error
@@ -146,7 +144,7 @@ func (s *syncer) remove(ctx context.Context, recorder events.Recorder) error {
 func (s *syncer) removeDeployment(ctx context.Context, recorder events.Recorder, name string) error {
 	live, err := s.deployments.Get(name)
 	if apierrors.IsNotFound(err) || err == nil && live.DeletionTimestamp != nil {
-		return nil // or the delete would be a write request at rest
+		return nil // a delete would be a request in every sync
 	} else if err != nil {
 		return fmt.Errorf("reading Deployment %s: %w", name, err)
 	}
@@ -169,7 +167,7 @@ func (s *syncer) removeBudget(ctx context.Context, recorder events.Recorder, nam
 	return nil
 }
 
-// report applies the whole of what this operator says in the status; conditions of others stay.
+// report applies the operator's whole status; conditions of others stay.
 func (s *syncer) report(ctx context.Context, report *operatorv1ac.OperatorStatusApplyConfiguration) error {
 	if err := s.operator.ApplyOperatorStatus(ctx, fieldManager, report); err != nil {
 		return fmt.Errorf("reporting on the Console: %w", err)

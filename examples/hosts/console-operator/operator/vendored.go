@@ -10,11 +10,9 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// shape makes a Deployment that baseDeployment returned fit the topology. The budget is nil where there must be none. With an error there is no
-// answer, and nothing is to be written.
+// shape adapts a Deployment of baseDeployment to the topology. The budget is nil if there must be none. After an error nothing is written.
 type shape func(base *appsv1.Deployment, cluster topology.Cluster) (*appsv1.Deployment, *policyv1.PodDisruptionBudget, error)
 
-// vendoredShape leaves every answer to the vendored module.
 func vendoredShape(base *appsv1.Deployment, cluster topology.Cluster) (*appsv1.Deployment, *policyv1.PodDisruptionBudget, error) {
 	deployment, err := console.ShapeDeployment(base, cluster)
 	if err != nil {

@@ -8,26 +8,25 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Half of OpenShift's operators have no controller-runtime. Vendoring the module must not bring it in: not into the program,
-// not into its tests, not into its go.mod.
+// Half of OpenShift's operators have no controller-runtime, so the vendored module must not add it to the program, the tests or go.mod.
 func TestNoControllerRuntime(t *testing.T) {
 	for _, test := range []struct {
 		name      string
 		arguments []string
-		// expected must be in the answer, or the question was wrong.
+		// expected is a positive control: it must be in the output.
 		expected string
 	}{
 		{"packages of the program", []string{"list", "-deps", ".."}, "github.com/solonode/sno/ingress"},
 		{"packages of the program and the tests", []string{"list", "-deps", "-test", "../..."}, "github.com/solonode/sno/ingress"},
 		{"modules that provide them", []string{"list", "-deps", "-test", "-f", "{{with .Module}}{{.Path}}{{end}}", "../..."}, "github.com/openshift/library-go"},
 	} {
-		var complaint strings.Builder
+		var stderr strings.Builder
 		command := exec.CommandContext(t.Context(), "go", test.arguments...)
 		command.Env = append(command.Environ(), "GOWORK=off")
-		command.Stderr = &complaint
+		command.Stderr = &stderr
 		out, err := command.Output()
 		if err != nil {
-			t.Fatalf("go %s: %v\n%s", strings.Join(test.arguments, " "), err, complaint.String())
+			t.Fatalf("go %s: %v\n%s", strings.Join(test.arguments, " "), err, stderr.String())
 		}
 		lines := strings.Fields(string(out))
 		found := false

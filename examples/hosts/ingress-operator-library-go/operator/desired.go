@@ -10,13 +10,13 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// desiredDefault is the default IngressController to create when there is none; nil for none.
+// desiredDefault returns the default IngressController to create if there is none; nil for none.
 func desiredDefault(cluster topology.Cluster, placement configv1.DefaultPlacement) (*operatorv1.IngressController, error) {
 	return ingress.DefaultIngressController(cluster, placement, ingress.PlacementFromTopology)
 }
 
-// desiredOperand is what an IngressController becomes: a router, and a budget or none. An error means that there is no answer, such as for a
-// node selector that no pod can have.
+// desiredOperand returns the router of an IngressController, and its budget if any. It returns an error if there is no result, for example for an
+// impossible node selector.
 func desiredOperand(cluster topology.Cluster, placement configv1.DefaultPlacement, ic *operatorv1.IngressController) (*appsv1.Deployment, *policyv1.PodDisruptionBudget, error) {
 	ic = ic.DeepCopy()
 	ic.Status.EndpointPublishingStrategy = effectivePublishing(ic, cluster.Platform)

@@ -81,7 +81,7 @@ func TestDesiredOperand(t *testing.T) {
 	}
 }
 
-// Without a status there is nothing to tell apart: resourceapply compares a hash of the spec, so it must always be the same.
+// resourceapply compares a hash of the spec, so it must always be the same.
 func TestDesiredOperandIsStable(t *testing.T) {
 	ic := &operatorv1.IngressController{ObjectMeta: metav1.ObjectMeta{Name: "internal"}}
 	at := cluster(configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode, configv1.AWSPlatformType)
@@ -137,7 +137,7 @@ func TestDesiredStatusKeepsOthers(t *testing.T) {
 	publishing := effectivePublishing(ic, configv1.NonePlatformType)
 	first := desiredStatus(ic, publishing, router)
 	if diff := cmp.Diff(foreign, first.Conditions[0]); diff != "" {
-		t.Errorf("somebody else's condition (-want +got):\n%s", diff)
+		t.Errorf("another client's condition (-want +got):\n%s", diff)
 	}
 	got := map[string]operatorv1.ConditionStatus{}
 	for _, c := range first.Conditions {

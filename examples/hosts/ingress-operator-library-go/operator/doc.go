@@ -1,6 +1,3 @@
-// Package operator is a library-go ingress operator in miniature: informers, one factory controller whose sync brings
-// everything to where it belongs, resourceapply for what it writes, and events for what it did.
-//
-// desired.go is where the vendored module is called; it has no client. sync.go reads and writes. Nothing here, nor anything
-// it imports, is controller-runtime, and a test says so.
+// Package operator is a miniature of a library-go ingress operator: informers, one factory controller, resourceapply and events. desired.go calls the
+// vendored module and has no client; sync.go reads and writes. A test checks that it does not import controller-runtime.
 package operator

@@ -10,8 +10,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// topology carries library-go's durations without importing library-go. Only this module may import both, so here they are held
-// against each other.
+// topology has library-go's durations without importing library-go. Only this module may import both and compare them.
 func TestLeaderElectionIsLibraryGos(t *testing.T) {
 	ordinary := leaderelection.LeaderElectionDefaulting(configv1.LeaderElection{}, "namespace", "name")
 	singleNode := leaderelection.LeaderElectionSNOConfig(ordinary)

@@ -4,7 +4,6 @@ import "flag"
 
 // Options are the operator's flags. The zero value is the default.
 type Options struct {
-	// CreateDefault makes the default IngressController when there is none.
 	CreateDefault bool
 }
 

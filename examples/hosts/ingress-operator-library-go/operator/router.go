@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// owningLabel is on what is made of an IngressController, podLabel on its pods. Both have the IngressController's name.
+	// owningLabel is on the objects of an IngressController, podLabel on its pods. Their value is its name.
 	owningLabel = "ingresscontroller.operator.openshift.io/owning-ingresscontroller"
 	podLabel    = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
 )
@@ -28,8 +28,8 @@ func podLabels(ingressController string) map[string]string {
 	return map[string]string{podLabel: ingressController}
 }
 
-// baseRouter is the router with nothing in it that depends on the topology. status.endpointPublishingStrategy must be set.
-// Nothing is ever pulled: the nodes are simulated.
+// baseRouter returns the router without what depends on the topology. status.endpointPublishingStrategy must be set. The nodes are simulated, so no
+// image is pulled.
 func baseRouter(ic *operatorv1.IngressController) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment"},
@@ -52,7 +52,7 @@ func baseRouter(ic *operatorv1.IngressController) *appsv1.Deployment {
 	}
 }
 
-// ports are the router's three. On the host network they are ports of the node.
+// ports returns the router's three ports. On the host network they are ports of the node.
 func ports(publishing *operatorv1.EndpointPublishingStrategy) []corev1.ContainerPort {
 	named := []corev1.ContainerPort{
 		{Name: "http", ContainerPort: 80}, {Name: "https", ContainerPort: 443}, {Name: "metrics", ContainerPort: 1936},
@@ -74,8 +74,7 @@ func ports(publishing *operatorv1.EndpointPublishingStrategy) []corev1.Container
 	return named
 }
 
-// effectivePublishing is how the router is published: what the status says, which never changes once it is there, else what was
-// asked for, else what the platform has (U-ING-7).
+// effectivePublishing returns how the router is published: by the status, which never changes, else by the spec, else by the platform (U-ING-7).
 func effectivePublishing(ic *operatorv1.IngressController, platform configv1.PlatformType) *operatorv1.EndpointPublishingStrategy {
 	switch {
 	case ic.Status.EndpointPublishingStrategy != nil:

@@ -20,15 +20,14 @@ import (
 	"github.com/solonode/sno/ingress"
 )
 
-// fieldManager is that of the stock operator, in whose place this one stands.
 const fieldManager = "cluster-ingress-operator"
 
-// Run runs the operator until the context ends, which is no error. Like the stock operator it elects no leader: run one.
+// Run runs the operator until the context ends, which is not an error. Like the stock operator it has no leader election.
 func Run(ctx context.Context, config *rest.Config, options Options) error {
 	config = rest.CopyConfig(config)
-	// resourceapply has no way to name a field manager; the API server takes it from the user agent then.
+	// resourceapply cannot set a field manager; the API server derives it from the user agent.
 	config.UserAgent = fieldManager
-	// It also reads every Deployment and budget anew in each sync, which the client's own limit of 5 a second would hold up.
+	// It also reads every Deployment and budget in each sync, for which the default limit of 5 requests a second is too low.
 	config.QPS, config.Burst = 50, 100
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -43,7 +42,6 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 		return fmt.Errorf("making a client: %w", err)
 	}
 
-	// The cache holds what matters and no more.
 	configs := configinformers.NewSharedInformerFactoryWithOptions(configClient, 0, configinformers.WithTweakListOptions(
 		func(o *metav1.ListOptions) { o.FieldSelector = "metadata.name=" + ingress.ConfigName }))
 	operators := operatorinformers.NewSharedInformerFactoryWithOptions(operatorClient, 0,

@@ -10,8 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// desiredStatus is the status of an IngressController with this router. It starts from the live status and keeps what others
-// put there, conditions above all.
+// desiredStatus returns the status of an IngressController with this router. It keeps fields and conditions of others.
 func desiredStatus(ic *operatorv1.IngressController, publishing *operatorv1.EndpointPublishingStrategy, router *appsv1.Deployment) operatorv1.IngressControllerStatus {
 	status := *ic.Status.DeepCopy()
 	status.ObservedGeneration = ic.Generation

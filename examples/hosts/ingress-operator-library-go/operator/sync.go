@@ -29,7 +29,6 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// syncer brings all routers to where they belong.
 type syncer struct {
 	options            Options
 	kube               kubernetes.Interface
@@ -41,14 +40,13 @@ type syncer struct {
 	routers         appslisters.DeploymentNamespaceLister
 	budgets         policylisters.PodDisruptionBudgetNamespaceLister
 
-	// known is the last topology that could be read: an Infrastructure that is gone flips nothing.
+	// known is the last topology that was read. It remains when the Infrastructure is deleted.
 	known *topology.Cluster
-	// generations are those of the routers as last written, by which resourceapply sees that somebody else wrote. A new
-	// process has none and writes each router once.
+	// generations are those of the routers at the last write, by which resourceapply detects writes of others. A new process writes each router once.
 	generations []operatorv1.GenerationStatus
 }
 
-// sync implements factory.SyncFunc. It is never run concurrently.
+// sync implements factory.SyncFunc. It never runs concurrently.
 func (s *syncer) sync(ctx context.Context, syncCtx factory.SyncContext) error {
 	infrastructure, err := s.infrastructures.Get(ingress.ConfigName)
 	switch {
@@ -111,7 +109,6 @@ func (s *syncer) ensureDefault(ctx context.Context, syncCtx factory.SyncContext,
 	return nil
 }
 
-// ensure brings router, budget and status of one IngressController to where they belong.
 func (s *syncer) ensure(ctx context.Context, syncCtx factory.SyncContext, ic *operatorv1.IngressController, placement configv1.DefaultPlacement) error {
 	want, wantBudget, err := desiredOperand(*s.known, placement, ic)
 	if err != nil {
@@ -128,7 +125,7 @@ func (s *syncer) ensure(ctx context.Context, syncCtx factory.SyncContext, ic *op
 	if equality.Semantic.DeepEqual(ic.Status, status) {
 		return nil
 	}
-	// The resource version keeps this read-modify-write from undoing what others wrote in the meantime.
+	// The resource version prevents that this overwrites writes of others.
 	write := ic.DeepCopy()
 	write.Status = status
 	_, err = s.ingressControllers.IngressControllers(ic.Namespace).UpdateStatus(ctx, write, metav1.UpdateOptions{FieldManager: fieldManager})
@@ -157,7 +154,7 @@ func (s *syncer) ensureBudget(ctx context.Context, syncCtx factory.SyncContext, 
 	}
 	live, err := s.budgets.Get(name)
 	if apierrors.IsNotFound(err) {
-		return nil // or the delete would be a write request at rest
+		return nil // a delete would be a request in every sync
 	} else if err != nil {
 		return fmt.Errorf("reading PodDisruptionBudget %s: %w", name, err)
 	}
@@ -167,7 +164,6 @@ func (s *syncer) ensureBudget(ctx context.Context, syncCtx factory.SyncContext, 
 	return nil
 }
 
-// removeOrphans takes away what was made of IngressControllers that are gone.
 func (s *syncer) removeOrphans(ctx context.Context, syncCtx factory.SyncContext, living map[string]bool) error {
 	routers, err := s.routers.List(labels.Everything())
 	if err != nil {

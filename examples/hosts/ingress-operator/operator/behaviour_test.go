@@ -53,7 +53,6 @@ func pinned(spec *operatorv1.IngressControllerSpec) {
 	}
 }
 
-// onBoth runs a test on each of the two hosts.
 func onBoth(t *testing.T, test func(*testing.T, host)) {
 	t.Helper()
 	for _, h := range hosts() {
@@ -74,7 +73,7 @@ func TestRouterFollowsNodePlacement(t *testing.T) {
 	})
 }
 
-// A router that has moved has another hash on its pods, with the vendored rules and with the stock operator's.
+// A moved router has another hash on its pods, with the vendored rules and with the stock operator's.
 func TestHashFollowsNodePlacement(t *testing.T) {
 	for name, flags := range map[string][]string{"vendored": nil, "stock": {"--stock"}} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +114,7 @@ func TestRouterFollowsTopology(t *testing.T) {
 	})
 }
 
-// A missing Infrastructure is waited for, and one that goes away flips nothing.
+// The host waits for a missing Infrastructure, and a deleted one changes nothing.
 func TestInfrastructureComesAndGoes(t *testing.T) {
 	onBoth(t, func(t *testing.T, h host) {
 		s := newSite(t, h, sr, ha, nil, ingressController("internal", private))
@@ -124,7 +123,7 @@ func TestInfrastructureComesAndGoes(t *testing.T) {
 		if err := s.admin.Delete(t.Context(), &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}); err != nil {
 			t.Fatal(err)
 		}
-		// The next IngressController is served with the topology that was known.
+		// The next IngressController uses the last topology.
 		s.create(ingressController("later", private))
 		s.expectRouter("later", before)
 		s.expectRouter("internal", before)
@@ -134,7 +133,7 @@ func TestInfrastructureComesAndGoes(t *testing.T) {
 	})
 }
 
-// Reconciling what has not changed writes nothing: a barrier, the change of another IngressController, shows that the host looked.
+// Reconciling unchanged objects writes nothing: a barrier, the change of another IngressController, shows that the host has reconciled.
 func TestWritesNothingAtRest(t *testing.T) {
 	rest := func(t *testing.T, h host, flags ...string) {
 		t.Helper()
@@ -227,10 +226,9 @@ func TestStatus(t *testing.T) {
 		s.settled("default")
 		foreign := operatorv1ac.IngressController("default", operatorNamespace).WithStatus(operatorv1ac.IngressControllerStatus().WithConditions(
 			operatorv1ac.OperatorCondition().WithType("IngressTopologyPatchInForce").WithStatus(operatorv1.ConditionTrue).WithLastTransitionTime(metav1.Now())))
-		if err := s.admin.Status().Apply(t.Context(), foreign, client.FieldOwner("somebody-else")); err != nil {
+		if err := s.admin.Status().Apply(t.Context(), foreign, client.FieldOwner("another-client")); err != nil {
 			t.Fatal(err)
 		}
-		// Nobody else here makes pods available.
 		s.eventually("making the router available", func() string {
 			deployment := &appsv1.Deployment{}
 			if !s.find(routerNamespace, "router-default", deployment) {
@@ -271,7 +269,7 @@ func TestCreateDefault(t *testing.T) {
 	onBoth(t, func(t *testing.T, h host) {
 		s := newSite(t, h, external, ha, []string{"--create-default"}, ingressController("barrier"))
 		s.settled("barrier")
-		s.topology(external, sr) // looks at the default one before the barrier
+		s.topology(external, sr) // reconciles the default one before the barrier
 		s.expectRouter("barrier", &router{Replicas: 1, Unavailable: "1", Surge: "0", NodeSelector: linuxWorker, HostPorts: nodePorts})
 		created := func(w patchtest.Write) bool {
 			return w.Verb == "create" && strings.Contains(w.URI, "/ingresscontrollers")
@@ -311,7 +309,7 @@ func TestCreateDefault(t *testing.T) {
 		onBoth(t, func(t *testing.T, h host) {
 			s := newSite(t, h, sr, sr, nil, ingressController("barrier"))
 			s.settled("barrier")
-			s.topology(ha, ha) // looks at the default one before the barrier
+			s.topology(ha, ha) // reconciles the default one before the barrier
 			s.expectRouter("barrier", &router{Replicas: 2, Unavailable: "25%", Surge: "0", NodeSelector: linuxWorker, HostPorts: nodePorts, Budget: "50%"})
 			if s.find(operatorNamespace, "default", &operatorv1.IngressController{}) {
 				t.Error("a default IngressController was created")
@@ -320,7 +318,7 @@ func TestCreateDefault(t *testing.T) {
 	})
 }
 
-// An operator that fights takes a placement off again, as itself; one that does not leaves it.
+// With --fight the operator reverts a placement as itself, otherwise it does not.
 func TestRevertPlacement(t *testing.T) {
 	s := newSite(t, hosts()[0], sr, sr, []string{"--fight"}, ingressController("default", replicas(1)), ingressController("other"))
 	s.settled("default")

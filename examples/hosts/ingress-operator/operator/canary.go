@@ -21,8 +21,8 @@ const (
 	canaryController = "canary_controller"
 )
 
-// ensureCanary keeps the DaemonSet that the stock operator sends its requests through the default router to. It follows
-// neither topology nor placement (U-ING-10). Nothing is behind it, and nobody asks.
+// ensureCanary maintains the DaemonSet to which the stock operator sends requests through the default router. It follows neither topology nor
+// placement (U-ING-10). It does nothing here.
 func (r *reconciler) ensureCanary(ctx context.Context) error {
 	live, err := get(ctx, r.client, client.ObjectKey{Namespace: canaryNamespace, Name: canaryName}, &appsv1.DaemonSet{})
 	if err != nil {
@@ -38,7 +38,7 @@ func (r *reconciler) ensureCanary(ctx context.Context) error {
 	return nil
 }
 
-// canary starts from the live one, or from nil, and keeps what the API server filled in.
+// canary starts from the live one, or from nil, and keeps defaults of the API server.
 func canary(live *appsv1.DaemonSet) *appsv1.DaemonSet {
 	set := &appsv1.DaemonSet{}
 	if live != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// shared is the API server of all tests here. Without kube-apiserver and etcd they fail and say `make kube-assets`.
+// shared is the API server of all tests. Without kube-apiserver and etcd they fail with a reference to `make kube-assets`.
 var shared = patchtest.NewShared(patchtest.Options{
 	CRDs: []string{patchtest.Infrastructures, patchtest.Ingresses, patchtest.IngressControllers},
 })
@@ -37,7 +37,6 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// host is one of the two example operators. Both do the same job, so the same tests are run on both, through the API server.
 type host struct {
 	name  string
 	start func(t *testing.T, config *rest.Config, flags ...string)
@@ -47,7 +46,6 @@ func hosts() []host {
 	return []host{{"controller-runtime", startHere}, {"library-go", startLibraryGo}}
 }
 
-// startHere runs this module's operator in the test, under the race detector.
 func startHere(t *testing.T, config *rest.Config, arguments ...string) {
 	t.Helper()
 	options := operator.DefaultOptions()
@@ -67,7 +65,7 @@ func startHere(t *testing.T, config *rest.Config, arguments ...string) {
 	})
 }
 
-// libraryGoHost is beside this module, on versions of its own, so it is built there and run as a process.
+// libraryGoHost is another module with its own versions, so it is built there and run as a process.
 const libraryGoHost = "../../ingress-operator-library-go"
 
 var (

@@ -7,44 +7,42 @@ import (
 	"time"
 )
 
-// ErrOptions is returned for flags that do not make sense.
+// ErrOptions is returned for invalid flags.
 var ErrOptions = errors.New("invalid flags")
 
 // Options are the operator's flags.
 type Options struct {
-	// CreateDefault makes the default IngressController when there is none.
 	CreateDefault bool
-	// Stock decides as today's stock operator does, without the vendored module.
-	Stock bool
-	// MinReadySeconds is how long a router's pod must have been ready before it counts as available. The stock operator says 30; a proof that
-	// only waits for the end of rollouts may say less.
+	Stock         bool
+	// MinReadySeconds is how long a router's pod must be ready before it counts as available: 30 in the stock operator, less for tests that only wait
+	// for rollouts.
 	MinReadySeconds int
-	// Canary makes the DaemonSet by which the stock operator asks for the default router, in a namespace that must be there.
+	// Canary maintains the stock operator's canary DaemonSet, in an existing namespace.
 	Canary bool
-	// RouterImage is an image that serves on the router's ports, and whether it is ready on the last of them at /healthz/ready. Empty: one
-	// that nobody can run, for clusters whose nodes are simulated.
+	// RouterImage is an image that serves the router's ports, and its readiness on the last of them at /healthz/ready. Empty: one that only simulated
+	// nodes run.
 	RouterImage string
-	// RevertPlacement puts the default IngressController's nodePlacement back to what it was when this process first saw it.
+	// RevertPlacement reverts the default IngressController's nodePlacement to the first one that this process has read.
 	RevertPlacement bool
-	// RevertInterval is the least time between two such reverts; 0 reverts at once.
+	// RevertInterval is the minimum time between two reverts; 0 reverts at once.
 	RevertInterval time.Duration
 }
 
 // DefaultOptions are those without any flags.
 func DefaultOptions() Options { return Options{MinReadySeconds: stockMinReadySeconds} }
 
-// BindFlags adds the flags. What the options hold now is the default.
+// BindFlags adds the flags, with the current options as defaults.
 func (o *Options) BindFlags(flags *flag.FlagSet) {
 	flags.BoolVar(&o.CreateDefault, "create-default", o.CreateDefault, "Create the default IngressController when there is none.")
-	flags.BoolVar(&o.Stock, "stock", o.Stock, "Decide as today's stock operator does instead of calling the vendored module.")
+	flags.BoolVar(&o.Stock, "stock", o.Stock, "Use the rules of the stock operator instead of the vendored module.")
 	flags.IntVar(&o.MinReadySeconds, "min-ready-seconds", o.MinReadySeconds, "Seconds for which a router's pod must have been ready before it counts as available.")
-	flags.BoolVar(&o.Canary, "canary", o.Canary, "Make the DaemonSet openshift-ingress-canary/ingress-canary.")
+	flags.BoolVar(&o.Canary, "canary", o.Canary, "Maintain the DaemonSet openshift-ingress-canary/ingress-canary.")
 	flags.StringVar(&o.RouterImage, "router-image", o.RouterImage, "Image of the router. Without it, one that only simulated nodes run.")
 	flags.BoolVar(&o.RevertPlacement, "fight", o.RevertPlacement, "For tests of faults: take other people's nodePlacement off the default IngressController.")
 	flags.DurationVar(&o.RevertInterval, "revert-every", o.RevertInterval, "With --fight: least time between two reverts; 0 reverts at once.")
 }
 
-// Validate reports flags that contradict each other, and arguments, of which there are none.
+// Validate reports contradictory flags, and arguments, of which there must be none.
 func (o *Options) Validate(arguments []string) error {
 	switch {
 	case len(arguments) > 0:

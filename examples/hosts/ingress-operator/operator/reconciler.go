@@ -20,27 +20,26 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// finalizer keeps an IngressController until its router is gone.
+// finalizer keeps an IngressController until its router is deleted.
 const finalizer = "ingresscontroller.operator.openshift.io/finalizer-ingresscontroller"
 
-// reconciler makes one IngressController's router what it should be.
 type reconciler struct {
 	// client reads from the cache and writes as fieldManager.
 	client  client.Client
 	options Options
 	rules   rules
 
-	// known is the last topology that could be read: an Infrastructure that is gone flips nothing.
+	// known is the last topology that was read. It remains when the Infrastructure is deleted.
 	known *topology.Cluster
 	// fight is nil unless --fight.
 	fight *fight
 }
 
-// Reconcile implements reconcile.Reconciler. It is never run concurrently.
+// Reconcile implements reconcile.Reconciler. It never runs concurrently.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	after, err := r.reconcile(ctx, request.NamespacedName)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		// The cache was behind. What made it so is an event on its way, but that may already have been looked at.
+		// The event of the write that made the cache stale may already have been processed.
 		return reconcile.Result{RequeueAfter: staleCache}, nil
 	}
 	return reconcile.Result{RequeueAfter: after}, err
@@ -91,7 +90,7 @@ func (r *reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 	if r.fight != nil && key.Name == ingress.IngressControllerName {
 		var write *operatorv1.IngressController
 		if write, after = r.fight.revert(ic, time.Now()); write != nil {
-			// The answer to this update is the event that brings us back.
+			// The event of this update triggers the next reconciliation.
 			return 0, r.update(ctx, write)
 		}
 	}
@@ -112,8 +111,8 @@ func (r *reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 	return after, err
 }
 
-// ensure brings router, budget and status of a living IngressController to where they belong. It says when time alone changes the status; 0
-// for never.
+// ensure reconciles router, budget and status of an IngressController that is not being deleted. It returns when the status changes by time alone;
+// 0 for never.
 func (r *reconciler) ensure(ctx context.Context, ic *operatorv1.IngressController, placement configv1.DefaultPlacement) (time.Duration, error) {
 	key := client.ObjectKey{Namespace: ingress.RouterNamespace, Name: routerName(ic.Name)}
 	liveRouter, err := get(ctx, r.client, key, &appsv1.Deployment{})

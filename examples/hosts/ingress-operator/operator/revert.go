@@ -7,10 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// fight remembers the nodePlacement that an IngressController had when it was first seen, and wants it back. No operator
-// should do that; it is here to show that the ingress controller stops with Reverted instead of joining in.
+// fight reverts the nodePlacement of an IngressController to the first one that was read. It is a fault, with which tests show that the ingress
+// controller stops with Reverted.
 type fight struct {
-	// every is the least time between two reverts; 0 reverts at once.
+	// every is the minimum time between two reverts; 0 reverts at once.
 	every time.Duration
 
 	seen       bool
@@ -18,8 +18,7 @@ type fight struct {
 	lastRevert time.Time
 }
 
-// revert returns the IngressController as it is to be written, or nil when there is nothing to write now; after is when to
-// look again, 0 for at the next change.
+// revert returns the IngressController to write, or nil, and the time until the next attempt, 0 for the next change.
 func (f *fight) revert(live *operatorv1.IngressController, now time.Time) (write *operatorv1.IngressController, after time.Duration) {
 	if !f.seen {
 		f.seen, f.placement = true, live.Spec.NodePlacement.DeepCopy()

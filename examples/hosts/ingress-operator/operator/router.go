@@ -20,17 +20,17 @@ import (
 )
 
 const (
-	// owningLabel is on what is made of an IngressController, podLabel on its pods. Both have the IngressController's name.
+	// owningLabel is on the objects of an IngressController, podLabel on its pods. Their value is its name.
 	owningLabel = "ingresscontroller.operator.openshift.io/owning-ingresscontroller"
 	podLabel    = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
-	// hashLabel is on the pods and tells revisions of the router apart.
+	// hashLabel distinguishes pods of different revisions.
 	hashLabel = "ingresscontroller.operator.openshift.io/hash"
 
 	containerName = "router"
 	// image is never pulled: the nodes are simulated.
 	image = "router"
 
-	// What the stock operator gives every router, whatever the topology (U-ING-9).
+	// Values of every router of the stock operator, in any topology (U-ING-9).
 	stockMinReadySeconds     = 30
 	stockGracePeriodSeconds  = 3600
 	priorityClass            = "system-cluster-critical"
@@ -38,11 +38,10 @@ const (
 	workloadAnnotationEffect = `{"effect": "PreferredDuringScheduling"}`
 )
 
-// routerName is the name of the Deployment and of the PodDisruptionBudget.
 func routerName(ingressController string) string { return "router-" + ingressController }
 
-// baseRouter is the router with nothing in it that depends on the topology. It starts from the live one, or from nil: what the
-// operator does not care about, such as defaults of the API server, stays, so that an unchanged router compares as equal.
+// baseRouter returns the router without what depends on the topology. It starts from the live one, or from nil, and keeps other fields such as
+// defaults of the API server, so that an unchanged router is equal.
 func (o Options) baseRouter(live *appsv1.Deployment, ingressController string, publishing *operatorv1.EndpointPublishingStrategy) *appsv1.Deployment {
 	router := &appsv1.Deployment{}
 	if live != nil {
@@ -80,9 +79,8 @@ func (o Options) baseRouter(live *appsv1.Deployment, ingressController string, p
 	return router
 }
 
-// seal puts the hash of the pods on them, over what the operator decides about them and not what the API server fills in. It comes last: what
-// the rules of the topology change afterwards would be in the pods and not in their hash, and a router that has moved would have the hash of
-// one that has not.
+// seal labels the pods with a hash of the fields that the operator sets, without defaults of the API server. It must come last: a moved router would
+// keep its hash if the rules of the topology changed the pods later.
 func seal(router *appsv1.Deployment) error {
 	pod := router.Spec.Template.Spec
 	encoded, err := json.Marshal(corev1.PodSpec{
@@ -98,8 +96,7 @@ func seal(router *appsv1.Deployment) error {
 	return nil
 }
 
-// serve has the router run an image, and be ready when that says so. What the API server would add is said, so that the live router compares
-// as equal.
+// serve sets an image of a router and its readiness probe, with the API server's defaults, so that the live router is equal.
 func serve(router *appsv1.Deployment, image string) {
 	container := &router.Spec.Template.Spec.Containers[0]
 	container.Image = image
@@ -111,7 +108,7 @@ func serve(router *appsv1.Deployment, image string) {
 	}
 }
 
-// ports are the router's three. On the host network they are ports of the node.
+// ports returns the router's three ports. On the host network they are ports of the node.
 func ports(publishing *operatorv1.EndpointPublishingStrategy) []corev1.ContainerPort {
 	named := []corev1.ContainerPort{
 		{Name: "http", ContainerPort: 80}, {Name: "https", ContainerPort: 443}, {Name: "metrics", ContainerPort: 1936},

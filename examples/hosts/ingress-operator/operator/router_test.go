@@ -44,7 +44,7 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-// What the stock operator gives every router (U-ING-9), and how much sooner a proof may have it.
+// Values of every router of the stock operator (U-ING-9), and MinReadySeconds.
 func TestStockRouter(t *testing.T) {
 	for _, publishing := range []*operatorv1.EndpointPublishingStrategy{hostNetwork(), private()} {
 		router := DefaultOptions().baseRouter(nil, "internal", publishing)
@@ -70,7 +70,7 @@ func TestBaseRouterKeepsWhatItDoesNotDecide(t *testing.T) {
 	live.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "left-over"}}
 	live.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}
 	live.Spec.Template.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{TopologyKey: "left-over"}}
-	serve(live, "somebody's")
+	serve(live, "another")
 	live.Spec.Template.Spec.Containers = append(live.Spec.Template.Spec.Containers, corev1.Container{Name: "stowaway"})
 	before := live.DeepCopy()
 
@@ -94,7 +94,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// The hash is of the router that the module shaped. Computed before, it is the same for a router on the control plane and one on the workers.
+// The hash is of the router that the module has shaped. Computed before, it is the same on the control plane and on the workers.
 func TestSealComesLast(t *testing.T) {
 	hashes := func(sealFirst bool) (workers, controlPlane string) {
 		of := func(placement *operatorv1.NodePlacement) string {
@@ -125,7 +125,7 @@ func TestSealComesLast(t *testing.T) {
 	}
 }
 
-// What the API server fills in is in no hash, or each router would be rolled out once more after it was created.
+// The hash does not include defaults of the API server. Otherwise each router would be rolled out once after its creation.
 func TestSealIgnoresDefaults(t *testing.T) {
 	created, live := DefaultOptions().baseRouter(nil, "default", hostNetwork()), DefaultOptions().baseRouter(nil, "default", hostNetwork())
 	live.Spec.Template.Spec.TerminationGracePeriodSeconds, live.Spec.Template.Spec.DNSPolicy = ptr.To[int64](30), corev1.DNSClusterFirst
@@ -141,7 +141,7 @@ func TestSealIgnoresDefaults(t *testing.T) {
 	}
 }
 
-// What leaves the host network leaves its ports too.
+// A router that leaves the host network releases the ports too.
 func TestBaseRouterFollowsPublishing(t *testing.T) {
 	router := DefaultOptions().baseRouter(DefaultOptions().baseRouter(nil, "internal", hostNetwork()), "internal", private())
 	if diff := cmp.Diff(DefaultOptions().baseRouter(nil, "internal", private()), router); diff != "" {

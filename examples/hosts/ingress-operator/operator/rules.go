@@ -9,18 +9,18 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// inputs are what both answers follow from.
+// inputs are the inputs of both rules.
 type inputs struct {
 	cluster   topology.Cluster
 	placement configv1.DefaultPlacement
-	// ic is the IngressController whose router is shaped, with the publishing strategy in effect in its status. It is only read.
+	// ic is the router's IngressController, with the effective publishing strategy in its status. It is read-only.
 	ic *operatorv1.IngressController
 }
 
-// rules are the two questions whose answers depend on the topology. An error means that there is no answer, and nothing is written.
+// rules are the two decisions that depend on the topology. After an error nothing is written.
 type rules struct {
-	// defaultIngressController is the default IngressController to create when there is none; nil for none.
+	// defaultIngressController returns the default IngressController to create if there is none; nil for none.
 	defaultIngressController func(topology.Cluster, configv1.DefaultPlacement) (*operatorv1.IngressController, error)
-	// shape makes the router that baseRouter returned fit the topology. The budget is nil when there must be none.
+	// shape adapts the router of baseRouter to the topology. The budget is nil if there must be none.
 	shape func(*appsv1.Deployment, inputs) (*appsv1.Deployment, *policyv1.PodDisruptionBudget, error)
 }

@@ -30,7 +30,7 @@ func cluster(controlPlane, infrastructure configv1.TopologyMode) topology.Cluste
 	}
 }
 
-// outcome is what of a router depends on the topology, short enough to read in a table.
+// outcome is a short form of the fields that depend on the topology.
 type outcome struct {
 	Replicas            int32
 	Unavailable, Surge  string
@@ -168,7 +168,7 @@ func TestStockReplicasAndDefault(t *testing.T) {
 	}
 }
 
-// The vendored rules are the module's, tested there; this is that they are called with what they need.
+// The module has its own tests; this one checks that it gets its inputs.
 func TestVendoredShape(t *testing.T) {
 	for _, test := range []struct {
 		name       string
@@ -187,7 +187,7 @@ func TestVendoredShape(t *testing.T) {
 		{"private, highly available", cluster(ha, ha), "", ingressController(nil, nil), private(),
 			outcome{Replicas: 2, Unavailable: "50%", Surge: "25%", NodeSelector: linuxWorker, Apart: true, Budget: "50%", UnhealthyAreEvicted: true}},
 	} {
-		test.want.SpreadConstraints = 1 // the operator's own, which the module leaves
+		test.want.SpreadConstraints = 1 // the operator's own, which the module keeps
 		got := outcomeOf(t, vendoredRules(), inputs{test.cluster, test.placement, test.ic}, test.publishing)
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
@@ -205,7 +205,7 @@ func TestVendoredShape(t *testing.T) {
 	}
 }
 
-// An operator that vendors the module gives the routers of a highly available cluster the rollout that they have today.
+// With the vendored module the routers of a highly available cluster roll out as with the stock operator.
 func TestVendoredRolloutIsStockWhereHighlyAvailable(t *testing.T) {
 	type rollout struct {
 		Replicas           int32
@@ -241,7 +241,7 @@ func TestVendoredRolloutIsStockWhereHighlyAvailable(t *testing.T) {
 	}
 }
 
-// Both read a node selector alike: an expression that is a label in other words is followed, any other is an error, and nothing is shaped.
+// Both interpret a node selector equally: an expression that is equivalent to a label is applied, any other is an error.
 func TestNodeSelectors(t *testing.T) {
 	for name, rules := range map[string]rules{"stock": stockRules(), "vendored": vendoredRules()} {
 		shape := func(operator metav1.LabelSelectorOperator, values ...string) (map[string]string, error) {
@@ -264,7 +264,7 @@ func TestNodeSelectors(t *testing.T) {
 	}
 }
 
-// Changing the rules over a live router leaves nothing of the other's behind.
+// A change of the rules leaves nothing behind on a live router.
 func TestRulesReplaceEachOther(t *testing.T) {
 	in := inputs{cluster: cluster(ha, ha), ic: ingressController(nil, nil)}
 	in.ic.Status.EndpointPublishingStrategy = private()

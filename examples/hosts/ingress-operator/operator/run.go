@@ -28,7 +28,7 @@ import (
 	"github.com/solonode/sno/ingress"
 )
 
-// Run runs the operator until the context ends, which is no error. Like the stock operator it elects no leader: run one.
+// Run runs the operator until the context ends, which is not an error. Like the stock operator it has no leader election.
 func Run(ctx context.Context, restConfig *rest.Config, options Options) error {
 	scheme := runtime.NewScheme()
 	for _, install := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, configv1.Install, operatorv1.Install} {
@@ -45,8 +45,7 @@ func Run(ctx context.Context, restConfig *rest.Config, options Options) error {
 		Cache:                  cache.Options{ByObject: byObject},
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
-		// A test runs several of these in one process, one after the other.
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		Controller:             config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)
@@ -82,7 +81,6 @@ func Run(ctx context.Context, restConfig *rest.Config, options Options) error {
 	return nil
 }
 
-// cached limits the cache to the objects that matter.
 func cached() (map[client.Object]cache.ByObject, error) {
 	ours, err := labels.NewRequirement(owningLabel, selection.Exists, nil)
 	if err != nil {
@@ -107,13 +105,11 @@ func cached() (map[client.Object]cache.ByObject, error) {
 	}, nil
 }
 
-// everyIngressController is what a change of the cluster's configuration concerns: all there are, and the default one, which
-// may have to be made.
 func (r *reconciler) everyIngressController(ctx context.Context, _ client.Object) []reconcile.Request {
 	requests := []reconcile.Request{requestFor(ingress.IngressControllerName)}
 	var list operatorv1.IngressControllerList
 	if err := r.client.List(ctx, &list, client.InNamespace(ingress.IngressControllerNamespace)); err != nil {
-		// Only a cache that is not running cannot be listed, and then there is nobody to reconcile.
+		// Listing only fails if the cache is not running.
 		ctrl.LoggerFrom(ctx).Error(err, "IngressControllers cannot be listed")
 		return requests
 	}

@@ -36,18 +36,16 @@ const (
 	timeout = 30 * time.Second
 )
 
-// site is a cluster with a host on it, for one test.
 type site struct {
 	*testing.T
 	server *patchtest.APIServer
 	admin  client.WithWatch
-	// earlier is the number of write requests in the tests before.
+	// earlier is the number of write requests of former tests.
 	earlier int
-	// user is whom the host connects as.
-	user string
+	user    string
 }
 
-// newSite sets the topologies and, after the given objects, starts the host. At the end of the test the host stops and everything is taken away.
+// newSite creates the objects and starts the host. At the end of the test the host stops and the objects are deleted.
 func newSite(t *testing.T, h host, controlPlane, infrastructure configv1.TopologyMode, flags []string, objects ...client.Object) *site {
 	t.Helper()
 	s := prepareSite(t, controlPlane, infrastructure, objects...)
@@ -116,7 +114,6 @@ func (s *site) create(object client.Object) {
 	}
 }
 
-// change reads an object, changes it and writes it, until nobody else was faster.
 func change[T client.Object](s *site, object T, mutate func(T)) {
 	s.Helper()
 	s.eventually(fmt.Sprintf("changing %T %s", object, object.GetName()), func() string {
@@ -131,8 +128,7 @@ func change[T client.Object](s *site, object T, mutate func(T)) {
 	})
 }
 
-// touch makes an event without a change that matters: a label. An annotation would do on anything but a Deployment, whose
-// generation it raises, which library-go answers with a write.
+// touch causes an event by a label. An annotation of a Deployment would raise its generation, which causes a write by library-go.
 func (s *site) touch(object client.Object) {
 	s.Helper()
 	change(s, object, func(o client.Object) {
@@ -162,7 +158,6 @@ func (s *site) topology(controlPlane, infrastructure configv1.TopologyMode) {
 	})
 }
 
-// eventually asks until the problem is gone, and fails the test with the last one when it stays.
 func (s *site) eventually(what string, problem func() string) {
 	s.Helper()
 	last := ""
@@ -175,7 +170,6 @@ func (s *site) eventually(what string, problem func() string) {
 	}
 }
 
-// find reads an object; false when there is none.
 func (s *site) find(namespace, name string, into client.Object) bool {
 	s.Helper()
 	err := s.admin.Get(s.Context(), client.ObjectKey{Namespace: namespace, Name: name}, into)
@@ -194,7 +188,7 @@ func (s *site) ingressController(name string) *operatorv1.IngressController {
 	return ic
 }
 
-// router is what the tests look at in a router and its budget.
+// router is a short form of a router and its budget.
 type router struct {
 	Replicas           int32
 	Unavailable, Surge string
@@ -205,7 +199,6 @@ type router struct {
 	Budget             string
 }
 
-// expectRouter waits until the router of an IngressController is as wanted; nil for no router.
 func (s *site) expectRouter(ingressController string, want *router) {
 	s.Helper()
 	s.eventually("the router of "+ingressController, func() string {
@@ -245,7 +238,7 @@ func describe(deployment *appsv1.Deployment) *router {
 	return got
 }
 
-// settled waits until the host has written the status that goes with the spec, the last thing it does for an IngressController.
+// settled waits until the host has written the status of the spec, its last write for an IngressController.
 func (s *site) settled(ingressController string) {
 	s.Helper()
 	s.eventually("the status of "+ingressController, func() string {

@@ -17,11 +17,11 @@ import (
 	"github.com/solonode/sno/ingress"
 )
 
-// spreadEvery is how often the stock operator looks at the routers besides at their changes: that a pod has been ready for long enough is none.
+// spreadEvery is the stock operator's interval in addition to changes: a pod becomes available without an event.
 const spreadEvery = time.Minute
 
-// spreader is the stock operator's spread-default-router-pods: of several available pods of the default router on one node the oldest is evicted,
-// whatever the topology, the placement and the publishing strategy are. Budgets are honoured.
+// spreader is the stock operator's spread-default-router-pods: of several available pods of the default router on one node it evicts the oldest,
+// independently of the topology, the placement and the publishing strategy. Budgets are honoured.
 type spreader struct {
 	client   client.Client
 	minReady time.Duration
@@ -42,7 +42,6 @@ func (s *spreader) Reconcile(ctx context.Context, _ reconcile.Request) (reconcil
 	return reconcile.Result{RequeueAfter: spreadEvery}, nil
 }
 
-// crowded are the pods to evict: of each node with several that are available, the oldest.
 func crowded(pods []corev1.Pod, minReady time.Duration, now time.Time) []*corev1.Pod {
 	on := map[string][]*corev1.Pod{}
 	for i := range pods {

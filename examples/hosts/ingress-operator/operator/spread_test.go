@@ -55,7 +55,7 @@ func TestCrowded(t *testing.T) {
 	}
 }
 
-// Only one node without a load balancer is the control plane's, and only where both topologies say so (U-ING-3).
+// Only one node without a load balancer gets ControlPlane, and only with both topologies (U-ING-3).
 func TestStockDefaultPlacement(t *testing.T) {
 	for _, controlPlane := range []configv1.TopologyMode{sr, ha, external, ""} {
 		for _, infrastructure := range []configv1.TopologyMode{sr, ha, ""} {

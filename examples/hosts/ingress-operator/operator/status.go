@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Conditions of the stock operator that have no name in the API.
+// Conditions of the stock operator without a constant in the API.
 const (
 	conditionAdmitted     = "Admitted"
 	conditionAvailable    = "DeploymentAvailable"
@@ -24,12 +24,12 @@ const (
 	conditionLoadBalancer = "LoadBalancerProgressing"
 	conditionEvaluation   = "EvaluationConditionsDetected"
 
-	// What is not a rollout of the operator's: pods that come back after a node restarted, and the number of pods that settles.
+	// Reasons that are not a rollout of the operator: pods of a restarted node, and a number of pods that settles.
 	reasonPodsStarting = "PodsStarting"
 	reasonStabilizing  = "ReplicasStabilizing"
 )
 
-// expectations are what must be true for the router not to be degraded, and for how long it may be otherwise.
+// expectations are the conditions without which the router is degraded, and how long they may differ.
 var expectations = []struct {
 	condition string
 	grace     time.Duration
@@ -40,13 +40,11 @@ var expectations = []struct {
 	{conditionAllAvailable, time.Hour},
 }
 
-// recheck is how often the stock operator looks at a router that is degraded.
+// recheck is the stock operator's interval for a degraded router.
 const recheck = time.Minute
 
-// desiredStatus is the status of an IngressController with this router, which may be nil. It starts from the live status and
-// keeps what others put there, conditions above all. after says when time alone changes it; 0 for never.
-//
-// The conditions are the stock operator's, but for those that speak of what is not here: Service, DNS, and requests through the router.
+// desiredStatus returns the status of an IngressController with this router, which may be nil. It keeps fields and conditions of others. after is
+// when time alone changes it; 0 for never. The conditions are the stock operator's, without those about Service, DNS, and requests through the router.
 func desiredStatus(ic *operatorv1.IngressController, publishing *operatorv1.EndpointPublishingStrategy, router *appsv1.Deployment, now metav1.Time) (status operatorv1.IngressControllerStatus, after time.Duration) {
 	status = *ic.Status.DeepCopy()
 	status.ObservedGeneration = ic.Generation
@@ -88,7 +86,7 @@ func condition(kind string, is bool, reason, message string) operatorv1.Operator
 	return operatorv1.OperatorCondition{Type: kind, Status: status, Reason: reason, Message: message}
 }
 
-// deploymentConditions are those that follow from the Deployment alone.
+// deploymentConditions returns those that follow from the Deployment alone.
 func deploymentConditions(router *appsv1.Deployment) []operatorv1.OperatorCondition {
 	replicas, status := ptr.Deref(router.Spec.Replicas, 1), router.Status
 	available := operatorv1.OperatorCondition{
@@ -106,9 +104,9 @@ func deploymentConditions(router *appsv1.Deployment) []operatorv1.OperatorCondit
 		}
 	}
 	least := condition(conditionMinAvailable, true, "DeploymentMinimumReplicasMet", "Minimum replicas requirement is met")
-	if away := mayBeAway(router, replicas); status.AvailableReplicas < replicas-away {
+	if unavailable := maxUnavailable(router, replicas); status.AvailableReplicas < replicas-unavailable {
 		least = condition(conditionMinAvailable, false, "DeploymentMinimumReplicasNotMet",
-			fmt.Sprintf("%d/%d of replicas are available, max unavailable is %d", status.AvailableReplicas, replicas, away))
+			fmt.Sprintf("%d/%d of replicas are available, max unavailable is %d", status.AvailableReplicas, replicas, unavailable))
 	}
 	all := condition(conditionAllAvailable, true, "DeploymentReplicasAvailable", "All replicas are available")
 	if status.AvailableReplicas < replicas {
@@ -117,17 +115,17 @@ func deploymentConditions(router *appsv1.Deployment) []operatorv1.OperatorCondit
 	return []operatorv1.OperatorCondition{available, least, all, rollingOut(router, replicas)}
 }
 
-// mayBeAway is maxUnavailable as a number. A value that cannot be read allows none.
-func mayBeAway(router *appsv1.Deployment, replicas int32) int32 {
-	surge, away := intstr.FromString("25%"), intstr.FromString("25%")
+// maxUnavailable returns maxUnavailable as a number. An invalid value is 0.
+func maxUnavailable(router *appsv1.Deployment, replicas int32) int32 {
+	surge, unavailable := intstr.FromString("25%"), intstr.FromString("25%")
 	if rolling := router.Spec.Strategy.RollingUpdate; rolling != nil {
-		surge, away = ptr.Deref(rolling.MaxSurge, surge), ptr.Deref(rolling.MaxUnavailable, away)
+		surge, unavailable = ptr.Deref(rolling.MaxSurge, surge), ptr.Deref(rolling.MaxUnavailable, unavailable)
 	}
 	more, err := intstr.GetScaledValueFromIntOrPercent(&surge, int(replicas), true)
 	if err != nil {
 		return 0
 	}
-	less, err := intstr.GetScaledValueFromIntOrPercent(&away, int(replicas), false)
+	less, err := intstr.GetScaledValueFromIntOrPercent(&unavailable, int(replicas), false)
 	if err != nil {
 		return 0
 	}
@@ -218,7 +216,7 @@ func degradedCondition(conditions []operatorv1.OperatorCondition, now time.Time)
 		"One or more other status conditions indicate a degraded state: "+strings.Join(failing, ", ")), recheck
 }
 
-// merge puts one condition among the others. Its time changes only with its status.
+// merge sets one condition. Its time changes only with its status.
 func merge(conditions []operatorv1.OperatorCondition, condition operatorv1.OperatorCondition, now metav1.Time) []operatorv1.OperatorCondition {
 	i := slices.IndexFunc(conditions, func(c operatorv1.OperatorCondition) bool { return c.Type == condition.Type })
 	if i < 0 {

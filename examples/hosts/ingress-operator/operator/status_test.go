@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// statuses are the conditions of an IngressController by type: +Reason for True, -Reason for False, ?Reason for Unknown.
+// statuses returns the conditions of an IngressController by type: +Reason for True, -Reason for False, ?Reason for Unknown.
 func statuses(conditions []operatorv1.OperatorCondition) map[string]string {
 	sign := map[operatorv1.ConditionStatus]string{operatorv1.ConditionTrue: "+", operatorv1.ConditionFalse: "-", operatorv1.ConditionUnknown: "?"}
 	got := map[string]string{}
@@ -23,7 +23,7 @@ func statuses(conditions []operatorv1.OperatorCondition) map[string]string {
 	return got
 }
 
-// router is one with these pods, of which some are available and some of the newest revision.
+// router returns one with these numbers of pods, available pods and updated pods.
 func router(replicas, all, updated, available int32, conditions ...appsv1.DeploymentCondition) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		Spec: appsv1.DeploymentSpec{Replicas: &replicas, Strategy: appsv1.DeploymentStrategy{RollingUpdate: &appsv1.RollingUpdateDeployment{
@@ -39,7 +39,7 @@ var (
 	complete = appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"}
 )
 
-// What the stock operator says of a router, each line the rule of one condition (status.go of the stock operator).
+// Conditions of the stock operator for a router, each line by the rule of one condition (status.go of the stock operator).
 func TestConditions(t *testing.T) {
 	for name, test := range map[string]struct {
 		router     *appsv1.Deployment
@@ -81,7 +81,7 @@ func TestRolloutConditions(t *testing.T) {
 	}{
 		"the first of two is exchanged": {router(2, 2, 1, 1, serves),
 			[5]string{"+DeploymentAvailable", "+DeploymentMinimumReplicasMet", "-DeploymentReplicasNotAvailable", "+DeploymentRollingOut", "+IngressControllerProgressing"}},
-		"one too many is away": {router(8, 8, 5, 5, serves),
+		"one too many is unavailable": {router(8, 8, 5, 5, serves),
 			[5]string{"+DeploymentAvailable", "-DeploymentMinimumReplicasNotMet", "-DeploymentReplicasNotAvailable", "+DeploymentRollingOut", "+IngressControllerProgressing"}},
 		"an old one is left": {router(2, 3, 2, 2, serves),
 			[5]string{"+DeploymentAvailable", "+DeploymentMinimumReplicasMet", "+DeploymentReplicasAvailable", "+DeploymentRollingOut", "+IngressControllerProgressing"}},
@@ -104,7 +104,7 @@ func TestRolloutConditions(t *testing.T) {
 	}
 }
 
-// A router may be unavailable for 30 s, below its minimum for a minute, and not whole for an hour.
+// A router may be unavailable for 30 s, below its minimum for a minute, and incomplete for an hour.
 func TestDegradedAfterItsGrace(t *testing.T) {
 	since := metav1.NewTime(time.Unix(10_000, 0))
 	for name, test := range map[string]struct {
@@ -131,7 +131,7 @@ func TestDegradedAfterItsGrace(t *testing.T) {
 	}
 }
 
-// The status keeps what others wrote, and a time as long as the status that it is of.
+// The status keeps conditions of others, and the time of an unchanged status.
 func TestStatusKeepsOthers(t *testing.T) {
 	earlier, now := metav1.NewTime(time.Unix(1000, 0)), metav1.NewTime(time.Unix(2000, 0))
 	foreign := operatorv1.OperatorCondition{Type: "IngressTopologyPatchInForce", Status: operatorv1.ConditionTrue, LastTransitionTime: earlier}

@@ -17,11 +17,8 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// The rules of today's stock operator, with what is wrong about them: nothing is pinned unless
-// defaultPlacement says so, a pinned router does not tolerate the taint of the node it is pinned to, and the budget follows
-// spec.replicas instead of the number of pods. None of this calls the vendored module.
-//
-// Instead of the stock operator's own hash label, pods of one revision are told apart by the ReplicaSet's, which does the same.
+// The rules of the stock operator, with their faults: nothing is pinned unless defaultPlacement is set, a pinned router does not tolerate the taint
+// of its node, and the budget follows spec.replicas instead of the number of pods. The hash label of ReplicaSets replaces the operator's own.
 func stockRules() rules {
 	return rules{defaultIngressController: stockDefaultIngressController, shape: stockShape}
 }
@@ -33,7 +30,7 @@ const (
 	evictionTaint    = "kubernetes.io/e2e-evict-taint-key"
 )
 
-// stockReplicas is U-ING-1: the infrastructure topology decides, or the control plane's where defaultPlacement is ControlPlane.
+// stockReplicas is U-ING-1: by the infrastructure topology, or by the control plane's if defaultPlacement is ControlPlane.
 func stockReplicas(cluster topology.Cluster, placement configv1.DefaultPlacement) int32 {
 	mode := cluster.Infrastructure.Mode
 	if placement == configv1.DefaultPlacementControlPlane {
@@ -45,10 +42,10 @@ func stockReplicas(cluster topology.Cluster, placement configv1.DefaultPlacement
 	return 2
 }
 
-// stockDefaultIngressController is U-ING-2: nothing but the replicas, once and for ever.
+// stockDefaultIngressController is U-ING-2: only the replicas, permanently.
 func stockDefaultIngressController(cluster topology.Cluster, placement configv1.DefaultPlacement) (*operatorv1.IngressController, error) {
 	if cluster.ControlPlane.Mode == configv1.ExternalTopologyMode {
-		return nil, nil // none is an answer
+		return nil, nil // none is a valid result
 	}
 	return &operatorv1.IngressController{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ingress.IngressControllerNamespace, Name: ingress.IngressControllerName},
@@ -87,7 +84,7 @@ func stockShape(router *appsv1.Deployment, in inputs) (*appsv1.Deployment, *poli
 	return shaped, stockBudget(ic, labels), nil
 }
 
-// stockPlace is U-ING-4. There is no toleration of the control plane's taints in it.
+// stockPlace is U-ING-4. It does not tolerate the control plane's taints.
 func stockPlace(pod *corev1.PodSpec, in inputs) error {
 	pod.NodeSelector = map[string]string{corev1.LabelOSStable: string(corev1.Linux)}
 	if in.placement == configv1.DefaultPlacementControlPlane {
@@ -125,7 +122,7 @@ func stockStrategy(maxUnavailable, maxSurge intstr.IntOrString) appsv1.Deploymen
 	}
 }
 
-// stockSpread keeps routers of one revision apart and prefers nodes that run one of another.
+// stockSpread separates routers of one revision and prefers nodes that run one of another.
 func stockSpread(pod *corev1.PodSpec, labels map[string]string) {
 	if pod.Affinity == nil {
 		pod.Affinity = &corev1.Affinity{}
@@ -143,7 +140,7 @@ func stockSpread(pod *corev1.PodSpec, labels map[string]string) {
 	}
 }
 
-// stockBudget is U-ING-8: it follows spec.replicas, and where that is unset there is a budget over however many pods there are.
+// stockBudget is U-ING-8: it follows spec.replicas, and if that is unset there is a budget for any number of pods.
 func stockBudget(ic *operatorv1.IngressController, labels map[string]string) *policyv1.PodDisruptionBudget {
 	maxUnavailable := intstr.FromString("50%")
 	if replicas := ic.Spec.Replicas; replicas != nil {

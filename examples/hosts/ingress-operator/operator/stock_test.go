@@ -17,7 +17,7 @@ import (
 
 const finalizer = "ingresscontroller.operator.openshift.io/finalizer-ingresscontroller"
 
-// An IngressController stays until its router is gone.
+// An IngressController stays until its router is deleted.
 func TestFinalizer(t *testing.T) {
 	s := newSite(t, hosts()[0], ha, ha, nil, ingressController("internal", private))
 	s.settled("internal")
@@ -27,7 +27,7 @@ func TestFinalizer(t *testing.T) {
 		}
 		return ""
 	})
-	// Somebody else wants to see the router first.
+	// Another finalizer delays the deletion of the router.
 	key := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: routerNamespace, Name: "router-internal"}}
 	change(s, key, func(d *appsv1.Deployment) { d.Finalizers = append(d.Finalizers, "example.com/mine") })
 	if err := s.admin.Delete(t.Context(), ingressController("internal")); err != nil {
@@ -40,7 +40,7 @@ func TestFinalizer(t *testing.T) {
 		}
 		return ""
 	})
-	// Whoever has looked at this one has looked at the other before.
+	// When this one is reconciled, the other has been too.
 	s.create(ingressController("barrier", private))
 	s.settled("barrier")
 	if ic := s.ingressController("internal"); !slices.Contains(ic.Finalizers, finalizer) {
@@ -55,7 +55,7 @@ func TestFinalizer(t *testing.T) {
 	})
 }
 
-// The value that a cluster of before the field gets when the operator starts. One that is there stays.
+// A missing value is set when the operator starts. An existing one stays.
 func TestDefaultPlacement(t *testing.T) {
 	start := func(t *testing.T, there configv1.DefaultPlacement, nodes ...string) *site {
 		t.Helper()
@@ -83,10 +83,10 @@ func TestDefaultPlacement(t *testing.T) {
 		nodes []string
 		want  configv1.DefaultPlacement
 	}{
-		"one node":                     {"", []string{"master-0"}, configv1.DefaultPlacementControlPlane},
-		"one node with a worker":       {"", []string{"master-0", "worker-0"}, configv1.DefaultPlacementWorkers},
-		"one node, somebody wants it":  {configv1.DefaultPlacementWorkers, []string{"master-0"}, configv1.DefaultPlacementWorkers},
-		"two nodes, somebody wants it": {configv1.DefaultPlacementControlPlane, []string{"master-0", "worker-0"}, configv1.DefaultPlacementControlPlane},
+		"one node":                  {"", []string{"master-0"}, configv1.DefaultPlacementControlPlane},
+		"one node with a worker":    {"", []string{"master-0", "worker-0"}, configv1.DefaultPlacementWorkers},
+		"one node, set explicitly":  {configv1.DefaultPlacementWorkers, []string{"master-0"}, configv1.DefaultPlacementWorkers},
+		"two nodes, set explicitly": {configv1.DefaultPlacementControlPlane, []string{"master-0", "worker-0"}, configv1.DefaultPlacementControlPlane},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, test.there, test.nodes...)
@@ -98,7 +98,7 @@ func TestDefaultPlacement(t *testing.T) {
 	}
 }
 
-// The canary is there with the default router, is put back, and nobody makes it who was not asked to.
+// The canary exists with the default router and is restored, but only with the flag.
 func TestCanary(t *testing.T) {
 	key := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: canaryNamespace, Name: "ingress-canary"}}
 	s := newSite(t, hosts()[0], sr, sr, []string{"--canary"}, ingressController("default"))
@@ -132,7 +132,7 @@ func TestNoCanary(t *testing.T) {
 	}
 }
 
-// Of two available routers on a node the oldest is evicted, and one that is alone, or not available yet, stays.
+// Of two available routers on a node the oldest is evicted. A single one, or one that is not available yet, stays.
 func TestCrowdedRouters(t *testing.T) {
 	s := newSite(t, hosts()[0], ha, ha, []string{"--min-ready-seconds=1"}, ingressController("default"), ingressController("internal", private))
 	pod := func(name, router, node string, isReady bool) {

@@ -10,7 +10,6 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// vendoredRules leave every answer to the vendored module.
 func vendoredRules() rules {
 	return rules{
 		defaultIngressController: func(cluster topology.Cluster, placement configv1.DefaultPlacement) (*operatorv1.IngressController, error) {

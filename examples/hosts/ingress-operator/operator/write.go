@@ -16,10 +16,8 @@ import (
 	"github.com/solonode/sno/ingress"
 )
 
-// fieldManager is that of the stock operator, in whose place this one stands: whatever is written looks as on a real cluster.
 const fieldManager = "cluster-ingress-operator"
 
-// get reads an object; nil without an error when there is none.
 func get[T client.Object](ctx context.Context, reader client.Reader, key client.ObjectKey, into T) (T, error) {
 	var none T
 	switch err := reader.Get(ctx, key, into); {
@@ -31,7 +29,7 @@ func get[T client.Object](ctx context.Context, reader client.Reader, key client.
 	return into, nil
 }
 
-// ensureRouter writes when, and only when, something that the operator decides is different: want was made from live.
+// ensureRouter writes only if a field of the operator differs: want was derived from live.
 func (r *reconciler) ensureRouter(ctx context.Context, live, want *appsv1.Deployment) error {
 	switch {
 	case live == nil:
@@ -62,8 +60,8 @@ func (r *reconciler) ensureBudget(ctx context.Context, ingressController string,
 	return r.update(ctx, merged)
 }
 
-// ensureStatus replaces the whole status, read-modify-write, as the stock operator does. The resource version keeps it from
-// undoing what others wrote in the meantime.
+// ensureStatus replaces the whole status, read-modify-write, as the stock operator does. The resource version prevents that it overwrites writes of
+// others.
 func (r *reconciler) ensureStatus(ctx context.Context, live *operatorv1.IngressController, want operatorv1.IngressControllerStatus) error {
 	if equality.Semantic.DeepEqual(live.Status, want) {
 		return nil
@@ -76,7 +74,7 @@ func (r *reconciler) ensureStatus(ctx context.Context, live *operatorv1.IngressC
 	return nil
 }
 
-// remove takes away what was made of an IngressController that is gone or going, and reports whether nothing of it is left.
+// remove deletes the objects of an IngressController that is deleted or being deleted, and reports whether none is left.
 func (r *reconciler) remove(ctx context.Context, ingressController string) (gone bool, err error) {
 	key := client.ObjectKey{Namespace: ingress.RouterNamespace, Name: routerName(ingressController)}
 	router, err := get(ctx, r.client, key, &appsv1.Deployment{})
@@ -114,7 +112,7 @@ func (r *reconciler) update(ctx context.Context, object client.Object) error {
 	return nil
 }
 
-// delete deletes this very object, not one of the same name that came after it. One that is on its way out is left alone.
+// delete deletes this object, but not a later one with its name, or one that is being deleted.
 func (r *reconciler) delete(ctx context.Context, object client.Object) error {
 	if object.GetDeletionTimestamp() != nil {
 		return nil

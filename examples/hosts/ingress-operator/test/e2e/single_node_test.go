@@ -1,4 +1,4 @@
-// Package e2e checks the operator on a real cluster: what an operator's repository adds to have the conformance suite in its own CI.
+// Package e2e checks the operator on a real cluster, as an operator's repository runs the conformance suite in its CI.
 package e2e
 
 import (
@@ -14,12 +14,12 @@ import (
 	"github.com/solonode/sno/conformance/suites"
 )
 
-// The checks of ingress and those of all modules that look at the router. Nothing of the cluster is disturbed by these tiers.
+// The checks of ingress and those of all modules that include the router. These tiers do not disrupt the cluster.
 var tiers = []checks.Tier{checks.Static, checks.Scheduled}
 
 var _ = suites.Describe(suites.Inputs{Modules: []string{"ingress"}, Tiers: tiers, Target: target, Artifacts: os.Getenv("ARTIFACT_DIR")})
 
-// target is the cluster of $KUBECONFIG.
+// target returns the cluster of $KUBECONFIG.
 func target(ctx context.Context) (checks.Target, error) {
 	return existing.Target(ctx, existing.Options{Tiers: tiers, Progress: ginkgo.GinkgoWriter})
 }
