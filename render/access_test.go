@@ -18,8 +18,7 @@ import (
 	"github.com/solonode/sno/render/inputs"
 )
 
-// A kubeconfig that was made in advance on another machine works with the control plane that is rendered from its
-// objects (R-BIP-4).
+// A kubeconfig that was made in advance works with the control plane of its objects (R-BIP-4).
 func TestAccess(t *testing.T) {
 	cluster, err := inputs.Read(os.DirFS("testdata/input/one-node"), time.Now())
 	if err != nil {

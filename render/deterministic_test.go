@@ -61,8 +61,7 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// A run writes nothing while no certificate is due. Due and expired certificates are renewed, and the bundles trust all
-// certificates afterwards (R-REN-10).
+// Only due and expired certificates are renewed, and the bundles trust all certificates afterwards (R-REN-10).
 func TestRenew(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes all keys three times")
@@ -240,10 +239,8 @@ func checkTrusted(t *testing.T, before, after *render.Result, name string) {
 	}
 }
 
-// wait advances the clock of the bubble.
 func wait(d time.Duration) { <-time.After(d) }
 
-// writeAndRead returns the objects as rotate reads them.
 func writeAndRead(t *testing.T, objects []kruntime.Object) []kruntime.Object {
 	t.Helper()
 	manifests, err := export.Manifests(objects)
@@ -261,7 +258,6 @@ func writeAndRead(t *testing.T, objects []kruntime.Object) []kruntime.Object {
 	return read
 }
 
-// checkValidUntil checks that every certificate, and the CA that signed it, is valid until then.
 func checkValidUntil(t *testing.T, result *render.Result, until time.Time) {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -273,7 +269,6 @@ func checkValidUntil(t *testing.T, result *render.Result, until time.Time) {
 	checked := 0
 	for _, object := range result.Objects {
 		secret, is := object.(*corev1.Secret)
-		// Copies of earlier revisions do not change.
 		if !is || secret.Type != corev1.SecretTypeTLS || regexp.MustCompile(`-\d+$`).MatchString(secret.Name) {
 			continue
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// Plan returns the loops of all components in their order (R-REN-4). kube-controller-manager's certificates come first
-// of its loops, because kube-apiserver trusts their signer.
+// Plan returns the loops of all components in order (R-REN-4). kube-apiserver trusts the first kube-controller-manager
+// step's CA.
 func Plan(s *inputs.Settings) []loop.Step {
 	return slices.Concat(
 		etcd.Steps(s),

@@ -24,14 +24,12 @@ var ErrUnknownNode = errors.New("name one node of the control plane")
 // Making keys takes seconds.
 const defaultLoopTimeout = 5 * time.Minute
 
-// Options of a run.
 type Options struct {
 	// Node is the control-plane node of the files. It may be empty if there is only one.
 	Node string
 	// LoopTimeout is the limit of each loop; zero means five minutes.
 	LoopTimeout time.Duration
-	// Report, if set, is called after each loop.
-	Report func(loop.Report)
+	Report      func(loop.Report)
 }
 
 // Result is a rendered control plane.

@@ -71,11 +71,9 @@ func byPath(list []files.File) map[string]string {
 	return found
 }
 
-// nodePath matches paths of installed files as processes in a pod see them.
 var nodePath = regexp.MustCompile(`/etc/kubernetes/static-pod-(resources|certs)/[A-Za-z0-9._/-]+`)
 
-// Every file that a command, a configuration or a kubeconfig names is installed, in both profiles (R-REN-1, R-REN-8,
-// R-REN-9).
+// Every file that a command, config or kubeconfig names is installed, in both profiles (R-REN-1, R-REN-8, R-REN-9).
 func TestFilesAreThere(t *testing.T) {
 	for profile := range rendered {
 		t.Run(string(profile), func(t *testing.T) {
@@ -189,7 +187,6 @@ func TestRevisionsContinue(t *testing.T) {
 	}
 }
 
-// content returns all files of a result by path.
 func content(t *testing.T, result *render.Result) map[string]string {
 	t.Helper()
 	manifests, err := export.Manifests(result.Objects)

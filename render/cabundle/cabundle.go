@@ -14,8 +14,7 @@ import (
 // ErrEmpty is returned if no bundle has a certificate: with an empty bundle no client is trusted.
 var ErrEmpty = errors.New("no certificate in any bundle")
 
-// Union returns the certificates of the bundles as PEM, each once, in the order of the bundles. Empty bundles are
-// skipped.
+// Union returns the certificates of the bundles as PEM, each once, in order. Empty bundles are skipped.
 func Union(bundles ...string) (string, error) {
 	return union(func(*x509.Certificate) bool { return true }, bundles)
 }

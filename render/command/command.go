@@ -12,7 +12,6 @@ import (
 	"github.com/solonode/sno/render/inputs"
 )
 
-// Exit codes other than 0.
 const (
 	exitError = 1
 	exitInput = 2 // also for an unreadable payload and an unwritable output
@@ -95,7 +94,6 @@ func newFields(out io.Writer) *cobra.Command {
 	}
 }
 
-// count returns "1 file", "2 files".
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

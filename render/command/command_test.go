@@ -151,7 +151,7 @@ func TestRenderAndRotate(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errs = run(t, "rotate", "--dir", output, "--root", root)
-	if code != 0 || strings.Count(out, "  laid ") != 1 || !strings.Contains(out, manifest) {
+	if code != 0 || strings.Count(out, "  wrote ") != 1 || !strings.Contains(out, manifest) {
 		t.Errorf("exit code %d; only %s was missing, output:\n%s%s", code, manifest, out, errs)
 	}
 }

@@ -25,7 +25,6 @@ import (
 	"github.com/solonode/sno/render/rotate"
 )
 
-// settingsFile holds the flags of a run for sno-render rotate.
 const settingsFile = "sno-render.yaml"
 
 type settings struct {
@@ -60,10 +59,8 @@ func (o *options) bind(flags *pflag.FlagSet) {
 }
 
 var (
-	// errPayload is returned for an image-references file that cannot be read.
 	errPayload = errors.New("cannot read the image references")
-	// errOutput is returned for an output folder that cannot be written.
-	errOutput = errors.New("cannot write the output")
+	errOutput  = errors.New("cannot write the output")
 )
 
 func (o *options) render(ctx context.Context, out, errs io.Writer) error {

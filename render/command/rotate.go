@@ -85,7 +85,6 @@ func (o *rotateOptions) run(ctx context.Context, out, errs io.Writer) error {
 	return printNextRenewal(out, result)
 }
 
-// readEarlier returns the objects and the settings of an earlier run.
 func readEarlier(dir string) (*render.Result, *run, error) {
 	encoded, err := os.ReadFile(filepath.Join(dir, settingsFile))
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// certificates returns 2 signers, 2 client certificates, and 3 certificates per node (R-REN-8). Those of a node are for
-// servers and clients, because a member is both to its peers (U-REN-22).
+// certificates returns 2 signers, 2 client certificates and 3 certificates per node (R-REN-8), those of a node for server
+// and client (U-REN-22).
 func certificates(s *inputs.Settings) []librarygo.Certificate {
 	base := librarygo.Certificate{
 		Signer: signer, SignerValidity: s.Validity, Bundle: signerCA, Validity: s.Validity, Component: component,
@@ -63,8 +63,7 @@ func hosts(node inputs.Node) []string {
 	return names
 }
 
-// collectCertificates returns the loop that writes one Secret with all certificates and one ConfigMap with the bundles,
-// so that several changes make one revision.
+// collectCertificates returns the loop that writes all certificates and bundles as one Secret and one ConfigMap.
 func collectCertificates(s *inputs.Settings) loop.Loop {
 	return loop.Loop{
 		Name:   component + ": all certificates",

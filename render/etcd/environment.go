@@ -21,7 +21,6 @@ const (
 	nodeEnvName = "NODE_ENVVAR_NAME"
 )
 
-// Files of the node, as paths in the container.
 const (
 	certDir     = podtemplate.CertDir + "/secrets/etcd-all-certs/"
 	bundleDir   = podtemplate.CertDir + "/configmaps/etcd-all-bundles/"
@@ -32,14 +31,12 @@ const (
 	metricsCAs  = bundleDir + "metrics-ca-bundle.crt"
 )
 
-// tlsSettings is the observed TLS profile in etcd's terms.
 type tlsSettings struct {
 	version string
 	ciphers []string
 }
 
-// tlsOf returns the observed profile. etcd supports versions 1.2 and 1.3, and rejects a list of ciphers with 1.3
-// (U-REN-24).
+// tlsOf returns the observed profile. etcd supports TLS 1.2 and 1.3, and rejects ciphers with 1.3 (U-REN-24).
 func tlsOf(observed map[string]any) (tlsSettings, error) {
 	version, has, err := unstructured.NestedString(observed, "servingInfo", "minTLSVersion")
 	if err != nil {
@@ -55,8 +52,7 @@ func tlsOf(observed map[string]any) (tlsSettings, error) {
 	return tlsSettings{version: "TLS1.2", ciphers: ciphers}, err
 }
 
-// environment returns the environment of all containers of profile openshift, sorted by name. It is the same on all
-// nodes: variables of one node have its name in theirs (U-REN-25).
+// environment returns the sorted environment of all containers of profile openshift, the same on all nodes (U-REN-25).
 func environment(all []member, infrastructure *configv1.Infrastructure, tls tlsSettings, image string) []corev1.EnvVar {
 	heartbeat, election := timeouts(infrastructure)
 	values := map[string]string{
@@ -110,7 +106,6 @@ func timeouts(infrastructure *configv1.Infrastructure) (heartbeat, election stri
 	return "100", "1000"
 }
 
-// shellExports returns the environment as a shell script.
 func shellExports(env []corev1.EnvVar) string {
 	var text strings.Builder
 	for _, v := range env {

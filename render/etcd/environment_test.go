@@ -16,7 +16,7 @@ import (
 	"github.com/solonode/sno/render/rendertest"
 )
 
-// etcd supports versions 1.2 and 1.3, and no list of ciphers with 1.3 (U-REN-24).
+// etcd supports TLS 1.2 and 1.3, and rejects ciphers with 1.3 (U-REN-24).
 func TestTLSOf(t *testing.T) {
 	serving := func(version string) map[string]any {
 		return map[string]any{"servingInfo": map[string]any{"minTLSVersion": version, "cipherSuites": []any{"A", "B"}}}

@@ -77,8 +77,7 @@ func clientURLs(all []member) string {
 	return strings.Join(urls, ",")
 }
 
-// endpointsOf returns the data of ConfigMap etcd-endpoints. The keys are addresses in base64 without padding, because
-// keys cannot contain colons (U-REN-23).
+// endpointsOf returns ConfigMap data. Keys are base64 without padding: they cannot contain colons (U-REN-23).
 func endpointsOf(all []member) map[string]string {
 	data := map[string]string{}
 	for _, m := range all {

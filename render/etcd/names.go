@@ -2,7 +2,6 @@ package etcd
 
 import "github.com/solonode/sno/render/store"
 
-// Namespaces of the operand, its operator, and the objects for kube-apiserver.
 const (
 	namespace         = "openshift-etcd"
 	operatorNamespace = "openshift-etcd-operator"

@@ -34,11 +34,9 @@ func podFor(s *inputs.Settings, all []member, env []corev1.EnvVar, tls tlsSettin
 	return pod, images.Err()
 }
 
-// nodeEnv returns a reference to a variable of the pod's node, which the kubelet expands.
 func nodeEnv(name string) string { return fmt.Sprintf("$(NODE_%s_%s)", nodeEnvName, name) }
 
-// kubernetesFlags returns the flags of etcd 3.6 in profile kubernetes: those of kubeadm (U-REN-26) with other paths.
-// The node's address comes from the environment, so that one template fits all nodes.
+// kubernetesFlags returns kubeadm's flags of etcd 3.6 (U-REN-26). The node's address is in the environment.
 func kubernetesFlags(all []member, tls tlsSettings, loopback string) []string {
 	address := func(scheme, at string, port int) string { return fmt.Sprintf("%s://%s:%d", scheme, at, port) }
 	flags := []string{
@@ -70,8 +68,7 @@ func kubernetesFlags(all []member, tls tlsSettings, loopback string) []string {
 	return flags
 }
 
-// kubernetesContainer returns the container of profile kubernetes. Its probes are kubeadm's: the loopback address
-// without TLS (U-REN-11).
+// kubernetesContainer returns the container of profile kubernetes, with kubeadm's probes (U-REN-11).
 func kubernetesContainer(images *podtemplate.Images, all []member, tls tlsSettings) corev1.Container {
 	loopback := podtemplate.Loopback(all[0].address)
 	endpoint := podtemplate.Endpoint{Host: loopback, Port: healthPort, Scheme: corev1.URISchemeHTTP}
@@ -93,9 +90,8 @@ func kubernetesContainer(images *podtemplate.Images, all []member, tls tlsSettin
 	return c
 }
 
-// openshiftContainers returns the stock operator's containers (U-REN-27) with two differences: a member with an empty
-// data directory forms a new cluster, where the stock pod needs the installer's etcd, and no scripts are copied to the
-// node.
+// openshiftContainers returns the stock operator's containers (U-REN-27), but a member without data forms a new cluster,
+// where the stock pod needs the installer's etcd, and no scripts are copied.
 func openshiftContainers(images *podtemplate.Images, all []member, env []corev1.EnvVar, tls tlsSettings) (initial, containers []corev1.Container) {
 	image, operator := images.Get(component), images.Get("cluster-etcd-operator")
 	revisioned := append([]corev1.EnvVar{}, env...)

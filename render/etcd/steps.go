@@ -31,7 +31,7 @@ func Steps(s *inputs.Settings) []loop.Step {
 	}
 }
 
-// syncRules returns the copies for etcd's operator and, in openshift-config, for kube-apiserver (U-REN-28).
+// syncRules returns the copies for etcd's operator and for kube-apiserver (U-REN-28).
 func syncRules() []librarygo.SyncRule {
 	to := func(namespace, name string) store.Object { return store.Object{Namespace: namespace, Name: name} }
 	return []librarygo.SyncRule{
@@ -61,7 +61,6 @@ var (
 	certSecrets = []staticpods.Resource{{Name: allCerts.Name}}
 )
 
-// StaticPod returns the static pod and its objects.
 func StaticPod(*inputs.Settings) staticpods.Pod {
 	return staticpods.Pod{
 		Name: "etcd-pod", Namespace: namespace,

@@ -18,7 +18,6 @@ import (
 // ErrWrongEndpoints is returned if the endpoints are not those of the nodes.
 var ErrWrongEndpoints = errors.New("the endpoints are not those of the nodes")
 
-// targetConfig returns the loop that writes the pod and the environment of scripts.
 func targetConfig(s *inputs.Settings) loop.Loop {
 	return librarygo.TargetConfig(component+": target config", librarygo.Etcd, namespace, []string{
 		"etcd-pod", "etcd-scripts",

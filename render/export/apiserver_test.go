@@ -13,8 +13,7 @@ import (
 	"github.com/solonode/sno/render/rendertest"
 )
 
-// The API server accepts the exported manifests in order, first as a dry run, without unknown fields, and afterwards
-// has their content, including statuses (R-REN-7).
+// The API server accepts exported manifests, first as a dry run, and then has their content (R-REN-7).
 func TestOnAPIServer(t *testing.T) {
 	t.Parallel()
 	server := rendertest.StartServer(t)
@@ -77,7 +76,6 @@ func read(t *testing.T, dir string) []runtime.Object {
 	return objects
 }
 
-// common returns the fields of an object of the API server that are in the manifest.
 func common(manifest, live any) any {
 	switch manifest := manifest.(type) {
 	case map[string]any:

@@ -27,14 +27,10 @@ import (
 )
 
 var (
-	// ErrNoNamespace is returned if an object's namespace is not among the objects.
 	ErrNoNamespace = errors.New("its namespace is not among the objects")
-	// ErrUnknownKind is returned for an object of an unknown apiVersion and kind.
 	ErrUnknownKind = errors.New("unknown apiVersion and kind")
-	// ErrNoName is returned for an object without a name.
-	ErrNoName = errors.New("no name")
-	// ErrDuplicate is returned if an object is given twice.
-	ErrDuplicate = errors.New("duplicate object")
+	ErrNoName      = errors.New("no name")
+	ErrDuplicate   = errors.New("duplicate object")
 )
 
 // FileMode is the mode of all manifests, because some are Secrets.
@@ -43,11 +39,9 @@ const FileMode fs.FileMode = 0o600
 // Manifest is an object and its file.
 type Manifest struct {
 	// Name is number, namespace, kind and name, with the extension .yaml.
-	Name string
-	// Content is YAML.
+	Name    string
 	Content []byte
-	// Object is Content, decoded.
-	Object *unstructured.Unstructured
+	Object  *unstructured.Unstructured
 	// Statuses are the bodies of StatusRequests as YAML.
 	Statuses [][]byte
 }
@@ -62,8 +56,7 @@ var scheme = func() *runtime.Scheme {
 	return scheme
 }()
 
-// Manifests returns the manifests of the objects in the order in which they can be created (R-REN-7). The result does
-// not depend on the order of the objects.
+// Manifests returns the manifests in the order in which they can be created, independent of the input's order (R-REN-7).
 func Manifests(objects []runtime.Object) ([]Manifest, error) {
 	var clean []*unstructured.Unstructured
 	namespaces := slices.Clone(builtIn)
@@ -144,7 +137,6 @@ func describe(object *unstructured.Unstructured) string {
 	return object.GetKind() + " " + name
 }
 
-// creationOrder lists the kinds that are created first.
 var creationOrder = []schema.GroupKind{
 	{Group: corev1.GroupName, Kind: "Namespace"},
 	{Group: apiextensionsv1.GroupName, Kind: "CustomResourceDefinition"},
@@ -165,7 +157,6 @@ func creationIndex(object *unstructured.Unstructured) int {
 	return len(creationOrder)
 }
 
-// compare orders objects by creationOrder, then by group, kind, namespace and name.
 func compare(a, b *unstructured.Unstructured) int {
 	x, y := a.GroupVersionKind(), b.GroupVersionKind()
 	return cmp.Or(cmp.Compare(creationIndex(a), creationIndex(b)), cmp.Compare(x.Group, y.Group), cmp.Compare(x.Kind, y.Kind),
@@ -234,7 +225,6 @@ func dropNulls(value any) {
 	}
 }
 
-// isEmpty reports whether a status has only empty values.
 func isEmpty(value any) bool {
 	switch value := value.(type) {
 	case nil:

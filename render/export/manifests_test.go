@@ -34,7 +34,6 @@ func named(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}
 }
 
-// small returns an object of every kind that a render has.
 func small() []runtime.Object {
 	owned := named(target, "revision-status-1")
 	owned.ResourceVersion, owned.UID, owned.Generation = "7", types.UID("1-2-3"), 3

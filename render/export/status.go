@@ -12,12 +12,10 @@ var withoutStatusSubresource = map[schema.GroupKind]bool{
 	{Group: configv1.GroupName, Kind: "Network"}: true,
 }
 
-// setOnUpdate lists the fields of status.nodeStatuses that the API rejects in the request that adds the node
-// (U-REN-30).
+// setOnUpdate lists fields of status.nodeStatuses that the API rejects when a node is added (U-REN-30).
 var setOnUpdate = []string{"currentRevision", "targetRevision"}
 
-// StatusRequests returns the bodies of the requests to the status subresource in order: none without a status, and two
-// if the status has fields that can only be set in an update.
+// StatusRequests returns the bodies of requests to the status subresource: two if some fields can only be updated.
 func (m Manifest) StatusRequests() []*unstructured.Unstructured {
 	status, has := m.Object.Object["status"]
 	if !has || withoutStatusSubresource[m.Object.GroupVersionKind().GroupKind()] {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// dropZero removes empty strings and structs from the JSON form of a Go value: OpenShift's types have no omitempty, and
-// an API server rejects fields of a disabled feature set (U-REN-31). Values of pointers are kept.
+// dropZero removes empty strings and structs, which OpenShift's types encode and an API server rejects for disabled
+// feature sets (U-REN-31). Values of pointers are kept.
 func dropZero(value reflect.Value, content any) {
 	if value.Kind() == reflect.Pointer || value.Kind() == reflect.Interface {
 		if !value.IsNil() {

@@ -15,7 +15,6 @@ type File struct {
 	Content []byte
 }
 
-// check returns the files in order of their paths, or an error for an invalid or duplicate path.
 func check(files []File) ([]File, error) {
 	ordered := slices.Clone(files)
 	slices.SortStableFunc(ordered, func(a, b File) int { return strings.Compare(a.Path, b.Path) })

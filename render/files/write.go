@@ -11,13 +11,9 @@ import (
 )
 
 var (
-	// ErrNotEmpty is returned by Write for a folder that has files.
-	ErrNotEmpty = errors.New("the folder is not empty; choose another, or replace it")
-	// ErrInvalidPath is returned for a path outside of the folder.
+	ErrNotEmpty    = errors.New("the folder is not empty; choose another, or replace it")
 	ErrInvalidPath = errors.New("not a path inside the folder")
-	// ErrDuplicate is returned for two files of one path, or a file that is the folder of another.
-	ErrDuplicate = errors.New("used by two files")
-	// ErrInvalidMode is returned for a mode with more than permissions.
+	ErrDuplicate   = errors.New("used by two files")
 	ErrInvalidMode = errors.New("a mode with more than permissions")
 )
 
@@ -27,12 +23,10 @@ const folderMode fs.FileMode = 0o700
 // Write writes files into a folder that does not exist or is empty. After an error the folder is unchanged.
 func Write(dir string, files []File) error { return write(dir, files, false) }
 
-// Replace is Write for a folder that may have files, which it removes. Readers find either the old files or the new
-// ones.
+// Replace is Write for a folder that may have files. Readers find either the old files or the new ones.
 func Replace(dir string, files []File) error { return write(dir, files, true) }
 
-// CheckWritable returns the error with which Write, or Replace, would fail now: a folder that has files or that cannot
-// be created. Callers use it before they spend time on the content.
+// CheckWritable returns the error with which Write, or Replace, would fail: a folder that has files or cannot be created.
 func CheckWritable(dir string, replace bool) error {
 	dir, _, err := target(dir, replace)
 	if err != nil {
@@ -157,7 +151,6 @@ func syncFolder(name string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// lock locks a folder until it is unlocked or the process ends.
 func lock(folder string) (unlock func(), err error) {
 	opened, err := os.Open(folder)
 	if err != nil {

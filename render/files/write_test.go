@@ -42,7 +42,6 @@ func many() []File {
 	return all
 }
 
-// tree returns mode and content of each file and the mode of each folder.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

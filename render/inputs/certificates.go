@@ -24,8 +24,7 @@ type certificate struct {
 	*x509.Certificate
 }
 
-// checkCertificates checks validity, keys and signers of certificates in Secrets of type kubernetes.io/tls or with such
-// keys, and in ConfigMaps with a CA bundle.
+// checkCertificates checks validity, keys and signers in TLS Secrets and in ConfigMaps with a CA bundle.
 func (r *reader) checkCertificates() {
 	var all, signers, bundled []certificate
 	for _, id := range sortedIdentities(r.secrets) {

@@ -21,7 +21,6 @@ type authority struct {
 	text, pem string // of the certificate and of the key
 }
 
-// issue returns a certificate that the signer, or its own key, has signed.
 func issue(t *testing.T, name string, signer *authority, ca bool, from, until time.Time) *authority {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

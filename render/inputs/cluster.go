@@ -7,8 +7,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// Cluster is the content of a folder of manifests. After Read without an error every resource of config.openshift.io is
-// set.
+// Cluster is the content of a folder. After Read without an error every resource of config.openshift.io is set.
 type Cluster struct {
 	Infrastructure *configv1.Infrastructure
 	Network        *configv1.Network

@@ -14,14 +14,12 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// source is one object in a file.
 type source struct {
 	file string
 	// offset is the number of lines before the document.
 	offset int
 	node   *yaml.Node
 	json   []byte
-	// object is the object's name in faults.
 	object string
 }
 
@@ -30,8 +28,7 @@ var (
 	lineInError = regexp.MustCompile(`line (\d+): `)
 )
 
-// split returns the documents of a file, each with the number of lines before it, without those that have only
-// comments.
+// split returns the documents that have content, and the number of lines before each.
 func split(content []byte) (documents [][]byte, offsets []int) {
 	lines := bytes.SplitAfter(content, []byte("\n"))
 	start := 0
@@ -189,8 +186,7 @@ func keyNode(node *yaml.Node, name string) int {
 	return -1
 }
 
-// line returns the line of a field such as spec.servingCerts.namedCertificates[0].names, or of its nearest parent. Keys
-// may contain dots: the longest match is used.
+// line returns the line of a field, or of its nearest parent. Keys may contain dots: the longest match is used.
 func (s *source) line(path string) int {
 	if s == nil || s.node == nil {
 		return 0

@@ -15,8 +15,7 @@ type Effect string
 const (
 	// Applied fields affect the static pods in both profiles.
 	Applied Effect = "applied"
-	// AppliedOpenShift fields affect the static pods in profile openshift. In profile kubernetes a set field is a
-	// warning.
+	// AppliedOpenShift fields affect the static pods in profile openshift. In profile kubernetes they are warnings.
 	AppliedOpenShift Effect = "applied (openshift)"
 	// ExportedOnly fields do not affect the static pods.
 	ExportedOnly Effect = "exported"
@@ -34,8 +33,7 @@ type Field struct {
 	Effect Effect
 	Reason string
 	// Values are the accepted values, in addition to the empty one; none accepts any.
-	Values []string
-	// RefusedValues are known values that are refused.
+	Values        []string
 	RefusedValues []RefusedValue
 }
 
@@ -45,8 +43,7 @@ type RefusedValue struct{ Value, Reason string }
 // maxCell is the limit of a cell with several paths.
 const maxCell = 115
 
-// WriteMarkdown writes the fields as Markdown tables, one per resource. Consecutive fields of one effect and reason share
-// a row.
+// WriteMarkdown writes the fields as Markdown tables. Consecutive fields of one effect and reason share a row.
 func WriteMarkdown(w io.Writer, fields []Field) error {
 	var text strings.Builder
 	resource := ""
@@ -115,7 +112,6 @@ var (
 	trailingIndex = regexp.MustCompile(`\[\d+\]$`)
 )
 
-// fieldFor returns the entry that covers a path.
 func fieldFor(resource, path string) (Field, bool) {
 	path = index.ReplaceAllString(path, "[*]")
 	best, found := Field{}, false
@@ -130,7 +126,6 @@ func fieldFor(resource, path string) (Field, bool) {
 	return best, found
 }
 
-// leaves returns the set fields that have no fields of their own.
 func leaves(at string, value any) []setField {
 	if empty(value) {
 		return nil

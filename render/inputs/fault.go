@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// Kinds of faults, for errors.Is.
 var (
 	ErrSyntax       = errors.New("not readable")
 	ErrUnknownKind  = errors.New("unknown kind")
@@ -33,8 +32,7 @@ type Fault struct {
 	Field   string
 	Problem string
 	Advice  string
-	// Kind is one of the package's errors.
-	Kind error
+	Kind    error
 }
 
 // Error returns one line: place, object, field, problem, advice.
@@ -59,7 +57,6 @@ func (f Fault) Error() string {
 	return text
 }
 
-// Unwrap returns Kind.
 func (f Fault) Unwrap() error { return f.Kind }
 
 // Faults are all problems of an input.
@@ -83,7 +80,6 @@ func (f Faults) Unwrap() []error {
 	return errs
 }
 
-// sorted returns the faults by file, line, object, field and problem; those without a file are last.
 func (f Faults) sorted() Faults {
 	slices.SortStableFunc(f, func(a, b Fault) int {
 		if (a.File == "") != (b.File == "") {

@@ -51,7 +51,6 @@ func changed(t *testing.T, folder string, changes ...change) fstest.MapFS {
 	return input
 }
 
-// brief returns place, object, field and kind of each fault.
 func brief(faults Faults) []string {
 	var lines []string
 	for _, fault := range faults {

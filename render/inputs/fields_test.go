@@ -50,8 +50,7 @@ func fieldsOf(kind string) []string {
 	})
 }
 
-// Every field of the API has an entry, so that a new one is not ignored silently. An applied entry covers one field,
-// others cover all below (R-REN-2).
+// Every field of the API has an entry. An applied entry covers one field, others cover all below (R-REN-2).
 func TestFieldsComplete(t *testing.T) {
 	t.Parallel()
 	for _, kind := range required {

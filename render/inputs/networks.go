@@ -175,7 +175,6 @@ func (r *reader) checkHostPrefix(s *source, field string, prefix netip.Prefix, h
 	nodes[ipFamily] += 1 << min(bits, 2*maxNodeBits)
 }
 
-// machineNetworks returns the machine networks of the platform.
 func (r *reader) machineNetworks() []network {
 	infrastructure := r.cluster.Infrastructure
 	if infrastructure == nil {

@@ -22,7 +22,6 @@ type Payload struct {
 	Images map[string]string
 }
 
-// annotationVersions is on an image whose parts have versions of their own, such as "kubernetes=1.35.2".
 const annotationVersions = "io.openshift.build.versions"
 
 // ReadImageReferences reads the file image-references of a release payload, an ImageStream as JSON or YAML.

@@ -40,7 +40,6 @@ var configScheme = func() *runtime.Scheme {
 	return scheme
 }()
 
-// identity is unique in a cluster.
 type identity struct{ group, kind, namespace, name string }
 
 func (i identity) String() string {
@@ -74,8 +73,7 @@ type reader struct {
 // It implements R-REN-3.
 func Read(folder fs.FS, now time.Time) (*Cluster, error) { return read(folder, now, false) }
 
-// ReadForRenewal is Read for the input of an earlier run. Expired certificates are no faults: loops renew their own,
-// and one that only a person can renew is a warning.
+// ReadForRenewal is Read for an earlier input. Expired certificates are no faults; unmanaged ones are warnings.
 func ReadForRenewal(folder fs.FS, now time.Time) (*Cluster, error) { return read(folder, now, true) }
 
 func read(folder fs.FS, now time.Time, again bool) (*Cluster, error) {
@@ -148,12 +146,10 @@ func (r *reader) addFault(s *source, kind error, field, problem, advice string) 
 	r.faults = append(r.faults, s.fault(kind, field, problem, advice))
 }
 
-// configSource returns the source of a required resource.
 func (r *reader) configSource(kind string) *source {
 	return r.sources[identity{configv1.GroupName, kind, "", clusterName}]
 }
 
-// addObject decodes one object and adds it to the cluster.
 func (r *reader) addObject(s *source) {
 	var meta metav1.PartialObjectMetadata
 	if err := json.Unmarshal(s.json, &meta); err != nil {

@@ -11,13 +11,10 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// userConfig is the namespace of user configuration.
 const userConfig = "openshift-config"
 
-// maxNamedCertificates is the limit of kube-apiserver's operator.
 const maxNamedCertificates = 10
 
-// hostOf returns the host of a URL without its port, or "".
 func hostOf(value string) string {
 	parsed, err := url.Parse(value)
 	if err != nil {
@@ -53,7 +50,6 @@ func (r *reader) checkReferences() {
 	}
 }
 
-// requireConfigMap checks that a ConfigMap of openshift-config has the key.
 func (r *reader) requireConfigMap(kind, field, name, key string) {
 	if name == "" {
 		return
@@ -69,7 +65,6 @@ func (r *reader) requireConfigMap(kind, field, name, key string) {
 	}
 }
 
-// requireSecret returns the value of a Secret of openshift-config, or false after a fault.
 func (r *reader) requireSecret(kind, field, name, key string) (identity, []byte, bool) {
 	id := identity{"", "Secret", userConfig, name}
 	content, ok := r.secrets[id]

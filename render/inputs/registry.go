@@ -9,9 +9,8 @@ import (
 
 const registryGroup = "imageregistry.operator.openshift.io"
 
-// checkRegistry refuses registry settings with which the image registry operator would change kube-apiserver's
-// configuration later: it writes the registry's host names into the status of Image (U-REN-33). Names that Image
-// already has are accepted.
+// checkRegistry refuses settings with which the registry operator would change kube-apiserver's configuration later
+// (U-REN-33). Names that Image has are accepted.
 //
 // It implements R-REN-11.
 func (r *reader) checkRegistry() {

@@ -23,8 +23,7 @@ const (
 	Kubernetes Profile = "kubernetes"
 )
 
-// Includes reports whether the profile has a static resource: the file name of one that is for one profile only begins
-// with the profile, as in openshift-serviceaccount.yaml.
+// Includes reports whether the profile has a static resource, whose file name may begin with a profile.
 func (p Profile) Includes(file string) bool {
 	for _, other := range []Profile{OpenShift, Kubernetes} {
 		if other != p && strings.HasPrefix(file, string(other)+"-") {
@@ -58,8 +57,7 @@ var KubernetesImages = []string{"etcd", "kube-apiserver", "kube-controller-manag
 // Options are the caller's choices.
 type Options struct {
 	Profile Profile
-	// Images are pull specifications by name. Profile openshift needs those of a release payload (ReadImageReferences);
-	// profile kubernetes defaults to registry.k8s.io.
+	// Images are pull specifications by name. Profile kubernetes has defaults, profile openshift has none.
 	Images map[string]string
 	// Version is that of Kubernetes, with or without a v.
 	Version string

@@ -11,14 +11,13 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// Objects of the administrator's kubeconfig.
 var (
 	AdminClientCertificate = clusterAdmin
 	AdminServerCA          = store.Object{Namespace: operatorNamespace, Name: "loadbalancer-serving-ca"}
 )
 
-// AdminCertificates returns the loop that signs the administrator's certificate and the external serving certificate of
-// kube-apiserver. It is a part of the first of Steps, which keeps existing certificates.
+// AdminCertificates returns the loop that signs the administrator's client certificate and the external serving
+// certificate. The first of Steps keeps them.
 func AdminCertificates(s *inputs.Settings) loop.Step {
 	var wanted []librarygo.Certificate
 	for _, c := range certificates(s) {

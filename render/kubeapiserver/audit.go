@@ -51,7 +51,6 @@ func auditPolicy(audit configv1.Audit) (string, error) {
 	return string(text), nil
 }
 
-// auditRules returns the rules of a profile, as the stock operator has them.
 func auditRules(profile configv1.AuditProfileType) ([]auditv1.PolicyRule, error) {
 	// Their bodies are secret.
 	sensitive := auditv1.PolicyRule{Level: auditv1.LevelMetadata, Resources: []auditv1.GroupResources{

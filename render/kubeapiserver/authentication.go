@@ -26,8 +26,7 @@ func oauthMetadata(authentication *configv1.Authentication) (name string, found 
 	return name, name != ""
 }
 
-// authenticationConfig returns auth-config.json for the providers of the cluster (R-REN-12). bundle returns the
-// certificates of a ConfigMap in openshift-config.
+// authenticationConfig returns auth-config.json (R-REN-12). bundle returns certificates of openshift-config.
 func authenticationConfig(authentication *configv1.Authentication, bundle func(name string) (string, error)) (string, error) {
 	config := apiserverv1beta1.AuthenticationConfiguration{
 		TypeMeta: metav1.TypeMeta{APIVersion: apiserverv1beta1.ConfigSchemeGroupVersion.String(), Kind: "AuthenticationConfiguration"},
@@ -103,8 +102,7 @@ func jwtAuthenticator(provider *configv1.OIDCProvider, bundle func(name string) 
 	return authenticator, nil
 }
 
-// usernameMapping returns the claim of the user's name. With NoOpinion a claim other than email gets the issuer's URL
-// as prefix, so that names of two issuers do not collide.
+// usernameMapping returns the user name's claim. The default prefix is the issuer's URL, except for claim email.
 func usernameMapping(provider *configv1.OIDCProvider) (apiserverv1beta1.PrefixedClaimOrExpression, error) {
 	username := provider.ClaimMappings.Username
 	if username.Expression != "" {

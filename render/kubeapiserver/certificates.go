@@ -87,7 +87,6 @@ func certificates(s *inputs.Settings) []librarygo.Certificate {
 // recoveryHost is the server name of the revisioned certificate, for use when the others have expired.
 const recoveryHost = "localhost-recovery"
 
-// Certificates in kubeconfigs.
 const (
 	nodeAdminCertificate      = "control-plane-node-admin-client-cert-key"
 	checkEndpointsCertificate = "check-endpoints-client-cert-key"

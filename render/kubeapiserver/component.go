@@ -16,8 +16,7 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// maxRounds is the limit of the cycle. Users' bundles are copied in the second round, merged in the third, and the
-// fourth writes nothing.
+// maxRounds allows copies of users' bundles, merged bundles, and a round without writes.
 const maxRounds = 5
 
 // Steps returns kube-apiserver's loops in their order (R-REN-6). etcd's loops, and kube-controller-manager's signer and
@@ -129,8 +128,7 @@ func syncRules(cluster *inputs.Cluster) []librarygo.SyncRule {
 	return rules
 }
 
-// Objects of a revision and objects without one: the operator's lists without the token of the sidecars (see the
-// package's documentation).
+// The operator's lists without the token of the sidecars (see the package's documentation).
 var (
 	revisionConfigMaps = []staticpods.Resource{
 		{Name: podName},
@@ -181,7 +179,6 @@ func userServingCertificates() []staticpods.Resource {
 	return resources
 }
 
-// StaticPod returns the static pod and its objects.
 func StaticPod(*inputs.Settings) staticpods.Pod {
 	return staticpods.Pod{
 		Name: podName, Namespace: Namespace,

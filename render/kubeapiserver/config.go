@@ -24,8 +24,7 @@ const (
 	gracePeriodKey = "gracefulTerminationDuration"
 )
 
-// requiredPaths are observed values without which nothing is written: the pod would not start, or would use wrong
-// certificates or networks (U-REN-7).
+// requiredPaths are observed values without which the pod must not be written (U-REN-7).
 var requiredPaths = [][]string{
 	{"servingInfo", "namedCertificates"},
 	{"apiServerArguments", "etcd-servers"},
@@ -62,8 +61,8 @@ func emptyValue(value any) bool {
 	return false
 }
 
-// mergeConfig returns the default configuration merged with the observed one, without the pod's values. Observed lists
-// replace the default's, except admission plugins, which are added.
+// mergeConfig returns the default configuration merged with the observed one. Lists are replaced, except admission
+// plugins, which are added.
 func mergeConfig(observed map[string]any) (map[string]any, error) {
 	var defaults map[string]any
 	if err := yaml.Unmarshal(defaultConfigYAML, &defaults); err != nil {
@@ -89,7 +88,7 @@ func mergeConfig(observed map[string]any) (map[string]any, error) {
 	return config, checkConfig(config)
 }
 
-// checkConfig rejects fields that KubeAPIServerConfig does not have, because kube-apiserver would ignore them.
+// checkConfig rejects fields that KubeAPIServerConfig does not have: kube-apiserver would ignore them.
 func checkConfig(config map[string]any) error {
 	text, err := yaml.Marshal(config)
 	if err != nil {
@@ -101,8 +100,7 @@ func checkConfig(config map[string]any) error {
 	return nil
 }
 
-// gracePeriod returns the pod's termination grace period in seconds. The default covers load balancers (70 s), requests
-// (60 s) and a margin.
+// gracePeriod returns seconds. The default covers load balancers (70 s), requests (60 s) and a margin.
 func gracePeriod(observed map[string]any) (int64, error) {
 	text, found, err := unstructured.NestedString(observed, gracePeriodKey)
 	if err != nil {

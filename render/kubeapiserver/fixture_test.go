@@ -21,7 +21,6 @@ func settings(profile inputs.Profile) *inputs.Settings {
 	return s
 }
 
-// others returns the objects that the loops of etcd and kube-controller-manager have written.
 func others(t *testing.T) []runtime.Object {
 	t.Helper()
 	key := map[string]string{"service-account-001.pub": "public key"}
@@ -82,7 +81,6 @@ func runDefault(t *testing.T, profile inputs.Profile) *store.Store {
 	return defaults[profile]
 }
 
-// inventory returns kind, name and keys of all objects.
 func inventory(t *testing.T, s *store.Store) string {
 	t.Helper()
 	all, err := s.Objects()

@@ -194,7 +194,6 @@ func commaSeparated(values []string) []string {
 
 const admissionKey = "admission.yaml"
 
-// admissionConfig returns the configuration file of admission plugins, or "" if none needs one.
 func admissionConfig(config kubecontrolplanev1.KubeAPIServerConfig) (string, error) {
 	plugins := []any{}
 	for _, name := range slices.Sorted(maps.Keys(config.AdmissionConfig.PluginConfig)) {

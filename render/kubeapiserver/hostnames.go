@@ -21,7 +21,6 @@ func serviceNetwork(network *configv1.Network) []string {
 	return network.Spec.ServiceNetwork
 }
 
-// clusterNetwork returns the pod ranges in the same way.
 func clusterNetwork(network *configv1.Network) []string {
 	entries := network.Status.ClusterNetwork
 	if len(entries) == 0 {

@@ -14,8 +14,7 @@ const (
 
 	// LocalhostKubeconfig is the key of the kubeconfig for the API server on the same node.
 	LocalhostKubeconfig = "localhost.kubeconfig"
-	// RecoveryKubeconfig is the same with the server name for recovery, for use when other serving certificates have
-	// expired.
+	// RecoveryKubeconfig is for use when the other serving certificates have expired.
 	RecoveryKubeconfig = "localhost-recovery.kubeconfig"
 	// InternalKubeconfig uses the internal load balancer.
 	InternalKubeconfig = "lb-int.kubeconfig"

@@ -28,8 +28,7 @@ type observation struct {
 	etcdEndpoints map[string]string
 	encrypted     bool
 	// webhook is the kubeconfig of the configured token authenticator, or nil if its Secret is missing.
-	webhook []byte
-	// eventTTLMinutes is that of the operator's resource, or 0.
+	webhook         []byte
 	eventTTLMinutes int32
 }
 
@@ -86,8 +85,7 @@ func list(values []string) []any {
 	return items
 }
 
-// servingCertificates are those of the first step. The last one is revisioned, for clients on the node when the others
-// have expired.
+// servingCertificates are those of the first step. The last one is revisioned, for use when the others have expired.
 var servingCertificates = []string{
 	unrevisioned("secrets", "localhost-serving-cert-certkey", ""),
 	unrevisioned("secrets", "service-network-serving-certkey", ""),
@@ -267,8 +265,7 @@ func observeNodeSelector(o observation) (map[string]any, error) {
 	return map[string]any{"projectConfig": map[string]any{"defaultNodeSelector": selector}}, nil
 }
 
-// observeTermination returns the shutdown delay. A single node has no delay: no other API server answers, so waiting
-// for load balancers only extends the outage (U-REN-34).
+// observeTermination returns the shutdown delay, none on a single node: no other API server answers (U-REN-34).
 func observeTermination(o observation) (map[string]any, error) {
 	var delay, grace string
 	switch {
@@ -317,8 +314,7 @@ func observeServiceAccountIssuer(o observation) (map[string]any, error) {
 	}), nil
 }
 
-// observeWebhookAuthenticator returns the arguments of the webhook of the input (R-REN-12). Its kubeconfig must not
-// name other files.
+// observeWebhookAuthenticator returns the arguments of the webhook, whose kubeconfig must not name files (R-REN-12).
 func observeWebhookAuthenticator(o observation) (map[string]any, error) {
 	name := webhookSecret(o.cluster.Authentication)
 	if name == "" {
@@ -391,8 +387,7 @@ func observeLatency(o observation) (map[string]any, error) {
 	}), nil
 }
 
-// observePodSecurity returns the default pod security level: warnings and audit only, unless the feature gate for
-// enforcement is on.
+// observePodSecurity returns the default pod security level, enforced only with its feature gate.
 func observePodSecurity(o observation) (map[string]any, error) {
 	enforce := "privileged"
 	gates, err := observe.FeatureGates(o.cluster.FeatureGate, o.profile)
@@ -407,7 +402,7 @@ func observePodSecurity(o observation) (map[string]any, error) {
 	}}), nil
 }
 
-// observeAdmissionPlugins enables the plugins for OpenShift's users and groups, or disables them if users are external.
+// observeAdmissionPlugins enables the plugins for OpenShift's users, or disables them if users are external.
 func observeAdmissionPlugins(o observation) (map[string]any, error) {
 	flag := "enable-admission-plugins"
 	switch o.cluster.Authentication.Spec.Type {

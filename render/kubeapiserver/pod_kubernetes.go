@@ -8,8 +8,8 @@ import (
 	"github.com/solonode/sno/render/podtemplate"
 )
 
-// kubernetesPod returns the pod with the upstream kube-apiserver. Its startup probe runs every second from the
-// beginning, where kubeadm's waits ten seconds, because nothing on the node starts before the API server is ready.
+// kubernetesPod returns the pod with the upstream kube-apiserver. The startup probe has no delay, because nothing else
+// starts before the API server is ready.
 func kubernetesPod(image string, flags []string, gracePeriod int64, environment []corev1.EnvVar) *corev1.Pod {
 	pod := newPod()
 	pod.Spec.TerminationGracePeriodSeconds = &gracePeriod

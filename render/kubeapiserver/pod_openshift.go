@@ -10,8 +10,7 @@ import (
 	"github.com/solonode/sno/render/podtemplate"
 )
 
-// setupScript waits until the kube-apiserver of the previous revision has stopped: both would listen on one port. %[1]d
-// is the grace period in seconds.
+// setupScript waits until the previous kube-apiserver has released the port. %[1]d is the grace period in seconds.
 const setupScript = `chmod 0700 /var/log/kube-apiserver
 touch /var/log/kube-apiserver/audit.log
 chmod 0600 /var/log/kube-apiserver/*
@@ -54,8 +53,7 @@ const setupMargin = 10 + 65 + 10
 
 const checkEndpointsPort = 17697
 
-// openShiftPod returns the stock operator's pod, with client certificates for two sidecars (see the package's
-// documentation). release is the payload's version, or empty.
+// openShiftPod returns the stock operator's pod, with client certificates for two sidecars. release may be empty.
 func openShiftPod(image, operatorImage, release string, gracePeriod int64, environment []corev1.EnvVar) *corev1.Pod {
 	pod := newPod()
 	pod.Annotations = map[string]string{

@@ -101,7 +101,6 @@ func TestLaidDown(t *testing.T) {
 	}
 }
 
-// pathsIn returns the files below /etc/kubernetes that a text names.
 func pathsIn(text string) []string {
 	return slices.DeleteFunc(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \n=,", r) }),
 		func(word string) bool { return !strings.HasPrefix(word, "/etc/kubernetes/static-pod-") })
@@ -178,7 +177,6 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// moved returns every loop once, with the first of the two right after the second.
 func moved(t *testing.T, steps []loop.Step, first, second string) []loop.Step {
 	t.Helper()
 	var others []loop.Step
@@ -289,7 +287,7 @@ func TestEncryption(t *testing.T) {
 	}
 }
 
-// A user's CA and serving certificate, which are copied in the second round of the cycle, are in the first revision.
+// A user's CA and serving certificate are in the first revision.
 func TestUsersCertificates(t *testing.T) {
 	s := settings(inputs.Kubernetes)
 	s.Cluster.APIServer.Spec.ClientCA.Name = "users"

@@ -43,8 +43,8 @@ var (
 	}
 )
 
-// targetConfig returns the loop that writes kube-apiserver's configuration, its pod, and the objects that both refer
-// to. It writes nothing before all required values were observed.
+// targetConfig returns the loop that writes kube-apiserver's configuration, pod, bundles and kubeconfigs, once all
+// required values were observed.
 func targetConfig(settings *inputs.Settings) loop.Loop {
 	return loop.Loop{
 		Name: component + ": target config",
@@ -170,8 +170,7 @@ func release(gates *configv1.FeatureGate) string {
 	return gates.Status.FeatureGates[0].Version
 }
 
-// keyFiles returns the file names of a ConfigMap with public keys. Those of kube-controller-manager are read from the
-// source, because resource sync copies them after this loop.
+// keyFiles returns the file names of public keys. It reads the source of a copy, which resource sync writes later.
 func (t target) keyFiles(ctx context.Context, folder string) ([]string, error) {
 	from := store.Object{Namespace: Namespace, Name: path.Base(folder)}
 	for _, rule := range syncRules(t.settings.Cluster) {
@@ -212,8 +211,7 @@ func (t target) policies(ctx context.Context, _ map[string]any) ([]*corev1.Confi
 	}), nil, nil
 }
 
-// bundlesAndKubeconfigs returns the bundle of trusted client CAs (U-REN-37), the bundle of serving CAs, and
-// kubeconfigs.
+// bundlesAndKubeconfigs returns the bundles of client CAs (U-REN-37) and serving CAs, and kubeconfigs.
 func (t target) bundlesAndKubeconfigs(ctx context.Context, _ map[string]any) ([]*corev1.ConfigMap, []*corev1.Secret, error) {
 	from := clientBundles
 	if t.settings.Cluster.APIServer.Spec.ClientCA.Name != "" {

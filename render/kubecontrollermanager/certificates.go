@@ -18,8 +18,7 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// Certificates returns the loops that must run before kube-apiserver's, in order: the CA of certificate requests, its
-// bundles, and the signing key of service account tokens.
+// Certificates returns the loops that run before kube-apiserver's: CA of certificate requests, and token signing key.
 func Certificates(s *inputs.Settings) loop.Step {
 	return loop.Step{Loops: []loop.Loop{
 		rotation(s),
@@ -47,9 +46,8 @@ func rotation(s *inputs.Settings) loop.Loop {
 	return librarygo.CertRotation(component+": certificates", certificates...)
 }
 
-// RecoveryCertificate returns the client certificate of a component's sidecars. kube-apiserver trusts its signer as
-// part of the CA of certificate requests. kube-controller-manager owns all of them, because each owner writes its name
-// on the signer.
+// RecoveryCertificate returns the client certificate of a component's sidecars. kube-controller-manager owns all of them,
+// because each owner writes its name on the signer.
 func RecoveryCertificate(s *inputs.Settings, namespace string) librarygo.Certificate {
 	return librarygo.Certificate{
 		Signer: signerSigner, SignerValidity: s.Validity, Bundle: signerSignerCA,
@@ -59,9 +57,8 @@ func RecoveryCertificate(s *inputs.Settings, namespace string) librarygo.Certifi
 	}
 }
 
-// requestSigner returns the loop that writes kube-controller-manager's CA without the chain, because the signing
-// controller takes one certificate, and both CAs into the bundle that kube-apiserver trusts. Earlier CAs stay until
-// they expire, because kubelets have certificates of theirs.
+// requestSigner returns the loop that writes kube-controller-manager's CA, without the chain, and its bundles. Earlier
+// CAs stay until they expire, because they signed certificates of kubelets.
 func requestSigner() loop.Loop {
 	return loop.Loop{
 		Name: component + ": signer of certificate requests",

@@ -54,12 +54,10 @@ func defaults(s *inputs.Settings) map[string]any {
 	return config
 }
 
-// hasRecycler reports whether there is an image for the pod that empties released volumes. kube-controller-manager has
-// a default.
+// hasRecycler reports whether there is an image for recycler pods. kube-controller-manager has a default.
 func hasRecycler(s *inputs.Settings) bool { return s.Images["tools"] != "" }
 
-// policyDefaults returns the configuration of cluster-policy-controller below the observed one. Without a serving
-// certificate it uses a self-signed one.
+// policyDefaults returns the configuration of cluster-policy-controller, with its serving certificate if there is one.
 func policyDefaults(serving bool) map[string]any {
 	config := map[string]any{
 		"apiVersion": "openshiftcontrolplane.config.openshift.io/v1",

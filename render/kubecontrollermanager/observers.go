@@ -24,8 +24,7 @@ var (
 	ErrLatencyProfile = errors.New("unknown latency profile")
 )
 
-// observers returns the operator's observers. There is none for a cloud provider: the stock operator observes nothing
-// either (U-REN-16).
+// observers returns the operator's observers. None is for a cloud provider, as in the stock operator (U-REN-16).
 func observers(s *inputs.Settings) []librarygo.Observer {
 	gates := [][]string{{"extendedArguments", "feature-gates"}}
 	if s.Profile == inputs.OpenShift {
@@ -52,8 +51,7 @@ func networkObserver(profile inputs.Profile) librarygo.Observer {
 	}
 }
 
-// networkArguments returns pod and service ranges of the status, or of the spec if the status has none. In profile
-// kubernetes it also returns the size of a node's range.
+// networkArguments returns pod and service ranges, and in profile kubernetes the size of a node's range.
 func networkArguments(network *configv1.Network, profile inputs.Profile) (map[string]any, error) {
 	clusterNetwork, serviceNetwork := network.Status.ClusterNetwork, network.Status.ServiceNetwork
 	if len(clusterNetwork) == 0 {
@@ -116,8 +114,7 @@ func observeLatency(ctx context.Context, s *store.Session, _ map[string]any) (ma
 	return latencyArguments(node.Spec.WorkerLatencyProfile)
 }
 
-// latencyArguments returns the grace period of nodes. Kubelets' report interval and kube-apiserver's tolerations follow
-// the same profile (U-REN-17).
+// latencyArguments returns the grace period of nodes in the latency profile (U-REN-17).
 func latencyArguments(profile configv1.WorkerLatencyProfileType) (map[string]any, error) {
 	grace := configv1.DefaultNodeMonitorGracePeriod
 	switch profile {

@@ -47,7 +47,6 @@ func podFor(s *inputs.Settings, config map[string]any, found observe.ClientConfi
 	return pod, nil
 }
 
-// flags returns the command line of both profiles.
 func flags(config map[string]any, found observe.ClientConfig) ([]string, error) {
 	all := []string{
 		"--kubeconfig=" + kubeconfig,

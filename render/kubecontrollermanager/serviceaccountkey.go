@@ -24,8 +24,8 @@ const (
 	readyToUse     = "kube-controller-manager.openshift.io/ready-to-use"
 )
 
-// serviceAccountKey returns the loop for the signing key of service account tokens. The stock operator delays a new key
-// by five minutes, until every API server trusts it; the first key needs no delay.
+// serviceAccountKey returns the loop for the signing key of service account tokens. The first key needs no delay, where
+// the stock operator delays new keys by five minutes.
 func serviceAccountKey() loop.Loop {
 	return loop.Loop{
 		Name: component + ": key of ServiceAccount tokens",

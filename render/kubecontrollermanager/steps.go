@@ -28,8 +28,7 @@ func Steps(s *inputs.Settings) []loop.Step {
 	}
 }
 
-// syncRules returns the copies from kube-apiserver's operator. kube-controller-manager has copies of the client CAs so
-// that it starts without reading them from the API.
+// syncRules returns the copies from kube-apiserver's operator, with the client CAs, which are read from files.
 func syncRules() []librarygo.SyncRule {
 	to := func(name string) store.Object { return store.Object{Namespace: namespace, Name: name} }
 	from := func(name string) store.Object { return store.Object{Namespace: managedNamespace, Name: name} }
@@ -41,9 +40,8 @@ func syncRules() []librarygo.SyncRule {
 	}
 }
 
-// Objects of a revision, and certificates without a revision (U-REN-18), without the token of the sidecars. service-ca
-// is optional because the service CA operator does not run yet, and so are the objects of profile openshift and the
-// recycler.
+// Objects with and without a revision (U-REN-18). The sidecars have no token. service-ca is optional, because the service
+// CA operator does not run yet, as are objects of profile openshift and the recycler.
 var (
 	configMaps = []staticpods.Resource{
 		{Name: "kube-controller-manager-pod"},
@@ -68,7 +66,6 @@ var (
 	}
 )
 
-// StaticPod returns the static pod and its objects.
 func StaticPod(*inputs.Settings) staticpods.Pod {
 	return staticpods.Pod{
 		Name: "kube-controller-manager-pod", Namespace: namespace,

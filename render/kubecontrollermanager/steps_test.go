@@ -16,7 +16,6 @@ import (
 	"github.com/solonode/sno/render/rendertest"
 )
 
-// others returns the objects of kube-apiserver's loops.
 func others(t *testing.T) []runtime.Object {
 	ca := func(name string) map[string]string { return map[string]string{"ca-bundle.crt": rendertest.CA(t, name)} }
 	return []runtime.Object{

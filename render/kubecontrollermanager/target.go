@@ -65,7 +65,6 @@ func configMapsFor(s *inputs.Settings, found observe.ClientConfig) ([]*corev1.Co
 	if hasRecycler(s) {
 		add(configMap("recycler-config", "recycler-pod.yaml", recycler(s)))
 	}
-	// The network operator fills it.
 	add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: "trusted-ca-bundle",
 		Labels: map[string]string{"config.openshift.io/inject-trusted-cabundle": "true"},

@@ -36,8 +36,7 @@ func observeScheduler(ctx context.Context, s *store.Session, _ map[string]any) (
 	return profiles(scheduler.Spec)
 }
 
-// profiles returns the scheduler profiles of the cluster: kube-scheduler's default, one that packs nodes, or one
-// without scoring (U-REN-20).
+// profiles returns the scheduler profiles: default, packing nodes, or no scoring (U-REN-20).
 func profiles(spec configv1.SchedulerSpec) (map[string]any, error) {
 	if spec.Policy.Name != "" {
 		return nil, fmt.Errorf("scheduler cluster: spec.policy.name: %w; choose a spec.profile", ErrPolicy)

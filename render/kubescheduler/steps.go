@@ -38,8 +38,7 @@ func Steps(s *inputs.Settings) []loop.Step {
 	)
 }
 
-// Objects of a revision, and certificates without a revision (U-REN-18), without the token of the sidecars. Objects
-// that profile kubernetes does not have are optional.
+// Objects with and without a revision (U-REN-18). The sidecars have no token.
 var (
 	configMaps = []staticpods.Resource{
 		{Name: "kube-scheduler-pod"},
@@ -53,7 +52,6 @@ var (
 	certSecrets = []staticpods.Resource{{Name: clientCertificate}, {Name: podtemplate.RecoveryCertificate, Optional: true}}
 )
 
-// StaticPod returns the static pod and its objects.
 func StaticPod(*inputs.Settings) staticpods.Pod {
 	return staticpods.Pod{
 		Name: "kube-scheduler-pod", Namespace: namespace,

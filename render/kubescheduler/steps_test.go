@@ -13,7 +13,6 @@ import (
 	"github.com/solonode/sno/render/rendertest"
 )
 
-// others returns the objects of kube-apiserver's loops.
 func others(t *testing.T) []runtime.Object {
 	return []runtime.Object{
 		rendertest.ConfigMap(managedNamespace, "kube-apiserver-server-ca", map[string]string{"ca-bundle.crt": rendertest.CA(t, "server")}),

@@ -23,11 +23,9 @@ import (
 // ErrCertificate is returned for an incomplete Certificate.
 var ErrCertificate = errors.New("a certificate needs a signer, a bundle, a target, and one of client, hosts and CA")
 
-// Certificate describes a certificate, its signer, and the bundle with the signer. Certificates may share a signer and
-// a bundle.
+// Certificate describes a certificate, its signer and its bundle. Several may share a signer and a bundle.
 type Certificate struct {
-	// Signer is the Secret of the CA, Bundle the ConfigMap of the CAs (key ca-bundle.crt), Target the Secret of the
-	// certificate.
+	// Signer is the Secret of the CA, Bundle the ConfigMap of CAs, Target the Secret of the certificate.
 	Signer, Bundle, Target store.Object
 	// A certificate expires no later than its signer. A signer is renewed after 60 % of SignerValidity and a
 	// certificate after 80 % of Validity, so that clients trust the new signer before it signs anything.
@@ -35,14 +33,12 @@ type Certificate struct {
 
 	// Client is the user of a client certificate: common name and organizations.
 	Client *user.DefaultInfo
-	// Hosts returns the names and addresses of a serving certificate. With Client, the certificate is for both, as
-	// etcd's are.
+	// Hosts returns names and addresses of a serving certificate; with Client, it is for both usages.
 	Hosts func() ([]string, error)
 	// CA is the name of an intermediate CA.
 	CA string
 
-	// Component and Description become annotations: the owner, which is the same for all certificates of a signer, and
-	// the purpose.
+	// Component and Description become annotations: owner, one for all certificates of a signer, and purpose.
 	Component, Description string
 }
 
@@ -124,7 +120,7 @@ func CertRotation(name string, certificates ...Certificate) loop.Loop {
 	return l
 }
 
-// groupBySharedObjects returns groups of certificates without common objects, each in the given order.
+// groupBySharedObjects returns groups of certificates without common objects, in the given order.
 func groupBySharedObjects(certificates []Certificate) [][]Certificate {
 	var groups [][]Certificate
 	for _, c := range certificates {

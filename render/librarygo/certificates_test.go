@@ -149,8 +149,7 @@ func TestCertificates(t *testing.T) {
 	})
 }
 
-// Certificates are renewed after 80 % of their validity, and not before (R-REN-10). The bundle trusts the old and the
-// new certificate until the old one expires.
+// Certificates are renewed after 80 % of their validity (R-REN-10). The bundle trusts old and new ones.
 func TestRenewal(t *testing.T) {
 	for _, test := range []struct {
 		name                   string

@@ -15,12 +15,10 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// Observer returns a part of the configuration; existing is the complete previous one. Observers must not overlap,
-// because they are merged in random order.
+// Observer returns a part of the configuration. Observers must not overlap: they are merged in random order.
 type Observer func(ctx context.Context, s *store.Session, existing map[string]any) (map[string]any, error)
 
-// ConfigObservation returns the loop that writes the observers' results into spec.observedConfig of the operator's
-// resource.
+// ConfigObservation returns the loop that writes the observers' results into spec.observedConfig.
 func ConfigObservation(name string, operator Operator, observers ...Observer) loop.Loop {
 	return loop.Loop{
 		Name:       name,

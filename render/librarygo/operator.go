@@ -24,7 +24,6 @@ import (
 // observed configuration, the latest revision, and the revision of each node.
 type Operator struct{ *kind }
 
-// kind has the properties of an operator.
 type kind struct {
 	// operand is the operator's prefix of the static pod's controllers, as in kube-apiserver-RevisionController.
 	resource, kind, operand string
@@ -277,8 +276,7 @@ func (c operatorClient) PatchStaticOperatorStatus(ctx context.Context, patch *js
 	return c.PatchOperatorStatus(ctx, patch)
 }
 
-// setTransitionTimes sets lastTransitionTime as the operators' client does: that of the current condition if its status
-// is the same, otherwise now.
+// setTransitionTimes keeps lastTransitionTime of conditions whose status has not changed, as the operators' client does.
 func (c operatorClient) setTransitionTimes(ctx context.Context, conditions []operatorv1ac.OperatorConditionApplyConfiguration) error {
 	found, err := c.get(ctx)
 	if err != nil {

@@ -25,7 +25,6 @@ func clientOf(t *testing.T, o Operator) operatorClient {
 	return o.client(s.Session("test", o.Pattern()))
 }
 
-// wait advances the clock of the bubble.
 func wait(d time.Duration) { <-time.After(d) }
 
 // Writes of the client are stored; library-go's fake loses applied specs and patched statuses.
@@ -82,8 +81,7 @@ func TestOperatorClient(t *testing.T) {
 	}
 }
 
-// A condition keeps its transition time while its status is the same. Controllers do not change each other's
-// conditions.
+// A condition keeps its transition time while its status is the same, and controllers keep each other's.
 func TestConditions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clientOf(t, KubeAPIServer)

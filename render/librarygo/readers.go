@@ -101,8 +101,7 @@ func (n namespaces) SecretLister() corev1listers.SecretLister { return secrets{c
 // PodLister returns nil: no controller used here lists pods.
 func (n namespaces) PodLister() corev1listers.PodLister { return nil }
 
-// idleFactory returns informers of ConfigMaps and Secrets that never run, with listers without a cache. Other informers
-// are nil.
+// idleFactory returns idle informers of ConfigMaps and Secrets, with listers without a cache. Others are nil.
 type idleFactory struct {
 	informers.SharedInformerFactory
 	client corev1client.CoreV1Interface

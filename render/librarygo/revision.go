@@ -16,8 +16,8 @@ import (
 // ErrNoRevision is returned if there is no revision yet.
 var ErrNoRevision = errors.New("there is no revision yet")
 
-// Revision returns the loop that copies the objects under new names when they differ from the latest copies, and writes
-// the number into status.latestAvailableRevision. The first ConfigMap is the pod's.
+// Revision returns the loop that copies changed objects under new names and writes the number into
+// status.latestAvailableRevision. The first ConfigMap is the pod's.
 func Revision(name string, operator Operator, namespace string, configMaps, secrets []staticpods.Resource) loop.Loop {
 	l := loop.Loop{Name: name, Writes: []store.Pattern{operator.Pattern()}, AllowStale: allowStale(operator)}
 	l.Writes = append(l.Writes, store.ConfigMaps(namespace, "revision-status-*")...)
@@ -45,8 +45,8 @@ func adapt(resources []staticpods.Resource) []revisioncontroller.RevisionResourc
 	return adapted
 }
 
-// NodeStatus returns the loop that writes the latest revision of each node into status.nodeStatuses, as the installer
-// controller does after its pod has run. An operator that starts later continues from this revision.
+// NodeStatus returns the loop that writes the latest revision of each node into status.nodeStatuses, so that an operator
+// continues from it.
 func NodeStatus(name string, operator Operator, nodes ...string) loop.Loop {
 	return loop.Loop{
 		Name:       name,

@@ -64,7 +64,6 @@ func TestRevision(t *testing.T) {
 	if copies["revision-status-2"].Annotations["operator.openshift.io/revision-ready"] != "true" || copies["revision-status-2"].Data["revision"] != "2" {
 		t.Errorf("the status of the revision is %v, %v", copies["revision-status-2"].Annotations, copies["revision-status-2"].Data)
 	}
-	// Operators find their copies by this label.
 	const label = "operator.openshift.io/controller-instance-name"
 	for _, name := range []string{"pod-2", "revision-status-2"} {
 		value := copies[name].Labels[label]

@@ -17,7 +17,6 @@ import (
 
 var operator = librarygo.KubeAPIServer
 
-// newStore returns a store with the operator's resource and the objects.
 func newStore(t *testing.T, objects ...runtime.Object) *store.Store {
 	t.Helper()
 	s, err := store.New(append(objects, operator.Resource())...)
@@ -42,7 +41,6 @@ func must(t *testing.T, s *store.Store, steps ...loop.Step) (wrote bool) {
 	return s.Version() != before
 }
 
-// fails checks that the error contains all parts.
 func fails(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
@@ -106,5 +104,4 @@ func write(t *testing.T, s *store.Store, objects ...runtime.Object) {
 	}
 }
 
-// wait advances the clock of the bubble.
 func wait(d time.Duration) { <-time.After(d) }

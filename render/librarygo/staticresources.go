@@ -14,8 +14,7 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// StaticResources returns the loop that creates the objects of all *.yaml files whose base name is wanted, one object
-// per file. An error in a file is an error of the run.
+// StaticResources returns the loop that creates the objects of the wanted *.yaml files, one object per file.
 func StaticResources(name string, operator Operator, files fs.FS, wanted func(file string) bool) loop.Loop {
 	l := loop.Loop{Name: name, Writes: []store.Pattern{operator.Pattern()}, AllowStale: allowStale(operator)}
 	var names []string

@@ -9,8 +9,7 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// TargetConfig returns the loop that writes the ConfigMaps that an operator derives from the observed configuration.
-// desired returns them all; names are those that it may return.
+// TargetConfig returns the loop that writes the ConfigMaps that desired returns, whose names must be in names.
 func TargetConfig(name string, operator Operator, namespace string, names []string, desired func(context.Context, *store.Session) ([]*corev1.ConfigMap, error)) loop.Loop {
 	return loop.Loop{
 		Name:       name,

@@ -11,7 +11,7 @@ import (
 
 // A wrong order is an error, although both loops have succeeded.
 func Example() {
-	reads := newLoop("reader", nil, seek("a"))
+	reads := newLoop("reader", nil, mayGet("a"))
 	writes := newLoop("writer", []string{"a"}, set("a", "1"))
 	for _, steps := range [][]loop.Step{
 		{loop.Once(writes), loop.Once(reads)},

@@ -12,7 +12,6 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// Errors of Run.
 var (
 	ErrDuplicate   = errors.New("two loops have this name")
 	ErrFailed      = errors.New("the loop failed")
@@ -26,20 +25,16 @@ var (
 // stopTimeout is how long a loop may take to return after its context has ended.
 const stopTimeout = time.Second
 
-// Options of a run.
 type Options struct {
 	// Timeout is the limit of one reconciliation.
 	Timeout time.Duration
-	// Report, if set, is called after each reconciliation.
-	Report func(Report)
+	Report  func(Report)
 }
 
 // Report describes one reconciliation.
 type Report struct {
-	Loop string
-	// Round counts from 1.
-	Round int
-	// Wrote lists the changed objects in order.
+	Loop     string
+	Round    int
 	Wrote    []string
 	Duration time.Duration
 }

@@ -22,7 +22,6 @@ import (
 
 const namespace = "ns"
 
-// act is one action of a control loop.
 type act func(context.Context, kubernetes.Interface) error
 
 // newLoop returns a loop that may write these ConfigMaps and runs the acts in order.
@@ -44,7 +43,6 @@ func newLoop(name string, writes []string, acts ...act) loop.Loop {
 
 func writes(names ...string) []string { return names }
 
-// set writes the value if it differs.
 func set(name, value string) act {
 	return func(ctx context.Context, client kubernetes.Interface) error {
 		c := client.CoreV1().ConfigMaps(namespace)
@@ -63,7 +61,6 @@ func set(name, value string) act {
 	}
 }
 
-// overwrite writes the value without reading it.
 func overwrite(name, value string) act {
 	return func(ctx context.Context, client kubernetes.Interface) error {
 		_, err := client.CoreV1().ConfigMaps(namespace).Update(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"value": value}}, metav1.UpdateOptions{})
@@ -71,7 +68,6 @@ func overwrite(name, value string) act {
 	}
 }
 
-// count increments the value up to the limit.
 func count(name string, limit int) act {
 	return func(ctx context.Context, client kubernetes.Interface) error {
 		c := client.CoreV1().ConfigMaps(namespace)
@@ -87,7 +83,6 @@ func count(name string, limit int) act {
 	}
 }
 
-// mustGet requires the ConfigMap.
 func mustGet(name string) act {
 	return func(ctx context.Context, client kubernetes.Interface) error {
 		_, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -95,7 +90,6 @@ func mustGet(name string) act {
 	}
 }
 
-// mayGet reads the ConfigMap, which may be missing.
 func mayGet(name string) act {
 	return func(ctx context.Context, client kubernetes.Interface) error {
 		if err := mustGet(name)(ctx, client); !apierrors.IsNotFound(err) {
@@ -143,18 +137,15 @@ func otherError(ctx context.Context, _ kubernetes.Interface) error {
 	return errOfLoop
 }
 
-// late returns without an error soon after the limit.
 func late(context.Context, kubernetes.Interface) error {
 	wait(limit + loop.StopTimeout/2)
 	return nil
 }
 
-// wait advances the clock of the bubble.
 func wait(d time.Duration) { <-time.After(d) }
 
 const limit = 10 * time.Second
 
-// run runs the steps over a store with the ConfigMaps "input" and "other".
 func run(t *testing.T, steps ...loop.Step) error {
 	t.Helper()
 	s := newStore(t)

@@ -12,7 +12,6 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// proxyPath is the path of the containers' environment in the observed configuration.
 var proxyPath = []string{"targetconfigcontroller", "proxy"}
 
 // Proxy observes the environment variables of Proxy.status; the spec does not have the complete noProxy.

@@ -37,8 +37,7 @@ func Argument(flag string, values ...string) map[string]any {
 	return Nested(list, "extendedArguments", flag)
 }
 
-// Merge merges configurations: maps by key; other values, lists included, are replaced by the last one, as the
-// operators do. The result shares nothing with them.
+// Merge merges maps by key; the last one replaces other values, lists included. The result shares nothing with them.
 func Merge(configs ...map[string]any) map[string]any {
 	merged := map[string]any{}
 	for _, config := range configs {
@@ -62,8 +61,7 @@ func clone(value any) any {
 	return value
 }
 
-// Select returns the named top-level fields: observed values for the pod are no fields of the component's
-// configuration.
+// Select returns the named top-level fields: others are for the pod.
 func Select(config map[string]any, names ...string) map[string]any {
 	kept := map[string]any{}
 	for _, name := range names {

@@ -18,7 +18,6 @@ type Images struct {
 	missing   []string
 }
 
-// Get returns the image of that name.
 func (i *Images) Get(name string) string {
 	image := i.PullSpecs[name]
 	if image == "" && !slices.Contains(i.missing, name) {
@@ -35,8 +34,7 @@ func (i *Images) Err() error {
 	return fmt.Errorf("%w: %s: set its pull specification", ErrMissingImage, strings.Join(i.missing, ", "))
 }
 
-// Annotations returns the annotations of the operators' pods: the default container, and permission for workload
-// partitioning.
+// Annotations returns the annotations of the operators' pods.
 func Annotations(container string) map[string]string {
 	return map[string]string{
 		"kubectl.kubernetes.io/default-container": container,

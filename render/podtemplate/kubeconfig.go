@@ -18,8 +18,8 @@ import (
 // ErrNoServer is returned if the address of the API server is not known.
 var ErrNoServer = errors.New("the address of the API server is not known")
 
-// Server returns the API server's URL for components. Profile openshift uses the internal load balancer, whose name the
-// node resolves. Profile kubernetes uses the node's own API server, because nothing resolves that name (R-AIO-8).
+// Server returns the API server's URL. In profile kubernetes it is the node's own, because nothing resolves the internal
+// load balancer's name (R-AIO-8).
 func Server(infrastructure *configv1.Infrastructure, profile inputs.Profile) (string, error) {
 	if profile == inputs.Kubernetes {
 		return "https://localhost:6443", nil
@@ -40,7 +40,6 @@ type Kubeconfig struct {
 	Cert, Key  string
 }
 
-// ConfigMap returns the ConfigMap with the kubeconfig.
 func (k Kubeconfig) ConfigMap(namespace, name string) (*corev1.ConfigMap, error) {
 	text, err := yaml.Marshal(clientcmdapi.Config{
 		APIVersion: "v1",
@@ -63,16 +62,14 @@ func (k Kubeconfig) ConfigMap(namespace, name string) (*corev1.ConfigMap, error)
 	}, nil
 }
 
-// RecoveryServiceAccount is the ServiceAccount of the sidecars, RecoveryCertificate the Secret with their client
-// certificate.
+// RecoveryServiceAccount is the sidecars' ServiceAccount, RecoveryCertificate the Secret of their certificate.
 const (
 	RecoveryServiceAccount = "localhost-recovery-client"
 	RecoveryCertificate    = "localhost-recovery-client-cert-key"
 )
 
-// LoopbackKubeconfig returns the kubeconfig of the sidecars, which use the API server of their node by its certificate
-// for localhost-recovery. The stock operators use a service account token (U-REN-12). A token contains a uid that only
-// a running API server assigns, so the sidecars have a certificate for the same user, with the same rights.
+// LoopbackKubeconfig returns the kubeconfig of the sidecars for their node's API server. The stock operators use a token
+// (U-REN-12), whose uid only a running API server assigns, so the sidecars have a certificate for the same user.
 func LoopbackKubeconfig(user string) Kubeconfig {
 	const certificate = CertDir + "/secrets/" + RecoveryCertificate
 	return Kubeconfig{
@@ -82,7 +79,6 @@ func LoopbackKubeconfig(user string) Kubeconfig {
 	}
 }
 
-// RecoveryUser returns the user of the sidecars' ServiceAccount.
 func RecoveryUser(namespace string) *user.DefaultInfo {
 	return &user.DefaultInfo{
 		Name:   serviceaccount.MakeUsername(namespace, RecoveryServiceAccount),

@@ -13,15 +13,14 @@ const (
 	// ResourceDir has the files of the revision, CertDir those without a revision, as paths in the containers.
 	ResourceDir = "/etc/kubernetes/static-pod-resources"
 	CertDir     = "/etc/kubernetes/static-pod-certs"
-	// hostDir is the folder on the host.
-	hostDir = "/etc/kubernetes/static-pod-resources"
+	hostDir     = "/etc/kubernetes/static-pod-resources"
 )
 
 // Revision is the placeholder for the number of the revision.
 const Revision = "REVISION"
 
-// NewPod returns a pod of the control plane without containers: on the host's network, never evicted, with two folders
-// of files. files is the component's name in the folders' names.
+// NewPod returns a pod without containers: on the host's network, never evicted, with two folders of files named by
+// files.
 func NewPod(namespace, name, files string, labels, annotations map[string]string) *corev1.Pod {
 	if labels == nil {
 		labels = map[string]string{}
@@ -42,12 +41,10 @@ func NewPod(namespace, name, files string, labels, annotations map[string]string
 	}
 }
 
-// HostPath returns a volume with a folder of the host.
 func HostPath(name, path string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}}}
 }
 
-// EmptyDir returns an emptyDir volume.
 func EmptyDir(name string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
 }
@@ -57,7 +54,6 @@ func Mounts() []corev1.VolumeMount {
 	return []corev1.VolumeMount{{Name: "resource-dir", MountPath: ResourceDir}, {Name: "cert-dir", MountPath: CertDir}}
 }
 
-// Requests returns resource requests.
 func Requests(cpu, memory string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),
@@ -69,8 +65,7 @@ func FieldEnv(name, field string) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: field}}}
 }
 
-// ConfigMap returns the ConfigMap of the pod, in the form that installer pods and the revision controller read
-// (R-REN-1, R-REN-9).
+// ConfigMap returns the pod's ConfigMap, which installer pods and the revision controller read (R-REN-1, R-REN-9).
 func ConfigMap(namespace, name string, pod *corev1.Pod, version string) (*corev1.ConfigMap, error) {
 	// JSON, as the operators write it: a label that is replaced by a number stays a string.
 	text, err := json.Marshal(pod)

@@ -51,9 +51,9 @@ func TestServer(t *testing.T) {
 		want           string
 		err            error
 	}{
-		"OpenShift":                    {known, inputs.OpenShift, "https://api-int.example.test:6443", nil},
-		"OpenShift, not known":         {&configv1.Infrastructure{}, inputs.OpenShift, "", podtemplate.ErrNoServer},
-		"Kubernetes": {known, inputs.Kubernetes, "https://localhost:6443", nil},
+		"OpenShift":            {known, inputs.OpenShift, "https://api-int.example.test:6443", nil},
+		"OpenShift, not known": {&configv1.Infrastructure{}, inputs.OpenShift, "", podtemplate.ErrNoServer},
+		"Kubernetes":           {known, inputs.Kubernetes, "https://localhost:6443", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := podtemplate.Server(test.infrastructure, test.profile)

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// definitions are CRDs inside github.com/openshift/api.
 var definitions = []string{
 	"config/v1/zz_generated.crd-manifests/0000_03_config-operator_01_proxies.crd.yaml",
 	"config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_apiservers-Default.crd.yaml",
@@ -47,8 +46,7 @@ type Server struct {
 	mapper meta.ResettableRESTMapper
 }
 
-// StartServer starts etcd and kube-apiserver from KUBEBUILDER_ASSETS until the test ends. further lists more CRDs
-// inside github.com/openshift/api.
+// StartServer starts a server from KUBEBUILDER_ASSETS. further lists more CRDs inside github.com/openshift/api.
 func StartServer(t *testing.T, further ...string) Server {
 	t.Helper()
 	folder, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()

@@ -32,8 +32,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// Settings returns the settings of a cluster on platform None with control-plane nodes cp-1, cp-2, ... of these
-// addresses. One node is a SingleReplica cluster.
+// Settings returns the settings of a cluster with nodes cp-1, cp-2, ... of these addresses.
 func Settings(profile inputs.Profile, addresses ...string) *inputs.Settings {
 	named := metav1.ObjectMeta{Name: "cluster"}
 	mode := configv1.HighlyAvailableTopologyMode
@@ -202,7 +201,6 @@ func ConfigMapData(t *testing.T, s *store.Store, namespace, name string) map[str
 	return c.Data
 }
 
-// Session returns a session that may not write.
 func Session(s *store.Store) *store.Session { return s.Session("test") }
 
 // Golden compares the text with testdata/NAME, or writes it with -update. JSON is converted to YAML.

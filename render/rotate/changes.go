@@ -10,8 +10,7 @@ import (
 	"github.com/solonode/sno/render/export"
 )
 
-// Changes returns the objects of later that are new or differ from earlier, as "KIND.GROUP NAMESPACE/NAME", sorted.
-// Fields that a server owns are ignored.
+// Changes returns new and changed objects as "KIND.GROUP NAMESPACE/NAME", sorted, ignoring fields that a server owns.
 func Changes(earlier, later []runtime.Object) ([]string, error) {
 	before, err := contents(earlier)
 	if err != nil {

@@ -14,13 +14,11 @@ const (
 	notBeforeAnnotation = "auth.openshift.io/certificate-not-before"
 	notAfterAnnotation  = "auth.openshift.io/certificate-not-after"
 	refreshAnnotation   = "certificates.openshift.io/refresh-period"
-	// copyLabel is on the copies of a revision.
-	copyLabel = "operator.openshift.io/controller-instance-name"
+	copyLabel           = "operator.openshift.io/controller-instance-name"
 )
 
 // Renewal is when a certificate is due.
 type Renewal struct {
-	// Object is the Secret, NAMESPACE/NAME.
 	Object string
 	// At is after 80 % of the validity, earlier for a signer. End is when it expires.
 	At, End time.Time

@@ -73,8 +73,7 @@ func TestWriteChanged(t *testing.T) {
 	}
 }
 
-// Files after a failed one are not written, in particular no manifest. Another run completes the work and replaces
-// partial files of a crash.
+// Files after a failed one are not written. Another run completes the work and replaces partial files of a crash.
 func TestWriteChangedResumes(t *testing.T) {
 	root := t.TempDir()
 	blocked := filepath.Join(root, filepath.Dir(resource))

@@ -14,11 +14,9 @@ import (
 	"github.com/solonode/sno/render/staticpods"
 )
 
-// traced is the environment variable with the folder of the traced process.
 const traced = "SNO_TEST_LAY"
 
-// A power failure leaves the old file or the new one: content is synced before the rename, and folders are synced
-// before manifests are written, and at the end.
+// Files are synced before the rename, and folders before manifests are written and at the end.
 func TestWriteChangedSyncs(t *testing.T) {
 	const manifest = staticpods.ManifestDir + "/m.yaml"
 	if root := os.Getenv(traced); root != "" {

@@ -113,10 +113,10 @@ func TestFilesErrors(t *testing.T) {
 		return changed
 	}
 	for _, test := range []struct {
-		name    string
-		objects []runtime.Object
-		is      error
-		contains    []string
+		name     string
+		objects  []runtime.Object
+		is       error
+		contains []string
 	}{
 		{
 			"everything is missing, and named at once", list(objects(), "pod", "scripts", "peer", "ca", "all"), staticpods.ErrMissing,

@@ -30,14 +30,11 @@ type api struct {
 	operator operatorclient.Interface
 }
 
-// journal records responses without values that differ between any two API servers.
 type journal struct {
 	lines []string
-	// Managers of a status: the store records them without a subresource and by the typed client's schema. No loop
-	// reads them.
+	// The store records managers of a status without a subresource. No loop reads them.
 	managers bool
-	// Versions and uids become #1, #2 and so on.
-	seen map[string]string
+	seen     map[string]string
 }
 
 func (j *journal) record(request string, object runtime.Object, err error) {
@@ -114,7 +111,6 @@ func configMap(namespace, name string, data map[string]string) *corev1.ConfigMap
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"of": name}}, Data: data}
 }
 
-// requests are those of control loops, each in a namespace of its own.
 var requests = []struct {
 	name string
 	send func(context.Context, api, string, *journal)

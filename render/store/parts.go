@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// statusOf returns a copy of the status, or nil if the kind has none.
 func statusOf(object runtime.Object) any {
 	field := statusField(object.DeepCopyObject())
 	if !field.IsValid() {
@@ -33,7 +32,6 @@ func statusField(object runtime.Object) reflect.Value {
 	return reflect.ValueOf(object).Elem().FieldByName("Status")
 }
 
-// assign copies the content of another object of the same type.
 func assign(object, other runtime.Object) {
 	reflect.ValueOf(object).Elem().Set(reflect.ValueOf(other).Elem())
 }
@@ -53,8 +51,7 @@ func hasStatus(p *part, resource schema.GroupVersionResource) bool {
 	return object != nil && statusField(object).IsValid()
 }
 
-// hasGeneration reports whether an API server counts the generations of the kind: all with a status except Namespaces,
-// Nodes, Services and volumes of the core group.
+// hasGeneration reports whether an API server counts the generations of the kind.
 func hasGeneration(p *part, resource schema.GroupVersionResource) bool {
 	if resource.Group == "" {
 		return resource.Resource == "pods" || resource.Resource == "replicationcontrollers"
@@ -82,8 +79,7 @@ func (p *part) replace(resource schema.GroupVersionResource, object runtime.Obje
 	return p.tracker.Add(object)
 }
 
-// roundTrip returns a copy of an object through JSON, as an API server receives it: a RawExtension has bytes then, and
-// empty values are absent (U-REN-38).
+// roundTrip returns a copy through JSON, as a server receives it: without empty values (U-REN-38).
 func (p *part) roundTrip(object runtime.Object) (runtime.Object, error) {
 	encoded, err := json.Marshal(object)
 	if err != nil {

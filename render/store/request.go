@@ -24,7 +24,6 @@ import (
 // maxGeneratedNameLength is the API server's limit of generateName, before five random characters.
 const maxGeneratedNameLength = 63 - 5
 
-// errVersion has no API reason, as on an API server.
 var errVersion = errors.New("a new object has no resourceVersion")
 
 func noWatch(action clienttesting.Action) (bool, watch.Interface, error) {

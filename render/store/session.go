@@ -40,7 +40,6 @@ type Session struct {
 	wrote  []string
 }
 
-// list is a list request.
 type list struct {
 	schema.GroupVersionResource
 	namespace, selector string
@@ -64,7 +63,6 @@ func (s *Session) Kube() kubernetes.Interface {
 	return c
 }
 
-// Config returns a client of config.openshift.io.
 func (s *Session) Config() configclient.Interface {
 	c := &configfake.Clientset{}
 	c.AddReactor("*", "*", s.react)
@@ -72,7 +70,6 @@ func (s *Session) Config() configclient.Interface {
 	return c
 }
 
-// Operator returns a client of operator.openshift.io.
 func (s *Session) Operator() operatorclient.Interface {
 	c := &operatorfake.Clientset{}
 	c.AddReactor("*", "*", s.react)
@@ -124,7 +121,6 @@ type StaleRead struct {
 	Missing bool
 }
 
-// String returns one sentence.
 func (o StaleRead) String() string {
 	if o.Missing {
 		return fmt.Sprintf("it did not find %s, which %q has written since", o.Object, o.Writer)
@@ -132,8 +128,7 @@ func (o StaleRead) String() string {
 	return fmt.Sprintf("it read %s, which %q has changed since", o.Object, o.Writer)
 }
 
-// StaleReads returns what another loop has changed after this one had read it, ordered by object, without objects that
-// the patterns select.
+// StaleReads returns what others have changed after the loop had read it, ordered, without what the patterns select.
 func (s *Session) StaleReads(but ...Pattern) []StaleRead {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
@@ -186,7 +181,6 @@ func (p Pattern) Selects(object Pattern) bool {
 	return p.matches(key{schema.GroupResource{Group: object.Group, Resource: object.Resource}, Object{object.Namespace, object.Name}})
 }
 
-// versionOf returns the resourceVersion of an object, or "". The caller holds the lock.
 func (s *Store) versionOf(k key) string {
 	last, known := s.writes[k]
 	if !known || last.deleted {
@@ -199,7 +193,6 @@ func (s *Store) versionOf(k key) string {
 	return metadata(object).GetResourceVersion()
 }
 
-// listed returns the resourceVersions of the current items. The caller holds the lock.
 func (s *Store) listed(l list) map[Object]string {
 	selector, err := labels.Parse(l.selector)
 	if err != nil {

@@ -65,8 +65,7 @@ type part struct {
 func New(objects ...runtime.Object) (*Store, error) {
 	s := &Store{
 		parts: []*part{
-			// Separate, because the tracker iterates over all kinds of the scheme at each write, and most writes are of
-			// this group.
+			// Separate, because each write iterates over all kinds of the scheme, and most writes are of this group.
 			newPart(corev1.AddToScheme, kubeConverter),
 			newPart(kubefake.AddToScheme, kubeConverter),
 			newPart(configfake.AddToScheme, func(scheme *runtime.Scheme) managedfields.TypeConverter { return configapply.NewTypeConverter(scheme) }),

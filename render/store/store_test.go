@@ -289,7 +289,6 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// wait advances the clock of the bubble.
 func wait(d time.Duration) { <-time.After(d) }
 
 // A change of only the order of managers is no write: here an update with another status.

@@ -38,7 +38,6 @@ const (
 	name          = "static-pod-operators"
 	retryInterval = time.Second
 	resync        = 10 * time.Minute
-	// imageVariable is the variable from which library-go's controllers read the image of installer pods.
 	imageVariable = "OPERATOR_IMAGE"
 	// redeploymentReason is the key of a pod's ConfigMap for the reason of a forced redeployment.
 	redeploymentReason = "forceRedeploymentReason"
@@ -68,7 +67,6 @@ var operators = []operator{
 	},
 }
 
-// extractors return the fields that a field manager owns.
 type extractors struct {
 	spec   genericoperatorclient.StaticPodOperatorSpecExtractorFunc
 	status genericoperatorclient.StaticPodOperatorStatusExtractorFunc
@@ -109,7 +107,6 @@ func owned[P, T, A any](o *unstructured.Unstructured, manager string, extract fu
 
 type options struct{ kubeconfig, image string }
 
-// run requests a new revision of each static pod as soon as the API server answers, then runs the operators.
 func (o options) run(ctx context.Context) error {
 	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 	if err != nil {
@@ -143,7 +140,6 @@ func (o options) run(ctx context.Context) error {
 	return nil
 }
 
-// redeploy forces a new revision of the pod.
 func (o operator) redeploy(ctx context.Context, kube kubernetes.Interface) error {
 	pod, err := kube.CoreV1().ConfigMaps(o.pod.Namespace).Get(ctx, o.pod.Name, metav1.GetOptions{})
 	if err != nil {
