@@ -81,11 +81,11 @@ func run(ctx context.Context, s *inputs.Settings, earlier []runtime.Object, o Op
 			return nil, err
 		}
 		pod := c.pod(s)
-		laid, err := staticpods.Files(result.Objects, pod, revision, node)
+		podFiles, err := staticpods.Files(result.Objects, pod, revision, node)
 		if err != nil {
 			return nil, fmt.Errorf("files of %s: %w", pod.Name, err)
 		}
-		result.Files = append(result.Files, laid...)
+		result.Files = append(result.Files, podFiles...)
 	}
 	result.Kubeconfigs, err = kubeconfigs(result.Objects)
 	return result, err

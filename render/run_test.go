@@ -74,19 +74,19 @@ func byPath(list []files.File) map[string]string {
 var nodePath = regexp.MustCompile(`/etc/kubernetes/static-pod-(resources|certs)/[A-Za-z0-9._/-]+`)
 
 // Every file that a command, config or kubeconfig names is installed, in both profiles (R-REN-1, R-REN-8, R-REN-9).
-func TestFilesAreThere(t *testing.T) {
+func TestNamedFilesExist(t *testing.T) {
 	for profile := range rendered {
 		t.Run(string(profile), func(t *testing.T) {
-			laid := byPath(must(t, profile).Files)
+			installed := byPath(must(t, profile).Files)
 			for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
-				manifest, exists := laid["etc/kubernetes/manifests/"+component+"-pod.yaml"]
+				manifest, exists := installed["etc/kubernetes/manifests/"+component+"-pod.yaml"]
 				if !exists {
 					t.Errorf("%s has no manifest", component)
 					continue
 				}
 				revision := "etc/kubernetes/static-pod-resources/" + component + "-pod-1/"
 				texts := []string{manifest}
-				for name, content := range laid {
+				for name, content := range installed {
 					if strings.HasPrefix(name, revision) && (strings.HasSuffix(name, "kubeconfig") || strings.HasSuffix(name, "config.yaml")) {
 						texts = append(texts, content)
 					}
@@ -104,11 +104,11 @@ func TestFilesAreThere(t *testing.T) {
 					default:
 						file = revision + strings.TrimPrefix(name, "/etc/kubernetes/static-pod-resources/")
 					}
-					isFolder := func(laid string) bool { return strings.HasPrefix(laid, strings.TrimSuffix(file, "/")+"/") }
+					isFolder := func(installed string) bool { return strings.HasPrefix(installed, strings.TrimSuffix(file, "/")+"/") }
 					if strings.Contains(file, "configmaps/trusted-ca-bundle/") {
 						continue // A shell copies it if it is there.
 					}
-					if _, exists := laid[file]; !exists && !slices.ContainsFunc(slices.Collect(keys(laid)), isFolder) {
+					if _, exists := installed[file]; !exists && !slices.ContainsFunc(slices.Collect(keys(installed)), isFolder) {
 						t.Errorf("%s names %s, but there is no %s", component, name, file)
 					}
 					checked++
@@ -133,8 +133,8 @@ func keys(m map[string]string) func(func(string) bool) {
 
 // The first configuration of kube-apiserver encrypts all writes.
 func TestEncryptedFromTheFirstWrite(t *testing.T) {
-	laid := byPath(must(t, inputs.Kubernetes).Files)
-	content, exists := laid["etc/kubernetes/static-pod-resources/kube-apiserver-pod-1/secrets/encryption-config/encryption-config"]
+	installed := byPath(must(t, inputs.Kubernetes).Files)
+	content, exists := installed["etc/kubernetes/static-pod-resources/kube-apiserver-pod-1/secrets/encryption-config/encryption-config"]
 	if !exists {
 		t.Fatal("there is no encryption configuration in revision 1")
 	}
@@ -159,7 +159,7 @@ func TestEncryptedFromTheFirstWrite(t *testing.T) {
 	if !encrypted["secrets"] || !encrypted["configmaps"] {
 		t.Errorf("encrypted are %v", encrypted)
 	}
-	if pod := laid["etc/kubernetes/manifests/kube-apiserver-pod.yaml"]; !strings.Contains(pod, "encryption-provider-config") {
+	if pod := installed["etc/kubernetes/manifests/kube-apiserver-pod.yaml"]; !strings.Contains(pod, "encryption-provider-config") {
 		t.Error("kube-apiserver has no flag for the encryption configuration")
 	}
 }

@@ -19,15 +19,13 @@ const (
 )
 
 const long = `sno-render renders the static pods of a control plane: etcd, kube-apiserver, kube-controller-manager and kube-scheduler.
-
-It reads what an installer writes, a folder with the resources of config.openshift.io and the control plane's Nodes, runs the control
-loops of the operators over it, in order and in memory, and writes a folder with
-
+The input is a folder with the resources of config.openshift.io and the control plane's Nodes, as an installer writes them. The
+control loops of the operators run over it in memory. The output is a folder with
   manifests/        all objects, to be created on the new API server in the order of their names
   files/            the files of the static pods, to be copied to the root of the node
   auth/             kubeconfigs: of the administrator, the same on the node (kubeconfig-localhost), and with which the node's kubelet
-                    asks for its certificate (kubeconfig-kubelet)
-  input/            the input, and sno-render.yaml with the flags, for sno-render rotate`
+                    requests its certificate (kubeconfig-kubelet)
+  input/            the input; sno-render.yaml has the flags, for sno-render rotate`
 
 // Main runs the program with the arguments after its name and returns the exit code: 0, 1 for an error, 2 for an
 // invalid input, an output that cannot be written or a wrong flag, 130 after an interrupt.

@@ -18,10 +18,10 @@ import (
 	"github.com/solonode/sno/render/rotate"
 )
 
-const longRotate = `rotate runs the control loops again over what an earlier sno-render wrote, and renews the certificates of which 80 % of the time
-have passed, also those that have ended. The folder is replaced by the new one. With --root the files that changed are laid on the
-node, each in one step; a process reads a certificate that it watches, and the kubelet restarts a static pod whose revision is new.
-The objects that changed are named: apply their manifests when the API server is ready.`
+const longRotate = `rotate runs the control loops again over the output of an earlier sno-render, and renews the certificates that have expired or of
+which 80 % of the validity have passed. The folder is replaced. With --root the files that changed are written to the node, each
+atomically: processes reload certificates that they watch, and the kubelet restarts a static pod whose revision has changed. The
+objects that changed are printed: apply their manifests when the API server is ready.`
 
 type rotateOptions struct {
 	dir, root string
@@ -74,8 +74,8 @@ func (o *rotateOptions) run(ctx context.Context, out, errs io.Writer) error {
 	}
 	if o.root != "" {
 		// Even if nothing is due: an earlier run may have failed before this step.
-		laid, err := rotate.WriteChanged(o.root, result.Files)
-		for _, name := range laid {
+		written, err := rotate.WriteChanged(o.root, result.Files)
+		for _, name := range written {
 			fmt.Fprintln(out, "  wrote   ", filepath.Join(o.root, filepath.FromSlash(name)))
 		}
 		if err != nil {

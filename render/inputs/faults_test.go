@@ -245,7 +245,7 @@ func TestRestrictions(t *testing.T) {
 		{name: "unknown type", changes: []change{{authentication, "spec: {}", "spec: {type: LDAP}"}},
 			want: []string{"cluster-authentication.yaml:5 Authentication cluster spec.type (invalid value)"}},
 		{name: "OIDC", changes: []change{{authentication, "spec: {}", fmt.Sprintf(oidc, `""`)}}},
-		{name: "OIDC with a CA that is not there", changes: []change{{authentication, "spec: {}", fmt.Sprintf(oidc, "ca")}},
+		{name: "OIDC with a CA that does not exist", changes: []change{{authentication, "spec: {}", fmt.Sprintf(oidc, "ca")}},
 			want: []string{"cluster-authentication.yaml:12 Authentication cluster spec.oidcProviders[0].issuer.issuerCertificateAuthority.name (missing)"}},
 		{name: "OIDC without a provider", changes: []change{{authentication, "spec: {}", "spec: {type: OIDC}"}},
 			want: []string{"cluster-authentication.yaml:5 Authentication cluster spec.oidcProviders (missing)"}},
@@ -280,7 +280,7 @@ func TestRestrictions(t *testing.T) {
 			want: []string{"registry.yaml:4 Config cluster spec.defaultRoute (not supported without an operator)",
 				"registry.yaml:4 Config cluster spec.managementState (not supported without an operator)",
 				"registry.yaml:4 Config cluster spec.routes[0].hostname (not supported without an operator)"}},
-		{name: "a registry that is settled", changes: []change{registry("{managementState: Managed, defaultRoute: true}"),
+		{name: "a registry whose names Image has", changes: []change{registry("{managementState: Managed, defaultRoute: true}"),
 			{image, "spec: {}", "spec: {externalRegistryHostnames: [default-route-openshift-image-registry.apps.sno.example.com]}\n" +
 				"status: {internalRegistryHostname: 'image-registry.openshift-image-registry.svc:5000'}"}}},
 		{name: "a registry that is removed", changes: []change{registry("{managementState: Removed, defaultRoute: true}")}},

@@ -52,7 +52,7 @@ func TestAuthenticationConfig(t *testing.T) {
 			want: issuer + `"claimMappings":{"username":{"claim":"name","prefix":"id:"},` + groups + `"uid":{"claim":"sub"}}}`,
 		},
 		{
-			name:     "prefix that is not there",
+			name:     "prefix that does not exist",
 			provider: changed(func(p *configv1.OIDCProvider) { p.ClaimMappings.Username.PrefixPolicy = configv1.Prefix }), err: ErrMissing,
 		},
 		{
@@ -96,7 +96,7 @@ func TestAuthenticationConfig(t *testing.T) {
 				`"claimMappings":{"username":{"claim":"name","prefix":"https://id.test#"},` + groups + `"uid":{"claim":"sub"}}}`,
 		},
 		{
-			name:     "CA that is not there",
+			name:     "CA that does not exist",
 			provider: changed(func(p *configv1.OIDCProvider) { p.Issuer.CertificateAuthority.Name = "gone" }), err: ErrMissing,
 		},
 	} {

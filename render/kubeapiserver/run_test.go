@@ -48,7 +48,7 @@ func TestRun(t *testing.T) {
 }
 
 // Every object of StaticPod exists after a run unless it is optional, and every revisioned object is in StaticPod.
-func TestLaidDown(t *testing.T) {
+func TestInstalledObjects(t *testing.T) {
 	s := settings(inputs.OpenShift)
 	all := inventory(t, runDefault(t, inputs.OpenShift))
 	has := func(kind, name string) bool { return strings.Contains(all, "\n"+kind+" "+Namespace+"/"+name+" ") }

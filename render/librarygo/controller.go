@@ -64,7 +64,7 @@ func stopQueue(controller interface{ Run(context.Context, int) }) {
 
 // background is for methods of library-go without a context. The store answers immediately.
 func background() context.Context {
-	return context.Background() //nolint:forbidigo // there is no caller's
+	return context.Background() //nolint:forbidigo // library-go passes none
 }
 
 // recorder discards events: there is no cluster yet.

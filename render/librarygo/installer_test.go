@@ -81,12 +81,12 @@ func TestFilesLikeInstallerPod(t *testing.T) {
 		}
 	})
 
-	laid, err := staticpods.Files(objects, pod, 7, node)
+	installed, err := staticpods.Files(objects, pod, 7, node)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ours := map[string]string{}
-	for _, f := range laid {
+	for _, f := range installed {
 		ours[f.Path] = f.Mode.String() + " " + string(f.Content)
 	}
 	if diff := cmp.Diff(tree(t, root), ours); diff != "" {

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrNoRevision is returned if there is no revision yet.
-var ErrNoRevision = errors.New("there is no revision yet")
+var ErrNoRevision = errors.New("no revision yet")
 
 // Revision returns the loop that copies changed objects under new names and writes the number into
 // status.latestAvailableRevision. The first ConfigMap is the pod's.

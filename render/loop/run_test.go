@@ -335,7 +335,7 @@ func TestRunErrors(t *testing.T) {
 			is: []error{loop.ErrOrder}, contains: []string{`"a"`, `run "b" first`}, not: []string{`"c"`},
 		},
 		{
-			name: "a later loop changes what a cycle has settled on", steps: []loop.Step{cycle(4, newLoop("a", nil, mustGet("input")), newLoop("b", writes("x"), set("x", "1"))), once(newLoop("c", writes("input"), set("input", "1")))},
+			name: "a later loop changes what a settled cycle has read", steps: []loop.Step{cycle(4, newLoop("a", nil, mustGet("input")), newLoop("b", writes("x"), set("x", "1"))), once(newLoop("c", writes("input"), set("input", "1")))},
 			is: []error{loop.ErrOrder}, contains: []string{`"a"`, `run "c" first`}, not: []string{`"b"`},
 		},
 		{name: "in a cycle each reads again", steps: []loop.Step{cycle(3, newLoop("a", nil, mustGet("input"), mayGet("x"), list("")), newLoop("b", writes("x", "input"), set("x", "1"), set("input", "1")))}},

@@ -30,7 +30,7 @@ func TLS(profile *configv1.TLSSecurityProfile) (version string, ciphers []string
 		spec = &profile.Custom.TLSProfileSpec
 	}
 	if spec == nil {
-		return "", nil, fmt.Errorf("apiserver cluster: spec.tlsSecurityProfile: %w: there is no profile %s", ErrTLSProfile, kind)
+		return "", nil, fmt.Errorf("apiserver cluster: spec.tlsSecurityProfile: %w: unknown profile %s", ErrTLSProfile, kind)
 	}
 	known := map[string]bool{}
 	for _, suite := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {

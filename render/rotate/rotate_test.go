@@ -35,28 +35,28 @@ func rendered(pod, crt string) []files.File {
 
 func TestWriteChanged(t *testing.T) {
 	root := t.TempDir()
-	lay := func(list []files.File) []string {
+	writeChanged := func(list []files.File) []string {
 		t.Helper()
-		laid, err := rotate.WriteChanged(root, list)
+		written, err := rotate.WriteChanged(root, list)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return laid
+		return written
 	}
 	want := []string{certificate, resource, manifest}
-	if diff := cmp.Diff(want, lay(rendered("pod", "crt"))); diff != "" {
+	if diff := cmp.Diff(want, writeChanged(rendered("pod", "crt"))); diff != "" {
 		t.Errorf("first time (-want +got):\n%s", diff)
 	}
-	if laid := lay(rendered("pod", "crt")); len(laid) > 0 {
-		t.Errorf("laid again: %v", laid)
+	if written := writeChanged(rendered("pod", "crt")); len(written) > 0 {
+		t.Errorf("written again: %v", written)
 	}
-	if diff := cmp.Diff([]string{certificate}, lay(rendered("pod", "new"))); diff != "" {
+	if diff := cmp.Diff([]string{certificate}, writeChanged(rendered("pod", "new"))); diff != "" {
 		t.Errorf("a new certificate (-want +got):\n%s", diff)
 	}
 	if err := os.Chmod(filepath.Join(root, certificate), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{certificate}, lay(rendered("pod", "new"))); diff != "" {
+	if diff := cmp.Diff([]string{certificate}, writeChanged(rendered("pod", "new"))); diff != "" {
 		t.Errorf("another mode (-want +got):\n%s", diff)
 	}
 	for _, name := range want {
@@ -83,11 +83,11 @@ func TestWriteChangedResumes(t *testing.T) {
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	laid, err := rotate.WriteChanged(root, rendered("pod", "crt"))
+	written, err := rotate.WriteChanged(root, rendered("pod", "crt"))
 	if err == nil {
 		t.Fatal("no error, although a file is in the place of a folder")
 	}
-	if diff := cmp.Diff([]string{certificate}, laid); diff != "" {
+	if diff := cmp.Diff([]string{certificate}, written); diff != "" {
 		t.Errorf("written before the error (-want +got):\n%s", diff)
 	}
 	if _, err := os.Stat(filepath.Join(root, manifest)); !errors.Is(err, fs.ErrNotExist) {
@@ -114,7 +114,7 @@ func TestWriteChangedResumes(t *testing.T) {
 		t.Errorf("in the folder of manifests are %v", entries)
 	}
 	if _, err := rotate.WriteChanged(filepath.Join(root, "none"), rendered("pod", "crt")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a root that is not there: %v", err)
+		t.Errorf("a root that does not exist: %v", err)
 	}
 }
 
@@ -186,10 +186,10 @@ func ExampleWriteChanged() {
 		return
 	}
 	defer os.RemoveAll(root) //nolint:errcheck // an example
-	laid, err := rotate.WriteChanged(root, []files.File{
+	written, err := rotate.WriteChanged(root, []files.File{
 		{Path: "etc/kubernetes/manifests/etcd-pod.yaml", Mode: 0o600, Content: []byte("{}")},
 		{Path: "etc/kubernetes/static-pod-resources/etcd-pod-1/etcd-pod.yaml", Mode: 0o600, Content: []byte("{}")},
 	})
-	fmt.Println(laid, err)
+	fmt.Println(written, err)
 	// Output: [etc/kubernetes/static-pod-resources/etcd-pod-1/etcd-pod.yaml etc/kubernetes/manifests/etcd-pod.yaml] <nil>
 }

@@ -38,7 +38,7 @@ func WriteChanged(root string, list []files.File) ([]string, error) {
 		return nil, fmt.Errorf("write files: %w", err)
 	}
 	defer tree.Close() //nolint:errcheck // it is only a handle on a folder
-	var laid []string
+	var written []string
 	manifests := len(ordered)
 	if i := slices.IndexFunc(ordered, isManifest); i >= 0 {
 		manifests = i
@@ -48,21 +48,21 @@ func WriteChanged(root string, list []files.File) ([]string, error) {
 		for _, file := range part {
 			changed, err := writeIfChanged(tree, file)
 			if err != nil {
-				return laid, fmt.Errorf("write %s: %w", path.Join(root, file.Path), err)
+				return written, fmt.Errorf("write %s: %w", path.Join(root, file.Path), err)
 			}
 			if changed {
-				laid = append(laid, file.Path)
+				written = append(written, file.Path)
 			}
 			folders[filepath.Dir(filepath.FromSlash(file.Path))] = true
 		}
 		// Sync folders without changes too: a killed run may have left names that are not on the disk.
 		for folder := range folders {
 			if err := syncFolder(tree, folder); err != nil {
-				return laid, fmt.Errorf("sync %s: %w", path.Join(root, folder), err)
+				return written, fmt.Errorf("sync %s: %w", path.Join(root, folder), err)
 			}
 		}
 	}
-	return laid, nil
+	return written, nil
 }
 
 func isManifest(file files.File) bool { return path.Dir(file.Path) == staticpods.ManifestDir }

@@ -64,7 +64,7 @@ func list(objects map[string]runtime.Object, but ...string) []runtime.Object {
 func TestFiles(t *testing.T) {
 	given := objects()
 	given["extra"] = secret("extra-3", map[string][]byte{"k": []byte("v")})
-	laid, err := staticpods.Files(list(given), pod(), 3, "node-0.example")
+	installed, err := staticpods.Files(list(given), pod(), 3, "node-0.example")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestFiles(t *testing.T) {
 		"etc/kubernetes/static-pod-resources/etcd-pod-3/secrets/peer/tls.key 600 key",
 	}
 	var got []string
-	for _, file := range laid {
+	for _, file := range installed {
 		got = append(got, fmt.Sprintf("%s %o %s", file.Path, file.Mode, file.Content))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -95,11 +95,11 @@ func TestFiles(t *testing.T) {
 func TestFilesWithoutCertificates(t *testing.T) {
 	p := pod()
 	p.CertDir = ""
-	laid, err := staticpods.Files(list(objects(), "ca", "all"), p, 3, "a")
+	installed, err := staticpods.Files(list(objects(), "ca", "all"), p, 3, "a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range laid {
+	for _, file := range installed {
 		if strings.Contains(file.Path, "certs") {
 			t.Errorf("there is %s", file.Path)
 		}
@@ -135,9 +135,9 @@ func TestFilesErrors(t *testing.T) {
 		{"a bad manifest and something missing", list(podWith("{"), "peer"), staticpods.ErrInvalidPod, []string{"secret openshift-etcd/peer-3", "pod.yaml"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			laid, err := staticpods.Files(test.objects, pod(), 3, "a")
-			if !errors.Is(err, test.is) || len(laid) > 0 {
-				t.Errorf("got %v and %d files, want %v", err, len(laid), test.is)
+			installed, err := staticpods.Files(test.objects, pod(), 3, "a")
+			if !errors.Is(err, test.is) || len(installed) > 0 {
+				t.Errorf("got %v and %d files, want %v", err, len(installed), test.is)
 			}
 			for _, part := range test.contains {
 				if err == nil || !strings.Contains(err.Error(), part) {

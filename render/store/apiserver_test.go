@@ -128,7 +128,7 @@ var requests = []struct {
 		found, err := c.Get(ctx, "a", metav1.GetOptions{})
 		j.record("get", found, err)
 		found, err = c.Get(ctx, "missing", metav1.GetOptions{})
-		j.record("get what is not there", found, err)
+		j.record("get a missing object", found, err)
 		generated := configMap(ns, "", nil)
 		generated.GenerateName = strings.Repeat("long-", 12)
 		created, err = c.Create(ctx, generated, metav1.CreateOptions{FieldManager: "one"})
@@ -157,7 +157,7 @@ var requests = []struct {
 		updated, err := c.Update(ctx, unconditional, metav1.UpdateOptions{FieldManager: "one"})
 		j.record("update without a version", updated, err)
 		missing, err := c.Update(ctx, configMap(ns, "missing", nil), metav1.UpdateOptions{FieldManager: "one"})
-		j.record("update what is not there", missing, err)
+		j.record("update a missing object", missing, err)
 	}},
 	{"patch", func(ctx context.Context, a api, ns string, j *journal) {
 		c := a.kube.CoreV1().ConfigMaps(ns)
@@ -184,7 +184,7 @@ var requests = []struct {
 		none, err := c.Patch(ctx, "a", types.MergePatchType, []byte(`{"status":{"phase":"a"}}`), metav1.PatchOptions{FieldManager: "two"}, "status")
 		j.record("patch the status of a kind that has none", none, err)
 		missing, err := c.Patch(ctx, "missing", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{FieldManager: "two"})
-		j.record("patch what is not there", missing, err)
+		j.record("patch a missing object", missing, err)
 	}},
 	{"apply", func(ctx context.Context, a api, ns string, j *journal) {
 		c := a.kube.CoreV1().ConfigMaps(ns)
