@@ -282,6 +282,7 @@ func pinnedDeployments(s *State) []*appsv1.Deployment {
 	return all
 }
 
+// IdleWrites is the result of a period without changes by the run.
 type IdleWrites struct {
 	// Wrote are the written objects, with "created", "written" or "deleted".
 	Wrote map[string]string
