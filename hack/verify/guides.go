@@ -16,12 +16,12 @@ import (
 const guidesProgram = "e2e/cmd/sno-guides"
 
 // guideFaults returns the faults of the documents in focus. A repository without the program has none.
-func guideFaults(ctx context.Context, ws *workspace.Workspace) (Faults, error) {
+func guideFaults(ctx context.Context, ws *workspace.Workspace) (Findings, error) {
 	if _, err := os.Stat(ws.Path(guidesProgram)); errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	out, err := ws.Command(ctx, ".", []string{"GOWORK=" + ws.Path("go.work")}, "go", "run", "./"+guidesProgram, "-check").Output()
-	var faults Faults
+	var faults Findings
 	for line := range strings.Lines(string(out)) {
 		if name, _, _ := strings.Cut(line, ":"); ws.InFocus(name) {
 			faults = append(faults, strings.TrimSpace(line))
