@@ -1,3 +1,3 @@
-// Package inputs sums up what a result depends on: the files of modules and of those that they require, the versions of all dependencies, and the
-// tools. Two runs with the same sums are runs of the same bytes.
+// Package inputs computes sums of the inputs of a result: the files of modules and of those that they require, the
+// versions of all dependencies, and the tools. Equal sums mean equal inputs.
 package inputs

@@ -14,29 +14,28 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// Sums computes sums over what a result depends on. It reads every folder once.
+// Sums computes sums of inputs. It reads every folder once.
 type Sums struct {
 	ws *workspace.Workspace
-	// files are those of the repository, relative to its root.
+	// files are relative to the root.
 	files []string
 	tools string
-	// sums are by what was summed up.
-	sums map[string]string
-	// skip are names of files that are no input of anything.
+	sums  map[string]string
+	// skip are names of files that are no inputs.
 	skip []string
 }
 
-// Read lists the files of the repository. Files with one of the names in skip count for nothing.
+// Read lists the files of the repository. Files with a name in skip are no inputs.
 func Read(ctx context.Context, ws *workspace.Workspace, skip ...string) (*Sums, error) {
 	out, err := ws.Command(ctx, ".", nil, "go", "env", "GOVERSION", "GOFLAGS", "GOOS", "GOARCH", "GOEXPERIMENT").Output()
 	if err != nil {
 		return nil, fmt.Errorf("ask for the version of Go: %w", err)
 	}
-	// The folder of the Kubernetes programs is named for what was built into it.
+	// The name of the folder contains the version of the Kubernetes programs.
 	return (&Sums{ws: ws, tools: string(out) + filepath.Base(os.Getenv("KUBEBUILDER_ASSETS")), skip: skip}).Reread(ctx)
 }
 
-// Reread is Sums for the files as they are now.
+// Reread returns Sums of the current files.
 func (s *Sums) Reread(ctx context.Context) (*Sums, error) {
 	files, err := s.ws.Files(ctx)
 	if err != nil {
@@ -45,10 +44,10 @@ func (s *Sums) Reread(ctx context.Context) (*Sums, error) {
 	return &Sums{ws: s.ws, files: files, tools: s.tools, sums: map[string]string{}, skip: s.skip}, nil
 }
 
-// Tools is the Go version, its settings, and the version of the Kubernetes programs.
+// Tools returns the Go version, its settings, and the version of the Kubernetes programs.
 func (s *Sums) Tools() string { return s.tools }
 
-// Closure is the folders of the named modules and of those modules of the repository that they require, sorted.
+// Closure returns the folders of the modules and of the repository's modules that they require, sorted.
 func (s *Sums) Closure(dirs ...string) []string {
 	dirs = slices.Clone(dirs)
 	for i := 0; i < len(dirs); i++ {
@@ -62,7 +61,7 @@ func (s *Sums) Closure(dirs ...string) []string {
 	return slices.Compact(dirs)
 }
 
-// siblings are the modules of the repository that the one in dir requires.
+// siblings are the repository's modules that the one in dir requires.
 func (s *Sums) siblings(dir string) []string {
 	required := map[string]bool{}
 	for _, m := range s.ws.Modules {
@@ -81,14 +80,15 @@ func (s *Sums) siblings(dir string) []string {
 	return dirs
 }
 
-// Path is the sum over a file, or over the files of a folder with their names; "." is the whole repository.
+// Path returns the sum of a file, or of the files of a folder and their names; "." is the whole repository.
 func (s *Sums) Path(name string) (string, error) {
 	return s.once(name, func(file string) bool {
 		return !slices.Contains(s.skip, path.Base(file)) && (name == "." || file == name || strings.HasPrefix(file, name+"/"))
 	})
 }
 
-// Versions is the sum over what decides the versions of all dependencies: in a workspace every go.mod has a say.
+// Versions returns the sum of the files that determine the versions of all dependencies: in a workspace, every
+// go.mod.
 func (s *Sums) Versions() (string, error) {
 	return s.once("versions", func(name string) bool {
 		return name == "go.work" || path.Base(name) == "go.mod" && s.inWork(path.Dir(name))
@@ -118,7 +118,7 @@ func (s *Sums) once(what string, counts func(name string) bool) (string, error) 
 	return s.sums[what], nil
 }
 
-// contents is the text of a file, or where a link leads.
+// contents returns the text of a file, or the target of a link.
 func contents(file string) (string, error) {
 	info, err := os.Lstat(file)
 	if err != nil {
@@ -131,7 +131,7 @@ func contents(file string) (string, error) {
 	return string(text), err
 }
 
-// Sum is the SHA-256 over the parts, each with its length, so that no two lists run into the same bytes.
+// Sum returns the SHA-256 of the parts, each with its length, so that different lists have different bytes.
 func Sum(parts ...string) string {
 	hash := sha256.New()
 	for _, part := range parts {

@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// answerTimeout is how long a server has to take a connection.
+// answerTimeout bounds the connection to the server.
 const answerTimeout = 5 * time.Second
 
-// config is the part of a kubeconfig that says where its cluster is.
+// config is the part of a kubeconfig with the address of the cluster.
 type config struct {
 	CurrentContext string `json:"current-context"`
 	Contexts       []struct {
@@ -34,12 +34,13 @@ type config struct {
 	} `json:"clusters"`
 }
 
-// Diagnose is what is wrong with the file, in one line, or empty. It connects to the server of the current context unless a proxy is between.
+// Diagnose returns a fault of the file in one line, or an empty string. It connects to the server of the current
+// context unless there is a proxy.
 func Diagnose(ctx context.Context, file string) string {
 	info, err := os.Stat(file)
 	switch {
 	case file == "":
-		return "KUBECONFIG is empty: name the kubeconfig of a cluster, or leave KUBECONFIG= out for clusters that are made here"
+		return "KUBECONFIG is empty: name the kubeconfig of a cluster, or omit KUBECONFIG= for embedded clusters"
 	case errors.Is(err, fs.ErrNotExist):
 		return "KUBECONFIG " + file + ": there is no such file"
 	case err != nil:
@@ -57,7 +58,7 @@ func Diagnose(ctx context.Context, file string) string {
 	}
 	server, proxied := c.server()
 	if server == "" {
-		return fmt.Sprintf("KUBECONFIG %s: its current-context %q leads to no server: choose one with `kubectl config use-context`", file, c.CurrentContext)
+		return fmt.Sprintf("KUBECONFIG %s: its current-context %q has no server: choose one with `kubectl config use-context`", file, c.CurrentContext)
 	}
 	if proxied || os.Getenv("HTTPS_PROXY") != "" || os.Getenv("https_proxy") != "" {
 		return ""
@@ -82,11 +83,10 @@ func (c config) server() (server string, proxied bool) {
 	return "", false
 }
 
-// connect opens a connection to the server and closes it.
 func connect(ctx context.Context, server string) error {
 	at, err := url.Parse(server)
 	if err != nil || at.Hostname() == "" {
-		return errors.New("it is no address")
+		return errors.New("it is not an address")
 	}
 	port := at.Port()
 	if port == "" {

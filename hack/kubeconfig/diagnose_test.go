@@ -48,8 +48,8 @@ func TestDiagnose(t *testing.T) {
 		"a directory":            {file: folder, want: "is a directory"},
 		"not named":              {want: "KUBECONFIG is empty"},
 		"not YAML":               {content: "clusters: 7\n", want: "is no kubeconfig"},
-		"no current context":     {content: strings.Replace(fmt.Sprintf(text, good), "current-context: admin", "current-context: gone", 1), want: `current-context "gone" leads to no server`},
-		"no address":             {content: fmt.Sprintf(text, "edge"), want: "it is no address"},
+		"no current context":     {content: strings.Replace(fmt.Sprintf(text, good), "current-context: admin", "current-context: gone", 1), want: `current-context "gone" has no server`},
+		"no address":             {content: fmt.Sprintf(text, "edge"), want: "it is not an address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := test.file

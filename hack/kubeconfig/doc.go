@@ -1,3 +1,3 @@
-// Package kubeconfig says what is wrong with a kubeconfig in one line, in a second: `make conformance KUBECONFIG=file` asks it before anything is
-// built. It only rejects what cannot work; the program that connects has the last word.
+// Package kubeconfig finds faults of a kubeconfig in a second, for `make conformance KUBECONFIG=file` to report
+// before it builds anything. It only rejects what cannot work.
 package kubeconfig

@@ -9,16 +9,16 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// Cache remembers which mutants were caught, by their keys, and nothing else: what survived or did not apply is tried again. It is a
-// file with one key per line that is only ever appended to, in one write per key, so that several runs can share it. A file that
-// cannot be read, or a line that is not a key, remembers nothing.
+// Cache stores the keys of mutants that were caught; all others are tried again. It is a file with one key per line,
+// to which each key is appended in one write, so that several runs can share it. Unreadable files and lines that are
+// no keys count as empty.
 type Cache struct {
 	file  string
 	mutex sync.Mutex
 	keys  map[string]bool
 }
 
-// CacheFile is where the cache of all runs lies: below $SNO_CACHE, or sno/ in the user's cache folder.
+// CacheFile returns the path of all runs' cache: below $SNO_CACHE, or sno/ in the user's cache folder.
 func CacheFile() (string, error) {
 	cache, err := workspace.CacheDir()
 	return filepath.Join(cache, "mutants", "caught"), err
@@ -56,7 +56,7 @@ func (c *Cache) add(key string) error {
 	if err != nil {
 		return err
 	}
-	// The line break in front ends a line that a crash cut short.
+	// The preceding line break ends an incomplete line of a crashed run.
 	if _, err := file.WriteString("\n" + key + "\n"); err != nil {
 		_ = file.Close()
 		return err

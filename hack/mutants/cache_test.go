@@ -45,24 +45,24 @@ func TestCacheFiles(t *testing.T) {
 	}
 	folder := OpenCache(t.TempDir())
 	if folder.has("") || folder.has("a") {
-		t.Error("what cannot be read knows something")
+		t.Error("an unreadable cache has keys")
 	}
 	if err := folder.add("a"); err == nil || folder.has("a") {
-		t.Errorf("it was remembered where nothing can be written: %v", err)
+		t.Errorf("a key was added to a cache that cannot be written: %v", err)
 	}
 }
 
 // family is a workspace in which grandchild requires child, and child requires replicas.
 var family = map[string]string{
-	"go.work":                 "go 1.26.0\n\nuse (\n\t./replicas\n\t./child\n\t./grandchild\n\t./stranger\n)\n",
+	"go.work":                 "go 1.26.0\n\nuse (\n\t./replicas\n\t./child\n\t./grandchild\n\t./unrelated\n)\n",
 	"child/go.mod":            "module example.com/child\n\ngo 1.26.0\n\nrequire example.com/replicas v0.0.0\n",
 	"child/child.go":          "package child\n",
 	"grandchild/go.mod":       "module example.com/grandchild\n\ngo 1.26.0\n\nrequire example.com/child v0.0.0\n",
 	"grandchild/a.go":         "package grandchild\n",
 	"grandchild/testdata/a":   "1",
 	"grandchild/" + FileName:  "[]",
-	"stranger/go.mod":         "module example.com/stranger\n\ngo 1.26.0\n",
-	"stranger/stranger.go":    "package stranger\n",
+	"unrelated/go.mod":        "module example.com/unrelated\n\ngo 1.26.0\n",
+	"unrelated/unrelated.go":  "package unrelated\n",
 	"grandchild2/grandchild2": "not below grandchild",
 }
 
@@ -76,7 +76,7 @@ func TestKey(t *testing.T) {
 		same        bool
 	}{
 		"nothing":                       {same: true},
-		"told otherwise":                {entry: func(e *Entry) { e.Name, e.Why = "m", "v" }, same: true},
+		"name and reason":               {entry: func(e *Entry) { e.Name, e.Why = "m", "v" }, same: true},
 		"another file":                  {entry: func(e *Entry) { e.File = "b.go" }},
 		"another text":                  {entry: func(e *Entry) { e.Replace = "c" }},
 		"another mutation":              {entry: func(e *Entry) { e.With = "c" }},
@@ -90,9 +90,9 @@ func TestKey(t *testing.T) {
 		"other go.sum":                  {write: "grandchild/go.sum", text: "x"},
 		"a sibling that it requires":    {write: "child/child.go", text: "package child // changed\n"},
 		"one that the sibling requires": {write: "replicas/replicas.go", text: "package replicas // changed\n"},
-		"versions of any module":        {write: "stranger/go.mod", text: "module example.com/stranger\n\ngo 1.26.1\n"},
+		"versions of any module":        {write: "unrelated/go.mod", text: "module example.com/unrelated\n\ngo 1.26.1\n"},
 		"the workspace":                 {write: "go.work", text: family["go.work"] + "\n// changed\n"},
-		"a module that is not required": {write: "stranger/stranger.go", text: "package stranger // changed\n", same: true},
+		"a module that is not required": {write: "unrelated/unrelated.go", text: "package unrelated // changed\n", same: true},
 		"a folder with the same start":  {write: "grandchild2/grandchild2", text: "changed", same: true},
 		"another entry":                 {write: "grandchild/" + FileName, text: "[1]", same: true},
 		"flags of Go":                   {env: "GOFLAGS", value: "-count=2"},
@@ -126,18 +126,18 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// A command may look at everything.
+// A command may read every file.
 func TestKeyOfCommand(t *testing.T) {
 	ws := familyRepository(t)
 	entry := Entry{File: "a.go", Replace: "a", With: "b", Command: []string{"make", "run"}}
 	before := keyOf(t, ws, "grandchild", entry)
-	writeFile(t, ws.Path("stranger/stranger.go"), "package stranger // changed\n")
+	writeFile(t, ws.Path("unrelated/unrelated.go"), "package unrelated // changed\n")
 	if keyOf(t, ws, "grandchild", entry) == before {
 		t.Error("another module was changed, and the key is the same")
 	}
 }
 
-// What was caught is known to the next run, and nothing else; Fresh does not ask.
+// The next run knows caught mutants and no others; Fresh ignores the cache.
 func TestCachedRuns(t *testing.T) {
 	ws := repository(t)
 	file := filepath.Join(t.TempDir(), "caught")
@@ -173,9 +173,9 @@ func TestCachedRuns(t *testing.T) {
 	}
 }
 
-// A file that somebody changes during the trial makes its result that of other bytes.
+// A result does not count if a file changes during the trial.
 func TestChangedMeanwhile(t *testing.T) {
-	for name, text := range map[string]string{"changed": "package replicas\n", "as it was": ""} {
+	for name, text := range map[string]string{"changed": "package replicas\n", "unchanged": ""} {
 		t.Run(name, func(t *testing.T) {
 			ws := repository(t)
 			runner := &Runner{Workspace: ws, Cache: OpenCache(filepath.Join(t.TempDir(), "caught")), Only: regexp.MustCompile("/caught$")}
@@ -236,7 +236,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// Whatever the order, what the cache knows costs nothing of the budget.
+// In any order, cached mutants use none of the budget.
 func TestBudgetAndCache(t *testing.T) {
 	ws := repository(t)
 	file := filepath.Join(t.TempDir(), "caught")
@@ -281,7 +281,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// minutes is a clock that goes on by a minute whenever somebody looks.
+// minutes is a clock that advances by a minute at each call.
 func minutes() func() time.Time {
 	at := time.Time{}
 	return func() time.Time {
@@ -310,7 +310,7 @@ func hasTable(t *testing.T, results []Result, failed int, want string) {
 	}
 	for _, r := range results {
 		if r.Outcome == Cached && !strings.Contains(table.String(), "known from an earlier run of the same bytes: 1 of those caught\n") {
-			t.Errorf("it does not say how many were known:\n%s", table.String())
+			t.Errorf("the number of cached mutants is missing:\n%s", table.String())
 		}
 	}
 }

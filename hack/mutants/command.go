@@ -13,8 +13,8 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// tryCommand changes the file in a scratch copy of the whole repository and runs the command at its root. The copy is made
-// once and reused, so that its packages are compiled once; every mutation is undone after its command.
+// tryCommand changes the file in a copy of the whole repository and runs the command at its root. The copy is made
+// once, so that its packages are compiled once; every mutation is reverted after its command.
 func (r *Runner) tryCommand(ctx context.Context, m workspace.Module, entry Entry, _ string) error {
 	mutated, err := entry.mutate(r.Workspace.Path(m.Dir))
 	if err != nil {
@@ -50,7 +50,7 @@ func (r *Runner) tryInTree(ctx context.Context, m workspace.Module, entry Entry,
 	return judge(entry, output, err)
 }
 
-// commandBaseline makes the copy and makes sure, once per command, that the command succeeds without a mutation.
+// commandBaseline makes the copy and checks, once per command, that the command succeeds without a mutation.
 func (r *Runner) commandBaseline(ctx context.Context, entry Entry, tree string) error {
 	key := "command\n" + strings.Join(entry.Command, "\n")
 	if r.baselines[key] == nil {
@@ -76,7 +76,7 @@ func (r *Runner) commandBaseline(ctx context.Context, entry Entry, tree string) 
 
 func (r *Runner) runCommand(ctx context.Context, entry Entry, tree string) (string, error) {
 	copied := &workspace.Workspace{Root: tree}
-	// The make that started this program must not pass its own flags on, nor a GOWORK that points at the original.
+	// The flags of the make that started this program, and a GOWORK of the original, must not reach the command.
 	cmd := copied.Command(ctx, ".", []string{"MAKEFLAGS=", "MFLAGS=", "MAKELEVEL=0", "GOWORK="}, entry.Command[0], entry.Command[1:]...)
 	cmd.WaitDelay = stopGrace
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -84,8 +84,8 @@ func (r *Runner) runCommand(ctx context.Context, entry Entry, tree string) (stri
 	return string(output), err
 }
 
-// copyTree copies what git tracks or would track. It stays outside the repository, so that tools that look upwards for a
-// go.work find the copy's own.
+// copyTree copies the files that git tracks or would track. The copy is outside the repository, so that tools that
+// search parent folders for a go.work find that of the copy.
 func (r *Runner) copyTree(ctx context.Context, tree string) error {
 	files, err := r.Workspace.Files(ctx)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package mutants proves that the tests of a module notice when the module is wrong. Every module keeps wrong versions of
-// itself in mutants.yaml: one exact piece of text, what to put in its place, and the test that must then go red.
+// Package mutants verifies that the tests of a module detect faults of the module. Every module has mutants of itself
+// in mutants.yaml: a text, its replacement, and the test that must fail with it.
 //
-// For each entry the unchanged test must pass first and must run something. Then the changed file is laid over the original
-// (`go test -overlay`; the tree itself is never touched). Only a test that compiles and fails counts as caught: a mutant
-// that does not compile, or whose text is no longer there, is reported as one that does not apply, and fails the run too.
+// For each entry the test must run and pass on the original first. Then the changed file replaces the original for
+// the compiler (`go test -overlay`; the tree does not change). A mutant is caught only if the test compiles and
+// fails. One that does not compile, or whose text is gone, does not apply, and fails the run too.
 package mutants

@@ -15,33 +15,33 @@ import (
 // ErrInvalid is wrapped by every error about the contents of a mutants.yaml.
 var ErrInvalid = errors.New("invalid mutants file")
 
-// ErrDoesNotApply is wrapped when an entry can no longer be tried as written: its text is gone or occurs more than once, the
-// result does not compile, or its test does not exist or does not pass without the mutation.
+// ErrDoesNotApply is wrapped when an entry cannot be tried: its text is gone or occurs more than once, the result
+// does not compile, or its test does not exist or does not pass without the mutation.
 var ErrDoesNotApply = errors.New("does not apply")
 
 // FileName is the name of the file in the folder of a module.
 const FileName = "mutants.yaml"
 
-// Entry is one wrong version of a module.
+// Entry is one mutant of a module.
 type Entry struct {
 	// Name is short and unique within the module, for example "worker-instead-of-master".
 	Name string `json:"name"`
 	// File is the source file to change, relative to the module's folder.
 	File string `json:"file"`
-	// Replace is the exact text to replace; it must occur exactly once in File. With takes its place.
+	// Replace is the exact text to replace by With; it must occur exactly once in File.
 	Replace string `json:"replace"`
 	With    string `json:"with"`
-	// Package is the folder of the test, relative to the module ("." or "./controller"), and Test the regular expression
-	// for `go test -run` that selects what must go red.
+	// Package is the folder of the test, relative to the module ("." or "./controller"), and Test the regular
+	// expression of `go test -run` for the test that must fail.
 	Package string `json:"package,omitempty"`
 	Test    string `json:"test,omitempty"`
-	// Command takes the place of Package and Test: it runs at the root of a scratch copy of the repository and must exit with
-	// an error, for example [make, run, ONCE=1].
+	// Command replaces Package and Test: it runs at the root of a copy of the repository and must fail, for example
+	// [make, run, ONCE=1].
 	Command []string `json:"command,omitempty"`
-	// Output is an optional regular expression that the output of the failing test or command must match, so that a failure
-	// for another reason does not count.
+	// Output is an optional regular expression for the output of the failing test or command, so that other failures
+	// do not count.
 	Output string `json:"output,omitempty"`
-	// Why says what the mutation would do to a cluster.
+	// Why is the effect of the mutation on a cluster.
 	Why string `json:"why"`
 }
 
@@ -105,7 +105,8 @@ func (e Entry) validate() error {
 	return nil
 }
 
-// packageDir is the folder of the test relative to the module, cleaned, so that "./x" and "x" are the same package.
+// packageDir returns the folder of the test relative to the module, cleaned, so that "./x" and "x" are the same
+// package.
 func (e Entry) packageDir() string { return path.Clean(e.Package) }
 
 // Apply returns the mutated source. It fails with ErrDoesNotApply unless Replace occurs exactly once.
@@ -120,7 +121,7 @@ func (e Entry) Apply(source string) (string, error) {
 	}
 }
 
-// Check returns one line per entry of the module in moduleDir that no longer applies, without running anything.
+// Check returns one line per entry of the module in moduleDir that does not apply, without running anything.
 func Check(moduleDir string) ([]string, error) {
 	entries, err := Read(filepath.Join(moduleDir, FileName))
 	if err != nil {

@@ -9,19 +9,18 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// job is one mutant on its way to a result.
+// job is one mutant and its result.
 type job struct {
 	number int
 	module workspace.Module
 	entry  Entry
-	// key is empty without a cache.
 	key    string
 	result Result
 }
 
 func (j *job) name() string { return j.module.Name() + "/" + j.entry.Name }
 
-// jobs are the selected entries of the modules. None of them was tried.
+// jobs returns the selected entries of the modules.
 func (r *Runner) jobs(modules []workspace.Module) ([]*job, error) {
 	var jobs []*job
 	for _, m := range modules {
@@ -42,7 +41,7 @@ func (r *Runner) jobs(modules []workspace.Module) ([]*job, error) {
 	return jobs, nil
 }
 
-// recall marks what the cache knows, and returns the others in the order in which they are to be tried.
+// recall marks cached mutants, and returns the others in the order in which they are tried.
 func (r *Runner) recall(ctx context.Context, jobs []*job) ([]*job, error) {
 	if r.Cache != nil {
 		keyer, err := newKeyer(ctx, r.Workspace)
@@ -71,7 +70,7 @@ func (r *Runner) recall(ctx context.Context, jobs []*job) ([]*job, error) {
 	return left, nil
 }
 
-// remember adds a mutant that was caught to the cache, unless somebody has changed the files meanwhile.
+// remember adds a caught mutant to the cache, unless the files have changed meanwhile.
 func (r *Runner) remember(ctx context.Context, j *job) error {
 	if j.key == "" || j.result.Outcome != Caught {
 		return nil
@@ -87,7 +86,7 @@ func (r *Runner) remember(ctx context.Context, j *job) error {
 	return r.Cache.add(j.key)
 }
 
-// tryAll tries the jobs until the budget is used up: go test mutants side by side, a command alone.
+// tryAll tries the jobs until the budget is used up: go test mutants in parallel, a command alone.
 func (r *Runner) tryAll(ctx context.Context, jobs []*job) {
 	slots := make(chan struct{}, max(1, r.Parallel))
 	var group sync.WaitGroup
@@ -110,7 +109,7 @@ func (r *Runner) tryAll(ctx context.Context, jobs []*job) {
 	}
 }
 
-// isOver says that no other mutant is to be started.
+// isOver reports whether no other mutant is started.
 func (r *Runner) isOver(ctx context.Context) bool {
 	return ctx.Err() != nil || r.Budget > 0 && r.now().Sub(r.started) >= r.Budget
 }

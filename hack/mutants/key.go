@@ -10,19 +10,19 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// rules is the code that says what counts as caught. When it changes, everything is tried again.
+// rules is the code that decides which mutants are caught. When it changes, all are tried again.
 //
 //go:embed command.go entry.go runner.go
 var rules embed.FS
 
-// keyer computes the keys of mutants: sums over all that a result depends on.
+// keyer computes the keys of mutants: sums of all inputs of a result.
 type keyer struct {
 	sums  *inputs.Sums
 	rules string
 }
 
 func newKeyer(ctx context.Context, ws *workspace.Workspace) (*keyer, error) {
-	// An entry is part of its own key, and no business of the others.
+	// An entry is part of its own key only.
 	sums, err := inputs.Read(ctx, ws, FileName)
 	if err != nil {
 		return nil, err
@@ -39,15 +39,16 @@ func newKeyer(ctx context.Context, ws *workspace.Workspace) (*keyer, error) {
 	return k, err
 }
 
-// again is a keyer for the files as they are now.
+// again returns a keyer for the current files.
 func (k *keyer) again(ctx context.Context) (*keyer, error) {
 	sums, err := k.sums.Reread(ctx)
 	return &keyer{sums: sums, rules: k.rules}, err
 }
 
-// key is the sum over the entry, the tools, and every file of the module and of those modules of the repository that it is built with.
+// key returns the sum of the entry, the tools, and every file of the module and of those modules of the repository
+// that it is built with.
 func (k *keyer) key(m workspace.Module, entry Entry) (string, error) {
-	entry.Name, entry.Why = "", "" // told, not tried
+	entry.Name, entry.Why = "", "" // no effect on the result
 	change, err := json.Marshal(entry)
 	if err != nil {
 		return "", err

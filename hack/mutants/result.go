@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Outcome is what became of a mutant.
+// Outcome is the result of trying a mutant.
 type Outcome string
 
 const (
 	// Caught means that the mutant compiled and its test failed.
 	Caught Outcome = "caught"
-	// Cached means that it was caught in an earlier run of the same bytes, and not tried again.
+	// Cached means that an earlier run of the same bytes caught it, and it was not tried again.
 	Cached Outcome = "cached"
-	// NotTried means that there was no time left.
+	// NotTried means that no time was left.
 	NotTried Outcome = "NOT TRIED"
-	// Survived means that the test passed in spite of the mutation: the test proves nothing.
+	// Survived means that the test passed with the mutation and proves nothing.
 	Survived Outcome = "SURVIVED"
 	// DoesNotApply means that the entry could not be tried as written.
 	DoesNotApply Outcome = "DOES NOT APPLY"
@@ -30,7 +30,7 @@ type Result struct {
 	Module  string
 	Entry   Entry
 	Outcome Outcome
-	// By are the ids of the checks that caught it, where the suite was to.
+	// By has the ids of the checks that caught it, with a Suite.
 	By []string
 	// Detail explains Survived and DoesNotApply.
 	Detail string
@@ -49,8 +49,8 @@ func resultOf(module string, entry Entry, err error, took time.Duration) Result 
 	return result
 }
 
-// Table prints one aligned row per result, then the details of those that were tried and not caught, then a total. It returns
-// how many those are.
+// Table prints one aligned row per result, then the details of those that were tried and not caught, then a total. It
+// returns their number.
 func Table(w io.Writer, results []Result) (int, error) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "MODULE\tMUTANT\tFILE\tMUST FAIL\tRESULT\tTIME") // errors surface in Flush
@@ -80,7 +80,7 @@ func Table(w io.Writer, results []Result) (int, error) {
 	return counts[Survived] + counts[DoesNotApply], err
 }
 
-// mustFail is what the table shows of the test.
+// mustFail is the test in the table.
 func (e Entry) mustFail() string {
 	if len(e.Command) > 0 {
 		return strings.Join(e.Command, " ")

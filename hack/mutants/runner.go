@@ -17,35 +17,37 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// errSurvived is what trying a mutant returns when the test passed with the mutation in place.
+// errSurvived is the result of a test that passed with the mutation.
 var errSurvived = errors.New("survived")
 
-// ErrNoneSelected is returned when Only matches no mutant: nothing tried is nothing shown.
+// ErrNoneSelected is returned when Only matches no mutant.
 var ErrNoneSelected = errors.New("no mutant matches")
 
-// testTimeout bounds one run of one test binary. A test that hangs because of a mutation panics then, and counts as failed.
+// testTimeout bounds one run of one test binary. A test that hangs because of a mutation panics, and counts as
+// failed.
 const testTimeout = 5 * time.Minute
 
-// stopGrace is how long an interrupted command may take to stop what it started.
+// stopGrace is how long an interrupted command may take to stop its processes.
 const stopGrace = 30 * time.Second
 
 // Runner tries mutants.
 type Runner struct {
 	Workspace *workspace.Workspace
-	// Scratch is an empty folder, removed by the caller.
+	// Scratch is an empty folder that the caller removes.
 	Scratch string
-	// Parallel is how many go test mutants run at the same time; commands run one after another.
+	// Parallel is how many go test mutants run in parallel; commands run one after another.
 	Parallel int
 	// Only selects mutants by "module/name"; nil selects all.
 	Only *regexp.Regexp
-	// Progress gets one line per mutant as it finishes.
+	// Progress receives one line per finished mutant.
 	Progress io.Writer
-	// Cache knows the mutants that were caught before, and learns those that are caught now; nil knows none. Fresh tries all the same.
+	// Cache has the mutants that were caught before and receives those that are caught now; it may be nil. Fresh
+	// tries all the same.
 	Cache *Cache
 	Fresh bool
-	// Order decides the order of the trials, so that successive runs within a budget cover everything.
+	// Order decides the order of the trials, so that successive runs within a budget cover all mutants.
 	Order uint64
-	// Budget is how long new mutants are started; zero means until all were tried.
+	// Budget is how long new mutants are started; zero means no limit.
 	Budget time.Duration
 
 	now       func() time.Time
@@ -79,7 +81,7 @@ func (r *Runner) Run(ctx context.Context, modules []workspace.Module) ([]Result,
 	return results, ctx.Err()
 }
 
-// try tries one mutant. It is remembered as caught only where the files are still those that its key was made of.
+// try tries one mutant. A caught one is added to the cache only if its files are unchanged.
 func (r *Runner) try(ctx context.Context, j *job) {
 	how := r.tryTest
 	if len(j.entry.Command) > 0 {
@@ -90,7 +92,7 @@ func (r *Runner) try(ctx context.Context, j *job) {
 	j.result = resultOf(j.module.Name(), j.entry, err, time.Since(start))
 	r.progress("%-14s  %s (%.1f s)\n", j.result.Outcome, j.name(), j.result.Took.Seconds())
 	if err := r.remember(ctx, j); err != nil && ctx.Err() == nil {
-		r.progress("%s is not remembered: %v\n", j.name(), err)
+		r.progress("%s is not cached: %v\n", j.name(), err)
 	}
 }
 
@@ -100,7 +102,7 @@ func (r *Runner) progress(format string, args ...any) {
 	_, _ = fmt.Fprintf(r.Progress, format, args...) // a closed screen must not stop the run
 }
 
-// tryTest lays the mutated file over the original, compiles the test binary and runs the test.
+// tryTest compiles the test binary with the mutated file and runs the test.
 func (r *Runner) tryTest(ctx context.Context, m workspace.Module, entry Entry, scratch string) error {
 	mutated, err := entry.mutate(r.Workspace.Path(m.Dir))
 	if err != nil {
@@ -122,7 +124,7 @@ func (r *Runner) tryTest(ctx context.Context, m workspace.Module, entry Entry, s
 	return judge(entry, output, err)
 }
 
-// writeOverlay writes the mutated source into the folder, and the file for -overlay that has it in the original's place.
+// writeOverlay writes the mutated source into the folder, and the file for -overlay that replaces the original by it.
 func writeOverlay(folder, original, mutated string) (string, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", err
@@ -139,7 +141,7 @@ func writeOverlay(folder, original, mutated string) (string, error) {
 	return file, os.WriteFile(file, overlay, 0o644)
 }
 
-// testBaseline makes sure, once per package and test, that the test exists and passes without the mutation.
+// testBaseline checks, once per package and test, that the test exists and passes without the mutation.
 func (r *Runner) testBaseline(ctx context.Context, m workspace.Module, entry Entry) error {
 	folder := m.Dir + "/" + entry.packageDir()
 	r.mutex.Lock()
@@ -188,13 +190,13 @@ func (r *Runner) compile(ctx context.Context, m workspace.Module, entry Entry, b
 	return nil
 }
 
-// passed matches what a verbose test binary prints for each test that passed; a skipped test proves nothing.
+// passed matches the output of a verbose test binary for each test that passed; a skipped test proves nothing.
 var passed = regexp.MustCompile(`(?m)^\s*--- PASS: `)
 
-// runTest runs the test in the folder of its package, as go test would, and says how many tests passed.
+// runTest runs the test in the folder of its package, as go test does, and returns how many tests passed.
 func (r *Runner) runTest(ctx context.Context, m workspace.Module, entry Entry, binary string) (int, string, error) {
 	args := []string{"-test.v", "-test.run=" + entry.Test, "-test.timeout=" + testTimeout.String()}
-	if entry.Output == "" { // else the output that is wanted may be that of a later failure
+	if entry.Output == "" { // otherwise the required output may be that of a later failure
 		args = append(args, "-test.failfast")
 	}
 	cmd := r.Workspace.Command(ctx, m.Dir+"/"+entry.packageDir(), r.Workspace.Environment(m), binary, args...)
@@ -204,7 +206,7 @@ func (r *Runner) runTest(ctx context.Context, m workspace.Module, entry Entry, b
 	return len(passed.FindAllIndex(output, -1)), string(output), err
 }
 
-// judge turns the end of a test or command that ran with the mutation into nil (caught) or an error.
+// judge converts the end of a test or command with the mutation into nil (caught) or an error.
 func judge(entry Entry, output string, err error) error {
 	var exit *exec.ExitError
 	switch {
@@ -218,7 +220,7 @@ func judge(entry Entry, output string, err error) error {
 	return nil
 }
 
-// tail keeps the last lines of an output, where the error usually is.
+// tail returns the last lines of an output, where the error usually is.
 func tail(output string) string {
 	const most = 25
 	lines := strings.Split(strings.TrimSpace(output), "\n")

@@ -16,7 +16,7 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// replicas is a small module under test: its test notices a wrong sum and not a wrong difference.
+// replicas is a small module: its test detects a wrong sum and not a wrong difference.
 var replicas = map[string]string{
 	"go.work":         "go 1.26.0\n\nuse ./replicas\n",
 	"check.sh":        "go -C replicas test -count=1 -run TestSum . || { echo wrong sum; exit 3; }\n",
@@ -52,17 +52,17 @@ func TestBroken(t *testing.T) { t.Error("always") }
 - {name: caught-with-output, file: replicas.go, replace: a + b, with: a * b, package: ., test: TestSum, output: wrong sum, why: w}
 - {name: caught-by-panic, file: replicas.go, replace: return a + b, with: 'panic("x")', package: ., test: TestSum, why: w}
 - {name: other-output, file: replicas.go, replace: a + b, with: a * b, package: ., test: TestSum, output: something else, why: w}
-- {name: survives, file: replicas.go, replace: a - b, with: b - a, package: ., test: TestDifference, why: nobody looks}
+- {name: survives, file: replicas.go, replace: a - b, with: b - a, package: ., test: TestDifference, why: untested}
 - {name: gone, file: replicas.go, replace: a / b, with: a * b, package: ., test: TestSum, why: w}
 - {name: no-file, file: other.go, replace: a, with: b, package: ., test: TestSum, why: w}
 - {name: does-not-compile, file: replicas.go, replace: a + b, with: a + c, package: ., test: TestSum, why: w}
 - {name: no-such-test, file: replicas.go, replace: a + b, with: a * b, package: ., test: TestGone, why: w}
 - {name: skipped-test, file: replicas.go, replace: a + b, with: a * b, package: ., test: TestSkipped, why: w}
-- {name: red-anyway, file: replicas.go, replace: a + b, with: a * b, package: ., test: TestBroken, why: w}
+- {name: fails-anyway, file: replicas.go, replace: a + b, with: a * b, package: ., test: TestBroken, why: w}
 - {name: no-tests, file: untested/untested.go, replace: "1", with: "2", package: ./untested, test: Test, why: w}
 - {name: command, file: replicas.go, replace: a + b, with: a * b, command: [sh, check.sh], output: wrong sum, why: w}
-- {name: command-survives, file: replicas.go, replace: a - b, with: b - a, command: [sh, check.sh], why: nobody looks}
-- {name: command-red-anyway, file: replicas.go, replace: a + b, with: a * b, command: [sh, -c, exit 1], why: w}
+- {name: command-survives, file: replicas.go, replace: a - b, with: b - a, command: [sh, check.sh], why: untested}
+- {name: command-fails-anyway, file: replicas.go, replace: a + b, with: a * b, command: [sh, -c, exit 1], why: w}
 - {name: command-does-not-compile, file: replicas.go, replace: a + b, with: a + c, command: [sh, check.sh], why: w}
 `,
 }
@@ -85,22 +85,22 @@ func TestRun(t *testing.T) {
 		"caught": Caught, "caught-with-output": Caught, "caught-by-panic": Caught, "command": Caught,
 		"survives": Survived, "command-survives": Survived,
 		"other-output": DoesNotApply, "gone": DoesNotApply, "no-file": DoesNotApply, "does-not-compile": DoesNotApply,
-		"no-such-test": DoesNotApply, "skipped-test": DoesNotApply, "red-anyway": DoesNotApply, "no-tests": DoesNotApply,
-		"command-red-anyway": DoesNotApply, "command-does-not-compile": DoesNotApply,
+		"no-such-test": DoesNotApply, "skipped-test": DoesNotApply, "fails-anyway": DoesNotApply, "no-tests": DoesNotApply,
+		"command-fails-anyway": DoesNotApply, "command-does-not-compile": DoesNotApply,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s\n%v", diff, details)
 	}
 	for name, text := range map[string]string{
-		"survives":           "nobody looks",
-		"gone":               "not in replicas.go",
-		"does-not-compile":   "undefined: c",
-		"no-such-test":       `-run "TestGone" runs no test in replicas`,
-		"skipped-test":       "runs no test",
-		"red-anyway":         "fails without the mutation",
-		"no-tests":           "has no tests",
-		"other-output":       "does not match",
-		"command-red-anyway": "fails without the mutation",
+		"survives":             "untested",
+		"gone":                 "not in replicas.go",
+		"does-not-compile":     "undefined: c",
+		"no-such-test":         `-run "TestGone" runs no test in replicas`,
+		"skipped-test":         "runs no test",
+		"fails-anyway":         "fails without the mutation",
+		"no-tests":             "has no tests",
+		"other-output":         "does not match",
+		"command-fails-anyway": "fails without the mutation",
 	} {
 		if !strings.Contains(details[name], text) {
 			t.Errorf("detail of %s is %q, must contain %q", name, details[name], text)
@@ -161,7 +161,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// repository writes the small module into a git repository of its own.
+// repository writes the small module into a git repository.
 func repository(t *testing.T) *workspace.Workspace {
 	t.Helper()
 	root := t.TempDir()

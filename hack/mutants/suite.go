@@ -16,13 +16,13 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// ErrNoSuite says that the suite could not be run on sources without a mutation.
+// ErrNoSuite is returned when the suite does not run on sources without a mutation.
 var ErrNoSuite = errors.New("the conformance suite cannot be run without a mutation")
 
 const (
-	// suiteGrace is how long the suite may take to take its clusters away.
+	// suiteGrace is how long the suite may take to remove its clusters.
 	suiteGrace = time.Minute
-	// suiteParallel is how many clusters run at a time.
+	// suiteParallel is the number of clusters in parallel.
 	suiteParallel = "2"
 	// suiteTool is the module of the suite, in which no mutant is tried.
 	suiteTool = "e2e"
@@ -30,9 +30,9 @@ const (
 	suiteReport, suiteLog = "report.json", "run.log"
 )
 
-// shown says on which clusters a module's rules show, two at a time: those of a later step are started for what the earlier ones do not see.
-// The names are those of testcluster/scenario.
-var shown = map[string][][]string{
+// clustersOf has the clusters on which a module's rules have effects, two at a time: later ones are started for
+// mutants that earlier ones do not detect. The names are those of testcluster/scenario.
+var clustersOf = map[string][][]string{
 	"ingress":       {{"none-sno-day1-worker", "ha"}},
 	"console":       {{"none-sno-day1-worker", "ha"}, {"external"}},
 	"auth":          {{"none-sno-day1-worker", "ha"}, {"two-node", "external"}},
@@ -43,39 +43,40 @@ var shown = map[string][][]string{
 	"patch":         {{"none-sno-day1-worker", "ha"}},
 }
 
-// looking are the modules whose checks look at a mutant of a module. The checks that the suite files under topology look at all modules, and
-// every controller is made with the two libraries.
-func looking(module string) []string {
+// checkModules returns the modules whose checks may detect a mutant of a module. The checks under topology cover all
+// modules, and every controller uses the two libraries.
+func checkModules(module string) []string {
 	if module == "topology" || module == "patch" {
 		return nil
 	}
 	return []string{"topology", module}
 }
 
-// Suite tries mutants on whole clusters: the operators and controllers are built with the mutation, and the conformance suite says what it sees.
+// Suite tries mutants on whole clusters: the operators and controllers are built with the mutation, and the
+// conformance suite checks them.
 type Suite struct {
-	// Runner has the workspace and what is selected. Its cache is not used, nor its Parallel.
+	// Runner has the workspace and the selection. Its Cache and Parallel are not used.
 	Runner *Runner
 	// Program is the path of sno-conformance; empty to build it.
 	Program string
 	// Tiers are those of the suite, separated by commas.
 	Tiers string
 
-	// wrong are the checks that are red without a mutation, by cluster.
-	wrong map[string][]string
-	// sound are the clusters that can be set up without one.
-	sound map[string]bool
+	// failing are the checks that fail without a mutation, by cluster.
+	failing map[string][]string
+	// usable are the clusters that can be set up without one.
+	usable map[string]bool
 }
 
-// Run tries the selected mutants of the modules, one after the other, and returns the results in the order of the files. Mutants of modules
-// that run on no cluster are left out.
+// Run tries the selected mutants of the modules, one after the other, and returns the results in the order of the
+// files. It skips mutants of modules that run on no cluster.
 func (s *Suite) Run(ctx context.Context, modules []workspace.Module) ([]Result, error) {
 	r := s.Runner
 	r.Cache = nil
 	if r.now == nil {
 		r.now = time.Now
 	}
-	jobs, err := r.jobs(slices.DeleteFunc(slices.Clone(modules), func(m workspace.Module) bool { return shown[m.Name()] == nil }))
+	jobs, err := r.jobs(slices.DeleteFunc(slices.Clone(modules), func(m workspace.Module) bool { return clustersOf[m.Name()] == nil }))
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ func (s *Suite) Run(ctx context.Context, modules []workspace.Module) ([]Result, 
 	return results, ctx.Err()
 }
 
-// baseline builds everything and finds out what is red anyway.
+// baseline builds everything and finds the checks that fail without a mutation.
 func (s *Suite) baseline(ctx context.Context, jobs []*job) error {
 	if s.Program == "" {
 		s.Program = filepath.Join(s.Runner.Scratch, "sno-conformance")
@@ -112,7 +113,7 @@ func (s *Suite) baseline(ctx context.Context, jobs []*job) error {
 	}
 	var clusters, modules []string
 	for _, j := range jobs {
-		for _, step := range shown[j.module.Name()] {
+		for _, step := range clustersOf[j.module.Name()] {
 			clusters = append(clusters, step...)
 		}
 		modules = append(modules, j.module.Name())
@@ -125,30 +126,30 @@ func (s *Suite) baseline(ctx context.Context, jobs []*job) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	s.wrong, s.sound = map[string][]string{}, map[string]bool{}
+	s.failing, s.usable = map[string][]string{}, map[string]bool{}
 	for _, cluster := range clusters {
-		seen := look(out, cluster)
-		s.wrong[cluster] = seen.red
+		seen := readVerdict(out, cluster)
+		s.failing[cluster] = seen.failing
 		switch {
 		case !seen.reported:
-			s.Runner.progress("%s is left out, since it cannot be set up without a mutation: %s\n", cluster, strings.Join(seen.restless, ""))
+			s.Runner.progress("%s is left out, since it cannot be set up without a mutation: %s\n", cluster, strings.Join(seen.notSettled, ""))
 			continue
-		case len(seen.red) > 0:
-			s.Runner.progress("red on %s without a mutation, and does not count: %s\n", cluster, strings.Join(seen.red, ", "))
+		case len(seen.failing) > 0:
+			s.Runner.progress("fails on %s without a mutation, and is not counted: %s\n", cluster, strings.Join(seen.failing, ", "))
 		}
-		s.sound[cluster] = true
+		s.usable[cluster] = true
 	}
-	if len(s.sound) == 0 {
+	if len(s.usable) == 0 {
 		return fmt.Errorf("%w: %w\n%s", ErrNoSuite, err, tail(output))
 	}
 	return nil
 }
 
-// checksFor are the modules whose checks look at mutants of these; nil for all.
+// checksFor returns the modules whose checks may detect mutants of these; nil for all.
 func checksFor(modules []string) []string {
 	var all []string
 	for _, m := range modules {
-		one := looking(m)
+		one := checkModules(m)
 		if one == nil {
 			return nil
 		}
@@ -167,38 +168,38 @@ func (s *Suite) try(ctx context.Context, j *job, known map[string]Result) {
 		j.result.Outcome, j.result.By, j.result.Detail = same.Outcome, same.By, same.Detail
 		return
 	}
-	var seen sight
+	var seen verdict
 	if err == nil {
 		seen, err = s.trySteps(ctx, j, mutated)
 	}
 	if ctx.Err() != nil {
-		return // what was cut short is not tried
+		return // interrupted
 	}
 	j.result = suiteResult(j, seen, err, time.Since(start))
 	known[change] = j.result
 	s.Runner.progress("%s: %s %s (%.0f s)\n", j.name(), j.result.Outcome, strings.Join(j.result.By, ", "), j.result.Took.Seconds())
 }
 
-// trySteps goes from step to step until the suite sees something.
-func (s *Suite) trySteps(ctx context.Context, j *job, mutated string) (sight, error) {
+// trySteps tries clusters and tiers until the suite detects the mutant.
+func (s *Suite) trySteps(ctx context.Context, j *job, mutated string) (verdict, error) {
 	scratch := filepath.Join(s.Runner.Scratch, fmt.Sprintf("mutant-%d", j.number))
 	overlay, err := writeOverlay(scratch, s.Runner.Workspace.Path(j.module.Dir+"/"+j.entry.File), mutated)
 	if err != nil {
-		return sight{}, err
+		return verdict{}, err
 	}
 	defer os.RemoveAll(scratch) //nolint:errcheck // the caller removes the whole scratch folder
 	for _, tiers := range s.tiers() {
-		for _, clusters := range shown[j.module.Name()] {
+		for _, clusters := range clustersOf[j.module.Name()] {
 			seen, err := s.tryOn(ctx, j, clusters, tiers, scratch, overlay)
-			if err != nil || len(seen.red)+len(seen.restless) > 0 {
+			if err != nil || len(seen.failing)+len(seen.notSettled) > 0 {
 				return seen, err
 			}
 		}
 	}
-	return sight{}, nil
+	return verdict{}, nil
 }
 
-// tiers are those to try one after the other: the others take longer than to read, and are only for what reading does not see.
+// tiers are tried one after the other: the static one is faster, so the others only follow if it detects nothing.
 func (s *Suite) tiers() []string {
 	if others, ok := strings.CutPrefix(s.Tiers, "static,"); ok {
 		return []string{"static", others}
@@ -206,27 +207,27 @@ func (s *Suite) tiers() []string {
 	return []string{s.Tiers}
 }
 
-// tryOn lets the suite look at clusters with the mutation.
-func (s *Suite) tryOn(ctx context.Context, j *job, clusters []string, tiers, scratch, overlay string) (sight, error) {
-	clusters = slices.DeleteFunc(slices.Clone(clusters), func(name string) bool { return !s.sound[name] })
+// tryOn runs the suite on clusters with the mutation.
+func (s *Suite) tryOn(ctx context.Context, j *job, clusters []string, tiers, scratch, overlay string) (verdict, error) {
+	clusters = slices.DeleteFunc(slices.Clone(clusters), func(name string) bool { return !s.usable[name] })
 	if len(clusters) == 0 {
-		return sight{}, nil
+		return verdict{}, nil
 	}
-	out := filepath.Join(scratch, tiers+" "+strings.Join(clusters, " ")) // no report of another run is taken for one of this
-	output, failed := s.conformance(ctx, out, clusters, looking(j.module.Name()), tiers, "-built", "-overlay="+overlay)
-	var all sight
+	out := filepath.Join(scratch, tiers+" "+strings.Join(clusters, " ")) // no other run writes reports there
+	output, failed := s.conformance(ctx, out, clusters, checkModules(j.module.Name()), tiers, "-built", "-overlay="+overlay)
+	var all verdict
 	for _, cluster := range clusters {
-		seen := look(out, cluster)
-		if !seen.reported && len(seen.restless) == 0 {
-			return sight{}, fmt.Errorf("%w:\n%s", noReport(output, failed), tail(output))
+		seen := readVerdict(out, cluster)
+		if !seen.reported && len(seen.notSettled) == 0 {
+			return verdict{}, fmt.Errorf("%w:\n%s", noReport(output, failed), tail(output))
 		}
-		seen.red = slices.DeleteFunc(seen.red, func(id string) bool { return slices.Contains(s.wrong[cluster], id) })
+		seen.failing = slices.DeleteFunc(seen.failing, func(id string) bool { return slices.Contains(s.failing[cluster], id) })
 		all.add(seen)
 	}
 	return all, nil
 }
 
-// conformance runs the suite and returns what it printed. That it ends with an error is no wonder where checks are red.
+// conformance runs the suite and returns its output. The error is expected where checks fail.
 func (s *Suite) conformance(ctx context.Context, out string, clusters, modules []string, tiers string, more ...string) (string, error) {
 	args := append([]string{
 		"-scenarios=" + strings.Join(clusters, ","), "-modules=" + strings.Join(modules, ","), "-tiers=" + tiers, "-parallel=" + suiteParallel, "-out=" + out,
@@ -240,7 +241,7 @@ func (s *Suite) conformance(ctx context.Context, out string, clusters, modules [
 
 var errNotRun = errors.New("the suite left no report")
 
-// noReport says why there is none.
+// noReport returns why there is none.
 func noReport(output string, err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && strings.Contains(output, "sno-conformance: build ") {
@@ -249,30 +250,30 @@ func noReport(output string, err error) error {
 	return errNotRun
 }
 
-// sight is what the suite has seen of clusters.
-type sight struct {
+// verdict is the result of the suite on clusters.
+type verdict struct {
 	reported bool
-	// red are the ids of checks that failed or are inconclusive.
-	red []string
-	// restless says of every cluster that did not come up, or to rest, why.
-	restless []string
+	// failing are the ids of checks that failed or are inconclusive.
+	failing []string
+	// notSettled has the reason for every cluster that could not be set up.
+	notSettled []string
 }
 
-func (s *sight) add(other sight) {
-	for _, id := range other.red {
-		if !slices.Contains(s.red, id) {
-			s.red = append(s.red, id)
+func (s *verdict) add(other verdict) {
+	for _, id := range other.failing {
+		if !slices.Contains(s.failing, id) {
+			s.failing = append(s.failing, id)
 		}
 	}
-	s.restless = append(s.restless, other.restless...)
+	s.notSettled = append(s.notSettled, other.notSettled...)
 }
 
-// setUp is what the log of a cluster says that could not be set up.
+// setUp matches the log of a cluster that could not be set up.
 var setUp = regexp.MustCompile(`(?m)^sno-conformance: set up (.+?), sno: (.*)$`)
 
-// look reads what the run of a cluster has left in its folder.
-func look(out, cluster string) sight {
-	var s sight
+// readVerdict reads the folder of a cluster's run.
+func readVerdict(out, cluster string) verdict {
+	var s verdict
 	data, err := os.ReadFile(filepath.Join(out, cluster, suiteReport))
 	var report struct {
 		Results []struct{ ID, Status string }
@@ -282,7 +283,7 @@ func look(out, cluster string) sight {
 	}
 	for _, r := range report.Results {
 		if r.Status == "failed" || r.Status == "inconclusive" {
-			s.red = append(s.red, r.ID)
+			s.failing = append(s.failing, r.ID)
 		}
 	}
 	if s.reported {
@@ -290,7 +291,7 @@ func look(out, cluster string) sight {
 	}
 	log, err := os.ReadFile(filepath.Join(out, cluster, suiteLog))
 	if found := setUp.FindSubmatch(log); err == nil && found != nil && !strings.Contains(string(found[2]), context.Canceled.Error()) {
-		s.restless = []string{string(found[1]) + ": " + string(found[2])}
+		s.notSettled = []string{string(found[1]) + ": " + string(found[2])}
 	}
 	return s
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// conformance stands in for the suite: what it sees depends on the mutated text. SNO-TOP-003 is red on ha with any text.
+// conformance stands in for the suite: its results depend on the mutated text. SNO-TOP-003 fails on ha with any text.
 const conformanceScript = `#!/bin/sh
 text=nothing tiers=
 for arg; do
@@ -34,7 +34,7 @@ case $text in *compile*) echo 'sno-conformance: build ./cmd/x in x: exit status 
 for s in $scenarios; do
 	mkdir -p "$out/$s"
 	case $text-$s in
-	*unrest*-ha) echo "sno-conformance: set up $s, sno: does not come to rest within 1m0s: there is no Deployment x" > "$out/$s/run.log"; continue ;;
+	*unsettled*-ha) echo "sno-conformance: set up $s, sno: does not settle within 1m0s: there is no Deployment x" > "$out/$s/run.log"; continue ;;
 	*cut*-ha) echo "sno-conformance: set up $s, sno: context canceled" > "$out/$s/run.log"; continue ;;
 	*wrong*-ha) more=',{"id":"SNO-ING-001","status":"failed"},{"id":"SNO-ING-002","status":"inconclusive"},{"id":"SNO-ING-003","status":"skipped"}' ;;
 	*cut*-none-sno-day1-worker) continue ;;
@@ -49,7 +49,7 @@ done
 exit 1
 `
 
-// suiteRepository has modules of those names, with mutants whose text says what the stand-in sees of them.
+// suiteRepository has modules of those names, with mutants whose text decides the results of the stand-in.
 func suiteRepository(t *testing.T) (*workspace.Workspace, string) {
 	t.Helper()
 	root := t.TempDir()
@@ -60,7 +60,7 @@ func suiteRepository(t *testing.T) (*workspace.Workspace, string) {
 		"go.work":             "go 1.26.0\n\nuse (\n\t./ingress\n\t./console\n\t./auth\n\t./hack\n)\n",
 		"ingress/go.mod":      "module example.com/ingress\n\ngo 1.26.0\n",
 		"ingress/a.go":        "package ingress // original\n",
-		"ingress/" + FileName: entry("caught", "wrong") + entry("twin", "wrong") + entry("unrest", "unrest") + entry("unseen", "harmless") + entry("syntax", "compile") + entry("crash", "crash") + entry("cut", "cut") + strings.Replace(entry("gone", "x"), "original", "nowhere", 1),
+		"ingress/" + FileName: entry("caught", "wrong") + entry("twin", "wrong") + entry("unsettled", "unsettled") + entry("unseen", "harmless") + entry("syntax", "compile") + entry("crash", "crash") + entry("cut", "cut") + strings.Replace(entry("gone", "x"), "original", "nowhere", 1),
 		"console/go.mod":      "module example.com/console\n\ngo 1.26.0\n",
 		"console/a.go":        "package console // original\n",
 		"console/" + FileName: entry("late", "late") + entry("scheduled", "scheduled"),
@@ -101,7 +101,7 @@ func TestSuite(t *testing.T) {
 		}
 	}
 	want := map[string]Outcome{
-		"ingress/caught": Caught, "ingress/twin": Caught, "ingress/unrest": NotSettled, "ingress/unseen": NotDetected, "ingress/syntax": DoesNotApply,
+		"ingress/caught": Caught, "ingress/twin": Caught, "ingress/unsettled": NotSettled, "ingress/unseen": NotDetected, "ingress/syntax": DoesNotApply,
 		"ingress/crash": NotRun, "ingress/cut": NotRun, "ingress/gone": DoesNotApply, "console/late": Caught, "console/scheduled": Caught,
 		"auth/elsewhere": Caught,
 	}
@@ -112,14 +112,15 @@ func TestSuite(t *testing.T) {
 	if diff := cmp.Diff(wantBy, by); diff != "" {
 		t.Errorf("checks (-want +got):\n%s", diff)
 	}
-	for _, want := range []string{"red on ha without a mutation, and does not count: SNO-TOP-003\n", "two-node is left out"} {
+	for _, want := range []string{"fails on ha without a mutation, and is not counted: SNO-TOP-003\n", "two-node is left out"} {
 		if !strings.Contains(progress.String(), want) {
-			t.Errorf("it does not say %q:\n%s", want, progress.String())
+			t.Errorf("progress lacks %q:\n%s", want, progress.String())
 		}
 	}
 
 	calls := strings.Split(strings.TrimSpace(read(t, filepath.Join(filepath.Dir(program), "calls"))), "\n")
-	// Once without; of two mutants that are the same only one, and none whose text is gone; what is not seen at once is looked at again.
+	// One run without a mutation; of two equal mutants only one is tried, and none whose text is gone; undetected
+	// ones are tried in the other tiers too.
 	wantRuns := map[string]int{"-tiers=static,scheduled": 1, "-tiers=static": 5 + 1 + 2 + 2 + 2, "-tiers=scheduled": 1 + 1}
 	gotRuns := map[string]int{}
 	for _, call := range calls {
@@ -134,7 +135,7 @@ func TestSuite(t *testing.T) {
 	}
 	for _, call := range calls[1:] {
 		if strings.Contains(call, "two-node") {
-			t.Errorf("a cluster that never came up is used: %s", call)
+			t.Errorf("a cluster that was never set up is used: %s", call)
 		}
 	}
 }
@@ -143,20 +144,20 @@ func TestSuiteTable(t *testing.T) {
 	row := func(outcome Outcome, by ...string) Result {
 		return Result{Module: "m", Entry: Entry{Name: "n", Why: "it matters"}, Outcome: outcome, By: by, Took: 2 * time.Second}
 	}
-	restless := row(NotSettled)
-	restless.Detail = "ha: there is no Deployment x"
+	notSettled := row(NotSettled)
+	notSettled.Detail = "ha: there is no Deployment x"
 	for name, test := range map[string]struct {
 		results []Result
 		want    []string
 		err     error
 	}{
-		"caught":    {[]Result{row(Caught, "A", "B")}, []string{"A, B  ", "2 s\n", "1 mutants: 1 caught by a check, 0 keep"}, nil},
-		"by many":   {[]Result{row(Caught, "A", "B", "C", "D", "E", "F")}, []string{"A, B, C, D and 2 more"}, nil},
-		"not seen":  {[]Result{row(NotDetected)}, []string{"m/n: not seen: it matters\n", "1 not seen by the suite"}, nil},
-		"restless":  {[]Result{restless}, []string{"m/n: does not come to rest: ha: there is no", "1 keep a cluster"}, nil},
-		"no time":   {[]Result{row(NotTried)}, []string{"1 of 1 NOT TRIED in this run\n"}, ErrNoSuite},
-		"not run":   {[]Result{row(NotRun)}, []string{"1 of 1 could not be run\n"}, ErrNoSuite},
-		"one fails": {[]Result{row(NotRun), row(NotDetected)}, []string{"1 of 2 could not be run\n"}, nil},
+		"caught":      {[]Result{row(Caught, "A", "B")}, []string{"A, B  ", "2 s\n", "1 mutants: 1 caught by a check, 0 keep"}, nil},
+		"by many":     {[]Result{row(Caught, "A", "B", "C", "D", "E", "F")}, []string{"A, B, C, D and 2 more"}, nil},
+		"not seen":    {[]Result{row(NotDetected)}, []string{"m/n: not seen: it matters\n", "1 not seen by the suite"}, nil},
+		"not settled": {[]Result{notSettled}, []string{"m/n: does not settle: ha: there is no", "1 keep a cluster"}, nil},
+		"no time":     {[]Result{row(NotTried)}, []string{"1 of 1 NOT TRIED in this run\n"}, ErrNoSuite},
+		"not run":     {[]Result{row(NotRun)}, []string{"1 of 1 could not be run\n"}, ErrNoSuite},
+		"one fails":   {[]Result{row(NotRun), row(NotDetected)}, []string{"1 of 2 could not be run\n"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var table bytes.Buffer
@@ -172,7 +173,7 @@ func TestSuiteTable(t *testing.T) {
 	}
 }
 
-// Where the suite cannot be run at all, or the budget is over, nothing is told of any mutant.
+// If the suite does not run, or the budget is used up, there is no result for any mutant.
 func TestSuiteThatDoesNotRun(t *testing.T) {
 	ws, program := suiteRepository(t)
 	runner := func(only string) *Runner {
@@ -213,8 +214,8 @@ func TestWriteOverlay(t *testing.T) {
 }
 
 // Every module that can be on a cluster has clusters, two at a time. The suite runs no command line.
-func TestShown(t *testing.T) {
-	for module, steps := range shown {
+func TestClustersOf(t *testing.T) {
+	for module, steps := range clustersOf {
 		for _, step := range steps {
 			if len(step) == 0 || len(step) > 2 {
 				t.Errorf("%s: %v", module, step)
@@ -227,10 +228,10 @@ func TestShown(t *testing.T) {
 	}
 	for _, m := range ws.Modules {
 		_, err := os.Stat(ws.Path(m.Dir + "/" + FileName))
-		// The suite looks for rules that controllers bring about; a host that stands in for a stock operator is what they are compared with.
+		// The suite checks the effects of controllers; a host that stands in for a stock operator is their reference.
 		none := strings.HasPrefix(m.Dir, "examples/") || slices.Contains([]string{"hack", "e2e", "cli", "conformance", "testcluster", "render", "install"}, m.Name())
-		if has := err == nil && !none; has != (shown[m.Name()] != nil) {
-			t.Errorf("%s has mutants for clusters: %t, clusters: %v", m.Name(), has, shown[m.Name()])
+		if has := err == nil && !none; has != (clustersOf[m.Name()] != nil) {
+			t.Errorf("%s has mutants for clusters: %t, clusters: %v", m.Name(), has, clustersOf[m.Name()])
 		}
 	}
 	if got := checksFor([]string{"ingress", "console"}); !slices.Equal(got, []string{"console", "ingress", "topology"}) {

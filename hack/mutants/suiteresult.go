@@ -10,31 +10,32 @@ import (
 )
 
 const (
-	// NotSettled means that the suite could not begin: with the mutation a cluster does not come up, or not to rest.
-	NotSettled Outcome = "does not come to rest"
-	// NotDetected means that no check of the suite is red. Much of a module shows on no cluster.
+	// NotSettled means that the suite did not run: with the mutation a cluster cannot be set up or does not become
+	// stable.
+	NotSettled Outcome = "does not settle"
+	// NotDetected means that no check fails. Many mutants have no effect on a cluster.
 	NotDetected Outcome = "not seen"
 	// NotRun means that the suite left no report.
 	NotRun Outcome = "COULD NOT BE RUN"
 )
 
-func suiteResult(j *job, seen sight, err error, took time.Duration) Result {
-	result := Result{Module: j.module.Name(), Entry: j.entry, Outcome: NotDetected, By: seen.red, Took: took, Detail: strings.Join(seen.restless, "\n\t")}
+func suiteResult(j *job, seen verdict, err error, took time.Duration) Result {
+	result := Result{Module: j.module.Name(), Entry: j.entry, Outcome: NotDetected, By: seen.failing, Took: took, Detail: strings.Join(seen.notSettled, "\n\t")}
 	switch {
 	case errors.Is(err, ErrDoesNotApply):
 		result.Outcome, result.Detail = DoesNotApply, strings.TrimPrefix(err.Error(), ErrDoesNotApply.Error()+": ")
 	case err != nil:
 		result.Outcome, result.Detail = NotRun, err.Error()
-	case len(seen.red) > 0:
+	case len(seen.failing) > 0:
 		result.Outcome = Caught
-	case len(seen.restless) > 0:
+	case len(seen.notSettled) > 0:
 		result.Outcome = NotSettled
 	}
 	return result
 }
 
-// SuiteTable prints one aligned row per result, with the first of the checks that caught it, then the details, then a total. It fails with
-// ErrNoSuite if nothing could be tried.
+// SuiteTable prints one aligned row per result, with the first of the checks that caught it, then the details, then a
+// total. It returns ErrNoSuite if nothing could be tried.
 func SuiteTable(w io.Writer, results []Result) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "MODULE\tMUTANT\tCAUGHT BY\tTIME") // errors surface in Flush
@@ -55,7 +56,7 @@ func SuiteTable(w io.Writer, results []Result) error {
 			fmt.Fprintf(&text, "\n%s/%s: %s: %s\n", r.Module, r.Entry.Name, r.Outcome, r.Detail)
 		}
 	}
-	fmt.Fprintf(&text, "\n%d mutants: %d caught by a check, %d keep a cluster from coming to rest, %d not seen by the suite, %d do not apply\n",
+	fmt.Fprintf(&text, "\n%d mutants: %d caught by a check, %d keep a cluster from settling, %d not seen by the suite, %d do not apply\n",
 		len(results), counts[Caught], counts[NotSettled], counts[NotDetected], counts[DoesNotApply])
 	if n := counts[NotRun]; n > 0 {
 		fmt.Fprintf(&text, "%d of %d could not be run\n", n, len(results))
@@ -72,7 +73,7 @@ func SuiteTable(w io.Writer, results []Result) error {
 	return nil
 }
 
-// caughtBy is what the table shows: a few checks, or what became of it instead.
+// caughtBy is a cell of the table: a few checks, or the outcome.
 func (r Result) caughtBy() string {
 	if r.Outcome != Caught {
 		return string(r.Outcome)

@@ -13,17 +13,18 @@ import (
 	"github.com/solonode/sno/hack/inputs"
 )
 
-// Bounds of a whole run of CI on two processors: with empty caches, with everything changed, with one module changed.
+// Time limits of a whole run of CI on two processors: with empty caches, with everything changed, with one module
+// changed.
 const (
 	BoundEmptyCaches = 60 * time.Minute
 	BoundEverything  = 40 * time.Minute
 	BoundOneModule   = 20 * time.Minute
 )
 
-// greenFile has the sums of the parts of the repository when all steps passed last.
-const greenFile = "green.json"
+// lastPassedFile has the sums of the parts of the repository at the last run in which all steps passed.
+const lastPassedFile = "green.json"
 
-// Parts are the sums over the modules with code, and over what every step depends on. Documents are no part.
+// Parts returns the sums of the modules with code, and of the inputs of every step. Documents are no part.
 func (k *Keyer) Parts() (map[string]string, error) {
 	names := slices.Clone(everyStep)
 	for _, m := range k.ws.Modules {
@@ -44,35 +45,35 @@ func (k *Keyer) Parts() (map[string]string, error) {
 	return parts, nil
 }
 
-// LastPassed are the parts of the last run in which everything passed; nil where there was none.
+// LastPassed returns the parts of the last run in which everything passed, or nil.
 func (s Store) LastPassed() map[string]string {
 	var parts map[string]string
-	text, err := os.ReadFile(filepath.Join(s.folder, greenFile))
+	text, err := os.ReadFile(filepath.Join(s.folder, lastPassedFile))
 	if err != nil || json.Unmarshal(text, &parts) != nil {
 		return nil
 	}
 	return parts
 }
 
-// SetLastPassed remembers the parts of a run in which everything passed.
+// SetLastPassed records the parts of a run in which everything passed.
 func (s Store) SetLastPassed(parts map[string]string) error {
 	text, err := json.Marshal(parts)
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.MkdirAll(s.folder, 0o755), os.WriteFile(filepath.Join(s.folder, greenFile), text, 0o600))
+	return errors.Join(os.MkdirAll(s.folder, 0o755), os.WriteFile(filepath.Join(s.folder, lastPassedFile), text, 0o600))
 }
 
-// Bound returns how long a run may take, given what has changed since the last one in which everything passed, and the reason. Where only one module
-// has changed it is named.
-func Bound(green, now map[string]string) (bound time.Duration, module, why string) {
-	if green == nil {
+// Bound returns the time limit of a run, given the changes since the last one in which everything passed, and the
+// reason. If only one module has changed, it returns its name.
+func Bound(before, now map[string]string) (bound time.Duration, module, why string) {
+	if before == nil {
 		return BoundEmptyCaches, "", "empty caches: no run has passed on this machine"
 	}
 	var changed []string
 	common := false
 	for name, sum := range now {
-		if green[name] != sum {
+		if before[name] != sum {
 			changed = append(changed, name)
 			common = common || name == "versions" || slices.Contains(everyStep, name)
 		}

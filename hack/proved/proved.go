@@ -16,50 +16,49 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// ErrInput is returned for an input that is neither a module, a file nor a folder of the repository: its changes would go unnoticed.
+// ErrInput is returned for an input that is neither a module, a file nor a folder of the repository: its changes
+// would not be detected.
 var ErrInput = errors.New("no such module, file or folder in the repository")
 
-// everyStep is what each step depends on besides its own inputs: how it is run.
+// everyStep has the inputs of every step.
 var everyStep = []string{"Makefile", ".ci", "tools"}
 
 // Step is something that passes or fails.
 type Step struct {
-	// Name is what people read.
 	Name string
-	// Command is what is run; another command is another step.
+	// Command is part of the key.
 	Command []string
-	// Inputs are folders of modules, which count with all modules that they require, and other files and folders, relative to the repository's
-	// root. "." is everything.
+	// Inputs are folders of modules, which include all modules that they require, and other files and folders,
+	// relative to the root of the repository. "." is everything.
 	Inputs []string
 }
 
-// Record is what is remembered of a step that passed.
+// Record describes a step that passed.
 type Record struct {
-	Step string    `json:"step"`
-	At   time.Time `json:"at"`
-	// Seconds is how long it took.
-	Seconds float64 `json:"seconds"`
-	// Note is what the step said of itself, such as where its sample begins.
+	Step    string    `json:"step"`
+	At      time.Time `json:"at"`
+	Seconds float64   `json:"seconds"`
+	// Note is a text of the step, such as the start of a sample.
 	Note string `json:"note,omitempty"`
 }
 
 // Store holds the records, a file for each key.
 type Store struct{ folder string }
 
-// OpenStore is the store of all checkouts of this machine: below $SNO_CACHE, or sno/ in the user's cache folder.
+// OpenStore returns the store of all checkouts of this machine: below $SNO_CACHE, or sno/ in the user's cache folder.
 func OpenStore() (Store, error) {
 	cache, err := workspace.CacheDir()
 	return Store{folder: filepath.Join(cache, "proved")}, err
 }
 
-// Lookup returns the record of a key. A file that cannot be read is none.
+// Lookup returns the record of a key. An unreadable file counts as none.
 func (s Store) Lookup(key string) (Record, bool) {
 	var r Record
 	text, err := os.ReadFile(filepath.Join(s.folder, key+".json"))
 	return r, err == nil && json.Unmarshal(text, &r) == nil && r.Step != ""
 }
 
-// Add remembers a record. A crash leaves the old one or the new one.
+// Add writes a record atomically.
 func (s Store) Add(key string, r Record) error {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -85,13 +84,13 @@ type Keyer struct {
 	sums *inputs.Sums
 }
 
-// NewKeyer reads the repository as it is now.
+// NewKeyer reads the current repository.
 func NewKeyer(ctx context.Context, ws *workspace.Workspace) (*Keyer, error) {
 	sums, err := inputs.Read(ctx, ws)
 	return &Keyer{ws: ws, sums: sums}, err
 }
 
-// Key is the sum over all that the step depends on, and the folders and files that it was made of.
+// Key returns the sum of all inputs of the step, and the folders and files that it includes.
 func (k *Keyer) Key(step Step) (key string, made []string, err error) {
 	names := slices.Concat(everyStep, step.Inputs)
 	for _, name := range step.Inputs {
@@ -104,7 +103,7 @@ func (k *Keyer) Key(step Step) (key string, made []string, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	// Where a checkout lies makes no difference.
+	// The folder of the checkout is no input.
 	command := strings.ReplaceAll(strings.Join(step.Command, "\x00"), k.ws.Root, ".")
 	parts := []string{k.sums.Tools(), step.Name, command, versions}
 	for _, name := range made {

@@ -138,7 +138,7 @@ func TestStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, ok := store.Lookup("a"); ok {
-		t.Errorf("an empty store knows %v", r)
+		t.Errorf("an empty store has %v", r)
 	}
 	want := Record{Step: "test x", At: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Seconds: 3, Note: "sample 1"}
 	if err := store.Add("a", want); err != nil {
@@ -150,7 +150,7 @@ func TestStore(t *testing.T) {
 	}
 	write(t, filepath.Join(store.folder, "b.json"), "{\"step\":")
 	if r, ok := store.Lookup("b"); ok {
-		t.Errorf("half a file is known: %v", r)
+		t.Errorf("an incomplete file is a record: %v", r)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// Compare returns one line per difference between versions.yaml and the go.mod files, none when they agree.
+// Compare returns one line per difference between versions.yaml and the go.mod files.
 func Compare(file *File, ws *workspace.Workspace) []string {
 	var faults []string
 	known := map[string]bool{}
@@ -46,7 +46,7 @@ func compareModule(file *File, leg Leg, m workspace.Module, ws *workspace.Worksp
 		faults = append(faults, fmt.Sprintf("the go directive must be %s (%s leg)", file.Go[leg], leg))
 	}
 	if m.File.Toolchain != nil {
-		faults = append(faults, "must have no toolchain line: it would force a Go version on whoever vendors the module")
+		faults = append(faults, "must have no toolchain line: it would force a Go version on modules that vendor this one")
 	}
 	for _, require := range m.File.Require {
 		module := require.Mod.Path
@@ -68,8 +68,8 @@ func compareModule(file *File, leg Leg, m workspace.Module, ws *workspace.Worksp
 	return faults
 }
 
-// Rewrite makes every go.mod agree with versions.yaml as far as a version, a go directive or a replace line can, and returns
-// the folders of those it changed. Indirect requirements may need a `go mod tidy` afterwards.
+// Rewrite makes every go.mod agree with versions.yaml as far as a version, a go directive or a replace line can, and
+// returns the folders of those it changed. Indirect requirements may need a `go mod tidy` afterwards.
 func Rewrite(file *File, ws *workspace.Workspace) ([]string, error) {
 	var changed []string
 	for _, m := range ws.Modules {
@@ -126,7 +126,7 @@ func Raise(mod *modfile.File, file *File, leg Leg) error {
 	return nil
 }
 
-// siblingOf says where, relative to the folder of m, a module of this repository lives.
+// siblingOf returns the folder of a module of this repository, relative to that of m.
 func siblingOf(module string, m workspace.Module, ws *workspace.Workspace) (string, bool) {
 	if !strings.HasPrefix(module, workspace.ModulePrefix) {
 		return "", false
@@ -162,7 +162,7 @@ func replaceOf(file *modfile.File, module string) *modfile.Replace {
 	return nil
 }
 
-// effectiveVersion is the version that the build uses: a replacement counts, not what it replaces.
+// effectiveVersion is the version in the build: that of a replacement, if there is one.
 func effectiveVersion(file *modfile.File, module, required string) string {
 	if replace := replaceOf(file, module); replace != nil {
 		return replace.New.Version

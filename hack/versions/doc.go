@@ -1,7 +1,8 @@
-// Package versions compares every go.mod of the repository with hack/versions.yaml, the one place where versions are pinned,
-// and rewrites those that differ.
+// Package versions compares every go.mod of the repository with hack/versions.yaml, the only place where versions are
+// pinned, and rewrites those that differ.
 //
-// There are two legs. Modules that others vendor are on the floor: the oldest versions that today's operators have, because
-// each of their requirements is a lower bound for whoever vendors them. Programs and tests are on the newest. In workspace
-// mode Go selects the newest version for all, so a workspace build checks the newest leg and GOWORK=off checks the floor.
+// There are two legs. Modules for vendoring are on the floor: the oldest versions that current operators have,
+// because each requirement is a lower bound for modules that vendor them. Programs and tests are on the newest. In
+// workspace mode Go selects the newest version for all, so a workspace build checks the newest leg and GOWORK=off
+// checks the floor.
 package versions

@@ -53,7 +53,7 @@ func (p Pin) Version(leg Leg) string {
 	return p.Newest
 }
 
-// Read parses and validates a versions file. Unknown keys are errors, so that a typo never unpins anything.
+// Read parses and validates a versions file. Unknown keys are errors, so that a typo never unpins a module.
 func Read(name string) (*File, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -108,7 +108,7 @@ func (f *File) validate() error {
 	return nil
 }
 
-// LegOf says which leg a module folder is on; false when versions.yaml does not list it.
+// LegOf returns the leg of a module folder; false when versions.yaml does not list it.
 func (f *File) LegOf(dir string) (Leg, bool) {
 	for _, leg := range []Leg{Floor, Newest} {
 		if slices.Contains(f.Legs[leg], dir) {

@@ -23,7 +23,6 @@ pins:
 unpinned: [k8s.io/utils]
 `
 
-// good is a workspace that agrees with pins.
 func good() map[string]string {
 	return map[string]string{
 		"go.work":            "go 1.26.0\n\nuse (\n\t./topology\n\t./patch\n\t./e2e\n)\n",
@@ -95,7 +94,7 @@ func TestCompareAndRewrite(t *testing.T) {
 		"floor version on newest":  {file: "e2e/go.mod", old: "v0.36.3", new: "v0.35.2", want: "e2e/go.mod: k8s.io/api is v0.35.2, must be v0.36.3 (newest leg)"},
 		"replacement counts":       {file: "e2e/kube/go.mod", old: "v0.36.3", new: "v0.36.1", want: "e2e/kube/go.mod: k8s.io/api is v0.36.1, must be v0.36.3 (newest leg)"},
 		"go directive":             {file: "patch/go.mod", old: "go 1.25.0", new: "go 1.26.0", want: "patch/go.mod: the go directive must be 1.25.0 (floor leg)"},
-		"toolchain line":           {file: "e2e/go.mod", old: "go 1.26.0", new: "go 1.26.0\n\ntoolchain go1.26.8", want: "e2e/go.mod: must have no toolchain line: it would force a Go version on whoever vendors the module"},
+		"toolchain line":           {file: "e2e/go.mod", old: "go 1.26.0", new: "go 1.26.0\n\ntoolchain go1.26.8", want: "e2e/go.mod: must have no toolchain line: it would force a Go version on modules that vendor this one"},
 		"sibling without replace":  {file: "patch/go.mod", old: "replace github.com/solonode/sno/topology => ../topology", new: "", want: "patch/go.mod: needs `replace github.com/solonode/sno/topology => ../topology`: without it GOWORK=off and `go mod tidy` fail"},
 		"replace of another place": {file: "patch/go.mod", old: "=> ../topology", new: "=> ../../topology", want: "patch/go.mod: needs `replace github.com/solonode/sno/topology => ../topology`: without it GOWORK=off and `go mod tidy` fail"},
 		"governed but not pinned":  {file: "topology/go.mod", old: "require k8s.io/api v0.35.2", new: "require github.com/openshift/api v0.1.0", want: "topology/go.mod: github.com/openshift/api is neither pinned nor listed as unpinned in hack/versions.yaml", stays: true},

@@ -19,26 +19,25 @@ import (
 // ErrNoRoot is returned by Find when neither the folder nor any of its parents holds a go.work.
 var ErrNoRoot = errors.New("no go.work in this folder or above it; run this from inside the repository")
 
-// ErrNoModule is returned by Workspace.Select for a name that no module has.
+// ErrNoModule is returned by Workspace.Select for an unknown name.
 var ErrNoModule = errors.New("no such module")
 
-// ModulePrefix is what the path of every module of the repository starts with.
+// ModulePrefix begins the path of every module of the repository.
 const ModulePrefix = "github.com/solonode/sno/"
 
 // Module is one Go module of the repository.
 type Module struct {
 	// Dir is relative to the root, with forward slashes, for example "examples/hosts/ingress-operator".
-	Dir string
-	// File is the parsed go.mod.
+	Dir  string
 	File *modfile.File
-	// InWork says whether go.work lists the module. The others are only ever built with GOWORK=off.
+	// InWork reports whether go.work lists the module. The others are only built with GOWORK=off.
 	InWork bool
 }
 
-// Name is the last element of the folder: what people type after "make test-".
+// Name is the last element of the folder, as in "make test-NAME".
 func (m Module) Name() string { return path.Base(m.Dir) }
 
-// IsTool says whether the module only pins a build tool (tools/*). Those have no Go code and pins of their own.
+// IsTool reports whether the module only pins a build tool (tools/*). Those have no Go code and separate pins.
 func (m Module) IsTool() bool { return strings.HasPrefix(m.Dir, "tools/") }
 
 // Workspace is the repository: its root and its modules, sorted by folder.
@@ -62,14 +61,14 @@ func (ws *Workspace) Focus(names ...string) error {
 	return nil
 }
 
-// InFocus says whether a module folder, or a file given relative to the root, is to be looked at.
+// InFocus reports whether a module folder, or a file relative to the root, is checked.
 func (ws *Workspace) InFocus(name string) bool {
 	return len(ws.focus) == 0 || slices.ContainsFunc(ws.focus, func(dir string) bool {
 		return name == dir || strings.HasPrefix(name, dir+"/")
 	})
 }
 
-// Find looks for go.work in dir and its parents, and loads what it finds.
+// Find searches dir and its parents for go.work, and loads the workspace.
 func Find(dir string) (*Workspace, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -87,7 +86,7 @@ func Find(dir string) (*Workspace, error) {
 	}
 }
 
-// Load reads root/go.work and every go.mod below root. Folders that start with a dot or are called testdata are not entered.
+// Load reads root/go.work and every go.mod below root, except in testdata and folders that start with a dot.
 func Load(root string) (*Workspace, error) {
 	data, err := os.ReadFile(filepath.Join(root, "go.work"))
 	if err != nil {
@@ -141,7 +140,8 @@ func Load(root string) (*Workspace, error) {
 	return ws, nil
 }
 
-// Select returns the modules with the given names or folders, in the order given; every name must match exactly one module.
+// Select returns the modules with the given names or folders, in the order given; every name must match exactly one
+// module.
 func (ws *Workspace) Select(names ...string) ([]Module, error) {
 	selected := make([]Module, 0, len(names))
 	for _, name := range names {
@@ -154,7 +154,8 @@ func (ws *Workspace) Select(names ...string) ([]Module, error) {
 	return selected, nil
 }
 
-// WithCode returns the modules in focus that hold Go code: all but tools/* and those, like testcluster/kube, that only pin what to build.
+// WithCode returns the modules in focus that hold Go code: all but tools/* and those that only pin versions, like
+// testcluster/kube.
 func (ws *Workspace) WithCode() []Module {
 	var modules []Module
 	for _, m := range ws.Modules {
@@ -185,13 +186,13 @@ func (ws *Workspace) hasCode(m Module) bool {
 	return errors.Is(err, errFound)
 }
 
-// Path is the absolute form of a path given relative to the root.
+// Path returns the absolute form of a path relative to the root.
 func (ws *Workspace) Path(relative string) string {
 	return filepath.Join(ws.Root, filepath.FromSlash(relative))
 }
 
-// Files lists what git tracks, and what it would track after `git add .`, as paths relative to the root. Files that are
-// deleted but not yet committed are left out.
+// Files lists the files that git tracks, or would track after `git add .`, relative to the root, without deleted
+// ones.
 func (ws *Workspace) Files(ctx context.Context) ([]string, error) {
 	out, err := ws.Command(ctx, ".", nil, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
 	if err != nil {
@@ -207,7 +208,8 @@ func (ws *Workspace) Files(ctx context.Context) ([]string, error) {
 	return slices.Compact(files), nil
 }
 
-// Command prepares a command that runs in dir (relative to the root), with extra "NAME=value" environment entries.
+// Command returns a command that runs in dir (relative to the root), with additional "NAME=value" environment
+// entries.
 func (ws *Workspace) Command(ctx context.Context, dir string, env []string, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = ws.Path(dir)
@@ -215,8 +217,8 @@ func (ws *Workspace) Command(ctx context.Context, dir string, env []string, name
 	return cmd
 }
 
-// Environment returns what a go command needs to build the module the way `make test` does: with go.work where it is listed,
-// without it where it is not.
+// Environment returns the environment of a go command that builds the module as `make test` does: with go.work if it
+// is listed there, without it otherwise.
 func (ws *Workspace) Environment(m Module) []string {
 	if m.InWork {
 		return []string{"GOWORK=" + filepath.Join(ws.Root, "go.work")}
@@ -224,12 +226,12 @@ func (ws *Workspace) Environment(m Module) []string {
 	return Standalone()
 }
 
-// Standalone is the environment in which a module is built on its own, as somebody who vendors it would build it.
+// Standalone returns the environment in which a module is built without go.work, as in a vendoring repository.
 func Standalone() []string {
 	return []string{"GOWORK=off", "GOFLAGS=" + strings.TrimSpace(os.Getenv("GOFLAGS")+" -mod=readonly")}
 }
 
-// CacheDir is the folder of all caches: $SNO_CACHE, or sno/ in the user's cache folder. It need not exist.
+// CacheDir returns the folder of all caches: $SNO_CACHE, or sno/ in the user's cache folder. It need not exist.
 func CacheDir() (string, error) {
 	if base := os.Getenv("SNO_CACHE"); base != "" {
 		return filepath.Abs(base)

@@ -440,12 +440,12 @@ func TestNarrowAccessAndAudit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	byCertificate, err := c.ConfigForUser("somebody", "group-a")
+	byCertificate, err := c.ConfigForUser("test-user", "group-a")
 	if err != nil {
 		t.Fatal(err)
 	}
 	user := "system:serviceaccount:" + namespace + ":" + account
-	for name, config := range map[string]*rest.Config{user: byToken, "somebody": byCertificate} {
+	for name, config := range map[string]*rest.Config{user: byToken, "test-user": byCertificate} {
 		narrow, err := kubernetes.NewForConfig(rest.AddUserAgent(config, "narrow-test"))
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-// Command kubeconfig prints what is wrong with the kubeconfig that is its argument, in one line, and nothing when nothing is.
+// Command kubeconfig prints a fault of the kubeconfig that is its argument in one line, and nothing if there is none.
 package main
 
 import (

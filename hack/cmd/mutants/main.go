@@ -1,4 +1,4 @@
-// Command mutants tries the wrong versions that modules keep in mutants.yaml and fails if a test does not notice one.
+// Command mutants tries the mutants of the modules' mutants.yaml and fails if a test does not detect one.
 package main
 
 import (
@@ -20,7 +20,6 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// options are what the flags say.
 type options struct {
 	parallel int
 	only     string
@@ -33,14 +32,14 @@ type options struct {
 
 func main() {
 	var o options
-	// One more than there are processors: many tests wait for an API server.
+	// One more than the processors: many tests wait for an API server.
 	flag.IntVar(&o.parallel, "parallel", runtime.NumCPU()+1, "how many mutants to try at the same time")
 	flag.StringVar(&o.only, "run", "", "try only the mutants whose module/name matches this regular expression")
-	flag.BoolVar(&o.fresh, "fresh", false, "try also those that an earlier run caught on the same bytes")
-	flag.DurationVar(&o.budget, "budget", 0, "start no other mutant after this time; what was not tried is counted and is no failure")
-	flag.Uint64Var(&o.order, "order", rand.Uint64(), "the number that decides the order of the trials; another each time")
-	flag.StringVar(&o.suite, "suite", "", "conformance: instead of its test, have the conformance suite look for each mutant on clusters, and tell which check saw it")
-	flag.StringVar(&o.tiers, "tiers", "static,scheduled", "with -suite: which of the suite's tiers, separated by commas")
+	flag.BoolVar(&o.fresh, "fresh", false, "also try mutants that an earlier run caught on the same bytes")
+	flag.DurationVar(&o.budget, "budget", 0, "start no mutant after this time; the rest is counted and no failure")
+	flag.Uint64Var(&o.order, "order", rand.Uint64(), "the number that decides the order of the trials; random by default")
+	flag.StringVar(&o.suite, "suite", "", "conformance: run the conformance suite on clusters with each mutant instead of its test, and print which check detects it")
+	flag.StringVar(&o.tiers, "tiers", "static,scheduled", "with -suite: tiers of the suite, separated by commas")
 	flag.StringVar(&o.out, "out", "", "with -suite: another file for the table")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: mutants [-parallel N] [-run REGEXP] [-fresh] [-budget DURATION] [-order N] [-suite conformance [-tiers NAMES] [-out FILE]] [MODULE...]   (all modules that have a mutants.yaml)")
@@ -110,7 +109,7 @@ func run(ctx context.Context, o options, names []string) (err error) {
 	return nil
 }
 
-// conformance tells what the suite sees. What it does not see is no failure.
+// conformance prints which checks detect the mutants. Undetected ones are no failure.
 func conformance(ctx context.Context, runner *mutants.Runner, modules []workspace.Module, o options) error {
 	suite := mutants.Suite{Runner: runner, Tiers: o.tiers}
 	results, err := suite.Run(ctx, modules)

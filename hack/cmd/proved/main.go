@@ -1,4 +1,4 @@
-// Command proved runs a command unless it has passed before on the same bytes. See hack/proved and -help.
+// Command proved runs a command unless it has passed before on the same bytes. See package proved and -help.
 package main
 
 import (
@@ -21,22 +21,22 @@ import (
 const grace = time.Minute
 
 func main() {
-	name := flag.String("step", "", "what people call it")
-	from := flag.String("inputs", ".", "modules, files and folders that it depends on, relative to the root, separated by commas")
-	note := flag.String("note", "", "what is to be remembered with it, such as where its sample begins")
-	fresh := flag.Bool("fresh", false, "run it all the same")
+	name := flag.String("step", "", "name of the step in output")
+	from := flag.String("inputs", ".", "modules, files and folders that the command depends on, relative to the root, separated by commas")
+	note := flag.String("note", "", "text for the record, such as the start of a sample")
+	fresh := flag.Bool("fresh", false, "run the command even if it has passed before")
 	dir := flag.String("dir", ".", "folder to run it in, relative to the root")
-	bound := flag.Bool("bound", false, "only print how many seconds a whole run may take, the module that has changed or -, and why")
-	green := flag.Bool("green", false, "only remember that everything has passed on these bytes")
+	bound := flag.Bool("bound", false, "only print the time limit of a whole run in seconds, the module that has changed or -, and the reason")
+	passed := flag.Bool("passed", false, "only record that all steps have passed on these bytes")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: proved -step NAME [-inputs NAME,NAME] [-note TEXT] [-fresh] [-dir FOLDER] COMMAND [ARGUMENT...]\n       proved -bound | -green")
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: proved -step NAME [-inputs NAME,NAME] [-note TEXT] [-fresh] [-dir FOLDER] COMMAND [ARGUMENT...]\n       proved -bound | -passed")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if *bound || *green {
-		if err := whole(ctx, *green); err != nil {
+	if *bound || *passed {
+		if err := all(ctx, *passed); err != nil {
 			fmt.Fprintln(os.Stderr, "proved:", err)
 			os.Exit(1)
 		}
@@ -52,7 +52,7 @@ func main() {
 	switch {
 	case err == nil:
 	case errors.As(err, &exit) && exit.ExitCode() > 0:
-		os.Exit(exit.ExitCode()) // it has said what is wrong
+		os.Exit(exit.ExitCode()) // the command has printed its error
 	default:
 		fmt.Fprintln(os.Stderr, "proved:", err)
 		os.Exit(1)
@@ -81,15 +81,15 @@ func run(ctx context.Context, step proved.Step, dir, note string, fresh bool) er
 	if err := execute(ctx, ws.Path(dir), step.Command[1:]); err != nil {
 		return err
 	}
-	// What somebody changed meanwhile was not tried.
+	// A command that ran while the files changed does not count.
 	if again, _, err := keyOf(ctx, ws, step); err != nil || again != key {
 		return err
 	}
 	return store.Add(key, proved.Record{Step: step.Name, At: start, Seconds: time.Since(start).Seconds(), Note: note})
 }
 
-// whole is about all steps together.
-func whole(ctx context.Context, passed bool) error {
+// all is for all steps together.
+func all(ctx context.Context, passed bool) error {
 	ws, err := workspace.Find(".")
 	if err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Command verify runs the checks of `make verify`, for all modules or for those given as arguments. With -generate it writes the
-// generated files instead.
+// Command verify runs the checks of `make verify`, for all modules or for those in its arguments. With -generate it
+// writes the generated files instead.
 package main
 
 import (

@@ -154,7 +154,7 @@ func (c onCluster) patch(object client.Object, body string) {
 		object.SetName(downloadsKey.Name)
 		object.SetNamespace(downloadsKey.Namespace)
 	}
-	if err := c.Client().Patch(c.t.Context(), object, client.RawPatch(types.MergePatchType, []byte(body)), client.FieldOwner("somebody")); err != nil {
+	if err := c.Client().Patch(c.t.Context(), object, client.RawPatch(types.MergePatchType, []byte(body)), client.FieldOwner("another-client")); err != nil {
 		c.t.Fatal(err)
 	}
 }
