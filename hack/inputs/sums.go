@@ -16,8 +16,7 @@ import (
 
 // Sums computes sums of inputs. It reads every folder once.
 type Sums struct {
-	ws *workspace.Workspace
-	// files are relative to the root.
+	ws    *workspace.Workspace
 	files []string
 	tools string
 	sums  map[string]string
@@ -61,7 +60,6 @@ func (s *Sums) Closure(dirs ...string) []string {
 	return slices.Compact(dirs)
 }
 
-// siblings are the repository's modules that the one in dir requires.
 func (s *Sums) siblings(dir string) []string {
 	required := map[string]bool{}
 	for _, m := range s.ws.Modules {
@@ -87,8 +85,7 @@ func (s *Sums) Path(name string) (string, error) {
 	})
 }
 
-// Versions returns the sum of the files that determine the versions of all dependencies: in a workspace, every
-// go.mod.
+// Versions returns the sum of the files that determine the versions of all dependencies: in a workspace, every go.mod.
 func (s *Sums) Versions() (string, error) {
 	return s.once("versions", func(name string) bool {
 		return name == "go.work" || path.Base(name) == "go.mod" && s.inWork(path.Dir(name))
@@ -118,7 +115,6 @@ func (s *Sums) once(what string, counts func(name string) bool) (string, error) 
 	return s.sums[what], nil
 }
 
-// contents returns the text of a file, or the target of a link.
 func contents(file string) (string, error) {
 	info, err := os.Lstat(file)
 	if err != nil {

@@ -13,10 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// answerTimeout bounds the connection to the server.
 const answerTimeout = 5 * time.Second
 
-// config is the part of a kubeconfig with the address of the cluster.
 type config struct {
 	CurrentContext string `json:"current-context"`
 	Contexts       []struct {

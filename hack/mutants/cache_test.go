@@ -52,7 +52,6 @@ func TestCacheFiles(t *testing.T) {
 	}
 }
 
-// family is a workspace in which grandchild requires child, and child requires replicas.
 var family = map[string]string{
 	"go.work":                 "go 1.26.0\n\nuse (\n\t./replicas\n\t./child\n\t./grandchild\n\t./unrelated\n)\n",
 	"child/go.mod":            "module example.com/child\n\ngo 1.26.0\n\nrequire example.com/replicas v0.0.0\n",
@@ -126,7 +125,6 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// A command may read every file.
 func TestKeyOfCommand(t *testing.T) {
 	ws := familyRepository(t)
 	entry := Entry{File: "a.go", Replace: "a", With: "b", Command: []string{"make", "run"}}
@@ -281,7 +279,6 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// minutes is a clock that advances by a minute at each call.
 func minutes() func() time.Time {
 	at := time.Time{}
 	return func() time.Time {

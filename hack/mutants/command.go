@@ -50,7 +50,6 @@ func (r *Runner) tryInTree(ctx context.Context, m workspace.Module, entry Entry,
 	return judge(entry, output, err)
 }
 
-// commandBaseline makes the copy and checks, once per command, that the command succeeds without a mutation.
 func (r *Runner) commandBaseline(ctx context.Context, entry Entry, tree string) error {
 	key := "command\n" + strings.Join(entry.Command, "\n")
 	if r.baselines[key] == nil {

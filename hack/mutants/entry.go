@@ -26,7 +26,6 @@ const FileName = "mutants.yaml"
 type Entry struct {
 	// Name is short and unique within the module, for example "worker-instead-of-master".
 	Name string `json:"name"`
-	// File is the source file to change, relative to the module's folder.
 	File string `json:"file"`
 	// Replace is the exact text to replace by With; it must occur exactly once in File.
 	Replace string `json:"replace"`
@@ -35,11 +34,9 @@ type Entry struct {
 	// expression of `go test -run` for the test that must fail.
 	Package string `json:"package,omitempty"`
 	Test    string `json:"test,omitempty"`
-	// Command replaces Package and Test: it runs at the root of a copy of the repository and must fail, for example
-	// [make, run, ONCE=1].
+	// Command replaces Package and Test: it runs at the root of a copy of the repository and must fail, for example [make, run, ONCE=1].
 	Command []string `json:"command,omitempty"`
-	// Output is an optional regular expression for the output of the failing test or command, so that other failures
-	// do not count.
+	// Output is an optional regular expression for the output of the failing test or command, so that other failures do not count.
 	Output string `json:"output,omitempty"`
 	// Why is the effect of the mutation on a cluster.
 	Why string `json:"why"`
@@ -105,8 +102,7 @@ func (e Entry) validate() error {
 	return nil
 }
 
-// packageDir returns the folder of the test relative to the module, cleaned, so that "./x" and "x" are the same
-// package.
+// packageDir returns the folder of the test relative to the module, cleaned, so that "./x" and "x" are the same package.
 func (e Entry) packageDir() string { return path.Clean(e.Package) }
 
 // Apply returns the mutated source. It fails with ErrDoesNotApply unless Replace occurs exactly once.

@@ -9,7 +9,6 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// job is one mutant and its result.
 type job struct {
 	number int
 	module workspace.Module
@@ -20,7 +19,6 @@ type job struct {
 
 func (j *job) name() string { return j.module.Name() + "/" + j.entry.Name }
 
-// jobs returns the selected entries of the modules.
 func (r *Runner) jobs(modules []workspace.Module) ([]*job, error) {
 	var jobs []*job
 	for _, m := range modules {
@@ -109,7 +107,6 @@ func (r *Runner) tryAll(ctx context.Context, jobs []*job) {
 	}
 }
 
-// isOver reports whether no other mutant is started.
 func (r *Runner) isOver(ctx context.Context) bool {
 	return ctx.Err() != nil || r.Budget > 0 && r.now().Sub(r.started) >= r.Budget
 }

@@ -39,14 +39,12 @@ func newKeyer(ctx context.Context, ws *workspace.Workspace) (*keyer, error) {
 	return k, err
 }
 
-// again returns a keyer for the current files.
 func (k *keyer) again(ctx context.Context) (*keyer, error) {
 	sums, err := k.sums.Reread(ctx)
 	return &keyer{sums: sums, rules: k.rules}, err
 }
 
-// key returns the sum of the entry, the tools, and every file of the module and of those modules of the repository
-// that it is built with.
+// key returns the sum of the entry, the tools, and every file of the module and of those modules of the repository that it is built with.
 func (k *keyer) key(m workspace.Module, entry Entry) (string, error) {
 	entry.Name, entry.Why = "", "" // no effect on the result
 	change, err := json.Marshal(entry)
@@ -68,7 +66,6 @@ func (k *keyer) key(m workspace.Module, entry Entry) (string, error) {
 	return inputs.Sum(append(parts, versions)...), nil
 }
 
-// folders are those that a test or command can read, sorted.
 func (k *keyer) folders(m workspace.Module, entry Entry) []string {
 	if len(entry.Command) > 0 || m.Dir == "e2e" {
 		return []string{"."} // e2e builds the programs of modules that it does not require

@@ -49,8 +49,7 @@ func resultOf(module string, entry Entry, err error, took time.Duration) Result 
 	return result
 }
 
-// Table prints one aligned row per result, then the details of those that were tried and not caught, then a total. It
-// returns their number.
+// Table prints one aligned row per result, then the details of those that were tried and not caught, then a total. It returns their number.
 func Table(w io.Writer, results []Result) (int, error) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "MODULE\tMUTANT\tFILE\tMUST FAIL\tRESULT\tTIME") // errors surface in Flush
@@ -80,7 +79,6 @@ func Table(w io.Writer, results []Result) (int, error) {
 	return counts[Survived] + counts[DoesNotApply], err
 }
 
-// mustFail is the test in the table.
 func (e Entry) mustFail() string {
 	if len(e.Command) > 0 {
 		return strings.Join(e.Command, " ")

@@ -17,17 +17,14 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// errSurvived is the result of a test that passed with the mutation.
 var errSurvived = errors.New("survived")
 
 // ErrNoneSelected is returned when Only matches no mutant.
 var ErrNoneSelected = errors.New("no mutant matches")
 
-// testTimeout bounds one run of one test binary. A test that hangs because of a mutation panics, and counts as
-// failed.
+// testTimeout bounds one run of one test binary. A test that hangs because of a mutation panics, and counts as failed.
 const testTimeout = 5 * time.Minute
 
-// stopGrace is how long an interrupted command may take to stop its processes.
 const stopGrace = 30 * time.Second
 
 // Runner tries mutants.
@@ -38,11 +35,9 @@ type Runner struct {
 	// Parallel is how many go test mutants run in parallel; commands run one after another.
 	Parallel int
 	// Only selects mutants by "module/name"; nil selects all.
-	Only *regexp.Regexp
-	// Progress receives one line per finished mutant.
+	Only     *regexp.Regexp
 	Progress io.Writer
-	// Cache has the mutants that were caught before and receives those that are caught now; it may be nil. Fresh
-	// tries all the same.
+	// Cache has the mutants that were caught before and receives those that are caught now; it may be nil. Fresh tries all the same.
 	Cache *Cache
 	Fresh bool
 	// Order decides the order of the trials, so that successive runs within a budget cover all mutants.
@@ -124,7 +119,6 @@ func (r *Runner) tryTest(ctx context.Context, m workspace.Module, entry Entry, s
 	return judge(entry, output, err)
 }
 
-// writeOverlay writes the mutated source into the folder, and the file for -overlay that replaces the original by it.
 func writeOverlay(folder, original, mutated string) (string, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", err
@@ -220,7 +214,6 @@ func judge(entry Entry, output string, err error) error {
 	return nil
 }
 
-// tail returns the last lines of an output, where the error usually is.
 func tail(output string) string {
 	const most = 25
 	lines := strings.Split(strings.TrimSpace(output), "\n")

@@ -161,7 +161,6 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// repository writes the small module into a git repository.
 func repository(t *testing.T) *workspace.Workspace {
 	t.Helper()
 	root := t.TempDir()

@@ -20,9 +20,7 @@ import (
 var ErrNoSuite = errors.New("the conformance suite cannot be run without a mutation")
 
 const (
-	// suiteGrace is how long the suite may take to remove its clusters.
-	suiteGrace = time.Minute
-	// suiteParallel is the number of clusters in parallel.
+	suiteGrace    = time.Minute
 	suiteParallel = "2"
 	// suiteTool is the module of the suite, in which no mutant is tried.
 	suiteTool = "e2e"
@@ -52,8 +50,7 @@ func checkModules(module string) []string {
 	return []string{"topology", module}
 }
 
-// Suite tries mutants on whole clusters: the operators and controllers are built with the mutation, and the
-// conformance suite checks them.
+// Suite tries mutants on whole clusters: the operators and controllers are built with the mutation, and the conformance suite checks them.
 type Suite struct {
 	// Runner has the workspace and the selection. Its Cache and Parallel are not used.
 	Runner *Runner
@@ -180,7 +177,6 @@ func (s *Suite) try(ctx context.Context, j *job, known map[string]Result) {
 	s.Runner.progress("%s: %s %s (%.0f s)\n", j.name(), j.result.Outcome, strings.Join(j.result.By, ", "), j.result.Took.Seconds())
 }
 
-// trySteps tries clusters and tiers until the suite detects the mutant.
 func (s *Suite) trySteps(ctx context.Context, j *job, mutated string) (verdict, error) {
 	scratch := filepath.Join(s.Runner.Scratch, fmt.Sprintf("mutant-%d", j.number))
 	overlay, err := writeOverlay(scratch, s.Runner.Workspace.Path(j.module.Dir+"/"+j.entry.File), mutated)
@@ -207,7 +203,6 @@ func (s *Suite) tiers() []string {
 	return []string{s.Tiers}
 }
 
-// tryOn runs the suite on clusters with the mutation.
 func (s *Suite) tryOn(ctx context.Context, j *job, clusters []string, tiers, scratch, overlay string) (verdict, error) {
 	clusters = slices.DeleteFunc(slices.Clone(clusters), func(name string) bool { return !s.usable[name] })
 	if len(clusters) == 0 {
@@ -241,7 +236,6 @@ func (s *Suite) conformance(ctx context.Context, out string, clusters, modules [
 
 var errNotRun = errors.New("the suite left no report")
 
-// noReport returns why there is none.
 func noReport(output string, err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && strings.Contains(output, "sno-conformance: build ") {
@@ -250,7 +244,6 @@ func noReport(output string, err error) error {
 	return errNotRun
 }
 
-// verdict is the result of the suite on clusters.
 type verdict struct {
 	reported bool
 	// failing are the ids of checks that failed or are inconclusive.
@@ -268,10 +261,8 @@ func (s *verdict) add(other verdict) {
 	s.notSettled = append(s.notSettled, other.notSettled...)
 }
 
-// setUp matches the log of a cluster that could not be set up.
 var setUp = regexp.MustCompile(`(?m)^sno-conformance: set up (.+?), sno: (.*)$`)
 
-// readVerdict reads the folder of a cluster's run.
 func readVerdict(out, cluster string) verdict {
 	var s verdict
 	data, err := os.ReadFile(filepath.Join(out, cluster, suiteReport))

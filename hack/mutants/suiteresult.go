@@ -10,8 +10,7 @@ import (
 )
 
 const (
-	// NotSettled means that the suite did not run: with the mutation a cluster cannot be set up or does not become
-	// stable.
+	// NotSettled means that the suite did not run: with the mutation a cluster cannot be set up or does not become stable.
 	NotSettled Outcome = "does not settle"
 	// NotDetected means that no check fails. Many mutants have no effect on a cluster.
 	NotDetected Outcome = "not seen"
@@ -73,7 +72,6 @@ func SuiteTable(w io.Writer, results []Result) error {
 	return nil
 }
 
-// caughtBy is a cell of the table: a few checks, or the outcome.
 func (r Result) caughtBy() string {
 	if r.Outcome != Caught {
 		return string(r.Outcome)

@@ -13,26 +13,26 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// edges are the folders of a module that may do I/O. Everything else in a vendored module is pure. The linter checks direct
-// imports by the same rule (.golangci.yaml); this step also sees what comes in through another package.
+// edges are the folders of a module that may do I/O. Everything else in a vendored module is pure. The linter checks
+// direct imports by the same rule (.golangci.yaml); this step also checks indirect ones.
 var edges = map[string]*regexp.Regexp{
 	"patch": regexp.MustCompile(`^(apply|cluster[^/]*|controller|metrics|patchtest|run|status)(/|$)`),
 	"":      regexp.MustCompile(`^(approve|cmd|controller|kubelet)(/|$)`), // every operator module
 }
 
-// impure matches what a pure package may not depend on, not even indirectly. Of client-go, rest and discovery are missing here:
-// the apply configurations themselves bring them in. Importing them directly is caught by the linter.
+// impure matches what a pure package must not depend on, not even indirectly. Of client-go, rest and discovery are
+// missing here because the apply configurations import them; the linter reports direct imports.
 var impure = regexp.MustCompile(`^(sigs\.k8s\.io/controller-runtime|k8s\.io/client-go/(dynamic|informers|listers|tools/(cache|events|leaderelection|record))|github\.com/openshift/client-go/[^/]+/(clientset|informers|listers))(/|$)`)
 
 // topologyRequires are the only modules that topology's go.mod may require directly; the last is for its tests.
 var topologyRequires = []string{"github.com/openshift/api", "k8s.io/apimachinery", "github.com/google/go-cmp"}
 
-// topologyImports matches what topology's packages, without their tests, may import besides the standard library.
+// topologyImports matches what topology's packages, without their tests, may import in addition to the standard library.
 var topologyImports = regexp.MustCompile(`^(github\.com/openshift/api|k8s\.io/apimachinery|github\.com/solonode/sno/topology)(/|$)`)
 
-// alone are the modules that may depend on few others of the repository, and on which: the suite that CI of any operator imports, the
-// clusters that know nothing of what runs on them, the control plane that is there before any of it, and what installs a node, which
-// renders, and approves by the rules of the approver.
+// alone has the modules that may depend on few others of the repository, and on which: the suite that CI of any
+// operator imports, the test clusters, what renders a control plane before a cluster exists, and what installs a
+// node, which renders, and approves by the rules of the approver.
 var alone = map[string][]string{
 	"conformance": {"topology"},
 	"install":     {"topology", "render", "approver", "patch"},
@@ -40,12 +40,11 @@ var alone = map[string][]string{
 	"testcluster": {"topology"},
 }
 
-// makesClusters matches packages that make clusters, machines or images. What CI of an operator imports may not depend on them, and
-// neither may an operator's own module.
+// makesClusters matches packages that make clusters, machines or images. Suites that CI of an operator imports must
+// not depend on them, nor must modules of operators.
 var makesClusters = regexp.MustCompile(`^(sigs\.k8s\.io/kind|github\.com/(coreos/ignition|google/go-containerregistry|CycloneDX)|` +
 	regexp.QuoteMeta(workspace.ModulePrefix) + `testcluster)(/|$)`)
 
-// goPackage is the part of `go list -json` that is looked at.
 type goPackage struct {
 	ImportPath string
 	Standard   bool
@@ -71,7 +70,7 @@ func checkBoundaries(ctx context.Context, ws *workspace.Workspace, _ io.Writer) 
 			continue
 		}
 		if isAlone {
-			faults = append(faults, strangers(m, packages)...)
+			faults = append(faults, foreignDependencies(m, packages)...)
 			continue
 		}
 		faults = append(faults, impureDependencies(m, packages)...)
@@ -90,14 +89,14 @@ func checkBoundaries(ctx context.Context, ws *workspace.Workspace, _ io.Writer) 
 	return errors.Join(faults.errorOrNil(), errors.Join(errs...))
 }
 
-// isVendored says whether operators vendor the module: it lies at the top, is no program and makes or checks no cluster.
+// isVendored reports whether operators vendor the module: it is a top folder, is no program and makes or checks no cluster.
 func isVendored(m workspace.Module) bool {
 	return !strings.Contains(m.Dir, "/") && !slices.Contains([]string{"cli", "e2e", "hack"}, m.Dir) && alone[m.Dir] == nil
 }
 
-// strangers returns one line per package that the module depends on and may not: those of other modules of the repository, and for conformance
-// what makes clusters.
-func strangers(m workspace.Module, packages []goPackage) []string {
+// foreignDependencies returns one line per package that the module must not depend on: those of other modules of the
+// repository, and for conformance those that make clusters.
+func foreignDependencies(m workspace.Module, packages []goPackage) []string {
 	var faults []string
 	for _, p := range packages {
 		sibling, ours := strings.CutPrefix(p.ImportPath, workspace.ModulePrefix)
@@ -112,18 +111,17 @@ func strangers(m workspace.Module, packages []goPackage) []string {
 	return faults
 }
 
-// clusterRequirements returns one line per requirement of a go.mod, direct or not, that only who makes clusters needs.
+// clusterRequirements returns one line per requirement of a go.mod, direct or not, for making clusters.
 func clusterRequirements(m workspace.Module) []string {
 	var faults []string
 	for _, require := range m.File.Require {
 		if makesClusters.MatchString(require.Mod.Path) {
-			faults = append(faults, fmt.Sprintf("%s/go.mod: requires %s, which only who makes clusters needs", m.Dir, require.Mod.Path))
+			faults = append(faults, fmt.Sprintf("%s/go.mod: requires %s, which only modules that make clusters need", m.Dir, require.Mod.Path))
 		}
 	}
 	return faults
 }
 
-// listPackages lists the module's packages and all they depend on, without tests, as they are when vendored.
 func listPackages(ctx context.Context, ws *workspace.Workspace, m workspace.Module) ([]goPackage, error) {
 	out, err := ws.Command(ctx, m.Dir, workspace.Standalone(), "go", "list", "-deps", "-json=ImportPath,Standard,Imports,Deps", "./...").Output()
 	if err != nil {
@@ -161,7 +159,6 @@ func impureDependencies(m workspace.Module, packages []goPackage) []string {
 	return faults
 }
 
-// topologyFaults holds topology to the smallest set of modules.
 func topologyFaults(m workspace.Module, packages []goPackage) []string {
 	var faults []string
 	for _, require := range m.File.Require {

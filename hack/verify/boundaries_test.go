@@ -41,7 +41,7 @@ func TestImpureDependencies(t *testing.T) {
 		"edge of patch":                     {"patch", "/apply", []string{runtime}, false},
 		"controllers of patch":              {"patch", "/controller", []string{runtime}, false},
 		"apply configurations":              {"ingress", "", []string{"k8s.io/client-go/applyconfigurations/core/v1", "net/http"}, false},
-		"what those bring in":               {"ingress", "", []string{"k8s.io/client-go/rest", "k8s.io/client-go/discovery", "k8s.io/client-go/tools/metrics"}, false},
+		"what those import":                 {"ingress", "", []string{"k8s.io/client-go/rest", "k8s.io/client-go/discovery", "k8s.io/client-go/tools/metrics"}, false},
 		"openshift informers":               {"ingress", "", []string{"github.com/openshift/client-go/operator/informers/externalversions"}, true},
 		"openshift apply configurations":    {"ingress", "", []string{"github.com/openshift/client-go/operator/applyconfigurations/operator/v1"}, false},
 	}
@@ -49,7 +49,7 @@ func TestImpureDependencies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := module(t, test.dir)
 			packages := []goPackage{
-				{ImportPath: runtime, Deps: []string{"k8s.io/client-go/rest"}}, // not ours to judge
+				{ImportPath: runtime, Deps: []string{"k8s.io/client-go/rest"}}, // of another repository
 				{ImportPath: m.File.Module.Mod.Path + test.pkg, Deps: test.deps},
 			}
 			if faults := impureDependencies(m, packages); (len(faults) > 0) != test.want {
@@ -84,9 +84,9 @@ func TestPackagesFindings(t *testing.T) {
 		"no marks":   {text: "# Vendoring\n", want: []string{"docs/vendoring.md: needs <!-- packages --> and <!-- end of packages --> around its numbers of packages"}},
 		"not listed": {text: head + packagesEnd + "\n", want: []string{"docs/vendoring.md: must have the row | ingress | 3 | 1 |"}},
 		"other number": {text: head + "| ingress | 4 | 1 |\n" + packagesEnd + "\n", want: []string{
-			"docs/vendoring.md: must have the row | ingress | 3 | 1 |", "docs/vendoring.md: has the row | ingress | 4 | 1 |, which is not so"}},
+			"docs/vendoring.md: must have the row | ingress | 3 | 1 |", "docs/vendoring.md: has the row | ingress | 4 | 1 |, which is wrong"}},
 		"module is gone": {text: head + "| ingress | 3 | 1 |\n| egress | 1 | 0 |\n" + packagesEnd + "\n", want: []string{
-			"docs/vendoring.md: has the row | egress | 1 | 0 |, which is not so"}},
+			"docs/vendoring.md: has the row | egress | 1 | 0 |, which is wrong"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := sample()
@@ -121,7 +121,7 @@ func TestTopologyFindings(t *testing.T) {
 	}
 }
 
-func TestStrangers(t *testing.T) {
+func TestForeignDependencies(t *testing.T) {
 	const prefix = "github.com/solonode/sno/"
 	for name, test := range map[string]struct {
 		dir, dependency string
@@ -147,7 +147,7 @@ func TestStrangers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			packages := []goPackage{{ImportPath: "fmt", Standard: true}, {ImportPath: test.dependency}}
-			if faults := strangers(module(t, test.dir), packages); (len(faults) > 0) != test.want {
+			if faults := foreignDependencies(module(t, test.dir), packages); (len(faults) > 0) != test.want {
 				t.Errorf("got %v, want a fault: %t", faults, test.want)
 			}
 		})
@@ -156,7 +156,7 @@ func TestStrangers(t *testing.T) {
 
 func TestClusterRequirements(t *testing.T) {
 	m := module(t, "examples/hosts/one", "sigs.k8s.io/controller-runtime v0.24.1", "sigs.k8s.io/kind v0.33.0 // indirect")
-	want := []string{"examples/hosts/one/go.mod: requires sigs.k8s.io/kind, which only who makes clusters needs"}
+	want := []string{"examples/hosts/one/go.mod: requires sigs.k8s.io/kind, which only modules that make clusters need"}
 	if diff := cmp.Diff(want, clusterRequirements(m)); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}

@@ -31,11 +31,10 @@ func run(ctx context.Context, ws *workspace.Workspace, dir string, env []string,
 	return nil
 }
 
-// checkTidy looks at each module on its own, because the workspace would hide a missing requirement.
+// checkTidy checks each module separately, because the workspace would hide a missing requirement.
 func checkTidy(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error {
 	var errs []error
 	for _, m := range ws.WithCode() {
-		// tidy refuses -mod=readonly, so only the workspace is turned off; -diff writes nothing.
 		if err := run(ctx, ws, m.Dir, []string{"GOWORK=off"}, "go", "mod", "tidy", "-diff"); err != nil {
 			errs = append(errs, fmt.Errorf("%s\nrun `GOWORK=off go mod tidy` in %s", firstChanges(err.Error()), m.Dir))
 		}
@@ -43,10 +42,9 @@ func checkTidy(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error 
 	return errors.Join(errs...)
 }
 
-// changedLine matches the lines of a diff of go.mod or go.sum that say what changes, not its headings.
 var changedLine = regexp.MustCompile(`^[+-][\ta-z)]`)
 
-// firstChanges shortens a diff: of the lines that change, the first ones say enough. Other text stays as it is.
+// firstChanges shortens a diff to its first changes. Other text is unchanged.
 func firstChanges(diff string) string {
 	const most = 12
 	var kept []string
@@ -71,8 +69,8 @@ func firstChanges(diff string) string {
 	return strings.Join(kept, "\n")
 }
 
-// checkWorkspaceBuild builds all modules of go.work in one go: that is faster, and shows the faults of all of them. Tests are compiled and vetted by
-// the linter, on the same versions.
+// checkWorkspaceBuild builds all modules of go.work in one command, which is faster and reports the faults of all.
+// The linter compiles and vets tests on the same versions.
 func checkWorkspaceBuild(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error {
 	var patterns []string
 	for _, m := range ws.WithCode() {
@@ -87,7 +85,7 @@ func checkWorkspaceBuild(ctx context.Context, ws *workspace.Workspace, _ io.Writ
 	return linked(ctx, ws, ".", "workspace", env, patterns...)
 }
 
-// linked builds packages, and leaves the programs among them in the cache folder, so that those that have not changed are not linked again.
+// linked builds packages, and stores the programs in the cache folder, so that unchanged ones are not linked again.
 func linked(ctx context.Context, ws *workspace.Workspace, dir, name string, env []string, patterns ...string) error {
 	cache, err := workspace.CacheDir()
 	if err != nil {
@@ -105,7 +103,7 @@ func linked(ctx context.Context, ws *workspace.Workspace, dir, name string, env 
 	return err
 }
 
-// checkStandaloneBuild builds each module as somebody who vendors it would.
+// checkStandaloneBuild builds each module as a module that vendors it does.
 func checkStandaloneBuild(ctx context.Context, ws *workspace.Workspace, w io.Writer) error {
 	var errs []error
 	for _, m := range ws.WithCode() {
@@ -119,10 +117,10 @@ func checkStandaloneBuild(ctx context.Context, ws *workspace.Workspace, w io.Wri
 	return errors.Join(errs...)
 }
 
-// onBothLegs are modules on the floor that build alone on the newest versions too, because CI of operators of either age imports them.
+// onBothLegs are modules on the floor that also build alone on the newest versions, because CI of older and newer operators imports them.
 var onBothLegs = []string{"conformance"}
 
-// checkNewestAlone builds them with GOWORK=off and the requirements of the newest leg. Nothing of the repository is written.
+// checkNewestAlone builds them with GOWORK=off and the requirements of the newest leg. It writes nothing to the repository.
 func checkNewestAlone(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error {
 	pins, err := versions.Read(ws.Path("hack/versions.yaml"))
 	if err != nil {
@@ -164,7 +162,7 @@ func buildOnNewest(ctx context.Context, ws *workspace.Workspace, m workspace.Mod
 	return run(ctx, ws, m.Dir, []string{"GOWORK=off"}, "go", "build", "-mod=mod", "-modfile="+file, "./...")
 }
 
-// checkLint lints the modules of go.work together and the others on their own.
+// checkLint lints the modules of go.work together and the others separately.
 func checkLint(ctx context.Context, ws *workspace.Workspace, w io.Writer) error {
 	lint := func(dir string, env []string, patterns ...string) error {
 		args := append([]string{"golangci-lint", "run", "--allow-parallel-runners"}, patterns...)

@@ -28,10 +28,10 @@ const (
 	markDocumentation = "documentation"
 )
 
-// example is the topic of numbers that stand for any, in the data of tests.
+// example is the topic of arbitrary numbers in test data.
 const example = "-EXAMPLE-"
 
-// former is the name that requirements had before they were numbered. It is put together, so that the files of this step do not hold it.
+// former is the former name of requirements. It is concatenated, so that this file does not contain it.
 const former = "se" + "ed"
 
 var (
@@ -43,7 +43,7 @@ var (
 	formerFolder = regexp.MustCompile(`\bfacts[/]`)
 )
 
-// exemption is a text that may stay in a file although it holds a former name.
+// exemption is a text that may stay in a file although it contains a former name.
 type exemption struct{ file, text, why string }
 
 var exemptions = []exemption{
@@ -51,20 +51,17 @@ var exemptions = []exemption{
 	{"cli/verbs_test.go", `"--policy", "` + former + `"`, "the policy's former name is accepted for one release"},
 }
 
-// source is a file that can cite.
 type source struct {
 	name  string
 	lines []string
 }
 
-// numbered is an entry of one of the documents.
 type numbered struct {
 	number, anchor, link, mark string
 	file                       string
 	line                       int
 }
 
-// citationKind says what a citation proves.
 type citationKind int
 
 const (
@@ -82,21 +79,18 @@ type citation struct {
 	kind         citationKind
 }
 
-// evidence is what the documents number, and who cites it.
 type evidence struct {
-	// entries are in the order of the documents.
 	entries   []numbered
 	citations map[string][]citation
 }
 
-// lineFault is something wrong with a line.
 type lineFault struct {
 	file string
 	line int
 	text string
 }
 
-// checkCitations holds the numbered entries against what cites them. A repository without requirements has nothing to check.
+// checkCitations compares the numbered entries with their citations. A repository without requirements passes.
 func checkCitations(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error {
 	faults, err := citationFaults(ctx, ws, exemptions)
 	if err != nil {
@@ -150,7 +144,7 @@ func readSources(ctx context.Context, ws *workspace.Workspace) ([]source, error)
 	return sources, nil
 }
 
-// readEvidence leaves out the generated table, which cites every requirement.
+// readEvidence skips the generated table, which cites every requirement.
 func readEvidence(sources []source) evidence {
 	found := evidence{citations: map[string][]citation{}}
 	for _, s := range sources {
@@ -172,8 +166,8 @@ func readEvidence(sources []source) evidence {
 	return found
 }
 
-// kindOf says what a citation in a file proves. That a mutant cites something is no test of it: the test does that. The overview of a
-// package implements nothing, and neither do the stand-ins of testcluster, which are part of tests.
+// kindOf returns what a citation in a file proves. Mutants do not count as tests: their tests do. Nor does the
+// comment of a package count as code, or the stand-ins of testcluster, which are part of tests.
 func kindOf(name string) citationKind {
 	inTestdata := strings.Contains("/"+name, "/testdata/")
 	switch {
@@ -192,13 +186,12 @@ func kindOf(name string) citationKind {
 	}
 }
 
-// isSuite reports whether all of a file's module is there for tests.
+// isSuite reports whether the module of a file only serves tests.
 func isSuite(name string) bool {
 	module, _, _ := strings.Cut(name, "/")
 	return module == "e2e" || module == "conformance" || module == "testcluster"
 }
 
-// of returns the citations of a number that are of a kind, those of the documents themselves left out.
 func (e evidence) of(number string, kind citationKind) []citation {
 	var of []citation
 	for _, c := range e.citations[number] {
@@ -235,7 +228,7 @@ func (e evidence) faults() []lineFault {
 		if entry.mark == markPlanned {
 			for _, c := range e.of(entry.number, codeCitation) {
 				faults = append(faults, lineFault{c.file, c.line, fmt.Sprintf(
-					"cites %s, which is planned at %s:%d; take the mark away, or the citation", c.number, entry.file, entry.line)})
+					"cites %s, which is planned at %s:%d; remove the mark or the citation", c.number, entry.file, entry.line)})
 			}
 		}
 	}
@@ -258,7 +251,7 @@ func documentOf(number string) string {
 	return upstreamFile
 }
 
-// lack says which citation an entry needs and does not have.
+// lack returns which citation an entry needs and does not have.
 func (e evidence) lack(entry numbered) string {
 	if strings.HasPrefix(entry.number, "U-") {
 		outside := func(c citation) bool { return c.file != entry.file }
@@ -271,7 +264,7 @@ func (e evidence) lack(entry numbered) string {
 		return ""
 	}
 	code, tests := len(e.of(entry.number, codeCitation)) > 0, len(e.of(entry.number, testCitation)) > 0
-	marks := fmt.Sprintf("; what needs less has the mark (%s), (%s) or (%s)", markPlanned, markTests, markDocumentation)
+	marks := fmt.Sprintf("; an entry that needs less has the mark (%s), (%s) or (%s)", markPlanned, markTests, markDocumentation)
 	switch entry.mark {
 	case markPlanned:
 	case markTests:
@@ -297,7 +290,7 @@ func (e evidence) lack(entry numbered) string {
 	return ""
 }
 
-// formerNames finds what requirements and facts were called before they had numbers, and exemptions that nothing needs.
+// formerNames finds former names of requirements and facts, and unused exemptions.
 func formerNames(sources []source, exempt []exemption) []lineFault {
 	var faults []lineFault
 	needed := map[exemption]bool{}
@@ -317,13 +310,13 @@ func formerNames(sources []source, exempt []exemption) []lineFault {
 	}
 	for _, e := range exempt {
 		if !needed[e] {
-			faults = append(faults, lineFault{e.file, 1, fmt.Sprintf("no line has the text %s any more (%s); take it out of the exemptions of the step citations", e.text, e.why)})
+			faults = append(faults, lineFault{e.file, 1, fmt.Sprintf("no line has the text %s any more (%s); remove it from the exemptions of the step citations", e.text, e.why)})
 		}
 	}
 	return faults
 }
 
-// formerNameIn returns the first of them in a line. Random numbers are none, nor is the Makefile's variable, which is written in capitals.
+// formerNameIn returns the first of them in a line. Random numbers are none, nor is the Makefile's variable in capitals.
 func formerNameIn(line string) string {
 	for _, match := range formerName.FindAllStringSubmatch(line, -1) {
 		if match[1] == "" && match[0] != strings.ToUpper(former) {

@@ -11,10 +11,11 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// made writes numbers that exist only in these tests: R_ING-1 is the number of a requirement, but no citation in this file. WORD is a former name.
+// made writes numbers that exist only in these tests: R_ING-1 is the number of a requirement, but no citation in this
+// file. WORD is a former name.
 var made = strings.NewReplacer("R_", "R-", "U_", "U-", "WORD", former, "Word", "Se"+"ed", "FACTS", "facts"+"/")
 
-// numberedDocuments is the sample with requirements, facts, and everything that they need.
+// numberedDocuments is the sample with requirements, facts, and their citations.
 func numberedDocuments() map[string]string {
 	files := sample()
 	for name, text := range map[string]string{
@@ -86,7 +87,7 @@ func TestCitationTable(t *testing.T) {
 	files := numberedDocuments()
 	ws := withTableOfToday(t, files)
 	want := strings.Replace(files[requirementsFile], "old\n", made.Replace(wantTable), 1)
-	for range 2 { // what the table cites is no citation
+	for range 2 { // the table has no citations
 		got, err := os.ReadFile(ws.Path(requirementsFile))
 		if err != nil {
 			t.Fatal(err)
@@ -142,7 +143,7 @@ func (e edit) in(t *testing.T, files map[string]string) {
 }
 
 func TestCitations(t *testing.T) {
-	const less = "; what needs less has the mark (planned), (tests) or (documentation)"
+	const less = "; an entry that needs less has the mark (planned), (tests) or (documentation)"
 	const instead = ": cite the number in docs/requirements.md or docs/upstream.md; what starts a random sequence is a random WORD"
 	noTest := edit{"topology/router_test.go", "R_ING-1", "It"}
 	noCode := edit{"topology/router.go", "R_ING-1,R_ING-2. Also R_ING-1.", "R_ING-2."}
@@ -183,7 +184,7 @@ func TestCitations(t *testing.T) {
 		"other files cite nothing": {[]edit{{"a.txt", "", "R_ING-3 and WORD\n"}, {"Makefile", "", "WORD = R_ING-3\n"}}, nil},
 		"a binary cites nothing":   {[]edit{{"a.md", "", "R_ING-3 and WORD\x00\n"}}, nil},
 
-		"nobody needs the fact": {[]edit{{"patch/mutants.yaml", "U_ING-2", "none"}}, []string{"docs/upstream.md:4: U_ING-2: nothing outside of docs/upstream.md cites it"}},
+		"unused fact":           {[]edit{{"patch/mutants.yaml", "U_ING-2", "none"}}, []string{"docs/upstream.md:4: U_ING-2: nothing outside of docs/upstream.md cites it"}},
 		"only its own document": {[]edit{{requirementsFile, " (U_ING-1)", ""}}, []string{"docs/upstream.md:3: U_ING-1: nothing outside of docs/upstream.md cites it"}},
 		"a tool needs the fact": {[]edit{{"patch/mutants.yaml", "U_ING-2", "none"}, {"hack/a.go", "", "package hack // U_ING-2\n"}}, nil},
 		"a page needs the fact": {[]edit{{"patch/mutants.yaml", "U_ING-2", "none"}, {"README.md", "As ", "U_ING-2, as "}}, nil},
@@ -195,7 +196,7 @@ func TestCitations(t *testing.T) {
 		"former folder":              {[]edit{{"README.md", "As ", "See (FACTSupstream.md). As "}}, []string{`README.md:3: "FACTS"` + instead}},
 		"another folder":             {[]edit{{"README.md", "As ", "See artiFACTSa and facts. As "}}, nil},
 		"random numbers":             {[]edit{{"README.md", "As ", "randomWord, RandomWord, random WORD, random-WORD, RANDOM_" + strings.ToUpper(former) + ". As "}}, nil},
-		"a random number beside it":  {[]edit{{"README.md", "As ", "random WORD, WORD. As "}}, []string{`README.md:3: "WORD"` + instead}},
+		"a random number next to it": {[]edit{{"README.md", "As ", "random WORD, WORD. As "}}, []string{`README.md:3: "WORD"` + instead}},
 		"not random":                 {[]edit{{"README.md", "As ", "randomly WORD. As "}}, []string{`README.md:3: "WORD"` + instead}},
 		"the variable":               {[]edit{{"README.md", "As ", strings.ToUpper(former) + "=3. As "}}, nil},
 		"two lines":                  {[]edit{{"README.md", "As ", "WORD\nWORD\n"}}, []string{`README.md:3: "WORD"` + instead, `README.md:4: "WORD"` + instead}},
@@ -203,11 +204,11 @@ func TestCitations(t *testing.T) {
 		"exempt only for some of it": {[]edit{{"exempt.go", "", "package a\n\nconst old = \"WORD\" // WORD\n"}}, []string{`exempt.go:3: "WORD"` + instead}},
 		"exempt elsewhere":           {[]edit{{"exempt.go", "", "package a\n\nconst old = \"WORD\"\n"}, {"b.go", "", "package a\n\nconst old = \"WORD\"\n"}}, []string{`b.go:3: "WORD"` + instead}},
 		"exempt for nothing": {[]edit{{"exempt.go", "", "package a\n"}}, []string{
-			`exempt.go:1: no line has the text "WORD" any more (it is accepted); take it out of the exemptions of the step citations`,
+			`exempt.go:1: no line has the text "WORD" any more (it is accepted); remove it from the exemptions of the step citations`,
 		}},
 
 		"planned, but there is code": {[]edit{{"topology/also.go", "R_ING-2", "R_ING-2, R_REN-1"}}, []string{
-			"topology/also.go:3: cites R_REN-1, which is planned at docs/requirements.md:7; take the mark away, or the citation",
+			"topology/also.go:3: cites R_REN-1, which is planned at docs/requirements.md:7; remove the mark or the citation",
 		}},
 		"planned, with a test and a page": {[]edit{{"topology/router_test.go", "R_ING-1", "R_ING-1, R_REN-1"}, {"docs/page.md", "R_DOC-1", "R_DOC-1, R_REN-1"}}, nil},
 		"doubled": {[]edit{{requirementsFile, "- <a id=\"r-suite-1\"", "- <a id=\"r-ing-1\"></a>[**R_ING-1**](#r-ing-1-done) Again.\n- <a id=\"r-suite-1\""}}, []string{
@@ -255,11 +256,11 @@ func TestOldCitationTable(t *testing.T) {
 		edits []edit
 		want  string
 	}{
-		"nobody has generated": {nil, "docs/requirements.md:14: the table is not what the citations say; run make generate"},
-		"an entry is gone":     {[]edit{{requirementsFile, "\nold\n", "\n| R_OLD-1 | WORD.go |\n"}}, "docs/requirements.md:14: the table is not what the citations say; run make generate"},
-		"no begin":             {[]edit{{requirementsFile, citationsBegin + "\n", ""}}, "docs/requirements.md:16: " + noPlace},
-		"no end":               {[]edit{{requirementsFile, citationsEnd + "\n", ""}}, "docs/requirements.md:16: " + noPlace},
-		"not in this order":    {[]edit{{requirementsFile, citationsBegin + "\nold\n" + citationsEnd, citationsEnd + "\nold\n" + citationsBegin}}, "docs/requirements.md:17: " + noPlace},
+		"not generated":     {nil, "docs/requirements.md:14: the table does not match the citations; run make generate"},
+		"an entry is gone":  {[]edit{{requirementsFile, "\nold\n", "\n| R_OLD-1 | WORD.go |\n"}}, "docs/requirements.md:14: the table does not match the citations; run make generate"},
+		"no begin":          {[]edit{{requirementsFile, citationsBegin + "\n", ""}}, "docs/requirements.md:16: " + noPlace},
+		"no end":            {[]edit{{requirementsFile, citationsEnd + "\n", ""}}, "docs/requirements.md:16: " + noPlace},
+		"not in this order": {[]edit{{requirementsFile, citationsBegin + "\nold\n" + citationsEnd, citationsEnd + "\nold\n" + citationsBegin}}, "docs/requirements.md:17: " + noPlace},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -282,7 +283,7 @@ func TestOldCitationTable(t *testing.T) {
 	}
 }
 
-// What is in focus decides only about former names: that nobody cites an entry is known of the whole repository.
+// The focus limits only former names: missing citations are known only of the whole repository.
 func TestCitationsInFocus(t *testing.T) {
 	files := numberedDocuments()
 	edit{"topology/also.go", "Also is", "WORD, Also is"}.in(t, files)

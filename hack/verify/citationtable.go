@@ -14,19 +14,17 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// The generated table stands between these lines at the end of requirementsFile.
+// The generated table is between these lines at the end of requirementsFile.
 const (
 	citationsBegin = "<!-- citations -->"
 	citationsEnd   = "<!-- end of citations -->"
 )
 
-// checksFile lists the conformance checks, a row each, with the requirements that they check.
+// checksFile lists the conformance checks, a row each, with their requirements.
 const checksFile = "docs/conformance.md"
 
-// checkRow matches such a row: anchor, number of the check.
 var checkRow = regexp.MustCompile(`^\| *(?:<a id="([^"]+)"></a>)?(SNO-[A-Z]+-[0-9]+) *\|`)
 
-// table returns the indices of the lines that begin and end the generated table. Where there is none the second is less than the first.
 func (s source) table() (begin, end int) {
 	if s.name != requirementsFile {
 		return 0, -1
@@ -38,7 +36,7 @@ func (s source) table() (begin, end int) {
 	return begin, end
 }
 
-// outsideTable goes through the lines that people write, with their indices.
+// outsideTable iterates over the lines that are not generated, with their indices.
 func (s source) outsideTable() iter.Seq2[int, string] {
 	begin, end := s.table()
 	return func(yield func(int, string) bool) {
@@ -50,19 +48,18 @@ func (s source) outsideTable() iter.Seq2[int, string] {
 	}
 }
 
-// tableFaults compares the generated table with one that is made now.
+// tableFaults compares the generated table with a new one.
 func tableFaults(sources []source, found evidence) []lineFault {
 	old, written, err := withTable(sources, found)
 	if err != nil {
 		return []lineFault{{requirementsFile, max(1, len(old.lines)), err.Error()}}
 	}
 	if begin, _ := old.table(); strings.Join(old.lines, "\n") != written {
-		return []lineFault{{requirementsFile, begin + 1, "the table is not what the citations say; run make generate"}}
+		return []lineFault{{requirementsFile, begin + 1, "the table does not match the citations; run make generate"}}
 	}
 	return nil
 }
 
-// errNoTable is reported when there is no place for the table.
 var errNoTable = errors.New("needs the lines " + citationsBegin + " and " + citationsEnd + " around its table")
 
 // generateCitations writes the table into the document, if there is one.
@@ -81,7 +78,7 @@ func generateCitations(ctx context.Context, ws *workspace.Workspace) (bool, erro
 	return true, os.WriteFile(ws.Path(requirementsFile), []byte(written), 0o644)
 }
 
-// withTable returns the document of requirements, and its text with the table that the citations make.
+// withTable returns the document of requirements, and its text with the new table.
 func withTable(sources []source, found evidence) (document source, text string, err error) {
 	if i := slices.IndexFunc(sources, func(s source) bool { return s.name == requirementsFile }); i >= 0 {
 		document = sources[i]
@@ -120,7 +117,7 @@ func checksOf(sources []source) map[string][]string {
 	return checks
 }
 
-// citationTable returns the lines of the table: how much is done, then a row for each requirement.
+// citationTable returns the lines of the table: the totals, then a row for each requirement.
 func citationTable(found evidence, checks map[string][]string) []string {
 	var rows []string
 	whole, marks := 0, map[string]int{}
@@ -154,12 +151,11 @@ func citationTable(found evidence, checks map[string][]string) []string {
 // rowOf returns the anchor of a requirement's row, to which its entry links.
 func rowOf(number string) string { return strings.ToLower(number) + "-done" }
 
-// links returns a link to each file that cites, seen from the folder of the document.
 func links(citations []citation) []string {
 	var all []string
 	for _, c := range citations {
-		target, beside := strings.CutPrefix(c.file, path.Dir(requirementsFile)+"/")
-		if !beside {
+		target, sameFolder := strings.CutPrefix(c.file, path.Dir(requirementsFile)+"/")
+		if !sameFolder {
 			target = "../" + c.file
 		}
 		link := fmt.Sprintf("[%s](%s)", c.file, target)

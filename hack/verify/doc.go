@@ -1,3 +1,3 @@
-// Package verify holds the checks of `make verify`: what the compiler and the tests cannot see. Every step runs, also after
-// one failed, so that a person sees all faults at once; a table at the end says which ones failed.
+// Package verify has the checks of `make verify`: faults that neither the compiler nor the tests find. Every step
+// runs, also after a failure, so that all faults are reported at once; a table at the end lists the results.
 package verify

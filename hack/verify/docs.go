@@ -25,16 +25,15 @@ const (
 	reasonsEnd   = "<!-- end of reasons -->"
 )
 
-// sharedReasons is where the reasons are that modules have in common.
 const sharedReasons = "patch/result.go"
 
-// readmeHeadings are the level-2 headings of a module with a controller, so that a reader of one README finds his way in all of them.
+// readmeHeadings are the level-2 headings of the README of a module with a controller.
 var readmeHeadings = []string{
 	"What it does for you", "What it changes", "Run it", "Undo it", "Vendor it", "Conditions and reasons", "Metrics", "Flags", "Known limits",
 }
 
-// checkDocs follows the links of all documents, wants all their commands to be run by something, and compares those that say the same as the code with the code. A repository without a docs
-// folder has nothing to compare.
+// checkDocs checks the links of all documents and that something runs each of their commands, and compares with the code the documents that repeat it. A repository
+// without a docs folder passes.
 func checkDocs(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error {
 	faults, err := linkFaults(ctx, ws)
 	if err != nil {
@@ -53,7 +52,7 @@ func checkDocs(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error 
 		return err
 	}
 	if got, err := os.ReadFile(ws.Path(rightsFile)); err != nil || string(got) != want {
-		faults = append(faults, rightsFile+": is not what the roles say; run make generate")
+		faults = append(faults, rightsFile+": does not match the roles; run make generate")
 	}
 	text, err := os.ReadFile(ws.Path(reasonsFile))
 	if err != nil {
@@ -84,8 +83,8 @@ func checkDocs(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error 
 	return append(faults, reasonFaults(string(text), slices.Compact(all), readmes)...).errorOrNil()
 }
 
-// readmeFaults compares a module's README with the headings that all have, and its first table of reasons with its constants, in order. The
-// table may have shared reasons too.
+// readmeFaults compares a module's README with the headings that all have, and its first table of reasons with its
+// constants, in order. The table may also have shared reasons.
 func readmeFaults(dir, readme string, own, shared []string) []string {
 	var faults, headings []string
 	for line := range strings.Lines(readme) {
@@ -103,7 +102,6 @@ func readmeFaults(dir, readme string, own, shared []string) []string {
 	return faults
 }
 
-// readmeReasons returns the reasons of a module's README, which are in its first table of reasons.
 func readmeReasons(readme string) (reasons []string) {
 	_, table, _ := strings.Cut(readme, "\n| reason | in force |")
 	table, _, _ = strings.Cut(table, "\n\n")
@@ -116,8 +114,8 @@ func readmeReasons(readme string) (reasons []string) {
 	return reasons
 }
 
-// reasonFaults compares the rows between the marks: the first cells with the reasons in the code, and the second cells, which are modules, with
-// the reasons in the modules' READMEs.
+// reasonFaults compares the rows between the marks: the first cells with the reasons in the code, and the second
+// cells, which are modules, with the reasons in the modules' READMEs.
 func reasonFaults(text string, inCode []string, readmes map[string][]string) []string {
 	_, after, begins := strings.Cut(text, reasonsBegin)
 	table, _, ends := strings.Cut(after, reasonsEnd)
@@ -162,7 +160,8 @@ func moduleFaults(reason, modules string, readmes map[string][]string) (faults [
 
 var inBackticks = regexp.MustCompile("`([A-Za-z]+)`")
 
-// reasonsIn are the values of the constants Reason... of a file, in order. One that is a shared constant has that one's value.
+// reasonsIn returns the values of the constants Reason... of a file, in order. One that is a shared constant has that
+// one's value.
 func reasonsIn(ws *workspace.Workspace, name string) ([]string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), ws.Path(name), nil, parser.SkipObjectResolution)
 	if err != nil {
@@ -186,7 +185,7 @@ func reasonsIn(ws *workspace.Workspace, name string) ([]string, error) {
 					return nil, fmt.Errorf("%s: %s: %w", name, constant, err)
 				}
 			case *ast.SelectorExpr:
-				// A shared reason is called as its value is.
+				// The name of a shared reason ends with its value.
 				shared, err := reasonsIn(ws, sharedReasons)
 				if err != nil {
 					return nil, err

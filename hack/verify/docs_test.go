@@ -59,7 +59,7 @@ func TestRights(t *testing.T) {
 func TestDocs(t *testing.T) {
 	tests := map[string]struct{ file, old, new, want string }{
 		"nothing wrong":           {},
-		"role has changed":        {"patch/config/rbac/role.yaml", "create]", "create, delete]", "docs/rbac.md: is not what the roles say; run make generate"},
+		"role has changed":        {"patch/config/rbac/role.yaml", "create]", "create, delete]", "docs/rbac.md: does not match the roles; run make generate"},
 		"reason is new":           {"patch/names.go", "Other = 1", "ReasonNew = \"New\"", "docs/troubleshooting.md: does not explain the reason New"},
 		"shared reason is gone":   {"patch/result.go", "\tReasonUnused = \"Unused\"\n", "", "docs/troubleshooting.md: explains Unused, which no module has"},
 		"row of a README is gone": {"patch/README.md", "| `Own` | True | |\n", "", "patch/README.md: has the reasons [Shared Unused]; names.go has [Own Shared]"},
@@ -77,7 +77,7 @@ func TestDocs(t *testing.T) {
 		"reason is computed":      {"patch/names.go", `"Own"`, `"O" + "wn"`, "is neither a text nor a reason of patch/result.go"},
 		"row is gone":             {reasonsFile, "| `Own`, `Shared`", "| `Shared`", "does not explain the reason Own"},
 		"only in the other cell":  {reasonsFile, "`Own`, `Shared`, `Unused` | all | `Words`", "`Shared` | all | `Own`", "does not explain the reason Own"},
-		"link to nowhere":         {reasonsFile, "| `Elsewhere` |", "[gone](../gone.md)", "docs/troubleshooting.md: links to ../gone.md, which is not there"},
+		"link to nowhere":         {reasonsFile, "| `Elsewhere` |", "[gone](../gone.md)", "docs/troubleshooting.md: links to ../gone.md, which does not exist"},
 		"link to no heading":      {reasonsFile, "| `Elsewhere` |", "[gone](rbac.md#patch)", "links to #patch, a heading or anchor that docs/rbac.md does not have"},
 		"links":                   {reasonsFile, "| `Elsewhere` |", "[a](rbac.md#patch-controller) [b](#troubleshooting) [c](https://example.com/x#y)", ""},
 		"anchor in the text":      {reasonsFile, "| `Elsewhere` |", "<a id=\"x-1\"></a>**X** [a](#x-1) [b](../docs/troubleshooting.md#x-1)", ""},

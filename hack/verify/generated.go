@@ -14,11 +14,10 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// rbacDir is where a module keeps its generated role, relative to its folder.
 const rbacDir = "config/rbac"
 
-// Generate writes the generated files and returns what it wrote: the RBAC role of the modules in focus with a controller/ folder, from
-// its +kubebuilder:rbac markers for a role called MODULE-controller, and for people the tables of all roles and of who cites a requirement.
+// Generate writes the generated files and returns their names: the RBAC role of the modules in focus with a controller/ folder, from
+// its +kubebuilder:rbac markers for a role called MODULE-controller, and the tables of all roles and of the citations of requirements.
 func Generate(ctx context.Context, ws *workspace.Workspace) ([]string, error) {
 	var generated []string
 	for _, m := range ws.WithCode() {
@@ -61,7 +60,7 @@ func generateRole(ctx context.Context, ws *workspace.Workspace, m workspace.Modu
 		"rbac:roleName="+m.Name()+"-controller", "paths=./controller/...", "output:rbac:dir="+dir)
 }
 
-// checkGenerated generates into a scratch folder and compares, so that it neither changes the tree nor needs a clean one.
+// checkGenerated generates into a temporary folder and compares, so that it neither changes the tree nor needs a clean one.
 func checkGenerated(ctx context.Context, ws *workspace.Workspace, w io.Writer) (err error) {
 	scratch, err := os.MkdirTemp("", "sno-verify-")
 	if err != nil {
@@ -85,7 +84,7 @@ func checkGenerated(ctx context.Context, ws *workspace.Workspace, w io.Writer) (
 			return err
 		}
 		if len(files) == 0 {
-			faults = append(faults, m.Dir+"/controller: has no +kubebuilder:rbac marker, so its program may do nothing")
+			faults = append(faults, m.Dir+"/controller: has no +kubebuilder:rbac marker, so its program has no permissions")
 		}
 		for _, file := range files {
 			name := path.Join(m.Dir, rbacDir, file.Name())
@@ -94,7 +93,7 @@ func checkGenerated(ctx context.Context, ws *workspace.Workspace, w io.Writer) (
 				return err
 			}
 			if got, err := os.ReadFile(ws.Path(name)); err != nil || !bytes.Equal(got, want) {
-				faults = append(faults, name+": is not what the markers say; run make generate")
+				faults = append(faults, name+": does not match the markers; run make generate")
 			}
 		}
 	}

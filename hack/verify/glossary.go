@@ -24,7 +24,6 @@ const glossaryFile = "hack/glossary.yaml"
 // minPrefix is how many literal characters a pattern begins with at least. Only words that begin with them are compared with it.
 const minPrefix = 3
 
-// maxPhrase is how many characters a match has at most.
 const maxPhrase = 100
 
 // commentMarks are characters that begin a line of a comment or of Markdown.
@@ -66,7 +65,6 @@ type pattern struct {
 	regexp *regexp.Regexp
 }
 
-// index has patterns by the characters that they begin with.
 type index map[[minPrefix]byte][]*pattern
 
 func (x index) add(patterns ...*pattern) {
@@ -88,7 +86,6 @@ type allowance struct {
 	used bool
 }
 
-// hit is an occurrence of a term.
 type hit struct {
 	file  string
 	line  int
@@ -215,7 +212,6 @@ func (t *term) exampleFaults(add func(format string, args ...any)) {
 	}
 }
 
-// matches returns the patterns that occur in the text.
 func (t *term) matches(text string) []*pattern {
 	x := index{}
 	x.add(t.compiled...)
@@ -280,11 +276,10 @@ func (a *allowance) matches(file string) bool {
 	return matched
 }
 
-// normalized is a text in lower case in which identifiers are split into words, and white space, line breaks and marks of comments are one
-// space. An empty line is a line break, because no phrase continues after it.
+// normalized is a text in lower case in which identifiers are split into words, and white space, line breaks and
+// marks of comments are one space. An empty line is a line break, because no phrase continues after it.
 type normalized struct {
-	text []byte
-	// starts are the offsets at which the lines of the original begin.
+	text   []byte
 	starts []int
 }
 
@@ -385,7 +380,6 @@ func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 
 func isWord(c byte) bool { return isLower(c) || c >= '0' && c <= '9' }
 
-// summarize returns how many hits each term has, the most frequent first.
 func summarize(hits []hit) string {
 	counts := map[string]int{}
 	for _, h := range hits {

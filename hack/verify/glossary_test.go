@@ -40,7 +40,6 @@ terms:
 func TestGlossaryFaults(t *testing.T) {
 	const incomplete = "an entry of its allow list needs a path and a reason: "
 	tests := map[string]struct {
-		// old and new change fob.
 		old, new string
 		want     []string
 		err      string

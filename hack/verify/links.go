@@ -12,17 +12,16 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// link matches the target of a link in Markdown that leads to another file of the repository, or to a heading.
+// link matches the target of a Markdown link to another file of the repository, or to a heading.
 var link = regexp.MustCompile(`\]\(([^)\s:]+)\)`)
 
-// heading matches a heading, notInAnchor what its anchor leaves out, and anchorInText an anchor that somebody has written.
+// heading matches a heading, notInAnchor what its anchor omits, and anchorInText an explicit anchor.
 var (
 	heading      = regexp.MustCompile(`(?m)^#+ (.*)$`)
 	anchorInText = regexp.MustCompile(`<a id="([^"]+)"></a>`)
 	notInAnchor  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// linkFaults follows the links of the documents in focus.
 func linkFaults(ctx context.Context, ws *workspace.Workspace) (Findings, error) {
 	files, err := ws.Files(ctx)
 	if err != nil {
@@ -44,7 +43,7 @@ func linkFaults(ctx context.Context, ws *workspace.Workspace) (Findings, error) 
 				file = path.Join(path.Dir(name), target)
 			}
 			if _, err := os.Stat(ws.Path(file)); err != nil {
-				faults = append(faults, fmt.Sprintf("%s: links to %s, which is not there", name, target))
+				faults = append(faults, fmt.Sprintf("%s: links to %s, which does not exist", name, target))
 				continue
 			}
 			if anchor != "" && !hasAnchor(ws, file, anchor) {

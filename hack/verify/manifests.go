@@ -16,15 +16,15 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// checkManifests renders every folder with a kustomization, and holds the Deployments in it to what is right for a pod on the only node
-// of a cluster and to the flags that their programs have.
+// checkManifests renders every kustomization, and checks that its Deployments suit the only node of a cluster and
+// that their programs have the flags.
 func checkManifests(ctx context.Context, ws *workspace.Workspace, w io.Writer) error {
 	files, err := ws.Files(ctx)
 	if err != nil {
 		return err
 	}
 	var faults Findings
-	programs := map[string][]string{} // the arguments by image: overlays have most of them in common
+	programs := map[string][]string{} // arguments by image, which overlays share
 	for _, name := range files {
 		if path.Base(name) != "kustomization.yaml" || strings.Contains(name, "/testdata/") || !ws.InFocus(name) {
 			continue
@@ -71,7 +71,6 @@ func render(ctx context.Context, ws *workspace.Workspace, dir string) (string, e
 	return string(out), nil
 }
 
-// deployment is the part of a Deployment that is looked at.
 type deployment struct {
 	Kind     string
 	Metadata struct{ Name string }
@@ -102,7 +101,6 @@ type container struct {
 	}
 }
 
-// podsOf are the Deployments in the manifests.
 func podsOf(manifests string) ([]deployment, error) {
 	var found []deployment
 	for _, manifest := range strings.Split(manifests, "\n---\n") {
@@ -117,8 +115,8 @@ func podsOf(manifests string) ([]deployment, error) {
 	return found, nil
 }
 
-// faults compares a Deployment with what its pods need: the restricted profile of pod security, a priority with which they survive a full
-// node, and no limit, with which the kernel would kill or slow them when the node is busiest.
+// faults compares a Deployment with the requirements of its pods: the restricted profile of pod security, a priority
+// for a full node, and no limits, by which the kernel would kill or throttle them when the node is busiest.
 func (d *deployment) faults() []string {
 	var faults []string
 	must := func(holds bool, what string) {
@@ -127,26 +125,25 @@ func (d *deployment) faults() []string {
 		}
 	}
 	pod := d.Spec.Template.Spec
-	must(pod.PriorityClassName == "system-cluster-critical", "has not the priority class system-cluster-critical")
-	must(pod.ServiceAccountName != "", "has no service account of its own")
+	must(pod.PriorityClassName == "system-cluster-critical", "lacks the priority class system-cluster-critical")
+	must(pod.ServiceAccountName != "", "has no service account")
 	must(pod.SecurityContext.RunAsNonRoot, "may run as root")
-	must(pod.SecurityContext.SeccompProfile.Type == "RuntimeDefault", "has not the seccomp profile RuntimeDefault")
+	must(pod.SecurityContext.SeccompProfile.Type == "RuntimeDefault", "lacks the seccomp profile RuntimeDefault")
 	for _, c := range pod.Containers {
 		allowed := c.SecurityContext.AllowPrivilegeEscalation
 		must(allowed != nil && !*allowed, c.Name+" may escalate its privileges")
 		must(c.SecurityContext.ReadOnlyRootFilesystem, c.Name+" may write its root file system")
 		must(slices.Equal(c.SecurityContext.Capabilities.Drop, []string{"ALL"}), c.Name+" does not drop all capabilities")
-		must(c.LivenessProbe != nil && c.ReadinessProbe != nil, c.Name+" has not both probes")
+		must(c.LivenessProbe != nil && c.ReadinessProbe != nil, c.Name+" lacks a probe")
 		must(c.Resources.Requests["cpu"] != nil && c.Resources.Requests["memory"] != nil, c.Name+" does not request CPU and memory")
 		must(len(c.Resources.Limits) == 0, c.Name+" has limits")
 	}
 	return faults
 }
 
-// koPrefix begins the names of images that are built from a package of this repository.
 const koPrefix = "ko://" + workspace.ModulePrefix
 
-// flagFaults asks the program of the image for its flags.
+// flagFaults compares the arguments with the flags in the program's help.
 func flagFaults(ctx context.Context, ws *workspace.Workspace, image string, args []string) []string {
 	verbs := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "-") })
 	if !strings.HasPrefix(image, koPrefix) || verbs < 0 {
@@ -159,7 +156,7 @@ func flagFaults(ctx context.Context, ws *workspace.Workspace, image string, args
 	}
 	m := ws.Modules[i]
 	command := append([]string{"run", "./" + strings.TrimPrefix(program, m.Dir+"/")}, append(args[:verbs:verbs], "--help")...)
-	// Some programs call it an error to be asked for help.
+	// Some programs return an error for --help.
 	help, err := ws.Command(ctx, m.Dir, ws.Environment(m), "go", command...).CombinedOutput()
 	known := flagsIn(string(help))
 	if len(known) == 0 {

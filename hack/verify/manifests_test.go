@@ -37,14 +37,14 @@ spec:
 func TestDeploymentFindings(t *testing.T) {
 	tests := map[string]struct{ old, new, want string }{
 		"nothing wrong":   {"", "", ""},
-		"no priority":     {"priorityClassName: system-cluster-critical", "", "has not the priority class system-cluster-critical"},
-		"default account": {"serviceAccountName: one", "", "has no service account of its own"},
+		"no priority":     {"priorityClassName: system-cluster-critical", "", "lacks the priority class system-cluster-critical"},
+		"default account": {"serviceAccountName: one", "", "has no service account"},
 		"root":            {"runAsNonRoot: true, ", "", "may run as root"},
-		"no seccomp":      {"RuntimeDefault", "Unconfined", "has not the seccomp profile RuntimeDefault"},
+		"no seccomp":      {"RuntimeDefault", "Unconfined", "lacks the seccomp profile RuntimeDefault"},
 		"escalation":      {"allowPrivilegeEscalation: false, ", "", "controller may escalate its privileges"},
 		"writable root":   {"readOnlyRootFilesystem: true, ", "", "controller may write its root file system"},
 		"capabilities":    {"drop: [ALL]", "drop: [KILL]", "controller does not drop all capabilities"},
-		"no probe":        {"readinessProbe: {httpGet: {port: 1}}", "", "controller has not both probes"},
+		"no probe":        {"readinessProbe: {httpGet: {port: 1}}", "", "controller lacks a probe"},
 		"no requests":     {"requests: {cpu: 5m, ", "requests: {", "controller does not request CPU and memory"},
 		"limits":          {"requests: {", "limits: {cpu: 1}, requests: {", "controller has limits"},
 	}
@@ -72,7 +72,7 @@ func TestFlagsIn(t *testing.T) {
 	}
 }
 
-// TestManifests uses a stand-in for kustomize, which is what tools/run starts, and a real program.
+// TestManifests uses a stand-in for kustomize, which tools/run starts, and a real program.
 func TestManifests(t *testing.T) {
 	files := sample()
 	files["patch/cmd/one/main.go"] = "// Command one is small.\npackage main\n\nimport (\n\t\"flag\"\n\t\"os\"\n)\n\nfunc main() {\n" +

@@ -10,15 +10,15 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// packagesFile tells between packagesBegin and packagesEnd what else is built with the root package of a vendored module.
+// packagesFile lists between packagesBegin and packagesEnd how many packages are built with the root package of a vendored module.
 const (
 	packagesFile  = "docs/vendoring.md"
 	packagesBegin = "<!-- packages -->"
 	packagesEnd   = "<!-- end of packages -->"
 )
 
-// packagesRow is the module's row of that table: how many packages its root package needs beside Go's own and this repository's, and how
-// many of them are client-go's without apply configurations.
+// packagesRow is the module's row of that table: how many packages its root package needs, without Go's and this
+// repository's, and how many of them are client-go's without apply configurations.
 func packagesRow(m workspace.Module, packages []goPackage) string {
 	standard := map[string]bool{}
 	var root goPackage
@@ -41,7 +41,7 @@ func packagesRow(m workspace.Module, packages []goPackage) string {
 	return fmt.Sprintf("| %s | %d | %d |", m.Dir, all, client)
 }
 
-// packagesFaults compares the rows with the document. A repository without it has nothing to compare.
+// packagesFaults compares the rows with the document. A repository without it passes.
 func packagesFaults(ws *workspace.Workspace, rows []string) ([]string, error) {
 	text, err := os.ReadFile(ws.Path(packagesFile))
 	if errors.Is(err, os.ErrNotExist) {
@@ -56,7 +56,6 @@ func packagesFaults(ws *workspace.Workspace, rows []string) ([]string, error) {
 		return []string{fmt.Sprintf("%s: needs %s and %s around its numbers of packages", packagesFile, packagesBegin, packagesEnd)}, nil
 	}
 	written := strings.Split(strings.TrimSpace(table), "\n")
-	// The first two lines are the table's head.
 	written = written[min(2, len(written)):]
 	var faults []string
 	for _, row := range rows {
@@ -66,7 +65,7 @@ func packagesFaults(ws *workspace.Workspace, rows []string) ([]string, error) {
 	}
 	for _, row := range written {
 		if !slices.Contains(rows, row) {
-			faults = append(faults, fmt.Sprintf("%s: has the row %s, which is not so", packagesFile, row))
+			faults = append(faults, fmt.Sprintf("%s: has the row %s, which is wrong", packagesFile, row))
 		}
 	}
 	return faults, nil

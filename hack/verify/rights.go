@@ -11,29 +11,26 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// rightsFile is the table of all roles, for people.
 const rightsFile = "docs/rbac.md"
 
 const rightsIntroduction = `# Rights
 
-What each program may do on a cluster, and nothing else. Written by ` + "`make generate`" + ` from the roles themselves, which in turn come from the
+The permissions of each program on a cluster. ` + "`make generate`" + ` writes this page from the roles, which in turn come from the
 markers in each module's ` + "`controller/rbac.go`" + `. Tests run each controller with exactly its roles.
 
-- *Where* is a namespace; "cluster" means all of them, and what is in none.
-- *Named* lists the only objects that are meant. Kubernetes cannot limit ` + "`create`" + ` to a name, nor a patch to a field: the programs do, see
+- *Where* is a namespace; "cluster" means all namespaces and cluster-scoped objects.
+- *Named* limits a rule to objects. Kubernetes cannot limit ` + "`create`" + ` to a name, nor a patch to a field: the programs do, see
   [ARCHITECTURE.md](../ARCHITECTURE.md).
-- ` + "`tokenreviews` and `subjectaccessreviews`" + ` ask the API server who wants to read the metrics, and whether they may.
+- ` + "`tokenreviews` and `subjectaccessreviews`" + ` authenticate and authorize clients of the metrics.
 - [config/all](../config/all) binds all roles of the controllers to one account, without those for a Lease of their own; it has one Lease,
   ` + "`kubectl-sno.sno.solonode.github.io`" + `.
 `
 
-// handWritten are the roles that no marker makes.
 var handWritten = []struct{ title, file string }{
 	{"approve, the outside tool", "approver/config/approve/role.yaml"},
-	{"kubectl-sno run, beside the roles of the controllers", "config/all/rbac/role.yaml"},
+	{"kubectl-sno run, in addition to the roles of the controllers", "config/all/rbac/role.yaml"},
 }
 
-// role is the part of a Role or ClusterRole that is looked at.
 type role struct {
 	Metadata struct{ Name, Namespace string }
 	Rules    []struct {
@@ -45,7 +42,6 @@ type role struct {
 	}
 }
 
-// rights is the text of rightsFile.
 func rights(ws *workspace.Workspace) (string, error) {
 	text := strings.Builder{}
 	text.WriteString(rightsIntroduction)
@@ -90,7 +86,7 @@ func rightsTable(text *strings.Builder, ws *workspace.Workspace, title, file str
 	return nil
 }
 
-// resources are called as kubectl does: deployments.apps, and nodes without a group.
+// resources returns names as in kubectl: deployments.apps, and nodes without a group.
 func resources(groups, names []string) []string {
 	var all []string
 	for _, group := range groups {

@@ -39,7 +39,6 @@ func checkFormat(ctx context.Context, ws *workspace.Workspace, _ io.Writer) erro
 	return faults.errorOrNil()
 }
 
-// checkMutants wants a mutants.yaml in every module of the workspace but the examples, which only show how to use the others.
 func checkMutants(_ context.Context, ws *workspace.Workspace, _ io.Writer) error {
 	var faults Findings
 	for _, m := range ws.Modules {

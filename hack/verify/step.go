@@ -16,13 +16,12 @@ import (
 // ErrUnknownStep is returned by Select for a name that no step has.
 var ErrUnknownStep = errors.New("no such step")
 
-// Findings is the error of a step that found something: one line each, ready to print.
+// Findings is the error of a step: one line per finding, ready to print.
 type Findings []string
 
-// Error joins the lines.
+// Error implements error.
 func (f Findings) Error() string { return strings.Join(f, "\n") }
 
-// errorOrNil avoids an error interface around an empty list.
 func (f Findings) errorOrNil() error {
 	if len(f) == 0 {
 		return nil
@@ -32,11 +31,9 @@ func (f Findings) errorOrNil() error {
 
 // Step is one check of the repository.
 type Step struct {
-	// Name is one word, to be used with -only.
-	Name string
-	// Description says in a few words what holds when the step passes.
+	Name        string
 	Description string
-	// Run returns what is wrong, or nil. It may write progress, a line at a time.
+	// Run returns the findings, or nil. It may write progress, a line at a time.
 	Run func(context.Context, *workspace.Workspace, io.Writer) error
 }
 
@@ -45,23 +42,23 @@ func Steps() []Step {
 	return []Step{
 		{"versions", "every go.mod agrees with hack/versions.yaml", checkVersions},
 		{"words", "no machine paths, registry hosts, sleeps, leftovers or terms of hack/glossary.yaml; commit subjects are imperative", checkWords},
-		{"citations", "every requirement has its code and its test, every number its entry, and every entry somebody who cites it", checkCitations},
+		{"citations", "every requirement has its code and its test, every number its entry, and every entry a citation", checkCitations},
 		{"format", "gofmt has nothing to change", checkFormat},
 		{"mutants", "every mutants.yaml parses and every entry still applies", checkMutants},
 		{"tidy", "go mod tidy has nothing to change in any module", checkTidy},
-		{"boundaries", "pure packages need neither controller-runtime nor informers, and as much else as docs/vendoring.md says", checkBoundaries},
+		{"boundaries", "pure packages need neither controller-runtime nor informers, and as many other packages as docs/vendoring.md lists", checkBoundaries},
 		{"workspace", "all modules build together, on the newest versions", checkWorkspaceBuild},
 		{"standalone", "each module builds and vets with GOWORK=off, on its own versions", checkStandaloneBuild},
 		{"newest", "conformance builds with GOWORK=off on the newest versions too", checkNewestAlone},
-		{"generated", "generated files are what the generators write today", checkGenerated},
-		{"docs", "links lead somewhere, something runs every command, and the documents name the rights and reasons of today", checkDocs},
+		{"generated", "generated files match the output of the generators", checkGenerated},
+		{"docs", "links have targets, something runs every command, and the documents match the roles and reasons in the code", checkDocs},
 		{"manifests", "every kustomization renders, with safe pods and flags that exist", checkManifests},
-		{"unused", "every function is reached from a program or a test, and every exported name has a user besides its own tests", checkUnused},
+		{"unused", "every function is reached from a program or a test, and every exported name has a user besides tests of its own package", checkUnused},
 		{"lint", "golangci-lint finds nothing in any module", checkLint},
 	}
 }
 
-// Select returns the steps with the given names, in the order of Steps; all of them when no name is given.
+// Select returns the steps with the given names, in the order of Steps, or all without names.
 func Select(names []string) ([]Step, error) {
 	steps := Steps()
 	for _, name := range names {

@@ -67,13 +67,12 @@ func repository(t *testing.T, files map[string]string) *workspace.Workspace {
 	return ws
 }
 
-// TestSteps breaks one thing at a time and wants exactly the steps named to notice it.
+// TestSteps makes one change at a time and requires exactly the named steps to fail.
 func TestSteps(t *testing.T) {
 	all := []string{"versions", "words", "format", "mutants", "tidy", "boundaries", "workspace", "standalone"}
 	tests := map[string]struct {
 		file, old, new string
-		// want maps the steps that must fail to what they must say.
-		want map[string]string
+		want           map[string]string
 	}{
 		"nothing wrong": {},
 		"not formatted": {"patch/patch.go", "const Replicas = topology", "const  Replicas = topology", map[string]string{"format": "patch/patch.go: run gofmt"}},
@@ -112,9 +111,9 @@ func TestSteps(t *testing.T) {
 				case !wantFault && err != nil:
 					t.Errorf("%s: %v", step.Name, err)
 				case wantFault && err == nil:
-					t.Errorf("%s found nothing, must say %q", step.Name, text)
+					t.Errorf("%s found nothing, want %q", step.Name, text)
 				case wantFault && !strings.Contains(err.Error(), text):
-					t.Errorf("%s says %v, must say %q", step.Name, err, text)
+					t.Errorf("%s found %v, want %q", step.Name, err, text)
 				}
 			}
 		})
@@ -130,7 +129,7 @@ func TestMissingMutantsFile(t *testing.T) {
 	}
 }
 
-// TestGenerated uses a stand-in for the generator, which is what tools/run starts.
+// TestGenerated uses a stand-in for the generator, which tools/run starts.
 func TestGenerated(t *testing.T) {
 	files := sample()
 	files["patch/cmd/patch-controller/main.go"] = "package main\n\nfunc main() {}\n"
@@ -139,7 +138,7 @@ func TestGenerated(t *testing.T) {
 	if err := os.Chmod(ws.Path("tools/run"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := checkGenerated(t.Context(), ws, io.Discard); err == nil || !strings.Contains(err.Error(), "patch/config/rbac/role.yaml: is not what the markers say") {
+	if err := checkGenerated(t.Context(), ws, io.Discard); err == nil || !strings.Contains(err.Error(), "patch/config/rbac/role.yaml: does not match the markers") {
 		t.Errorf("without a generated file: got %v", err)
 	}
 	generated, err := Generate(t.Context(), ws)

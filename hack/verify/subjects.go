@@ -12,10 +12,8 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// maxSubject is how many characters the subject of a commit has at most.
 const maxSubject = 72
 
-// subjectRules are the exceptions from the rules for commit subjects.
 type subjectRules struct {
 	// Modules are accepted before the colon although they are no folders at the top of the repository.
 	Modules []string `json:"modules"`
@@ -29,8 +27,8 @@ var (
 	notImperative = regexp.MustCompile(`(?:s|ed|ing)$`)
 )
 
-// checkSubjects returns the faults of the commits after Since, merges left out. It needs the history: where git or the commit is missing,
-// as in a shallow clone or an exported tree, it writes a notice and returns none.
+// checkSubjects returns the faults of the commits after Since, without merges. It needs the history: where git or the
+// commit is missing, as in a shallow clone or an exported tree, it writes a notice and returns none.
 func checkSubjects(ctx context.Context, ws *workspace.Workspace, g *glossary, folders []string, w io.Writer) (Findings, error) {
 	if err := ws.Command(ctx, ".", nil, "git", "rev-parse", "--quiet", "--verify", g.Since+"^{commit}").Run(); err != nil {
 		if ctx.Err() != nil {
@@ -77,7 +75,6 @@ func (r subjectRules) faults(subject string, folders []string) []string {
 	return faults
 }
 
-// topFolders returns the folders at the top of the repository that hold files.
 func topFolders(files []string) []string {
 	var folders []string
 	for _, file := range files {

@@ -22,7 +22,7 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// unusedFile has the names without a user that stay, as path.Match has them, and why.
+// unusedFile lists names without a user that stay, as path.Match has them, and the reasons.
 const unusedFile = "hack/unused.yaml"
 
 type staying struct {
@@ -30,7 +30,7 @@ type staying struct {
 	Names []string `json:"names"`
 }
 
-// checkUnused looks at all modules or at none, because a user may be anywhere.
+// checkUnused checks all modules or none, because a user may be anywhere.
 func checkUnused(ctx context.Context, ws *workspace.Workspace, w io.Writer) error {
 	if !ws.InFocus(unusedFile) {
 		fmt.Fprintln(w, "      not for one module: a user may be in another")
@@ -65,7 +65,7 @@ func checkUnused(ctx context.Context, ws *workspace.Workspace, w io.Writer) erro
 	var faults Findings
 	for _, group := range groups {
 		if group.Why == "" {
-			faults = append(faults, fmt.Sprintf("%s: does not say why %s stays", unusedFile, strings.Join(group.Names, ", ")))
+			faults = append(faults, fmt.Sprintf("%s: has no reason for %s", unusedFile, strings.Join(group.Names, ", ")))
 		}
 		for _, pattern := range group.Names {
 			before := len(found)
@@ -79,19 +79,17 @@ func checkUnused(ctx context.Context, ws *workspace.Workspace, w io.Writer) erro
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(found)) {
-		faults = append(faults, fmt.Sprintf("%s: %s has no user but tests of its own package; delete it, or say in %s why it stays", found[name], name, unusedFile))
+		faults = append(faults, fmt.Sprintf("%s: %s has no user but tests of its own package; delete it, or add a reason to %s", found[name], name, unusedFile))
 	}
 	return faults.errorOrNil()
 }
 
-// users knows the declarations of the packages that it has read, by names such as patch/apply.Applier.Apply, and who uses which.
+// users knows the declarations of the packages that it has read, by names such as patch/apply.Applier.Apply, and their users.
 type users struct {
-	// dead are functions that no main and no test reaches, and their files.
 	dead     map[string]string
 	declared map[string]declaration
-	// uses maps a declaration to those that it names. What "" names is used for certain.
-	uses map[string][]string
-	// interfaces are all that have a method of that name.
+	// uses maps a declaration to those that it names. Names used by "" are always used.
+	uses       map[string][]string
 	interfaces map[string][]*types.Interface
 }
 
@@ -100,7 +98,7 @@ type declaration struct {
 	object types.Object
 }
 
-// readOutside puts the modules that go.work leaves out into one of their own: what they have in common is analysed once.
+// readOutside loads the modules outside go.work in one workspace, so that common dependencies are analysed once.
 func (u *users) readOutside(ctx context.Context, ws *workspace.Workspace, w io.Writer, dirs []string) (err error) {
 	if len(dirs) == 0 {
 		return nil
@@ -127,7 +125,7 @@ func (u *users) read(ctx context.Context, ws *workspace.Workspace, w io.Writer, 
 	for _, dir := range dirs {
 		patterns = append(patterns, "./"+dir+"/...")
 	}
-	// Methods that no call names are used through interfaces; deadcode knows which.
+	// Methods that no call names are used through interfaces, which deadcode analyses.
 	args := append([]string{"-test", "-f", `{{range .Funcs}}{{$.Path}}.{{.Name}} {{.Position.File}}{{println}}{{end}}`}, patterns...)
 	command := ws.Command(ctx, ".", []string{"GOWORK=" + work}, ws.Path("tools/run"), append([]string{"deadcode"}, args...)...)
 	out, err := command.Output()
@@ -221,7 +219,7 @@ func (u *users) readFile(ws *workspace.Workspace, p *packages.Package, file *ast
 					record(s, declare(s.Name))
 				case *ast.ValueSpec:
 					if d.Tok == token.VAR && s.Names[0].Name == "_" && s.Type != nil {
-						continue // only says that a type implements an interface
+						continue // only asserts that a type implements an interface
 					}
 					var names []string
 					for _, id := range s.Names {
@@ -235,7 +233,7 @@ func (u *users) readFile(ws *workspace.Workspace, p *packages.Package, file *ast
 	return nil
 }
 
-// nameOf is empty for what is no function, method or declaration at the top of a package of the repository.
+// nameOf is empty unless the object is a function, a method or a declaration at the top of a package of the repository.
 func nameOf(object types.Object) string {
 	if object == nil || object.Pkg() == nil || !strings.HasPrefix(object.Pkg().Path(), workspace.ModulePrefix) {
 		return ""
@@ -250,7 +248,6 @@ func nameOf(object types.Object) string {
 	return name + object.Name()
 }
 
-// receiverOf is nil for what is no method.
 func receiverOf(object types.Object) *types.Named {
 	f, is := object.(*types.Func)
 	if !is || f.Signature().Recv() == nil {
@@ -264,13 +261,14 @@ func receiverOf(object types.Object) *types.Named {
 	return named
 }
 
-// isOfUnexported says whether it is a method that templates and libraries call by its name, if anybody: deadcode knows these.
+// isOfUnexported reports whether it is a method of an unexported type, which templates and libraries may call by
+// name. deadcode analyses these.
 func isOfUnexported(object types.Object) bool {
 	named := receiverOf(object)
 	return named != nil && !named.Obj().Exported()
 }
 
-// unused returns the exported declarations, with their files, that nothing uses which is used itself.
+// unused returns the exported declarations, with their files, that no used declaration uses.
 func (u *users) unused() map[string]string {
 	used := map[string]bool{}
 	var follow func(name string)

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestUnused uses a stand-in for deadcode, which is what tools/run starts.
+// TestUnused uses a stand-in for deadcode, which tools/run starts.
 func TestUnused(t *testing.T) {
 	files := map[string]string{
 		"go.work":   "go 1.26.0\n\nuse (\n\t./topology\n\t./cli\n)\n",
@@ -78,11 +78,11 @@ func ByInit()         {}
 		t.Fatal(err)
 	}
 	unused := func(name string) string {
-		return "topology/topology.go: topology." + name + " has no user but tests of its own package; delete it, or say in hack/unused.yaml why it stays"
+		return "topology/topology.go: topology." + name + " has no user but tests of its own package; delete it, or add a reason to hack/unused.yaml"
 	}
 	want := []string{
 		"hack/unused.yaml: topology.Gone has a user or is gone; delete the entry",
-		"hack/unused.yaml: does not say why topology.Second stays",
+		"hack/unused.yaml: has no reason for topology.Second",
 		unused("ByDead"), unused("ByDead.String"), unused("ByProgram.Nothing"), unused("ByTest"), unused("Dead"), unused("unreached"),
 	}
 	err := checkUnused(t.Context(), ws, io.Discard)

@@ -16,10 +16,10 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// word is something that must not be in a tracked file.
+// word is a pattern that tracked files must not contain.
 type word struct {
 	pattern *regexp.Regexp
-	// hints are texts of which every match contains one. Searching for them first is what makes the step fast.
+	// hints are texts of which every match contains one. Searching for them first makes the step fast.
 	hints []string
 	// files limits the rule to names with one of these endings; none means every text file.
 	files []string
@@ -60,13 +60,12 @@ func checkVersions(_ context.Context, ws *workspace.Workspace, _ io.Writer) erro
 	return Findings(versions.Compare(file, ws)).errorOrNil()
 }
 
-// maxHits is how many occurrences of terms the step words prints where not all are asked for.
 const maxHits = 50
 
-// listing is the error of a step that may find more than fits on a screen.
+// listing is the error of a step that may have more findings than fit on a screen.
 type listing struct {
 	faults Findings
-	// hits are printed after the faults, the first ones only unless all are asked for.
+	// hits are printed after the faults, limited by maxHits unless all are requested.
 	hits Findings
 	// summary is printed after the hits.
 	summary string
@@ -74,7 +73,6 @@ type listing struct {
 
 func (l *listing) Error() string { return l.text(maxHits) }
 
-// all returns the text with all hits.
 func (l *listing) all() string { return l.text(len(l.hits)) }
 
 func (l *listing) text(most int) string {
@@ -89,7 +87,7 @@ func (l *listing) text(most int) string {
 	return lines.Error()
 }
 
-// checkWords checks the files in focus. The glossary itself and commit subjects are checked only where hack is in focus.
+// checkWords checks the files in focus, and the glossary and commit subjects if hack is in focus.
 func checkWords(ctx context.Context, ws *workspace.Workspace, w io.Writer) error {
 	terms, err := readGlossary(ws)
 	if err != nil {
@@ -135,7 +133,7 @@ func checkWords(ctx context.Context, ws *workspace.Workspace, w io.Writer) error
 	return &found
 }
 
-// textLines returns the lines of a text file; nil for a binary file and for what is no regular file, such as a link.
+// textLines returns the lines of a text file; nil for binary and irregular files, such as links.
 func textLines(ws *workspace.Workspace, name string) ([]string, error) {
 	data, err := regularFile(ws, name)
 	if err != nil || data == nil {
@@ -144,7 +142,7 @@ func textLines(ws *workspace.Workspace, name string) ([]string, error) {
 	return splitText(data), nil
 }
 
-// regularFile returns the content of a file; nil for what is no regular file, such as a link.
+// regularFile returns the content of a file; nil for irregular files, such as links.
 func regularFile(ws *workspace.Workspace, name string) ([]byte, error) {
 	info, err := os.Lstat(ws.Path(name))
 	if err != nil || !info.Mode().IsRegular() {
@@ -160,7 +158,6 @@ func splitText(data []byte) []string {
 	return strings.Split(string(data), "\n")
 }
 
-// findWords returns one line per forbidden word in the lines of a file.
 func findWords(name string, lines []string) []string {
 	var faults []string
 	for i, line := range lines {

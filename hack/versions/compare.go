@@ -126,7 +126,6 @@ func Raise(mod *modfile.File, file *File, leg Leg) error {
 	return nil
 }
 
-// siblingOf returns the folder of a module of this repository, relative to that of m.
 func siblingOf(module string, m workspace.Module, ws *workspace.Workspace) (string, bool) {
 	if !strings.HasPrefix(module, workspace.ModulePrefix) {
 		return "", false

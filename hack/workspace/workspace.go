@@ -140,8 +140,7 @@ func Load(root string) (*Workspace, error) {
 	return ws, nil
 }
 
-// Select returns the modules with the given names or folders, in the order given; every name must match exactly one
-// module.
+// Select returns the modules with the given names or folders, in the order given; every name must match exactly one module.
 func (ws *Workspace) Select(names ...string) ([]Module, error) {
 	selected := make([]Module, 0, len(names))
 	for _, name := range names {
@@ -154,8 +153,7 @@ func (ws *Workspace) Select(names ...string) ([]Module, error) {
 	return selected, nil
 }
 
-// WithCode returns the modules in focus that hold Go code: all but tools/* and those that only pin versions, like
-// testcluster/kube.
+// WithCode returns the modules in focus that hold Go code: all but tools/* and those that only pin versions, like testcluster/kube.
 func (ws *Workspace) WithCode() []Module {
 	var modules []Module
 	for _, m := range ws.Modules {
@@ -191,8 +189,7 @@ func (ws *Workspace) Path(relative string) string {
 	return filepath.Join(ws.Root, filepath.FromSlash(relative))
 }
 
-// Files lists the files that git tracks, or would track after `git add .`, relative to the root, without deleted
-// ones.
+// Files lists the files that git tracks, or would track after `git add .`, relative to the root, without deleted ones.
 func (ws *Workspace) Files(ctx context.Context) ([]string, error) {
 	out, err := ws.Command(ctx, ".", nil, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
 	if err != nil {
@@ -208,8 +205,7 @@ func (ws *Workspace) Files(ctx context.Context) ([]string, error) {
 	return slices.Compact(files), nil
 }
 
-// Command returns a command that runs in dir (relative to the root), with additional "NAME=value" environment
-// entries.
+// Command returns a command that runs in dir (relative to the root), with additional "NAME=value" environment entries.
 func (ws *Workspace) Command(ctx context.Context, dir string, env []string, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = ws.Path(dir)

@@ -88,7 +88,6 @@ func run(ctx context.Context, step proved.Step, dir, note string, fresh bool) er
 	return store.Add(key, proved.Record{Step: step.Name, At: start, Seconds: time.Since(start).Seconds(), Note: note})
 }
 
-// all is for all steps together.
 func all(ctx context.Context, passed bool) error {
 	ws, err := workspace.Find(".")
 	if err != nil {
