@@ -20,8 +20,7 @@ type Sums struct {
 	files []string
 	tools string
 	sums  map[string]string
-	// skip are names of files that are no inputs.
-	skip []string
+	skip  []string
 }
 
 // Read lists the files of the repository. Files with a name in skip are no inputs.

@@ -39,7 +39,6 @@ func (r *Runner) jobs(modules []workspace.Module) ([]*job, error) {
 	return jobs, nil
 }
 
-// recall marks cached mutants, and returns the others in the order in which they are tried.
 func (r *Runner) recall(ctx context.Context, jobs []*job) ([]*job, error) {
 	if r.Cache != nil {
 		keyer, err := newKeyer(ctx, r.Workspace)

@@ -31,8 +31,7 @@ const stopGrace = 30 * time.Second
 type Runner struct {
 	Workspace *workspace.Workspace
 	// Scratch is an empty folder that the caller removes.
-	Scratch string
-	// Parallel is how many go test mutants run in parallel; commands run one after another.
+	Scratch  string
 	Parallel int
 	// Only selects mutants by "module/name"; nil selects all.
 	Only     *regexp.Regexp
@@ -76,7 +75,6 @@ func (r *Runner) Run(ctx context.Context, modules []workspace.Module) ([]Result,
 	return results, ctx.Err()
 }
 
-// try tries one mutant. A caught one is added to the cache only if its files are unchanged.
 func (r *Runner) try(ctx context.Context, j *job) {
 	how := r.tryTest
 	if len(j.entry.Command) > 0 {
@@ -97,7 +95,6 @@ func (r *Runner) progress(format string, args ...any) {
 	_, _ = fmt.Fprintf(r.Progress, format, args...) // a closed screen must not stop the run
 }
 
-// tryTest compiles the test binary with the mutated file and runs the test.
 func (r *Runner) tryTest(ctx context.Context, m workspace.Module, entry Entry, scratch string) error {
 	mutated, err := entry.mutate(r.Workspace.Path(m.Dir))
 	if err != nil {
@@ -187,7 +184,6 @@ func (r *Runner) compile(ctx context.Context, m workspace.Module, entry Entry, b
 // passed matches the output of a verbose test binary for each test that passed; a skipped test proves nothing.
 var passed = regexp.MustCompile(`(?m)^\s*--- PASS: `)
 
-// runTest runs the test in the folder of its package, as go test does, and returns how many tests passed.
 func (r *Runner) runTest(ctx context.Context, m workspace.Module, entry Entry, binary string) (int, string, error) {
 	args := []string{"-test.v", "-test.run=" + entry.Test, "-test.timeout=" + testTimeout.String()}
 	if entry.Output == "" { // otherwise the required output may be that of a later failure

@@ -22,8 +22,7 @@ var ErrNoSuite = errors.New("the conformance suite cannot be run without a mutat
 const (
 	suiteGrace    = time.Minute
 	suiteParallel = "2"
-	// suiteTool is the module of the suite, in which no mutant is tried.
-	suiteTool = "e2e"
+	suiteTool     = "e2e"
 
 	suiteReport, suiteLog = "report.json", "run.log"
 )
@@ -53,16 +52,14 @@ func checkModules(module string) []string {
 // Suite tries mutants on whole clusters: the operators and controllers are built with the mutation, and the conformance suite checks them.
 type Suite struct {
 	// Runner has the workspace and the selection. Its Cache and Parallel are not used.
-	Runner *Runner
-	// Program is the path of sno-conformance; empty to build it.
+	Runner  *Runner
 	Program string
 	// Tiers are those of the suite, separated by commas.
 	Tiers string
 
 	// failing are the checks that fail without a mutation, by cluster.
 	failing map[string][]string
-	// usable are the clusters that can be set up without one.
-	usable map[string]bool
+	usable  map[string]bool
 }
 
 // Run tries the selected mutants of the modules, one after the other, and returns the results in the order of the
@@ -195,7 +192,6 @@ func (s *Suite) trySteps(ctx context.Context, j *job, mutated string) (verdict, 
 	return verdict{}, nil
 }
 
-// tiers are tried one after the other: the static one is faster, so the others only follow if it detects nothing.
 func (s *Suite) tiers() []string {
 	if others, ok := strings.CutPrefix(s.Tiers, "static,"); ok {
 		return []string{"static", others}

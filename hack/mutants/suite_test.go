@@ -49,7 +49,6 @@ done
 exit 1
 `
 
-// suiteRepository has modules of those names, with mutants whose text decides the results of the stand-in.
 func suiteRepository(t *testing.T) (*workspace.Workspace, string) {
 	t.Helper()
 	root := t.TempDir()

@@ -20,7 +20,6 @@ const (
 	BoundOneModule   = 20 * time.Minute
 )
 
-// lastPassedFile has the sums of the parts of the repository at the last run in which all steps passed.
 const lastPassedFile = "green.json"
 
 // Parts returns the sums of the modules with code, and of the inputs of every step. Documents are no part.

@@ -111,7 +111,6 @@ func foreignDependencies(m workspace.Module, packages []goPackage) []string {
 	return faults
 }
 
-// clusterRequirements returns one line per requirement of a go.mod, direct or not, for making clusters.
 func clusterRequirements(m workspace.Module) []string {
 	var faults []string
 	for _, require := range m.File.Require {
@@ -139,7 +138,6 @@ func listPackages(ctx context.Context, ws *workspace.Workspace, m workspace.Modu
 	}
 }
 
-// impureDependencies returns one line per pure package of the module that depends on a client or on controller-runtime.
 func impureDependencies(m workspace.Module, packages []goPackage) []string {
 	edge, ok := edges[m.Dir]
 	if !ok {

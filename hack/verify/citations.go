@@ -99,7 +99,6 @@ func checkCitations(ctx context.Context, ws *workspace.Workspace, _ io.Writer) e
 	return faults.errorOrNil()
 }
 
-// citationFaults reads all files whatever is in focus, since an entry may be cited anywhere. Only former names are limited to the focus.
 func citationFaults(ctx context.Context, ws *workspace.Workspace, exempt []exemption) (Findings, error) {
 	if _, err := os.Stat(ws.Path(requirementsFile)); errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -251,7 +250,6 @@ func documentOf(number string) string {
 	return upstreamFile
 }
 
-// lack returns which citation an entry needs and does not have.
 func (e evidence) lack(entry numbered) string {
 	if strings.HasPrefix(entry.number, "U-") {
 		outside := func(c citation) bool { return c.file != entry.file }

@@ -26,7 +26,7 @@ Numbers look like R_ING-1.
 - <a id="r-ing-1"></a>[**R_ING-1**](#r-ing-1-done) There is one router where
   the control plane has one node (U_ING-1).
 - <a id="r-ren-1"></a>[**R_REN-1**](#r-ren-1-done) (planned) Manifests are rendered.
-- <a id="r-doc-1"></a>[**R_DOC-1**](#r-doc-1-done) (documentation) People are told.
+- <a id="r-doc-1"></a>[**R_DOC-1**](#r-doc-1-done) (documentation) It is documented.
 - <a id="r-suite-1"></a>[**R_SUITE-1**](#r-suite-1-done) (tests) A test asks.
 - <a id="r-ing-2"></a>[**R_ING-2**](#r-ing-2-done) There are two otherwise.
 

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// documented is the sample with a controller and the documents about it.
 func documented(t *testing.T) map[string]string {
 	t.Helper()
 	files := sample()

@@ -21,7 +21,6 @@ import (
 // glossaryFile lists the terms that are not used in text and names, and the rules for commit subjects. Its header describes the format.
 const glossaryFile = "hack/glossary.yaml"
 
-// minPrefix is how many literal characters a pattern begins with at least. Only words that begin with them are compared with it.
 const minPrefix = 3
 
 const maxPhrase = 100
@@ -74,7 +73,6 @@ func (x index) add(patterns ...*pattern) {
 	}
 }
 
-// allowance is an occurrence of a term that stays.
 type allowance struct {
 	// Path is a pattern of path.Match, or a folder followed by "/..." for every file below it.
 	Path string `json:"path"`
@@ -324,7 +322,6 @@ func normalize(data []byte) normalized {
 	return n
 }
 
-// line returns the index of the line of the original that an offset belongs to.
 func (n normalized) line(offset int) int {
 	line, exact := slices.BinarySearch(n.starts, offset)
 	if !exact {

@@ -143,7 +143,6 @@ func (d *deployment) faults() []string {
 
 const koPrefix = "ko://" + workspace.ModulePrefix
 
-// flagFaults compares the arguments with the flags in the program's help.
 func flagFaults(ctx context.Context, ws *workspace.Workspace, image string, args []string) []string {
 	verbs := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "-") })
 	if !strings.HasPrefix(image, koPrefix) || verbs < 0 {

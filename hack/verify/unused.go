@@ -22,7 +22,6 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// unusedFile lists names without a user that stay, as path.Match has them, and the reasons.
 const unusedFile = "hack/unused.yaml"
 
 type staying struct {
@@ -261,8 +260,6 @@ func receiverOf(object types.Object) *types.Named {
 	return named
 }
 
-// isOfUnexported reports whether it is a method of an unexported type, which templates and libraries may call by
-// name. deadcode analyses these.
 func isOfUnexported(object types.Object) bool {
 	named := receiverOf(object)
 	return named != nil && !named.Obj().Exported()

@@ -16,7 +16,6 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// word is a pattern that tracked files must not contain.
 type word struct {
 	pattern *regexp.Regexp
 	// hints are texts of which every match contains one. Searching for them first makes the step fast.
@@ -66,8 +65,7 @@ const maxHits = 50
 type listing struct {
 	faults Findings
 	// hits are printed after the faults, limited by maxHits unless all are requested.
-	hits Findings
-	// summary is printed after the hits.
+	hits    Findings
 	summary string
 }
 

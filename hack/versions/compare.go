@@ -161,7 +161,6 @@ func replaceOf(file *modfile.File, module string) *modfile.Replace {
 	return nil
 }
 
-// effectiveVersion is the version in the build: that of a replacement, if there is one.
 func effectiveVersion(file *modfile.File, module, required string) string {
 	if replace := replaceOf(file, module); replace != nil {
 		return replace.New.Version
