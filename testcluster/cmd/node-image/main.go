@@ -1,5 +1,5 @@
-// Command node-image makes the image of the nodes that kind's clusters run, where the container engine has none, and
-// prints its name on standard output. It is kept, so that clusters of later find it. Progress goes to standard error.
+// Command node-image makes the image of kind's nodes if the container engine has none, and prints its name on
+// standard output. The engine keeps the image. Progress goes to standard error.
 package main
 
 import (
