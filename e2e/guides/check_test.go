@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -89,28 +88,6 @@ proof=(proof)
 	}
 }
 
-func TestUnconverted(t *testing.T) {
-	t.Parallel()
-	open, done := Parse("open.md", fences("'''sh\na\n'''\n")), Parse("done.md", fences("'''text\na\n'''\n"))
-	for name, test := range map[string]struct {
-		unconverted []string
-		want        []string
-	}{
-		"none":         {nil, []string{"open.md:1: no test runs"}},
-		"as it is":     {[]string{"open.md"}, nil},
-		"one too many": {[]string{"open.md", "done.md"}, []string{"done.md:1: all its commands have markers"}},
-		"gone":         {[]string{"open.md", "gone.md"}, []string{"gone.md:1: there is no such document"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := check([]*Document{open, done}, nil, test.unconverted)
-			if len(got) != len(test.want) || len(got) > 0 && !strings.HasPrefix(got[0].String(), test.want[0]) {
-				t.Errorf("got %v, want %q", got, test.want)
-			}
-		})
-	}
-}
-
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -123,9 +100,6 @@ func TestCheck(t *testing.T) {
 		if err := os.WriteFile(file, []byte(fences(text)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-	}
-	for _, name := range unconverted {
-		write(name, "    a\n")
 	}
 	write("Makefile", "run:\n")
 	write(".ci/run", "make run\n")

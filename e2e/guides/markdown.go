@@ -30,7 +30,7 @@ type Block struct {
 	// Line is the number of the opening fence, beginning at 1.
 	Line     int
 	Language string
-	// RunBy and NotRun are what the marker before the block says, empty for none.
+	// RunBy and NotRun are the values of the marker before the block, empty for none.
 	RunBy, NotRun string
 	// Lines are the contents, without the indentation of the fence.
 	Lines []string

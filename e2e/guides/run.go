@@ -207,7 +207,7 @@ func (s *session) end() error {
 		_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	}
 	go func() {
-		for range s.answers { // what it still says
+		for range s.answers { // drop the remaining output
 		}
 	}()
 	killed := time.AfterFunc(endLimit, func() { _ = s.cmd.Process.Kill() })

@@ -110,7 +110,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// The program of package e2e/guides says what is wrong with the commands of documents; here is one that always says the same.
+// A program with a fixed answer replaces sno-guides, which reports what is wrong with the commands of documents.
 func TestCommandsOfDocuments(t *testing.T) {
 	files := documented(t)
 	files["go.work"] = strings.Replace(files["go.work"], "./patch", "./patch\n\t./e2e", 1)

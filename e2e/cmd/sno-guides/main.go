@@ -81,7 +81,7 @@ func findRoot() (string, error) {
 func checkAll(root string) error {
 	faults, err := guides.Check(root)
 	if err != nil {
-		return err //nolint:wrapcheck // it says all
+		return err //nolint:wrapcheck // the error is complete
 	}
 	for _, fault := range faults {
 		fmt.Println(fault)
@@ -96,7 +96,7 @@ func checkAll(root string) error {
 func choose(root string, names []string) ([]*guides.Document, error) {
 	all, err := guides.Documents(root)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says all
+		return nil, err //nolint:wrapcheck // the error is complete
 	}
 	all = slices.DeleteFunc(all, func(d *guides.Document) bool { return d.Cluster == nil })
 	if len(names) == 0 {
@@ -126,7 +126,7 @@ func runAll(ctx context.Context, root string, documents []*guides.Document, para
 	for _, program := range []programs.Program{programs.KubectlSNO, programs.IngressHost, programs.ConsoleHost, programs.AuthHost, programs.Run} {
 		var err error
 		if shell, err = programs.Build(ctx, program, errs); err != nil {
-			return err //nolint:wrapcheck // it says of what
+			return err //nolint:wrapcheck // the error names the command
 		}
 	}
 	runner := guides.Runner{Limit: limit, Progress: progress, Program: func(ctx context.Context, cluster guides.Cluster) *exec.Cmd {
