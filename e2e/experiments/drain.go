@@ -24,7 +24,7 @@ import (
 // Drain tests R-MCO-2 with real pods: no drain on a single control-plane node.
 var Drain = kindtarget.Experiment{
 	Name: "drain", SecondCluster: true, Run: drain, Scenario: "none-sno-day2-workers",
-	Description: "nodes of a single control plane that request a drain get an immediate answer and keep their pods; with a highly available control plane  " +
+	Description: "nodes of a single control plane that request a drain get an immediate answer and keep their pods; with a highly available control plane " +
 		"a worker is drained",
 }
 

@@ -61,7 +61,7 @@ func scriptSpec(script string, grace int64) corev1.PodSpec {
 func inNamespace(ctx context.Context, e *kindtarget.Env, name string, run func() error) (err error) {
 	namespaces := e.Kind.Clientset().CoreV1().Namespaces()
 	// A former one may still be terminating.
-	err = until(ctx, "namespace exists:  "+name, waitTimeout, func(ctx context.Context) error {
+	err = until(ctx, "namespace exists: "+name, waitTimeout, func(ctx context.Context) error {
 		_, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 		return err //nolint:wrapcheck // until wraps it
 	})

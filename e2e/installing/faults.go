@@ -138,7 +138,7 @@ func (m *Machine) diskFull(ctx context.Context, live *nodemachine.Machine) error
 
 // fails waits until the command of the live system reports this error, and an advice.
 func (m *Machine) fails(ctx context.Context, live *nodemachine.Machine, with string) error {
-	return until(ctx, "the command reports:  "+with, func(ctx context.Context) error {
+	return until(ctx, "the command reports: "+with, func(ctx context.Context) error {
 		s, err := statusOf(ctx, live, "bootstrap-in-place")
 		if err == nil && (!strings.Contains(s.Error, with) || s.Advice == "") {
 			err = fmt.Errorf("%w: error %q, advice %q", errNotReported, s.Error, s.Advice)

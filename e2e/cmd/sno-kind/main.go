@@ -59,7 +59,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.BoolVar(&o.noSuite, "no-suite", false, "leave the conformance suite out")
 	flags.StringVar(&o.experiments, "experiments", "all", "experiments to run: names with commas between them, all, or none")
 	flags.IntVar(&o.some, "some", 0, "only so many of the experiments, beginning at -start; 0 for all")
-	flags.Uint64Var(&o.start, "start", start, "start of the sample; successive numbers select all in turn; default:  $"+sample.Variable+", or 0")
+	flags.Uint64Var(&o.start, "start", start, "start of the sample; successive numbers select all in turn; default: $"+sample.Variable+", or 0")
 	flags.BoolVar(&o.list, "list", false, "list the experiments")
 	flags.StringVar(&o.out, "out", "", "folder for the report and the figures; empty for none")
 	flags.StringVar(&o.write, "write", "", "document whose table of real kubelets receives the figures too")
