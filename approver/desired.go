@@ -17,11 +17,8 @@ import (
 	"github.com/solonode/sno/patch/workload"
 )
 
-// Decision is the next write: at most one of Config, Deployment and ClusterVersion. After it all objects are read again.
-//
-//	node-client-off   Config, Deployment (restarts the stock approver)
-//	off               ClusterVersion, wait for the cluster-version-operator, Deployment (no replicas)
-//	release           Config, Deployment (restarts it, or restores its replica), ClusterVersion
+// Decision is the next write: at most one of Config, Deployment and ClusterVersion, in the order of the package's
+// documentation. After it all objects are read again.
 type Decision struct {
 	Config                     *ConfigWrite
 	Deployment, ClusterVersion patch.Step

@@ -4,4 +4,12 @@
 // An authentication operator vendors the package and calls [MinimumControlPlaneNodes], [ShapeOAuthServer],
 // [ShapeOAuthAPIServer], their budgets and [WellKnownReadiness]. For a stock operator, package controller writes what
 // [Decide] returns. Every function is pure; time is an argument.
+//
+// WellKnownReadiness returns, by the number of API servers that serve the endpoint:
+//
+//	served by             mode           Available            Progressing  Degraded
+//	all                   any            yes                  no           no
+//	some                  any            yes                  no           after DegradedAfter
+//	none, <=RolloutGrace  SingleReplica  yes, if it was       yes          no
+//	none                  any            no                   no           after DegradedAfter
 package auth

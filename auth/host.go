@@ -46,10 +46,9 @@ func Replicas(cluster topology.Cluster, nodes int32) (int32, error) {
 	return nodes, nil
 }
 
-// ShapeOAuthServer returns a copy of the oauth-openshift Deployment whose replicas, rolling update, node selector,
-// tolerations and anti-affinity follow the topology. Pods of two revisions may share a node, so that a rollout on one
-// node is no outage. Before every write, pass the result and the live Deployment to workload.UnblockRollout. Errors:
-// those of Replicas.
+// ShapeOAuthServer returns a copy of the oauth-openshift Deployment with replicas, rollout and placement for the
+// topology. Pods of two revisions may share a node, so that a rollout on one node is no outage. Before every write,
+// pass the result and the live Deployment to workload.UnblockRollout. Errors: those of Replicas.
 func ShapeOAuthServer(deployment *appsv1.Deployment, cluster topology.Cluster, nodes int32) (*appsv1.Deployment, error) {
 	replicas, err := Replicas(cluster, nodes)
 	if err != nil {

@@ -45,17 +45,9 @@ type Readiness struct {
 	After           time.Duration  // call again after this, because a limit passes; 0 for never
 }
 
-// WellKnownReadiness returns the state of /.well-known/oauth-authorization-server (R-AUTH-2). mode is the control-plane
-// topology, probes has nil or an error for each known API server, before is the State of the last call.
-//
-//	served by             mode           Available            Progressing  Degraded
-//	all                   any            yes                  no           no
-//	some                  any            yes                  no           after DegradedAfter
-//	none, <=RolloutGrace  SingleReplica  yes, if it was       yes          no
-//	none                  any            no                   no           after DegradedAfter
-//
-// No known API server counts as none: the only one is not listed while it restarts. Times of the state after now are
-// replaced by now, so that a wrong clock delays a limit only once.
+// WellKnownReadiness returns the state of /.well-known/oauth-authorization-server (R-AUTH-2), see the package's
+// documentation. mode is the control-plane topology, probes has nil or an error for each known API server, before is
+// the State of the last call. A time after now counts as now, so that a wrong clock delays a limit only once.
 func WellKnownReadiness(mode configv1.TopologyMode, probes []error, before WellKnownState, now time.Time) Readiness {
 	failed := 0
 	for _, err := range probes {
@@ -77,6 +69,7 @@ func WellKnownReadiness(mode configv1.TopologyMode, probes []error, before WellK
 			State:   state, After: until(failing, DegradedAfter),
 		}
 	case topology.SingleReplica(mode) && silent <= RolloutGrace:
+		// Also if no API server is known: the only one is not listed while it restarts.
 		state.Available = before.Available
 		return Readiness{
 			Available: before.Available, Progressing: true, Reason: ReasonAPIServerRollingOut,

@@ -3,4 +3,11 @@
 //
 // A console operator vendors the package and calls [ShapeDeployment] and [PodDisruptionBudget]. For a stock operator,
 // package controller writes what [Decide] returns. Every function is pure.
+//
+// Replicas, rolling update and anti-affinity let rollouts and drains finish:
+//
+//	SingleReplica  1 replica,  unavailable 0, surge 1, no anti-affinity
+//	all others     2 replicas, unavailable 1, surge 3, required anti-affinity by hostname
+//
+// The anti-affinity of old pods can block a rollout, which workload.UnblockRollout prevents.
 package console

@@ -41,14 +41,9 @@ func modeOf(cluster topology.Cluster) configv1.TopologyMode {
 	return cluster.Governing(poolOf(cluster))
 }
 
-// ShapeDeployment returns a copy of the console or downloads Deployment whose replicas, rolling update, node selector,
-// tolerations and anti-affinity follow the topology of Pool, so that rollouts and drains finish (R-SNO-2):
-//
-//	SingleReplica  1 replica,  unavailable 0, surge 1, no anti-affinity (R-CON-1)
-//	all others     2 replicas, unavailable 1, surge 3, required anti-affinity by hostname (R-CON-3, U-CON-1)
-//
-// Before every write, pass the result and the live Deployment to workload.UnblockRollout, because the anti-affinity of
-// old pods can block the rollout. Errors: topology.ErrClusterNotRead, ErrDeployment.
+// ShapeDeployment returns a copy of the console or downloads Deployment with replicas, rollout and placement for the
+// topology of Pool (R-SNO-2, R-CON-1, R-CON-3, U-CON-1), see the package's documentation. Before every write, pass it
+// and the live Deployment to workload.UnblockRollout. Errors: topology.ErrClusterNotRead, ErrDeployment.
 func ShapeDeployment(deployment *appsv1.Deployment, cluster topology.Cluster) (*appsv1.Deployment, error) {
 	if err := cluster.Validate(); err != nil {
 		return nil, err

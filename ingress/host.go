@@ -34,9 +34,8 @@ type Host struct {
 }
 
 // NewHost returns the Host of the IngressController's router. defaultPlacement is status.defaultPlacement of
-// ingresses.config.openshift.io/cluster. The spec is copied.
-//
-// Errors: topology.ErrClusterNotRead, ErrNoIngressController, and ErrNodeSelector with the IngressController's name.
+// ingresses.config.openshift.io/cluster. The spec is copied. Errors: topology.ErrClusterNotRead,
+// ErrNoIngressController, and ErrNodeSelector with the IngressController's name.
 func NewHost(cluster topology.Cluster, defaultPlacement configv1.DefaultPlacement, ic *operatorv1.IngressController) (Host, error) {
 	if err := cluster.Validate(); err != nil {
 		return Host{}, err

@@ -6,11 +6,9 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// RouterPool returns the pool that the default router belongs to, and whether the topology and the default placement
-// disagree. By topology it is the control plane where the infrastructure is SingleReplica (R-ING-5, R-ING-7), else the
-// workers (R-ING-6). With an External control plane there are only workers (U-ING-13).
-//
-// Errors: topology.ErrClusterNotRead, ErrPlacement. An empty source is PlacementFromTopology.
+// RouterPool returns the pool of the default router (R-ING-5, R-ING-6, R-ING-7; workers where the control plane is
+// External, U-ING-13), and whether the topology and the default placement disagree. An empty source is
+// PlacementFromTopology. Errors: topology.ErrClusterNotRead, ErrPlacement.
 func RouterPool(cluster topology.Cluster, defaultPlacement configv1.DefaultPlacement, source PlacementSource) (topology.Pool, bool, error) {
 	if err := cluster.Validate(); err != nil {
 		return "", false, err

@@ -16,10 +16,9 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// DefaultIngressController returns the default IngressController that an ingress operator creates when there is none:
-// pinned to the control plane where the router belongs there, with the number of routers for the topology of its pool;
-// nil with an External control plane. As with the stock operator, the number does not follow later changes of the
-// topology (U-ING-2). Errors: topology.ErrClusterNotRead, ErrPlacement.
+// DefaultIngressController returns the default IngressController that an ingress operator creates when there is none,
+// nil with an External control plane. As with the stock operator, the number of routers does not follow later changes
+// of the topology (U-ING-2). Errors: topology.ErrClusterNotRead, ErrPlacement.
 func DefaultIngressController(
 	cluster topology.Cluster, defaultPlacement configv1.DefaultPlacement, source PlacementSource,
 ) (*operatorv1.IngressController, error) {

@@ -3,4 +3,9 @@
 // to R-MCO-4). The policy [DrainWorkers] is an addition.
 //
 // Every function is pure. A machine-config operator vendors the package, or package controller carries out the decisions.
+//
+// Each pool may have [MaxUnavailable] nodes unavailable: cordoned, or not fit.Healthy. Unavailable ones are drained
+// first. The master and the arbiter pool share a limit, because they share etcd's quorum. Missing control-plane nodes
+// count as unavailable, and arbiters wait for masters. In a paused pool no drain starts. The machine-config operator
+// itself counts a missing Ready as ready, and ignores MemoryPressure and PIDPressure.
 package machineconfig

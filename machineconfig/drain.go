@@ -29,10 +29,9 @@ const (
 	ReasonControlPlaneNode = "ControlPlaneNode" // the control-plane node of SingleReplica, with DrainWorkers
 )
 
-// DrainRequired reports whether the node in.Node is drained before it restarts (R-MCO-2). With a SingleReplica control plane
-// nodes are not drained (U-MCO-2), except with DrainWorkers workers whose pods and those of in.Draining fit on other nodes
-// (fit.Check). With any other topology, also an empty or unknown one, every node is drained. With an error,
-// topology.ErrClusterNotRead or ErrInputs, no node may be drained or restarted.
+// DrainRequired reports whether in.Node is drained before it restarts (R-MCO-2): always, except with a SingleReplica
+// control plane (U-MCO-2), where only DrainWorkers drains workers whose pods, with those of in.Draining, fit elsewhere.
+// With an error, topology.ErrClusterNotRead or ErrInputs, no node may be drained or restarted.
 func DrainRequired(in Inputs) (DrainDecision, error) {
 	if in.Cluster == nil {
 		return DrainDecision{}, topology.ErrClusterNotRead
@@ -40,6 +39,7 @@ func DrainRequired(in Inputs) (DrainDecision, error) {
 	if err := in.Validate(); err != nil {
 		return DrainDecision{}, err
 	}
+	// An empty or unknown topology is not SingleReplica.
 	if topology.ReadingOf(in.Cluster.ControlPlane.Mode).Mode != configv1.SingleReplicaTopologyMode {
 		return DrainDecision{Required: true, Reason: ReasonHighlyAvailable,
 			Message: "The control plane is not SingleReplica, so nodes are drained before they restart"}, nil

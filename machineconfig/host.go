@@ -34,12 +34,9 @@ func ExpectedControlPlaneNodes(cluster topology.Cluster) (masters, arbiters int,
 	return 3, 0, nil
 }
 
-// MaxUnavailable returns how many nodes of a pool may be unavailable at once. nodes is its size; for the master and the arbiter
-// pool that of both together, with expected nodes that are missing.
-//
-// The default of spec.maxUnavailable is 1. A percentage is rounded down. The result is 1 or more, so that one node can update
-// (U-MCO-5; an old formula gave 0, U-MCO-4), and at most nodes, or 1 for an empty pool. Control-plane nodes keep a majority,
-// except that one of one or two may be unavailable. Errors: ErrMaxUnavailable, ErrInputs.
+// MaxUnavailable returns how many of a pool's nodes may be unavailable at once, at least 1 (U-MCO-5). nodes is the size
+// of the pool; for master and arbiter that of both, with expected nodes that are missing. The default is 1; a
+// percentage is rounded down. Errors: ErrMaxUnavailable, ErrInputs.
 func MaxUnavailable(pool *mcfgv1.MachineConfigPool, nodes int) (int, error) {
 	switch {
 	case pool == nil:
@@ -60,7 +57,9 @@ func MaxUnavailable(pool *mcfgv1.MachineConfigPool, nodes int) (int, error) {
 		limit = scaled
 	}
 	if pool.Name == MasterPool || pool.Name == ArbiterPool {
+		// A majority of the control plane stays, except that one of one or two nodes may be unavailable.
 		limit = min(limit, (nodes-1)/2)
 	}
+	// At least 1, so that one node can update: an old formula gave 0 (U-MCO-4).
 	return max(1, min(limit, nodes)), nil
 }

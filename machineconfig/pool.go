@@ -49,14 +49,9 @@ func pending(state patch.State, reason string, after time.Duration, why string) 
 	return patch.Result{State: state, Reason: reason, After: after, Message: "A node waits to be drained. " + why}
 }
 
-// MayStart returns the nodes whose pending drains may start, sorted, and the results of those that have to wait.
-//
-// Each pool may have MaxUnavailable nodes unavailable: cordoned, or not fit.Healthy. Unavailable ones are drained first. The
-// master and the arbiter pool share a limit, because they share etcd's quorum. Missing control-plane nodes count as
-// unavailable, and arbiters wait for masters (U-MCO-5). In a paused pool no drain starts (R-MCO-4). The machine-config operator
-// itself counts a missing Ready as ready, and ignores MemoryPressure and PIDPressure.
-//
-// Errors: topology.ErrClusterNotRead; ErrPools and ErrMaxUnavailable, with which the nodes of that pool wait.
+// MayStart returns the nodes whose pending drains may start, sorted, and the results of those that have to wait, as the
+// package's documentation describes (R-MCO-4, U-MCO-5). Errors: topology.ErrClusterNotRead; ErrPools and
+// ErrMaxUnavailable, with which the nodes of that pool wait.
 func MayStart(state DrainState) (start []string, waiting map[string]patch.Result, err error) {
 	masters, arbiters, err := ExpectedControlPlaneNodes(state.Cluster)
 	if err != nil {

@@ -55,10 +55,9 @@ func copyNamespace(run string) *corev1.Namespace {
 	}}
 }
 
-// shapeOf copies a Deployment so that it can run in any namespace.
-//
-// Required anti-affinity between all pods with the same host port replaces the port: it has the same effect on
-// scheduling, needs no privileges, and does not conflict with the original.
+// shapeOf copies a Deployment so that it can run in any namespace. Required anti-affinity between all pods with the
+// same host port replaces the port: scheduling is the same, without privileges and without a conflict with the
+// original.
 func shapeOf(source *appsv1.Deployment, budgets []policyv1.PodDisruptionBudget, runs program, run string) shape {
 	from := &source.Spec.Template.Spec
 	labels := maps.Clone(source.Spec.Template.Labels)

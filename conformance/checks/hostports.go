@@ -13,10 +13,8 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// hostPortsCheck fails for rollouts that cannot end: on one node a new pod waits for the host ports of the old pod.
-//
-// A Deployment may surge if its old pod may be removed as well. The API server accepts only one of both for a
-// DaemonSet.
+// hostPortsCheck fails for rollouts that cannot end: on one node a new pod waits for the host ports of the old pod. A
+// Deployment may surge if its old pod may be removed as well; for a DaemonSet the API server accepts only one of both.
 func hostPortsCheck() Check {
 	return Check{
 		ID: "SNO-TOP-013", Title: "A rollout on a single control-plane node does not wait for host ports that the old pod keeps", Module: moduleTopology,

@@ -40,11 +40,7 @@ var (
 
 // WriteHTML writes one self-contained page. The fragment SCENARIO/MODULE, such as #ha/ingress, opens a cell of the
 // matrix, and before/SCENARIO/MODULE one of the Before side, also without scripts. Scenarios must be unique on each
-// side, as [ReadFiles] ensures. For a picture of the page the window must be as tall as the open content (root also
-// needs --no-sandbox):
-//
-//	chromium --headless --hide-scrollbars --window-size=1280,1100 --screenshot=matrix.png "file://$PWD/report.html"
-//	chromium --headless --hide-scrollbars --window-size=1280,3600 --screenshot=cell.png "file://$PWD/report.html#before/ha/ingress"
+// side, as [ReadFiles] ensures.
 func WriteHTML(w io.Writer, h HTML) error {
 	var b bytes.Buffer
 	if err := pageTemplate.Execute(&b, h.page()); err != nil {

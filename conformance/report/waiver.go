@@ -14,13 +14,8 @@ import (
 // ErrWaiver is returned for an invalid file of waivers, with the number of the entry.
 var ErrWaiver = errors.New("invalid waivers")
 
-// ReadWaivers reads a YAML list of waivers. It returns an error if an entry has an unknown check, no reason, no date,
-// or is a duplicate:
-//
-//   - id: SNO-ING-004
-//     scenario: ha # default: all scenarios
-//     why: fixed in the stock operator of the next release
-//     expires: 2027-01-01
+// ReadWaivers reads a YAML list of waivers, see the package's documentation. It returns an error if an entry has an
+// unknown check, no reason, no date, or is a duplicate.
 func ReadWaivers(path string, known []string) ([]Waiver, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

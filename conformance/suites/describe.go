@@ -13,9 +13,8 @@ import (
 )
 
 // Describe adds a spec for every selected check and returns true. An empty selection adds a spec that fails. Disruptive
-// specs are Serial and have their own container.
-//
-// All specs of a container share a runner, which runs them in parallel; so they stay in one process of a parallel run.
+// specs are Serial and have their own container. All specs of a container share a runner, which runs them in parallel;
+// so they stay in one process of a parallel run.
 func Describe(inputs Inputs) bool { return describe(checks.Catalogue(), inputs) }
 
 // Configuration returns Ginkgo's configuration, with which a filter that selects no spec fails the run.

@@ -43,9 +43,8 @@ type Kubelet struct {
 }
 
 // updateAccess replaces the kubelet's bundle and kubeconfig if they have changed, and restarts it. Pods keep running.
-//
-// The running kubelet has to restart changed static pods first. A kubelet that starts would start the new ones while the old ones have
-// their ports, and end no pod before it has reached the API server.
+// The running kubelet has to restart changed static pods first: one that starts would start the new pods while the old
+// ones hold their ports, and would end no pod before it has reached the API server.
 func (k Kubelet) updateAccess(ctx context.Context, m *controlplane.Machine, p *phase.Progress) error {
 	access, err := accessOf(m)
 	if err != nil {

@@ -30,14 +30,7 @@ func NewMachine(m controlplane.Machine) *controlplane.Machine {
 	return &m
 }
 
-// Phases returns the installation of an all-in-one node (R-AIO-2, R-AIO-3, R-AIO-5):
-//
-//	render            render the static pods
-//	static-pods       write them, and what the kubelet needs to request its certificate
-//	api               wait until the API server is ready
-//	apply-manifests   apply every manifest, except kinds that only operators act on
-//	join              approve the kubelet's requests, and wait until the node is Ready
-//	finish            write a marker, so that later boots skip all this
+// Phases returns the installation of an all-in-one node (R-AIO-2, R-AIO-3, R-AIO-5), see the package's documentation.
 func Phases(m *controlplane.Machine) []phase.Phase {
 	return []phase.Phase{
 		{Name: "render", Limit: short, Done: m.IsRendered, Run: func(ctx context.Context, p *phase.Progress) error { return m.Render(ctx, p, "") }},
@@ -51,16 +44,9 @@ func Phases(m *controlplane.Machine) []phase.Phase {
 	}
 }
 
-// Rotate returns the renewal of the certificates of a running node (R-AIO-7):
-//
-//	rotate            renew what is due
-//	static-pods       write the static pods; the kubelet restarts those with a new revision
-//	api               wait until the API server is ready
-//	apply-manifests   apply what has changed
-//	kubelet           replace the kubelet's bundle and kubeconfig, and restart it
-//	join              approve the kubelet's requests, and wait until the node is Ready
-//
-// kube-controller-manager approves only a client certificate, and only while the previous one is valid. The others are approved here.
+// Rotate returns the renewal of the certificates of a running node (R-AIO-7). docs/all-in-one.md describes the phases.
+// kube-controller-manager approves only a client certificate, and only while the previous one is valid; join approves
+// the others.
 func Rotate(m *controlplane.Machine, k Kubelet) []phase.Phase {
 	return append(onDisk(m),
 		phase.Phase{Name: "api", Limit: soon, Run: m.WaitForAPI},

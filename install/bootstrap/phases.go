@@ -54,22 +54,8 @@ const (
 	longer = time.Hour
 )
 
-// Phases returns the phases of bootstrap in place (R-BIP-1, R-BIP-6, R-BIP-7, R-BIP-12, U-INS-5, U-INS-6):
-//
-//	preflight            check the machine
-//	release-payload      profile openshift: write the release's manifests
-//	render               render the static pods
-//	static-pods          write them for the kubelet of the live system
-//	api                  wait until the API server is ready
-//	apply-manifests      apply every manifest
-//	master-ignition      fetch the master config
-//	log-bundle           gather the logs of this phase
-//	stop-control-plane   stop all that writes to etcd
-//	snapshot             save etcd's data
-//	stop-etcd            stop etcd
-//	enrich               add control plane, snapshot and units to the master config
-//	write-disk           write image and config to the disk
-//	reboot               restart from the disk
+// Phases returns the phases of bootstrap in place (R-BIP-1, R-BIP-6, R-BIP-7, R-BIP-12, U-INS-5, U-INS-6).
+// docs/install.md describes them.
 func Phases(o Options) []phase.Phase {
 	l := newLive(o)
 	return []phase.Phase{

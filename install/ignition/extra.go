@@ -15,14 +15,8 @@ var ErrExtra = errors.New("not supported in an extra folder")
 
 const extraForm = "an extra folder has units/NAME.service with units/NAME.service.d/*.conf, files/ with a tree for /, and kernel-arguments/*.conf with a line for each argument"
 
-// AddExtra adds a user's folder:
-//
-//	units/NAME              a unit, enabled if it has an [Install] section
-//	units/NAME.d/*.conf     drop-ins of a unit
-//	files/                  a tree that is copied to the root, with its modes
-//	kernel-arguments/*.conf kernel arguments, one on each line; lines that begin with # are comments
-//
-// Anything else is an error. The kernel arguments are returned and not added.
+// AddExtra adds a user's folder of units, files and kernel arguments, see the package's documentation. The kernel
+// arguments are returned and not added. Any other file is an ErrExtra.
 func (b *Builder) AddExtra(name string, folder fs.FS) (kernelArguments []string, err error) {
 	var errs []error
 	err = fs.WalkDir(folder, ".", func(p string, entry fs.DirEntry, err error) error {

@@ -7,11 +7,9 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// Unit returns the systemd unit of this command. The program removes itself first, so the shell removes the unit, also at the next boot if
-// the machine was switched off in between (R-BIP-18, U-INS-15).
-//
-// The type is not oneshot: without its file systemd forgets the type, applies the time limit of a start, and ends the shell as failed
-// (U-INS-31).
+// Unit returns the systemd unit of this command. The shell removes the unit after the program has removed itself, also
+// at the next boot (R-BIP-18, U-INS-15). The type is not oneshot: without the unit's file systemd forgets the type,
+// applies the time limit of a start, and ends the shell as failed (U-INS-31).
 func Unit(s node.Settings) string {
 	program, unit := "/"+s.Executable(), "/"+node.UnitDir+"/"+node.PostRebootUnit
 	link := "/" + node.UnitDir + "/multi-user.target.wants/" + node.PostRebootUnit

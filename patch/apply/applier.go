@@ -6,6 +6,12 @@
 // reverted patch is withheld for a while (R-SNO-9).
 //
 // Intents are apply configurations: a typed object would claim every field without omitempty (U-SSA-6).
+//
+// Apply can make fields of built-in types absent, such as ".spec.template.spec.nodeSelector". They stay absent until
+// Release, also if a later call does not name them. A field must be a scalar, an atomic map or list without a default,
+// or a map whose members are all named as well, which a second request removes. null in the applied body removes the
+// others, and managedFields keep the owner of the absence until a client writes the field. Custom resources reject
+// null; maps with owned members and fields with a default ignore it.
 package apply
 
 import (
@@ -95,12 +101,8 @@ type Applier struct {
 }
 
 // Apply applies the intent to the live object, which must be as it was read, with its managedFields. It sends nothing
-// if the intent is in force (R-SNO-4). A field of another manager is a conflict (R-SNO-5). API errors are wrapped.
-//
-// unset names fields of a built-in type, such as ".spec.template.spec.nodeSelector", that must be absent, with the
-// rules of the intent. They stay absent until Release, also if a later call does not name them. A field must be a
-// scalar, an atomic map or list without a default, or a map whose members are all named as well, which a second request
-// removes. Anything else is an ErrUnset.
+// if the intent is in force (R-SNO-4). A field of another manager is a conflict (R-SNO-5). unset names fields that must
+// be absent until Release, see the package's documentation; others are an ErrUnset. API errors are wrapped.
 func (a *Applier) Apply(
 	ctx context.Context, live *unstructured.Unstructured, intent runtime.ApplyConfiguration, unset ...string,
 ) (outcome Outcome, err error) {

@@ -17,9 +17,6 @@ import (
 
 // ErrUnset is returned for a field that cannot be made absent: part of an atomic value, a field with a default, a list
 // whose elements have owners, or a map whose members have owners and are not named as well.
-//
-// null in the applied body removes fields of built-in types, and managedFields keep the owner of the absence until a
-// client writes the field. Custom resources reject null; maps with owned members and fields with a default ignore it.
 var ErrUnset = errors.New("field cannot be made absent")
 
 // absence lists fields that must be absent, as keys of nested maps.

@@ -20,12 +20,9 @@ var update = flag.Bool("update", false, "write the golden files instead of compa
 // inputDir is the input in a golden directory; the files next to it are the expected output.
 const inputDir = "input"
 
-// Golden runs a function over each golden directory and compares its results, by file name, with the files there:
-//
-//	<dir>/<case>/input/...    a tree as "oc adm must-gather" writes it
-//	<dir>/<case>/want.yaml    one or several expected files
-//
-// Missing and additional files fail the test. `go test -update` writes the files.
+// Golden runs a function over each golden directory <dir>/<case> and compares its results, by file name, with the files
+// next to input, a tree as "oc adm must-gather" writes it. Missing and additional files fail the test.
+// `go test -update` writes the files.
 func Golden(t *testing.T, dir string, produce func(t *testing.T, input fs.FS) map[string]string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -30,11 +30,9 @@ func (s Switch) Deprecation(key string) string {
 	return "The override " + key + " is deprecated and false, which changes nothing; remove it"
 }
 
-// Read reads the key in each form that the operators accept (U-ETC-2, U-AUTH-5): at the top level of a JSON or YAML
-// object, in this spelling, a boolean or a string that strconv.ParseBool accepts. No bytes and null are no override. It
-// also returns the JSON of all top-level values.
-//
-// Anything else is an ErrUnreadable, unlike in the operators also a duplicate key.
+// Read reads a top-level key as the operators do (U-ETC-2, U-AUTH-5): of a JSON or YAML object, in this spelling, a
+// boolean or a string that strconv.ParseBool accepts. No bytes and null are no override. Anything else, also a
+// duplicate key, which the operators accept, is an ErrUnreadable. Read also returns the JSON of all top-level values.
 func Read(raw []byte, key string) (Switch, map[string]json.RawMessage, error) {
 	values, err := members(raw)
 	if err != nil {

@@ -22,9 +22,8 @@ const (
 )
 
 // Separate replaces all anti-affinity terms about nodes that select the Deployment's own pods, by any label. Terms
-// about other pods, namespaces and zones stay. A Deployment without a selector gets no term.
-//
-// An expression with the operator In and no values, which an operator adds later, matches any value.
+// about other pods, namespaces and zones stay. A Deployment without a selector gets no term. An expression with the
+// operator In and no values, which an operator adds later, matches any value.
 func Separate(deployment *appsv1.Deployment, separation Separation) {
 	pod := &deployment.Spec.Template.Spec
 	separates := func(term corev1.PodAffinityTerm) bool {

@@ -15,10 +15,8 @@ import (
 )
 
 // A real API server accepts all manifests of a rendered control plane in their order, without unknown fields (R-REN-7).
-// Namespaces are created, everything else is a dry run.
-//
-// It is not in package render, because connections to a server read random numbers, which the tests there fix for the
-// process.
+// Namespaces are created, everything else is a dry run. The test is not in package render, where tests fix the random
+// numbers of the process, because connections to a server read them.
 func TestManifestsOnAPIServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("renders both profiles, and starts an API server")

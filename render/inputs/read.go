@@ -61,16 +61,9 @@ type reader struct {
 	renewal    bool
 }
 
-// Read reads all .yaml, .yml and .json files of a folder and its subfolders. It returns all faults at once, as Faults.
-// now decides which certificates are valid.
-//
-// All twelve resources of Cluster are required, each named cluster, and at least one control-plane Node. Resources of
-// config.openshift.io, Nodes, Secrets and ConfigMaps are decoded strictly. Other objects are kept in Others.
-//
-// Statuses that an operator would derive from a spec, those of networks and proxy, are filled, because no operator runs
-// before kube-apiserver.
-//
-// It implements R-REN-3.
+// Read reads all .yaml, .yml and .json files of a folder and its subfolders (R-REN-3). It returns all faults at once,
+// as Faults. now decides which certificates are valid. Statuses of networks and proxy, which an operator would derive
+// from the spec, are filled, because no operator runs before kube-apiserver.
 func Read(folder fs.FS, now time.Time) (*Cluster, error) { return read(folder, now, false) }
 
 // ReadForRenewal is Read for an earlier input. Expired certificates are no faults; unmanaged ones are warnings.

@@ -10,9 +10,7 @@ import (
 const registryGroup = "imageregistry.operator.openshift.io"
 
 // checkRegistry refuses settings with which the registry operator would change kube-apiserver's configuration later
-// (U-REN-33). Names that Image has are accepted.
-//
-// It implements R-REN-11.
+// (R-REN-11, U-REN-33). Names that Image has are accepted.
 func (r *reader) checkRegistry() {
 	image := r.cluster.Image
 	for _, other := range r.cluster.Others {

@@ -20,9 +20,8 @@ import (
 const maxRounds = 5
 
 // Steps returns kube-apiserver's loops in their order (R-REN-6). etcd's loops, and kube-controller-manager's signer and
-// key of service account tokens, must have run before.
-//
-// The first round of the cycle is the fifth to seventh step, its further rounds are the eighth.
+// key of service account tokens, must have run before. The first round of the cycle is the fifth to seventh step, its
+// further rounds are the eighth.
 func Steps(s *inputs.Settings) []loop.Step {
 	return []loop.Step{
 		loop.Once(librarygo.CertRotation(component+": certificates", certificates(s)...)),

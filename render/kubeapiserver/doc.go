@@ -7,4 +7,8 @@
 // Two things differ from the operator. The sidecars' kubeconfig has the client certificate of the node's administrator
 // instead of a service account token, because a token contains the ServiceAccount's uid, which only a running API
 // server assigns. There is also a client certificate for joining kubelets, which the installer signs otherwise.
+//
+// In profile kubernetes kube-controller-manager approves renewals of kubelets' client certificates; in profile
+// openshift the machine approver does. It never approves the first certificate: the bootstrap credentials do not prove
+// the identity of a kubelet.
 package kubeapiserver

@@ -55,10 +55,8 @@ var authorizers = []string{"RBAC", "Node"}
 var pluginsWithConfig = []string{"PodSecurity"}
 
 // Flags returns the flags of the upstream kube-apiserver for a configuration, sorted by name, and the admission
-// configuration that they refer to. keyFiles returns the files of a folder of public keys.
-//
-// Values that only OpenShift's kube-apiserver has, such as its admission plugins, are ignored; any other value without
-// a flag is an error.
+// configuration that they refer to. keyFiles returns the files of a folder of public keys. Values that only OpenShift's
+// kube-apiserver has, such as its admission plugins, are ignored; any other value without a flag is an error.
 func Flags(config map[string]any, keyFiles func(folder string) ([]string, error)) (flags []string, admission string, err error) {
 	var typed kubecontrolplanev1.KubeAPIServerConfig
 	text, err := yaml.Marshal(config)

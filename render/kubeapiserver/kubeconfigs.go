@@ -15,10 +15,9 @@ import (
 
 const localURL = "https://localhost:6443"
 
-// podKubeconfigs returns the kubeconfigs of the pod's containers and the node's administrator, which name files.
-//
-// The sidecars use the certificate of the node's administrator instead of a token (see the package's documentation),
-// and the server name whose certificate is revisioned with them.
+// podKubeconfigs returns the kubeconfigs of the pod's containers and the node's administrator, which name files. The
+// sidecars use the certificate of the node's administrator instead of a token (see the package's documentation), and
+// the server name whose certificate is revisioned with them.
 func podKubeconfigs() ([]*corev1.ConfigMap, error) {
 	file := func(user, secret, serverName string) podtemplate.Kubeconfig {
 		return podtemplate.Kubeconfig{

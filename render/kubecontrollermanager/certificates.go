@@ -29,10 +29,9 @@ func Certificates(s *inputs.Settings) loop.Step {
 	}}
 }
 
-// rotation returns the loop for the intermediate CA of certificate requests. It has the validity of the settings; the
-// stock operator has 30 days, and 60 for its signer (U-REN-13).
-//
-// The signer also signs the certificate of the sidecars of profile openshift.
+// rotation returns the loop for the intermediate CA of certificate requests, whose signer also signs the certificate of
+// the sidecars of profile openshift. The CA has the validity of the settings; the stock operator has 30 days, and 60
+// for its signer (U-REN-13).
 func rotation(s *inputs.Settings) loop.Loop {
 	certificates := []librarygo.Certificate{{
 		Signer: signerSigner, SignerValidity: s.Validity, Bundle: signerSignerCA,

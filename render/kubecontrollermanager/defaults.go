@@ -13,10 +13,9 @@ const (
 	signerDir   = podtemplate.CertDir + "/secrets/csr-signer"
 )
 
-// defaults returns the configuration below the observed one (U-REN-15).
-//
-// A kubelet's certificate may be valid as long as the CA. In profile kubernetes kube-controller-manager allocates the
-// nodes' pod ranges, because there is no network operator.
+// defaults returns the configuration below the observed one (U-REN-15). A kubelet's certificate may be valid as long as
+// the CA. In profile kubernetes kube-controller-manager allocates the nodes' pod ranges, because there is no network
+// operator.
 func defaults(s *inputs.Settings) map[string]any {
 	config := map[string]any{
 		"apiVersion": "kubecontrolplane.config.openshift.io/v1",

@@ -30,10 +30,9 @@ func EncryptionConfig(component string) store.Object {
 	return store.Object{Namespace: managedNamespace, Name: "encryption-config-" + component}
 }
 
-// Encryption returns the cycle that makes a key and the encryption configuration of a component, if
-// spec.encryption.type of APIServer requests it. On a running cluster a key is distributed for reading, then for
-// writing, and then everything is rewritten. With an empty etcd the cycle does all of this at once: its configuration
-// counts as deployed and migrations as done, so every write to etcd is encrypted.
+// Encryption returns the cycle that makes a component's key and encryption configuration, if spec.encryption.type of
+// APIServer requests it. With an empty etcd its configuration counts as deployed and migrations as done, so that one
+// cycle distributes the key for reading and writing, and every write to etcd is encrypted.
 func Encryption(component string, operator Operator, resources ...schema.GroupResource) loop.Step {
 	type constructor func(*store.Session, *encryption) factory.Controller
 	member := func(name string, construct constructor, writes ...store.Pattern) loop.Loop {

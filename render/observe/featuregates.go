@@ -17,10 +17,8 @@ import (
 // ErrFeatureGates is returned for ambiguous feature gates.
 var ErrFeatureGates = errors.New("ambiguous feature gates")
 
-// FeatureGates returns NAME=true or NAME=false for every gate, sorted by name.
-//
-// OpenShift's programs get all gates of the status and log unknown ones. Kubernetes' programs do not start with an
-// unknown gate, so they get none (U-REN-10).
+// FeatureGates returns NAME=true or NAME=false for every gate of the status, sorted by name, for OpenShift's programs,
+// which log unknown ones. Kubernetes' programs do not start with an unknown gate, so they get none (U-REN-10).
 func FeatureGates(gates *configv1.FeatureGate, profile inputs.Profile) ([]string, error) {
 	values := map[string]bool{}
 	if profile == inputs.OpenShift {

@@ -29,11 +29,9 @@ var (
 	ErrInvalidPod = errors.New("not a pod")
 )
 
-// Files returns the files of a revision of the pod on a node, ordered by path: the objects of the revision, the
-// certificates, and the manifest. REVISION, NODE_NAME and NODE_ENVVAR_NAME are replaced.
-//
-// Names, contents and modes are those of the stock installer pod. A missing object is ErrMissing, an invalid manifest
-// ErrInvalidPod.
+// Files returns the files of a revision of the pod on a node, ordered by path, with the names, contents and modes of
+// the stock installer pod. REVISION, NODE_NAME and NODE_ENVVAR_NAME are replaced. A missing object is ErrMissing, an
+// invalid manifest ErrInvalidPod.
 func Files(objects []runtime.Object, pod Pod, revision int32, node string) ([]files.File, error) {
 	l := builder{
 		configMaps: map[string]map[string]string{},

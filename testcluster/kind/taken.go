@@ -11,10 +11,9 @@ import (
 // createTries is how often a creation may begin: a second collision in a row is rare, and a third has another cause.
 const createTries = 4
 
-// whileTaken runs create, and again after remove while the engine refuses a container because of a port or a name.
-//
-// kind selects free ports before the engine binds them, so another container may take one first; and containers of a
-// failed creation may appear late, with the names that the next one needs.
+// whileTaken runs create, and again after remove while the engine refuses a container because of a port or a name. kind
+// selects free ports before the engine binds them, so another container may take one first; and containers of a failed
+// creation may appear late, with the names that the next one needs.
 func (c *Cluster) whileTaken(ctx context.Context, create, remove func() error) error {
 	for try := 1; ; try++ {
 		err := explained(create())

@@ -16,12 +16,8 @@ import (
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
-// Remove deletes a pod at once, as when no kubelet can end it in order. A pod that is gone is no error.
-//
-// It waits until the pod's ReplicaSet has counted it. After an outage of the API server the ReplicaSet controller
-// writes some seconds before it watches pods again. If a pod that it created meanwhile is deleted before the
-// controller has seen it, the controller keeps waiting for it, and creates no other until another event of the
-// ReplicaSet. On a real cluster a pod does not end that soon: the loss of its node is detected first.
+// Remove deletes a pod at once, as when no kubelet can end it in order, once the pod's ReplicaSet has counted it (see
+// the package's documentation). A pod that is gone is no error.
 func Remove(ctx context.Context, c *embedded.Cluster, pod *corev1.Pod) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {

@@ -37,10 +37,8 @@ type Scenario struct {
 	// ControlPlaneTopology and InfrastructureTopology are in the status of infrastructures.config.openshift.io/cluster.
 	// For the rows of the enhancement's table they are the proposed values, not those of current installers.
 	ControlPlaneTopology, InfrastructureTopology configv1.TopologyMode
-	// DefaultPlacement is in the status of ingresses.config.openshift.io/cluster, where it is never empty today: installers
-	// have written it since 4.11, and the ingress operator sets an empty one (U-ING-3). The field shipped instead of the
-	// enhancement's proposal. The enhancement's clusters with workers and without a load balancer have the operator's
-	// value, because they were installed before and upgraded with their workers. Installed today, they have ControlPlane.
+	// DefaultPlacement is in the status of ingresses.config.openshift.io/cluster. It is never empty today: installers
+	// have written it since 4.11, and the ingress operator sets an empty one (U-ING-3).
 	DefaultPlacement configv1.DefaultPlacement
 	// StockReplicas is the spec.replicas of the IngressController/default that the stock ingress operator creates,
 	// without a nodePlacement. 0: it creates none.
