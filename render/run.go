@@ -24,6 +24,7 @@ var ErrUnknownNode = errors.New("name one node of the control plane")
 // Making keys takes seconds.
 const defaultLoopTimeout = 5 * time.Minute
 
+// Options select the node of the files and limit the loops.
 type Options struct {
 	// Node is the control-plane node of the files. It may be empty if there is only one.
 	Node string

@@ -34,6 +34,7 @@ const (
 	HashAnnotation = "sno.solonode.github.io/manifest-hash"
 )
 
+// ErrFailed is returned if an object could not be applied; the Report has the causes.
 var ErrFailed = errors.New("not applied")
 
 // Failure is a manifest that was not applied.

@@ -61,6 +61,7 @@ var (
 	certSecrets = []staticpods.Resource{{Name: allCerts.Name}}
 )
 
+// StaticPod returns the static pod of etcd and what its files are made of.
 func StaticPod(*inputs.Settings) staticpods.Pod {
 	return staticpods.Pod{
 		Name: "etcd-pod", Namespace: namespace,

@@ -26,6 +26,7 @@ import (
 	"github.com/solonode/sno/render/files"
 )
 
+// Errors of the export.
 var (
 	ErrNoNamespace = errors.New("its namespace is not among the objects")
 	ErrUnknownKind = errors.New("unknown apiVersion and kind")

@@ -10,6 +10,7 @@ import (
 	"syscall"
 )
 
+// Errors of writing files.
 var (
 	ErrNotEmpty    = errors.New("the folder is not empty; choose another, or replace it")
 	ErrInvalidPath = errors.New("not a path inside the folder")

@@ -8,6 +8,7 @@ import (
 	"strings"
 )
 
+// Causes of a Fault.
 var (
 	ErrSyntax       = errors.New("not readable")
 	ErrUnknownKind  = errors.New("unknown kind")

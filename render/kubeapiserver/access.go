@@ -11,6 +11,7 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
+// Objects of the access from outside of the cluster.
 var (
 	AdminClientCertificate = clusterAdmin
 	AdminServerCA          = store.Object{Namespace: operatorNamespace, Name: "loadbalancer-serving-ca"}

@@ -178,6 +178,7 @@ func userServingCertificates() []staticpods.Resource {
 	return resources
 }
 
+// StaticPod returns the static pod of kube-apiserver and what its files are made of.
 func StaticPod(*inputs.Settings) staticpods.Pod {
 	return staticpods.Pod{
 		Name: podName, Namespace: Namespace,

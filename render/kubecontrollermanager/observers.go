@@ -18,6 +18,7 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
+// Errors of the observers.
 var (
 	ErrNoClusterName  = errors.New("the cluster has no infrastructure name")
 	ErrClusterNetwork = errors.New("kube-controller-manager cannot allocate from the network")

@@ -66,6 +66,7 @@ var (
 	}
 )
 
+// StaticPod returns the static pod of kube-controller-manager and what its files are made of.
 func StaticPod(*inputs.Settings) staticpods.Pod {
 	return staticpods.Pod{
 		Name: "kube-controller-manager-pod", Namespace: namespace,

@@ -14,6 +14,7 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
+// Errors of the observers.
 var (
 	ErrProfile = errors.New("unknown scheduling profile")
 	ErrPolicy  = errors.New("kube-scheduler has no policies")

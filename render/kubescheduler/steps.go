@@ -52,6 +52,7 @@ var (
 	certSecrets = []staticpods.Resource{{Name: clientCertificate}, {Name: podtemplate.RecoveryCertificate, Optional: true}}
 )
 
+// StaticPod returns the static pod of kube-scheduler and what its files are made of.
 func StaticPod(*inputs.Settings) staticpods.Pod {
 	return staticpods.Pod{
 		Name: "kube-scheduler-pod", Namespace: namespace,

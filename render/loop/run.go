@@ -12,6 +12,7 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
+// Errors of Run.
 var (
 	ErrDuplicate   = errors.New("two loops have this name")
 	ErrFailed      = errors.New("the loop failed")
@@ -25,6 +26,7 @@ var (
 // stopTimeout is how long a loop may take to return after its context has ended.
 const stopTimeout = time.Second
 
+// Options are the limit of each reconciliation and the receiver of reports.
 type Options struct {
 	// Timeout is the limit of one reconciliation.
 	Timeout time.Duration

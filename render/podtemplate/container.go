@@ -18,6 +18,7 @@ type Images struct {
 	missing   []string
 }
 
+// Get returns the image of that name and records a name that is missing.
 func (i *Images) Get(name string) string {
 	image := i.PullSpecs[name]
 	if image == "" && !slices.Contains(i.missing, name) {
@@ -76,7 +77,7 @@ func Quote(arguments []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// ServeHealthz gives the container the probes of the operators: /healthz on the port, over TLS.
+// SetHealthzProbes gives the container the probes of the operators: /healthz on the port, over TLS.
 func SetHealthzProbes(c *corev1.Container, port int) {
 	endpoint := Endpoint{Port: port, Scheme: corev1.URISchemeHTTPS}
 	probe := func(delay, timeout int32) *corev1.Probe {

@@ -40,6 +40,7 @@ type Kubeconfig struct {
 	Cert, Key  string
 }
 
+// ConfigMap returns the ConfigMap that holds the kubeconfig.
 func (k Kubeconfig) ConfigMap(namespace, name string) (*corev1.ConfigMap, error) {
 	text, err := yaml.Marshal(clientcmdapi.Config{
 		APIVersion: "v1",
@@ -79,6 +80,7 @@ func LoopbackKubeconfig(user string) Kubeconfig {
 	}
 }
 
+// RecoveryUser returns the identity of the recovery client of a component.
 func RecoveryUser(namespace string) *user.DefaultInfo {
 	return &user.DefaultInfo{
 		Name:   serviceaccount.MakeUsername(namespace, RecoveryServiceAccount),

@@ -10,10 +10,11 @@ import (
 )
 
 const (
-	// ResourceDir has the files of the revision, CertDir those without a revision, as paths in the containers.
+	// ResourceDir has the files of the revision, as a path in the containers.
 	ResourceDir = "/etc/kubernetes/static-pod-resources"
-	CertDir     = "/etc/kubernetes/static-pod-certs"
-	hostDir     = "/etc/kubernetes/static-pod-resources"
+	// CertDir has the files without a revision, as a path in the containers.
+	CertDir = "/etc/kubernetes/static-pod-certs"
+	hostDir = "/etc/kubernetes/static-pod-resources"
 )
 
 // Revision is the placeholder for the number of the revision.
@@ -41,10 +42,12 @@ func NewPod(namespace, name, files string, labels, annotations map[string]string
 	}
 }
 
+// HostPath returns a volume of a path on the host.
 func HostPath(name, path string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}}}
 }
 
+// EmptyDir returns an empty volume.
 func EmptyDir(name string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
 }
@@ -54,6 +57,7 @@ func Mounts() []corev1.VolumeMount {
 	return []corev1.VolumeMount{{Name: "resource-dir", MountPath: ResourceDir}, {Name: "cert-dir", MountPath: CertDir}}
 }
 
+// Requests returns requests without limits.
 func Requests(cpu, memory string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),

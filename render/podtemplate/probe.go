@@ -22,6 +22,7 @@ func Loopback(node netip.Addr) netip.Addr {
 	return netip.AddrFrom4([4]byte{127, 0, 0, 1})
 }
 
+// Get returns a probe that reads the path.
 func (e Endpoint) Get(path string) *corev1.Probe {
 	get := &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt(e.Port), Scheme: e.Scheme}
 	if e.Host.IsValid() {

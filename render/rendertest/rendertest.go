@@ -94,14 +94,17 @@ func Objects(s *inputs.Settings, extra ...runtime.Object) []runtime.Object {
 	return append(objects, extra...)
 }
 
+// Secret returns a Secret.
 func Secret(namespace, name string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data}
 }
 
+// ConfigMap returns a ConfigMap.
 func ConfigMap(namespace, name string, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data}
 }
 
+// Store returns a store with the objects.
 func Store(t *testing.T, objects ...runtime.Object) *store.Store {
 	t.Helper()
 	s, err := store.New(objects...)
@@ -175,6 +178,7 @@ func SwapLoops(t *testing.T, steps []loop.Step, first, second string) []loop.Ste
 	return loops
 }
 
+// CA returns a new certificate authority in PEM.
 func CA(t *testing.T, name string) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -192,6 +196,7 @@ func CA(t *testing.T, name string) string {
 	return string(pem)
 }
 
+// ConfigMapData returns the data of a ConfigMap in the store.
 func ConfigMapData(t *testing.T, s *store.Store, namespace, name string) map[string]string {
 	t.Helper()
 	c, err := Session(s).Kube().CoreV1().ConfigMaps(namespace).Get(t.Context(), name, metav1.GetOptions{})
@@ -201,6 +206,7 @@ func ConfigMapData(t *testing.T, s *store.Store, namespace, name string) map[str
 	return c.Data
 }
 
+// Session returns a session of a loop named test.
 func Session(s *store.Store) *store.Session { return s.Session("test") }
 
 // Golden compares the text with testdata/NAME, or writes it with -update. JSON is converted to YAML.
@@ -227,6 +233,7 @@ func Golden(t *testing.T, name, got string) {
 	}
 }
 
+// ReadGolden returns the content of a golden file.
 func ReadGolden(t *testing.T, name string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", name))

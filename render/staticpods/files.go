@@ -17,6 +17,7 @@ import (
 	"github.com/solonode/sno/render/files"
 )
 
+// Folders on the host, relative to its root.
 const (
 	ManifestDir = "etc/kubernetes/manifests"
 	ResourceDir = "etc/kubernetes/static-pod-resources"
@@ -24,6 +25,7 @@ const (
 
 const podKey = "pod.yaml"
 
+// Errors of Files.
 var (
 	ErrMissing    = errors.New("not found")
 	ErrInvalidPod = errors.New("not a pod")

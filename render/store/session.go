@@ -63,6 +63,7 @@ func (s *Session) Kube() kubernetes.Interface {
 	return c
 }
 
+// Config returns the client of config.openshift.io.
 func (s *Session) Config() configclient.Interface {
 	c := &configfake.Clientset{}
 	c.AddReactor("*", "*", s.react)
@@ -70,6 +71,7 @@ func (s *Session) Config() configclient.Interface {
 	return c
 }
 
+// Operator returns the client of operator.openshift.io.
 func (s *Session) Operator() operatorclient.Interface {
 	c := &operatorfake.Clientset{}
 	c.AddReactor("*", "*", s.react)
