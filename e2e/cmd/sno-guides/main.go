@@ -31,7 +31,6 @@ var (
 	errFaults   = errors.New("documents have faults")
 	errFailures = errors.New("documents do not print what they show")
 	errUnknown  = errors.New("not a document with commands to run")
-	errRoot     = errors.New("no go.work in this folder or above it")
 )
 
 func main() { os.Exit(commandline.Main("sno-guides", run)) }
@@ -40,7 +39,7 @@ func run(ctx context.Context, arguments []string, errs io.Writer) error {
 	flags := flag.NewFlagSet("sno-guides", flag.ContinueOnError)
 	flags.SetOutput(errs)
 	flags.Usage = func() {
-		fmt.Fprintf(errs, "sno-guides [FLAGS] [DOCUMENT...]: run the commands of the documents, by default of all. From the root of the repository.\n")
+		fmt.Fprintf(errs, "sno-guides [FLAGS] [DOCUMENT...]: run the commands of the documents, by default of all.\n")
 		flags.PrintDefaults()
 	}
 	check := flags.Bool("check", false, "Run nothing; check the markers and the blocks of all documents.")
@@ -49,9 +48,9 @@ func run(ctx context.Context, arguments []string, errs io.Writer) error {
 	if err := flags.Parse(arguments); err != nil {
 		return err //nolint:wrapcheck // it was printed
 	}
-	root, err := findRoot()
+	root, err := programs.Root(ctx)
 	if err != nil {
-		return err
+		return err //nolint:wrapcheck // the error is complete
 	}
 	if *check {
 		return checkAll(root)
@@ -61,20 +60,6 @@ func run(ctx context.Context, arguments []string, errs io.Writer) error {
 		return err
 	}
 	return runAll(ctx, root, documents, *parallel, *update, errs)
-}
-
-func findRoot() (string, error) {
-	dir, err := os.Getwd()
-	for err == nil {
-		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", errRoot
-		}
-		dir = filepath.Dir(dir)
-	}
-	return "", fmt.Errorf("find the repository: %w", err)
 }
 
 // checkAll prints the faults, a line each.
