@@ -15,9 +15,10 @@ import (
 const (
 	// MaxRatio limits the time of the rendered control plane from its first container until it is ready, relative to kubeadm's.
 	MaxRatio = 1.1
-	// MaxRendering and MaxMemory are for one process of sno-render, for all four components.
+	// MaxRendering limits the time of one process of sno-render that renders all four components.
 	MaxRendering = 3 * time.Second
-	MaxMemory    = 256 << 20
+	// MaxMemory limits the memory of that process, in bytes.
+	MaxMemory = 256 << 20
 )
 
 // ErrPlainText means that a Secret is not encrypted in etcd, and ErrReadiness that kubeadm's control plane has more checks of readiness.

@@ -58,6 +58,7 @@ type Render struct {
 	Cost Rendering
 }
 
+// Method returns the steps that start a control plane from the output of sno-render.
 func (r *Render) Method() Method {
 	return Method{
 		Name: "sno-render", Prepare: r.prepare, Connect: r.connect, Join: r.join,

@@ -9,6 +9,7 @@ import (
 )
 
 const (
+	// Provider is the name of these clusters in reports.
 	Provider = "embedded"
 	// image is the image of copied Deployments: nothing is pulled here.
 	image = "pause"

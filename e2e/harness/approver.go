@@ -18,6 +18,7 @@ import (
 )
 
 const (
+	// StockApproverNamespace is the namespace of the stock approver's Deployment.
 	StockApproverNamespace = "openshift-cluster-machine-approver"
 	// StockApprover is the name of its Deployment and of its ClusterOperator.
 	StockApprover = "machine-approver"

@@ -84,6 +84,7 @@ func (k *Kubelet) Called() int {
 	return k.called
 }
 
+// Stop closes the port.
 func (k *Kubelet) Stop() { _ = k.listener.Close() }
 
 func (k *Kubelet) set(respond func(net.Conn)) {

@@ -88,6 +88,7 @@ const toolAccount = "sno-approve"
 // ToolUser is the user name of the tool.
 const ToolUser = "system:serviceaccount:" + harness.SystemNamespace + ":" + toolAccount
 
+// WriteInventory replaces the tool's inventory.
 func (t *Tool) WriteInventory(nodes ...Entry) error {
 	text, err := json.Marshal(map[string]any{"version": 1, "nodes": nodes}) // which is YAML too
 	if err != nil {

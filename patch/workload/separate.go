@@ -14,11 +14,13 @@ import (
 type Separation int
 
 const (
-	SeparateNever Separation = iota // pods may share a node
+	// SeparateNever adds no anti-affinity: pods may share a node.
+	SeparateNever Separation = iota
 	// SeparatePerRevision separates pods of one revision, so that a rollout needs no free node. An old API server drops
 	// matchLabelKeys, which separates all pods; a rollout with topology.RolloutStrategy finishes also then.
 	SeparatePerRevision
-	SeparateAlways // separates all pods; a rollout must first free a node, see topology.RolloutStrategy
+	// SeparateAlways separates all pods; a rollout must first free a node, see topology.RolloutStrategy.
+	SeparateAlways
 )
 
 // Separate replaces all anti-affinity terms about nodes that select the Deployment's own pods, by any label. Terms
