@@ -17,7 +17,7 @@ func TestHostThatReverts(t *testing.T) {
 	}
 	t.Parallel()
 	ctx := t.Context()
-	r, err := harness.Start(ctx, harness.Config{Scenario: "none-sno", Hosts: map[harness.Module][]string{harness.Ingress: {"--stock", "--fight"}}})
+	r, err := harness.Start(ctx, harness.Config{Scenario: "none-sno", Hosts: map[harness.Module][]string{harness.Ingress: {"--stock", "--revert-placement"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

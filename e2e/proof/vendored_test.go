@@ -24,7 +24,7 @@ var (
 	parallelReasons = map[harness.Module]string{harness.Console: "NotNeeded", harness.Auth: "AsExpected"}
 )
 
-// TestVendored runs the operators that vendor the modules and the controllers in parallel. The controllers have nothing to do and must not fight.
+// TestVendored runs the operators that vendor the modules and the controllers in parallel. The controllers have nothing to do and must not overwrite each other.
 func TestVendored(t *testing.T) {
 	t.Parallel()
 	type test struct {

@@ -318,9 +318,9 @@ func TestCreateDefault(t *testing.T) {
 	})
 }
 
-// With --fight the operator reverts a placement as itself, otherwise it does not.
+// With --revert-placement the operator reverts a placement as itself, otherwise it does not.
 func TestRevertPlacement(t *testing.T) {
-	s := newSite(t, hosts()[0], sr, sr, []string{"--fight"}, ingressController("default", replicas(1)), ingressController("other"))
+	s := newSite(t, hosts()[0], sr, sr, []string{"--revert-placement"}, ingressController("default", replicas(1)), ingressController("other"))
 	s.settled("default")
 	s.settled("other")
 	for _, name := range []string{"other", "default"} {

@@ -38,8 +38,8 @@ func (o *Options) BindFlags(flags *flag.FlagSet) {
 	flags.IntVar(&o.MinReadySeconds, "min-ready-seconds", o.MinReadySeconds, "Seconds for which a router's pod must have been ready before it counts as available.")
 	flags.BoolVar(&o.Canary, "canary", o.Canary, "Maintain the DaemonSet openshift-ingress-canary/ingress-canary.")
 	flags.StringVar(&o.RouterImage, "router-image", o.RouterImage, "Image of the router. Without it, one that only simulated nodes run.")
-	flags.BoolVar(&o.RevertPlacement, "fight", o.RevertPlacement, "For tests of faults: take other people's nodePlacement off the default IngressController.")
-	flags.DurationVar(&o.RevertInterval, "revert-every", o.RevertInterval, "With --fight: least time between two reverts; 0 reverts at once.")
+	flags.BoolVar(&o.RevertPlacement, "revert-placement", o.RevertPlacement, "For tests of faults: take other people's nodePlacement off the default IngressController.")
+	flags.DurationVar(&o.RevertInterval, "revert-every", o.RevertInterval, "With --revert-placement: least time between two reverts; 0 reverts at once.")
 }
 
 // Validate reports contradictory flags, and arguments, of which there must be none.
@@ -52,7 +52,7 @@ func (o *Options) Validate(arguments []string) error {
 	case o.RevertInterval < 0:
 		return fmt.Errorf("%w: --revert-every=%s; want 0 or more", ErrOptions, o.RevertInterval)
 	case o.RevertInterval > 0 && !o.RevertPlacement:
-		return fmt.Errorf("%w: --revert-every needs --fight", ErrOptions)
+		return fmt.Errorf("%w: --revert-every needs --revert-placement", ErrOptions)
 	}
 	return nil
 }

@@ -20,9 +20,9 @@ func TestOptions(t *testing.T) {
 		{[]string{"--create-default", "--stock"}, Options{MinReadySeconds: 30, CreateDefault: true, Stock: true}, nil},
 		{[]string{"--canary", "--min-ready-seconds=0"}, Options{Canary: true}, nil},
 		{[]string{"--min-ready-seconds=-1"}, Options{MinReadySeconds: -1}, ErrOptions},
-		{[]string{"--fight", "--revert-every=5s"}, Options{MinReadySeconds: 30, RevertPlacement: true, RevertInterval: 5 * time.Second}, nil},
+		{[]string{"--revert-placement", "--revert-every=5s"}, Options{MinReadySeconds: 30, RevertPlacement: true, RevertInterval: 5 * time.Second}, nil},
 		{[]string{"--revert-every=5s"}, Options{MinReadySeconds: 30, RevertInterval: 5 * time.Second}, ErrOptions},
-		{[]string{"--fight", "--revert-every=-5s"}, Options{MinReadySeconds: 30, RevertPlacement: true, RevertInterval: -5 * time.Second}, ErrOptions},
+		{[]string{"--revert-placement", "--revert-every=-5s"}, Options{MinReadySeconds: 30, RevertPlacement: true, RevertInterval: -5 * time.Second}, ErrOptions},
 		{[]string{"stock"}, Options{MinReadySeconds: 30}, ErrOptions},
 	} {
 		flags := flag.NewFlagSet("test", flag.ContinueOnError)

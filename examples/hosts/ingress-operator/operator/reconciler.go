@@ -31,8 +31,8 @@ type reconciler struct {
 
 	// known is the last topology that was read. It remains when the Infrastructure is deleted.
 	known *topology.Cluster
-	// fight is nil unless --fight.
-	fight *fight
+	// reverter is nil unless --revert-placement.
+	reverter *placementReverter
 }
 
 // Reconcile implements reconcile.Reconciler. It never runs concurrently.
@@ -87,9 +87,9 @@ func (r *reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 		}
 		return 0, nil
 	}
-	if r.fight != nil && key.Name == ingress.IngressControllerName {
+	if r.reverter != nil && key.Name == ingress.IngressControllerName {
 		var write *operatorv1.IngressController
-		if write, after = r.fight.revert(ic, time.Now()); write != nil {
+		if write, after = r.reverter.revert(ic, time.Now()); write != nil {
 			// The event of this update triggers the next reconciliation.
 			return 0, r.update(ctx, write)
 		}

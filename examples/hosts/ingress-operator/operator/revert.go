@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// fight reverts the nodePlacement of an IngressController to the first one that was read. It is a fault, with which tests show that the ingress
+// placementReverter reverts the nodePlacement of an IngressController to the first one that was read. It is a fault, with which tests show that the ingress
 // controller stops with Reverted.
-type fight struct {
+type placementReverter struct {
 	// every is the minimum time between two reverts; 0 reverts at once.
 	every time.Duration
 
@@ -19,7 +19,7 @@ type fight struct {
 }
 
 // revert returns the IngressController to write, or nil, and the time until the next attempt, 0 for the next change.
-func (f *fight) revert(live *operatorv1.IngressController, now time.Time) (write *operatorv1.IngressController, after time.Duration) {
+func (f *placementReverter) revert(live *operatorv1.IngressController, now time.Time) (write *operatorv1.IngressController, after time.Duration) {
 	if !f.seen {
 		f.seen, f.placement = true, live.Spec.NodePlacement.DeepCopy()
 	}

@@ -36,7 +36,7 @@ func TestRevertPlacementReverts(t *testing.T) {
 			{0, "", false, 0}, {time.Second, "master", true, 0}, {2 * time.Second, "master", false, 59 * time.Second}, {61 * time.Second, "master", true, 0},
 		}},
 	} {
-		f := fight{every: test.every}
+		f := placementReverter{every: test.every}
 		start := time.Unix(1_000_000, 0)
 		for i, step := range test.steps {
 			live := placed(step.live)

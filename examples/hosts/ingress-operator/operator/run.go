@@ -54,7 +54,7 @@ func Run(ctx context.Context, restConfig *rest.Config, options Options) error {
 	writeDefaultPlacement(ctx, mgr.GetAPIReader(), writer)
 	r := &reconciler{client: writer, options: options, rules: options.rules()}
 	if options.RevertPlacement {
-		r.fight = &fight{every: options.RevertInterval}
+		r.reverter = &placementReverter{every: options.RevertInterval}
 	}
 	every := handler.EnqueueRequestsFromMapFunc(r.everyIngressController)
 	owner := handler.EnqueueRequestsFromMapFunc(owningIngressController)
