@@ -148,7 +148,7 @@ func TestCommands(t *testing.T) {
 		{call{"wait-for-stable --for=1s --timeout=2s", 1, "WAITS FOR|openshift-console/console|Node |there is none yet",
 			"error: the cluster is not stable after 2s|Waiting: "}, nothing, ""},
 		{call{"wait-for-stable --for=0 --timeout=1ms -o json", 1,
-			`"moving": [|"object": "Deployment openshift-console/console"|"waitsFor": "there is none yet"|"since": "2`, "not stable"}, nothing, ""},
+			`"unstable": [|"object": "Deployment openshift-console/console"|"waitsFor": "there is none yet"|"since": "2`, "not stable"}, nothing, ""},
 	} {
 		sent := c.server.WritesDuring(t, user, func() { step.test(t, "--kubeconfig", c.kubeconfig) })
 		for _, write := range sent {

@@ -26,7 +26,7 @@ Progress is printed on standard error. At the timeout the command prints what is
 		# Check once
 		kubectl sno wait-for-stable --for=0 --timeout=1s
 		# What is still changing, for a script
-		kubectl sno wait-for-stable -o jsonpath='{.moving[*].object}'`, p.bindOutput)
+		kubectl sno wait-for-stable -o jsonpath='{.unstable[*].object}'`, p.bindOutput)
 	command.Flags().DurationVar(&options.Quiet, "for", 5*time.Minute, "How long nothing may change.")
 	command.Flags().DurationVar(&options.Timeout, "timeout", time.Hour, "How long to wait.")
 	command.RunE = func(command *cobra.Command, _ []string) error {

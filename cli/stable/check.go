@@ -34,7 +34,7 @@ const (
 
 // Report is the result of one check. Notes and kinds that are not served do not count as unstable.
 type Report struct {
-	Unstable   []UnstableObject `json:"moving,omitempty"`
+	Unstable   []UnstableObject `json:"unstable,omitempty"`
 	Unreadable []UnreadableKind `json:"unknown,omitempty"`
 	NotServed  []string         `json:"notServed,omitempty"`
 	Notes      []string         `json:"notes,omitempty"`
