@@ -15,7 +15,7 @@ const (
 	// Recorded fields are only in ConfigMap cluster-config-v1, for operators.
 	Recorded Effect = "recorded only"
 	// Ignored fields cause a warning if they are set.
-	Ignored Effect = "ignored, with a warning"
+	Ignored Effect = "ignored"
 	// Refused fields are an error if they are set.
 	Refused Effect = "refused"
 )
