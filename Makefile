@@ -189,19 +189,19 @@ e2e-kind-interrupt: ## Ctrl-C in every phase of e2e-kind leaves nothing behind; 
 NODE_OUT ?= .conformance/node
 .PHONY: e2e-node
 e2e-node: ## The static pods of sno-render on a real kubelet, timed in comparison with kubeadm's: needs a container engine, as e2e-kind does
-	@why=$$(go run -C e2e ./cmd/sno-node -why-not) || exit 1; if [ -n "$$why" ]; then echo "make e2e-node  NOT RUN: $$why"; exit 0; fi; \
+	@why=$$(go run -C e2e ./cmd/sno-node -print-unsupported) || exit 1; if [ -n "$$why" ]; then echo "make e2e-node  NOT RUN: $$why"; exit 0; fi; \
 		$(call prove,make e2e-node,e2e approver render,.,$(NODE_FLAGS)) go run -C e2e ./cmd/sno-node -out '$(abspath $(NODE_OUT))' $(NODE_FLAGS)
 
 # Folder of configs and logs of failures. BOOT_FLAGS such as -way=all-in-one or -keep: see sno-boot -help.
 BOOT_OUT ?= .conformance/boot
 .PHONY: e2e-boot
 e2e-boot: ## Boot machines from the configs of sno-install: real Ignition, systemd and kubelet; needs a container engine, as e2e-kind does
-	@why=$$(go run -C e2e ./cmd/sno-boot -why-not) || exit 1; if [ -n "$$why" ]; then echo "make e2e-boot  NOT RUN: $$why"; exit 0; fi; \
+	@why=$$(go run -C e2e ./cmd/sno-boot -print-unsupported) || exit 1; if [ -n "$$why" ]; then echo "make e2e-boot  NOT RUN: $$why"; exit 0; fi; \
 		$(call prove,make e2e-boot,$(everything) install render,.,$(BOOT_FLAGS)) go run -C e2e ./cmd/sno-boot -out '$(abspath $(BOOT_OUT))' $(BOOT_FLAGS)
 
 .PHONY: e2e-renewal
 e2e-renewal: ## An all-in-one node outlives its certificates, once while it runs and once while it is off; 15 minutes
-	@why=$$(go run -C e2e ./cmd/sno-boot -why-not) || exit 1; if [ -n "$$why" ]; then echo "make e2e-renewal  NOT RUN: $$why"; exit 0; fi; \
+	@why=$$(go run -C e2e ./cmd/sno-boot -print-unsupported) || exit 1; if [ -n "$$why" ]; then echo "make e2e-renewal  NOT RUN: $$why"; exit 0; fi; \
 		$(call prove,make e2e-renewal,e2e install render approver,.,$(BOOT_FLAGS)) \
 		go run -C e2e ./cmd/sno-boot -name sno-renewal -way all-in-one-renewal -out '$(abspath $(BOOT_OUT))-renewal' $(BOOT_FLAGS)
 

@@ -194,7 +194,7 @@ func (p *proof) users() []string {
 	return users
 }
 
-// quiet waits until no user has written for restTime, except Leases. Controllers that fight would never stop.
+// quiet waits until no user has written for restTime, except Leases. Controllers that overwrite each other would never stop.
 func (p *proof) quiet() {
 	p.t.Helper()
 	p.expect(p.reasons)

@@ -21,8 +21,8 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	options := bench.Options{Progress: os.Stderr}
-	flag.IntVar(&options.TopologyChanges, "flips", 50, "Number of topology changes.")
-	flag.DurationVar(&options.IdleTime, "rest", 5*time.Minute, "How long writes on an idle cluster are counted.")
+	flag.IntVar(&options.TopologyChanges, "changes", 50, "Number of topology changes.")
+	flag.DurationVar(&options.IdleTime, "idle", 5*time.Minute, "How long writes on an idle cluster are counted.")
 	flag.IntVar(&options.Nodes, "nodes", 2000, "Nodes of the large cluster.")
 	flag.IntVar(&options.Pods, "pods", 20000, "Pods of the large cluster.")
 	flag.DurationVar(&options.Settle, "settle", time.Minute, "How long the controller runs before its memory is read.")

@@ -66,7 +66,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.BoolVar(&o.remove, "delete", false, "only remove the machine of that name")
 	flags.IntVar(&o.cuts.PerPhase, "cuts", 0, "cut the power at this many random points in each phase, in the ways with power cuts")
 	flags.Uint64Var(&o.cuts.RandomStart, "start", 0, "with -cuts: start value of the random numbers; by default $"+sample.Variable+", or the clock")
-	flags.BoolVar(&o.printUnsupported, "why-not", false, "only print why machines cannot be created here, or nothing if they can")
+	flags.BoolVar(&o.printUnsupported, "print-unsupported", false, "only print why machines cannot be created here, or nothing if they can")
 	if err := flags.Parse(args); err != nil {
 		return o, err //nolint:wrapcheck // reported already
 	}

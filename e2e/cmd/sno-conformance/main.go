@@ -130,7 +130,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.StringVar(&o.overlay, "overlay", "", "File as for go build -overlay: other sources for the operators and controllers, not for the checks. The programs are written next to it.")
 	flags.BoolVar(&o.built, "built", false, "Use the operators and controllers of an earlier run without checking that they are up to date.")
 	flags.BoolVar(&o.keep, "keep", false, "Keep the clusters' folders.")
-	flags.BoolVar(&o.realMinReady, "real-pace", false, "A router counts as available after 30 seconds as on a real cluster, not after one. A cluster takes twice as long.")
+	flags.BoolVar(&o.realMinReady, "real-min-ready", false, "A router counts as available after 30 seconds as on a real cluster, not after one. A cluster takes twice as long.")
 	flags.BoolVar(&o.child, "child", false, "Internal: run the only scenario, and write its report to the folder.")
 	if err := flags.Parse(args); err != nil {
 		return o, err //nolint:wrapcheck // describes the fault

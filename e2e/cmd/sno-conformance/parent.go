@@ -62,7 +62,7 @@ func parent(ctx context.Context, o options) error {
 				tiers = slices.DeleteFunc(slices.Clone(tiers), func(t checks.Tier) bool { return t == checks.Disruptive })
 			}
 			cmd := exec.Command(self, "-child", "-variant="+string(o.variant), "-scenarios="+name, "-tiers="+join(tiers), "-out="+folder,
-				"-modules="+strings.Join(o.modules, ","), "-overlay="+o.overlay, fmt.Sprintf("-keep=%t", o.keep), fmt.Sprintf("-real-pace=%t", o.realMinReady))
+				"-modules="+strings.Join(o.modules, ","), "-overlay="+o.overlay, fmt.Sprintf("-keep=%t", o.keep), fmt.Sprintf("-real-min-ready=%t", o.realMinReady))
 			cmd.Env = append(os.Environ(), childEnvironment)
 			return cmd
 		},

@@ -46,7 +46,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.StringVar(&o.write, "write", "", "document with a table of real kubelets that receives the figures")
 	flags.BoolVar(&o.keep, "keep", false, "keep the machine with the rendered control plane, and print how to use it")
 	flags.BoolVar(&o.remove, "delete", false, "only remove the machine of that name")
-	flags.BoolVar(&o.printUnsupported, "why-not", false, "only print why machines cannot be created here, or nothing if they can")
+	flags.BoolVar(&o.printUnsupported, "print-unsupported", false, "only print why machines cannot be created here, or nothing if they can")
 	if err := flags.Parse(args); err != nil {
 		return o, err //nolint:wrapcheck // reported already
 	}
