@@ -107,6 +107,7 @@ func checkWords(ctx context.Context, ws *workspace.Workspace, w io.Writer) error
 		}
 		lines := splitText(data)
 		found.faults = append(found.faults, findWords(name, lines)...)
+		found.faults = append(found.faults, longComments(name, lines)...)
 		if lines != nil {
 			hits = append(hits, terms.find(name, data, lines)...)
 		}
@@ -166,6 +167,29 @@ func findWords(name string, lines []string) []string {
 			if match := word.pattern.FindString(line); match != "" {
 				faults = append(faults, fmt.Sprintf("%s:%d: %q: %s", name, i+1, strings.TrimSpace(match), word.why))
 			}
+		}
+	}
+	return faults
+}
+
+const maxComment = 120
+
+// longComments returns a finding for each line of a Go comment with more than maxComment characters. Code in comments,
+// markers and the expected output of examples keep their lines.
+func longComments(name string, lines []string) []string {
+	if path.Ext(name) != ".go" {
+		return nil
+	}
+	var faults []string
+	output := false
+	for i, line := range lines {
+		text, comment := strings.CutPrefix(strings.TrimLeft(line, "\t"), "// ")
+		output = comment && (output || strings.HasSuffix(text, "utput:"))
+		if !comment || output || strings.HasPrefix(text, "+") {
+			continue
+		}
+		if length := utf8.RuneCountInString(line); length > maxComment {
+			faults = append(faults, fmt.Sprintf("%s:%d: a comment of %d characters; at most %d fit on a line", name, i+1, length, maxComment))
 		}
 	}
 	return faults

@@ -47,3 +47,30 @@ func TestFindWords(t *testing.T) {
 		})
 	}
 }
+
+func TestLongComments(t *testing.T) {
+	most := "// " + strings.Repeat("a", maxComment-3)
+	tests := map[string]struct {
+		file, text string
+		want       int
+	}{
+		"as long as a line may be": {"a.go", most, 0},
+		"one more":                 {"a.go", most + "a", 1},
+		"one more by a tab":        {"a.go", "\t" + most, 1},
+		"characters, not bytes":    {"a.go", most[:len(most)-1] + "ä", 0},
+		"code":                     {"a.go", "x := 1 " + most + "a", 0},
+		"code in a comment":        {"a.go", "//\t" + most + "a", 0},
+		"a marker":                 {"a.go", "// +" + most, 0},
+		"output of an example":     {"a_test.go", "\t// Output:\n\t" + most, 0},
+		"after an output":          {"a_test.go", "\t// Output:\n}\n\t" + most, 1},
+		"two":                      {"a.go", most + "a\n" + most + "a", 2},
+		"another language":         {"a.md", most + "a", 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if faults := longComments(test.file, strings.Split(test.text, "\n")); len(faults) != test.want {
+				t.Errorf("got %d faults, want %d: %v", len(faults), test.want, faults)
+			}
+		})
+	}
+}
