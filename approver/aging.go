@@ -9,7 +9,8 @@ import (
 // AgeLimits are how long a request may be pending, and how long before its end a certificate must have been renewed.
 type AgeLimits struct{ Pending, Expiring time.Duration }
 
-// DefaultAgeLimits match the kubelet, which gives up on a request after 15 minutes and renews with 30 to 10 percent of the lifetime left.
+// DefaultAgeLimits match the kubelet, which gives up on a request after 15 minutes and renews with 30 to 10 percent of
+// the lifetime left.
 var DefaultAgeLimits = AgeLimits{Pending: 15 * time.Minute, Expiring: 72 * time.Hour}
 
 // Aging summarizes pending requests and serving certificates.

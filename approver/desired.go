@@ -34,7 +34,8 @@ type ConfigWrite struct {
 	NewOwner string  // the manager that owns Text from then on
 }
 
-// Decide returns the next write. The stock approver is restricted only where it has no second source (R-APP-1, R-SNO-12).
+// Decide returns the next write. The stock approver is restricted only where it has no second source (R-APP-1,
+// R-SNO-12).
 func Decide(in Inputs) Decision {
 	switch result, fields := Checks().Run(in); {
 	case result != nil && fields == patch.ReleaseFields:
@@ -111,7 +112,8 @@ func disableFlow(in Inputs, claim overrides.Claim) Decision {
 	return Decision{}
 }
 
-// created is the value of EditAnnotation on a ConfigMap that this module created. On others it is RESOURCEVERSION/FORMER-OWNER.
+// created is the value of EditAnnotation on a ConfigMap that this module created. On others it is
+// RESOURCEVERSION/FORMER-OWNER.
 const created = "made"
 
 func (in Inputs) edit() Decision {

@@ -21,7 +21,8 @@ var ErrInputs = errors.New("invalid inputs")
 type Mode string
 
 const (
-	// NodeClientOff, the default, disables the node-client flow in its configuration; it still renews serving certificates (U-APP-2).
+	// NodeClientOff, the default, disables the node-client flow in its configuration; it still renews serving certificates
+	// (U-APP-2).
 	NodeClientOff Mode = "node-client-off"
 	// Off scales it to zero and sets an override in the ClusterVersion, as the enhancement asks (U-APP-7).
 	Off Mode = "off"
@@ -40,7 +41,8 @@ const (
 	MachinesPresent
 )
 
-// Inputs are the inputs of the decision: objects as they were read, with their managedFields, or nil for those that do not exist.
+// Inputs are the inputs of the decision: objects as they were read, with their managedFields, or nil for those that do
+// not exist.
 type Inputs struct {
 	Cluster        *topology.Cluster // nil while no Infrastructure was read
 	Mode           Mode              // empty means NodeClientOff
@@ -93,8 +95,8 @@ type Host struct {
 	Machines MachinePresence
 }
 
-// Enabled reports whether an operator may approve client certificates: not on a single control-plane node without Machines (R-APP-1).
-// Errors are ErrInputs, and topology.ErrClusterNotRead for a Cluster that was not read.
+// Enabled reports whether an operator may approve client certificates: not on a single control-plane node without
+// Machines (R-APP-1). Errors are ErrInputs, and topology.ErrClusterNotRead for a Cluster that was not read.
 func Enabled(h Host) (bool, error) {
 	if err := h.Cluster.Validate(); err != nil {
 		return false, fmt.Errorf("%w: Cluster: %w", ErrInputs, err)

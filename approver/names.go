@@ -22,7 +22,8 @@ const (
 	// ConfigKey is the key in that ConfigMap.
 	ConfigKey = "config.yaml"
 
-	// EditAnnotation is on an edited ConfigMap, and on the Deployment's pod template, where a change restarts the stock approver.
+	// EditAnnotation is on an edited ConfigMap, and on the Deployment's pod template, where a change restarts the stock
+	// approver.
 	EditAnnotation = patch.Domain + "/" + Name + "-edit"
 
 	// ApprovalReason is in the Approved condition of a request. The stock approver's is NodeCSRApprove (U-APP-6).

@@ -31,7 +31,8 @@ const (
 	flowIndent   = "        "                         // begins the rest of a line in braces
 )
 
-// NodeClientDisabled parses a configuration like the stock approver: YAML as JSON, keys in any case, only the first document.
+// NodeClientDisabled parses a configuration like the stock approver: YAML as JSON, keys in any case, only the first
+// document.
 func NodeClientDisabled(text string) (bool, error) {
 	var config struct {
 		NodeClientCert struct {
@@ -175,7 +176,8 @@ func lineBreak(text string) string {
 	return "\n"
 }
 
-// verify returns an ErrConfig unless the edit changed one value, the stock approver can read it, and it can be removed again.
+// verify returns an ErrConfig unless the edit changed one value, the stock approver can read it, and it can be removed
+// again.
 func verify(before, after, key string) error {
 	var want, have map[string]any
 	if err := errors.Join(yaml.Unmarshal([]byte(before), &want), yaml.Unmarshal([]byte(after), &have)); err != nil {

@@ -65,8 +65,8 @@ func ShapeOAuthServer(deployment *appsv1.Deployment, cluster topology.Cluster, n
 	return shape(deployment, cluster, replicas, rollout, separation), nil
 }
 
-// ShapeOAuthAPIServer is ShapeOAuthServer for the OAuth API server. Its pods write an audit log on their node (U-AUTH-2),
-// so two of them never share a node, and an old pod is deleted before the new one starts.
+// ShapeOAuthAPIServer is ShapeOAuthServer for the OAuth API server. Its pods write an audit log on their node
+// (U-AUTH-2), so two of them never share a node, and an old pod is deleted before the new one starts.
 func ShapeOAuthAPIServer(deployment *appsv1.Deployment, cluster topology.Cluster, nodes int32) (*appsv1.Deployment, error) {
 	replicas, err := Replicas(cluster, nodes)
 	if err != nil {
@@ -86,8 +86,8 @@ func shape(
 	return shaped
 }
 
-// OAuthServerPodDisruptionBudget returns the budget of the pods with the labels, or nil where the topology of their pool
-// is SingleReplica and an existing budget is to be deleted. Upstream has none. Error: topology.ErrClusterNotRead.
+// OAuthServerPodDisruptionBudget returns the budget of the pods with the labels, or nil where the topology of their
+// pool is SingleReplica and an existing budget is to be deleted. Upstream has none. Error: topology.ErrClusterNotRead.
 func OAuthServerPodDisruptionBudget(cluster topology.Cluster, podLabels map[string]string) (*policyv1.PodDisruptionBudget, error) {
 	return budget(cluster, OAuthServerNamespace, OAuthServerBudgetName, podLabels)
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // SchedulableControlPlaneNodes returns the number of nodes with the master role on which pods with the tolerations can
-// run. Temporary taints of Kubernetes, such as of a cordoned or not ready node, are ignored, because a rolling update of
-// the nodes must not scale the Deployments. Tolerations that are neither Exists nor Equal are ignored too.
+// run. Temporary taints of Kubernetes, such as of a cordoned or not ready node, are ignored, because a rolling update
+// of the nodes must not scale the Deployments. Tolerations that are neither Exists nor Equal are ignored too.
 func SchedulableControlPlaneNodes(nodes []corev1.Node, tolerations []corev1.Toleration) int32 {
 	var count int32
 	for _, node := range nodes {

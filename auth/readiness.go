@@ -102,7 +102,8 @@ func until(elapsed, limit time.Duration) time.Duration {
 	return limit - elapsed + margin
 }
 
-// Conditions returns the conditions <prefix>Available, <prefix>Progressing and <prefix>Degraded, without transition times.
+// Conditions returns the conditions <prefix>Available, <prefix>Progressing and <prefix>Degraded, without transition
+// times.
 func (r Readiness) Conditions(prefix string) []operatorv1.OperatorCondition {
 	condition := func(suffix string, is bool, otherwise string) operatorv1.OperatorCondition {
 		c := operatorv1.OperatorCondition{Type: prefix + suffix, Status: operatorv1.ConditionFalse, Reason: r.Reason, Message: r.Message}

@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// OverridePolicy selects the releases on which the override is set on a single control-plane node. Empty means OverrideAuto.
+// OverridePolicy selects the releases on which the override is set on a single control-plane node. Empty means
+// OverrideAuto.
 type OverridePolicy string
 
 // The override policies.

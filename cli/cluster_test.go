@@ -118,7 +118,8 @@ const (
 	anything writes = "anything"
 )
 
-// TestCommands runs every command that needs a cluster. A second apply writes nothing, and a release restores the former values.
+// TestCommands runs every command that needs a cluster. A second apply writes nothing, and a release restores the
+// former values.
 func TestCommands(t *testing.T) {
 	c := newCluster(t)
 	_, before := c.router()

@@ -69,8 +69,8 @@ func unified(w rehearsal.Write) (string, error) {
 	return udiff.Unified("live/"+name, "merged/"+name, before, after), err
 }
 
-// manifest returns the YAML of an object without bookkeeping. Values of Secrets are masked as by kubectl diff: with changed if they differ
-// from the other object.
+// manifest returns the YAML of an object without bookkeeping. Values of Secrets are masked as by kubectl diff: with
+// changed if they differ from the other object.
 func manifest(object, other *unstructured.Unstructured, changed string) (string, error) {
 	if object == nil {
 		return "", nil

@@ -61,7 +61,8 @@ func testCalls(t *testing.T, calls map[string]call) {
 	}
 }
 
-// contains checks for parts separated by |, which must be missing after !. A text after = must be equal. An empty one means no output.
+// contains checks for parts separated by |, which must be missing after !. A text after = must be equal. An empty one
+// means no output.
 func contains(t *testing.T, what, text, wanted string) {
 	t.Helper()
 	if all, exactly := strings.CutPrefix(wanted, "="); exactly || wanted == "" {

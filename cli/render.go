@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The manifests are the overlays of config/, built by kustomize: one for each module, and all.yaml for one process with all modules.
+// The manifests are the overlays of config/, built by kustomize: one for each module, and all.yaml for one process with
+// all modules.
 //
 //go:embed manifests/*.yaml
 var manifests embed.FS

@@ -11,7 +11,8 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// inTerminal runs the program in a terminal, presses Ctrl-C after the text of until, if any, and returns the output and the exit code.
+// inTerminal runs the program in a terminal, presses Ctrl-C after the text of until, if any, and returns the output and
+// the exit code.
 func inTerminal(t *testing.T, until string, args ...string) (string, int) {
 	t.Helper()
 	command := patchtest.Command(io.Discard, args...)

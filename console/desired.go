@@ -8,16 +8,16 @@ import (
 	"github.com/solonode/sno/patch/overrides"
 )
 
-// Decision has the next step for each patched object. They are independent: steps that depend on each other are never in
-// one Decision. Read the objects and decide again after a step.
+// Decision has the next step for each patched object. They are independent: steps that depend on each other are never
+// in one Decision. Read the objects and decide again after a step.
 type Decision struct {
 	ClusterVersion     patch.Step // applies only the entry for downloads
 	Downloads, Console patch.Step
 }
 
 // Decide returns the next step for both Deployments, and for the override that makes downloads unmanaged (R-CON-2). A
-// takeover sets the override, waits until the cluster-version-operator has observed it, and applies the shape. A release
-// releases the shape first and the override last.
+// takeover sets the override, waits until the cluster-version-operator has observed it, and applies the shape. A
+// release releases the shape first and the override last.
 func Decide(in Inputs) Decision {
 	downloads := in.downloads()
 	override, shape := decideOverride(downloads, decideShape(downloads))

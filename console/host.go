@@ -35,8 +35,8 @@ func poolOf(cluster topology.Cluster) topology.Pool {
 	return cluster.PoolFor(topology.ControlPlanePool)
 }
 
-// modeOf returns the topology of the pool. Using another one was wrong upstream in both directions (U-CON-5): two replicas
-// pinned to one node, and anti-affinity that one worker cannot satisfy.
+// modeOf returns the topology of the pool. Using another one was wrong upstream in both directions (U-CON-5): two
+// replicas pinned to one node, and anti-affinity that one worker cannot satisfy.
 func modeOf(cluster topology.Cluster) configv1.TopologyMode {
 	return cluster.Governing(poolOf(cluster))
 }

@@ -29,7 +29,8 @@ const (
 	ReasonRolloutStuck = "RolloutStuck"         // the progress deadline has passed
 )
 
-// stockManagers are the field managers of console operators: by default the name of the program, "console" in the image.
+// stockManagers are the field managers of console operators: by default the name of the program, "console" in the
+// image.
 var stockManagers = []string{"console", "console-operator"}
 
 // Override is the entry of ClusterVersion's spec.overrides that makes downloads unmanaged.

@@ -10,8 +10,8 @@ import (
 	"github.com/solonode/sno/console"
 )
 
-// clusterState is a state during a takeover or release of downloads. The cluster-version-operator acts on the ClusterVersion
-// that it last observed. Without a ClusterVersion there is no such operator.
+// clusterState is a state during a takeover or release of downloads. The cluster-version-operator acts on the
+// ClusterVersion that it last observed. Without a ClusterVersion there is no such operator.
 type clusterState struct {
 	mode configv1.TopologyMode // of the control plane, "-" for unknown; the infrastructure is SingleReplica
 	// version and downloads are keys of versions and deployed, or reverted: shaped, then partly reverted by the

@@ -90,7 +90,8 @@ func checkNoOperatorOwns(in Inputs) *patch.Result {
 	return resultIf(true, patch.NotNeeded, patch.ReasonNotNeeded, "The guard of the etcd operator is right")
 }
 
-// checkAdoptable refuses a Deployment that is no guard: its selector cannot be changed, and its other containers would stay.
+// checkAdoptable refuses a Deployment that is no guard: its selector cannot be changed, and its other containers would
+// stay.
 func checkAdoptable(in Inputs) *patch.Result {
 	if in.Deployment == nil || !guarded(in.mode()) {
 		return nil

@@ -260,7 +260,8 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestHealthOfOtherGuards checks that the health of another writer's guard is reported, and only a stuck rollout is a failure.
+// TestHealthOfOtherGuards checks that the health of another writer's guard is reported, and only a stuck rollout is a
+// failure.
 func TestHealthOfOtherGuards(t *testing.T) {
 	pods := func(observed int64, expected, healthy int32) change {
 		return func(in *etcdguard.Inputs) {

@@ -57,8 +57,8 @@ func report(state patch.State, reason, message string) Decision {
 	return Decision{Result: &patch.Result{State: state, Reason: reason, Message: message}}
 }
 
-// Decide returns the next write for the guard, its budget and the ClusterVersion (R-ETC-3). The guard is neither removed nor
-// relaxed while the topology, the nodes or the members of etcd are unknown (U-ETC-8).
+// Decide returns the next write for the guard, its budget and the ClusterVersion (R-ETC-3). The guard is neither
+// removed nor relaxed while the topology, the nodes or the members of etcd are unknown (U-ETC-8).
 func Decide(in Inputs) Decision {
 	decision := decide(in)
 	if decision.Action == Nothing && decision.Result != nil {
@@ -314,8 +314,8 @@ func inForce(intent map[string]any, live any) (bool, error) {
 	return ownership.UpToDate(have, intent, own), nil
 }
 
-// TransferOwnership returns managedFields in which what this module applied belongs to another manager, as if updated by it.
-// An empty apply would remove those fields instead. The error is an ownership.ErrManagedFields.
+// TransferOwnership returns managedFields in which what this module applied belongs to another manager, as if updated
+// by it. An empty apply would remove those fields instead. The error is an ownership.ErrManagedFields.
 func TransferOwnership(entries []metav1.ManagedFieldsEntry, to string) ([]metav1.ManagedFieldsEntry, error) {
 	var out []metav1.ManagedFieldsEntry
 	for _, entry := range entries {

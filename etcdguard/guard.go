@@ -21,7 +21,8 @@ import (
 
 type strength struct{ replicas, minReady int } // minReady is how many guards the budget keeps ready
 
-// wantedStrength is postponed if it would relax the guard while fewer members are known to be healthy than the topology expects.
+// wantedStrength is postponed if it would relax the guard while fewer members are known to be healthy than the topology
+// expects.
 func (in Inputs) wantedStrength() (want strength, postponed bool) {
 	host := in.host()
 	want = strength{host.size(), host.size() - host.budget()}

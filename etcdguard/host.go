@@ -54,8 +54,9 @@ type Host struct {
 	image   string
 }
 
-// NewHost takes the number of etcd's voting members or of nodes that are to have one, whichever is greater, and the image of the
-// guards, which needs curl and sleep and may be empty for sizes and budgets. Errors: ErrNoTopology, ErrNoMembers.
+// NewHost takes the number of etcd's voting members or of nodes that are to have one, whichever is greater, and the
+// image of the guards, which needs curl and sleep and may be empty for sizes and budgets. Errors: ErrNoTopology,
+// ErrNoMembers.
 func NewHost(cluster topology.Cluster, members int, image string) (Host, error) {
 	if err := cluster.Validate(); err != nil {
 		return Host{}, err
@@ -84,7 +85,8 @@ func modeOf(cluster topology.Cluster) configv1.TopologyMode {
 // guarded reports whether the topology needs guards: not SingleReplica and External (R-ETC-2).
 func guarded(mode configv1.TopologyMode) bool { return expectedMembers(mode) > 1 }
 
-// Size returns the number of guards (R-ETC-2): one per member, at least as many as the topology expects. The error is ErrHost.
+// Size returns the number of guards (R-ETC-2): one per member, at least as many as the topology expects. The error is
+// ErrHost.
 func Size(h Host) (int, error) {
 	if _, err := h.wanted(false); err != nil {
 		return 0, err
@@ -94,8 +96,8 @@ func Size(h Host) (int, error) {
 
 func (h Host) size() int { return max(expectedMembers(h.mode), h.members) }
 
-// budget returns how many guards may be evicted at once. With DualReplica it is 1 of 2, or no node could be drained (R-SNO-3,
-// U-ETC-7); fencing keeps the other member working.
+// budget returns how many guards may be evicted at once. With DualReplica it is 1 of 2, or no node could be drained
+// (R-SNO-3, U-ETC-7); fencing keeps the other member working.
 func (h Host) budget() int {
 	if fencing(h.mode, h.size()) {
 		return 1
@@ -163,7 +165,8 @@ func withRole(role string) corev1.NodeSelectorTerm {
 	return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: role, Operator: corev1.NodeSelectorOpExists}}}
 }
 
-// DisruptionBudget returns the budget over Deployment's pods, or nil if an existing one is to be deleted. The error is ErrHost.
+// DisruptionBudget returns the budget over Deployment's pods, or nil if an existing one is to be deleted. The error is
+// ErrHost.
 func DisruptionBudget(h Host) (*policyv1.PodDisruptionBudget, error) {
 	if wanted, err := h.wanted(false); !wanted {
 		return nil, err
@@ -173,8 +176,8 @@ func DisruptionBudget(h Host) (*policyv1.PodDisruptionBudget, error) {
 	return budget, nil
 }
 
-// Pods returns guards as current operators create them: a pod for each node that has a member, or is to have one, and is not
-// cordoned. nil means that existing guards are to be deleted. Errors: ErrHost, ErrNoImage, ErrNoNodes.
+// Pods returns guards as current operators create them: a pod for each node that has a member, or is to have one, and
+// is not cordoned. nil means that existing guards are to be deleted. Errors: ErrHost, ErrNoImage, ErrNoNodes.
 func Pods(h Host, nodes []corev1.Node) ([]*corev1.Pod, error) {
 	if wanted, err := h.wanted(true); !wanted {
 		return nil, err

@@ -157,8 +157,8 @@ func evictable(budget *policyv1.PodDisruptionBudget, expected, ready int) int {
 	return max(ready-max(expected-most, 0), 0)
 }
 
-// TestEvictable checks that exactly as many guards may be evicted as etcd tolerates. Expected members that do not exist count
-// as down; with fencing one of two may be evicted.
+// TestEvictable checks that exactly as many guards may be evicted as etcd tolerates. Expected members that do not exist
+// count as down; with fencing one of two may be evicted.
 func TestEvictable(t *testing.T) {
 	for _, mode := range []configv1.TopologyMode{ha, arbiter, dual, empty, unknown} {
 		eachHealth(maxMembers, func(n int, members, healthy uint) {

@@ -20,7 +20,8 @@ import (
 // ErrInputs is returned for inputs that no cluster can have.
 var ErrInputs = errors.New("invalid inputs")
 
-// Inputs are what Decide needs, with managedFields. A nil object does not exist; after a failed read Decide must not be called.
+// Inputs are what Decide needs, with managedFields. A nil object does not exist; after a failed read Decide must not be
+// called.
 type Inputs struct {
 	Cluster                *topology.Cluster // nil while no Infrastructure was read
 	Nodes                  []corev1.Node     // nil while not read; workers are ignored
@@ -50,7 +51,8 @@ func (in Inputs) objects() []object {
 	}, func(o object) bool { return reflect.ValueOf(o.Object).IsNil() })
 }
 
-// Validate returns ErrInputs for a Cluster that was not read, an object with a wrong name, or an impossible list of members.
+// Validate returns ErrInputs for a Cluster that was not read, an object with a wrong name, or an impossible list of
+// members.
 func (in Inputs) Validate() error {
 	if in.Cluster != nil {
 		if err := in.Cluster.Validate(); err != nil {

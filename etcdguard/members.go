@@ -40,9 +40,9 @@ func votes(members []Member) (voters, healthy int) {
 	return voters, healthy
 }
 
-// MinimumMembers returns how many healthy voting members must be left when etcd is scaled down (R-ETC-1): 2 with DualReplica,
-// 1 with SingleReplica, 0 with External, else 3. It is at most 1 if OverrideKey is true in overrides, the Etcd's raw
-// spec.unsupportedConfigOverrides (U-ETC-1, U-ETC-2), which deprecation reports. Errors: ErrNoTopology, unsupportedconfig.ErrUnreadable.
+// MinimumMembers returns how many healthy voting members a scale-down of etcd must leave (R-ETC-1): 2 with DualReplica,
+// 1 with SingleReplica, 0 with External, else 3; at most 1 if OverrideKey is true in the Etcd's raw overrides (U-ETC-1,
+// U-ETC-2), which deprecation reports. Errors: ErrNoTopology, unsupportedconfig.ErrUnreadable.
 func MinimumMembers(cluster topology.Cluster, overrides []byte) (minimum int, deprecation string, err error) {
 	if err := cluster.Validate(); err != nil {
 		return 0, "", err
@@ -90,8 +90,9 @@ type Verdict struct {
 	Reason string // one of the constants above; empty when it is safe
 }
 
-// SafeToRemove reports whether the member may be removed: there is a quorum before and after it (U-ETC-3), and MinimumMembers
-// healthy ones are left, unless an unhealthy member or a learner is removed. Errors: those of MinimumMembers, ErrMember.
+// SafeToRemove reports whether the member may be removed: there is a quorum before and after it (U-ETC-3), and
+// MinimumMembers healthy ones are left, unless an unhealthy member or a learner is removed. Errors: those of
+// MinimumMembers, ErrMember.
 func SafeToRemove(cluster topology.Cluster, overrides []byte, members []Member, id uint64) (Verdict, error) {
 	minimum, _, err := MinimumMembers(cluster, overrides)
 	if err != nil {
@@ -114,8 +115,9 @@ func SafeToRemove(cluster topology.Cluster, overrides []byte, members []Member, 
 	return Verdict{Safe: true}, nil
 }
 
-// SafeToRestart reports whether the member or its node may be restarted: the other healthy members are a quorum, or the topology
-// accepts the outage (SingleReplica) or fences the member (DualReplica). Errors: ErrNoTopology; ErrMember, also with External.
+// SafeToRestart reports whether the member or its node may be restarted: the other healthy members are a quorum, or the
+// topology accepts the outage (SingleReplica) or fences the member (DualReplica). Errors: ErrNoTopology; ErrMember,
+// also with External.
 func SafeToRestart(cluster topology.Cluster, members []Member, id uint64) (Verdict, error) {
 	if err := cluster.Validate(); err != nil {
 		return Verdict{}, err

@@ -143,7 +143,8 @@ func TestMemberErrors(t *testing.T) {
 	}
 }
 
-// TestMinimumMembers shows R-ETC-1: the topology determines the minimum. The override lowers it, but a quorum is still required.
+// TestMinimumMembers shows R-ETC-1: the topology determines the minimum. The override lowers it, but a quorum is still
+// required.
 func TestMinimumMembers(t *testing.T) {
 	for mode, want := range map[configv1.TopologyMode]int{ha: 3, arbiter: 3, dual: 2, sr: 1, external: 0, empty: 3, unknown: 3} {
 		for overrides, lowered := range map[string]int{"": want, `{"` + overrideKey + `":false}`: want, overrideKey + ": 'true'\n": min(want, 1)} {
@@ -166,7 +167,8 @@ func TestMinimumMembers(t *testing.T) {
 	}
 }
 
-// TestSafeToRestartAgreesWithTheGuard checks that a healthy member may be restarted if and only if a guard may be evicted.
+// TestSafeToRestartAgreesWithTheGuard checks that a healthy member may be restarted if and only if a guard may be
+// evicted.
 func TestSafeToRestartAgreesWithTheGuard(t *testing.T) {
 	for _, mode := range []configv1.TopologyMode{ha, arbiter, dual, empty, unknown} {
 		eachHealth(maxMembers, func(n int, members, healthy uint) {

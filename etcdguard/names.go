@@ -18,7 +18,8 @@ const (
 	OperatorName   = "cluster"           // the etcd operator's own resource
 )
 
-// OverrideKey is the deprecated key in unsupportedConfigOverrides (U-ETC-2), OverridesSubject the subject of messages on overrides.
+// OverrideKey is the deprecated key in unsupportedConfigOverrides (U-ETC-2), OverridesSubject the subject of messages
+// on overrides.
 const (
 	OverrideKey      = "useUnsupportedUnsafeNonHANonProductionUnstableEtcd"
 	OverridesSubject = "the guard"

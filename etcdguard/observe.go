@@ -31,8 +31,8 @@ func Observe(in Inputs) patch.Result {
 	return patch.Result{State: patch.Progressing, Reason: patch.ReasonRollingOut, Message: "Not every guard is ready, so fewer nodes can be drained"}
 }
 
-// withHealth adds the health of another writer's guard to a result. Only a stuck rollout is a failure; guard pods of current
-// operators have no deadline.
+// withHealth adds the health of another writer's guard to a result. Only a stuck rollout is a failure; guard pods of
+// current operators have no deadline.
 func (in Inputs) withHealth(result patch.Result) *patch.Result {
 	otherWriter := result.State == patch.NotNeeded || result.State == patch.Blocked
 	switch {

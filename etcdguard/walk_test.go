@@ -19,7 +19,8 @@ import (
 type part struct {
 	n    int    // replicas or maxUnavailable; absent for no object
 	form string // static, or the mode for which this module wrote it
-	// owns is how much this module owns; release and scaled report whether the cluster-version-operator or a person owns n.
+	// owns is how much this module owns; release and scaled report whether the cluster-version-operator or a person owns
+	// n.
 	owns            string
 	release, scaled bool
 }
@@ -33,7 +34,8 @@ const (
 	unreadMode                       = configv1.TopologyMode("-")
 )
 
-// clusterState is the state of the take-over. The module may crash, and the cluster-version-operator acts, between any two writes.
+// clusterState is the state of the take-over. The module may crash, and the cluster-version-operator acts, between any
+// two writes.
 type clusterState struct {
 	mode configv1.TopologyMode
 	counts
@@ -147,7 +149,8 @@ func (w clusterState) inputs() etcdguard.Inputs {
 	return in
 }
 
-// size is how many guards are needed, minReady how many of them must stay ready, liveMinReady how many the live budget keeps.
+// size is how many guards are needed, minReady how many of them must stay ready, liveMinReady how many the live budget
+// keeps.
 func (w clusterState) size() int {
 	if !w.listed {
 		return max(w.nodes, expectedMembers(w.mode))
@@ -262,8 +265,8 @@ func (w clusterState) step() step {
 	return s
 }
 
-// versionOperatorActs returns the states after an act of the cluster-version-operator: it observes the ClusterVersion, or
-// applies one of its manifests.
+// versionOperatorActs returns the states after an act of the cluster-version-operator: it observes the ClusterVersion,
+// or applies one of its manifests.
 func (w clusterState) versionOperatorActs() []clusterState {
 	if !w.version {
 		return nil
@@ -341,8 +344,9 @@ func startStates() []clusterState {
 	return all
 }
 
-// TestWalk shows R-ETC-3: from every state, with a crash and any act of the cluster-version-operator after every write, no step
-// removes a needed guard, makes it too weak, or writes while the cluster-version-operator does. Without crashes it settles.
+// TestWalk shows R-ETC-3: from every state, with a crash and any act of the cluster-version-operator after every write,
+// no step removes a needed guard, makes it too weak, or writes while the cluster-version-operator does. Without crashes
+// it settles.
 func TestWalk(t *testing.T) {
 	seen := map[clusterState]bool{}
 	queue := startStates()
@@ -464,8 +468,8 @@ func (w clusterState) disturb(r *rand.Rand) clusterState {
 	return w
 }
 
-// TestWalkAtRandom runs random histories, in which the module may crash after a write, and a write may arrive after the state has
-// changed. No write violates the rules, and each history settles.
+// TestWalkAtRandom runs random histories, in which the module may crash after a write, and a write may arrive after the
+// state has changed. No write violates the rules, and each history settles.
 func TestWalkAtRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(2021, 4))
 	writes, late := 0, 0

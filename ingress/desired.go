@@ -73,7 +73,8 @@ func pinnedPlacement() *operatorv1.NodePlacement {
 	}
 }
 
-// pinnedPlacementIntent keeps the form of a live selector that selects the same nodes: another form would be a conflict.
+// pinnedPlacementIntent keeps the form of a live selector that selects the same nodes: another form would be a
+// conflict.
 func pinnedPlacementIntent(live *operatorv1.NodePlacement) *operatorv1ac.NodePlacementApplyConfiguration {
 	pinned := pinnedPlacement()
 	form := pinned.NodeSelector

@@ -93,8 +93,8 @@ func withReplaced(manager, value string) func(*operatorv1.IngressController) {
 	return annotated("sno.solonode.github.io/ingress-replaced", `[{"field":".spec.replicas","manager":"`+manager+`","value":`+value+`}]`)
 }
 
-// R-ING-4, R-SNO-5, R-SNO-6: a person's placement and number of routers stay, and a release leaves a number that matches
-// the topology.
+// R-ING-4, R-SNO-5, R-SNO-6: a person's placement and number of routers stay, and a release leaves a number that
+// matches the topology.
 func TestDecide(t *testing.T) {
 	const (
 		waiting  = "nothing; Waiting (WaitingForObject): "

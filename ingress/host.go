@@ -67,7 +67,8 @@ func (h Host) validate() error {
 	return nil
 }
 
-// nodeSelector returns the selector of a placement as a map, as the stock operator does: nil for none, empty for every node.
+// nodeSelector returns the selector of a placement as a map, as the stock operator does: nil for none, empty for every
+// node.
 func nodeSelector(placement *operatorv1.NodePlacement) (map[string]string, error) {
 	if placement == nil {
 		return nil, nil

@@ -48,7 +48,8 @@ const (
 	ReasonApplyFailed              = patch.ReasonApplyFailed              // any other error of the API server
 )
 
-// ReleasedManager is the field manager of a number of routers that the module sets when it releases the IngressController.
+// ReleasedManager is the field manager of a number of routers that the module sets when it releases the
+// IngressController.
 var ReleasedManager = patch.ReleasedManager(Name)
 
 // ReplicasManagers returns the field managers whose spec.replicas may be replaced, because no person chose it: those of

@@ -17,8 +17,8 @@ import (
 
 const unset = -1
 
-// stockRollout returns maxUnavailable/maxSurge and anti-affinity that the stock operator sets on a highly available cluster,
-// with and without host ports, and the budget, by spec.replicas (U-ING-6, U-ING-8).
+// stockRollout returns maxUnavailable/maxSurge and anti-affinity that the stock operator sets on a highly available
+// cluster, with and without host ports, and the budget, by spec.replicas (U-ING-6, U-ING-8).
 func stockRollout(n int) (ports, shared, budget string) {
 	switch {
 	case n == unset:

@@ -131,9 +131,9 @@ func (h Host) placement(present []corev1.Toleration) (map[string]string, []corev
 	return selector, workload.Tolerate(present, h.pool)
 }
 
-// RouterPodDisruptionBudget returns the budget for the router's pods with the labels, or nil where an existing one is to
-// be deleted: for a single pod, and on the only control-plane node, whose drain would not finish (R-SNO-3). As in the
-// stock operator, it allows 50% where spec.replicas is unset, 1 of two, and 25% of more (U-ING-8). Error: ErrHost.
+// RouterPodDisruptionBudget returns the budget for the router's pods with the labels, or nil where an existing one is
+// to be deleted: for a single pod, and on the only control-plane node, whose drain would not finish (R-SNO-3). As in
+// the stock operator, it allows 50% where spec.replicas is unset, 1 of two, and 25% of more (U-ING-8). Error: ErrHost.
 func RouterPodDisruptionBudget(h Host, labels map[string]string) (*policyv1.PodDisruptionBudget, error) {
 	if err := h.validate(); err != nil {
 		return nil, err

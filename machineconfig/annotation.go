@@ -14,8 +14,8 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// AnnotateTopology returns how to write a node's topology annotation, from which the machine-config daemon reads whether to drain
-// (U-MCO-2). The value of another manager is kept, and an empty or unknown topology changes nothing.
+// AnnotateTopology returns how to write a node's topology annotation, from which the machine-config daemon reads
+// whether to drain (U-MCO-2). The value of another manager is kept, and an empty or unknown topology changes nothing.
 func AnnotateTopology(in Inputs, node *corev1.Node) patch.Step {
 	if result := patch.TopologyKnown(in.Cluster); result != nil {
 		return patch.Step{Result: result}

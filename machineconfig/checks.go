@@ -71,7 +71,8 @@ func optedOut(purpose string) *patch.Result {
 		Message: "The annotation " + patch.OptOutAnnotation + " keeps this module away; remove it to " + purpose}
 }
 
-// checkWanted reports clusters with other nodes, because pods of a node that shuts down gracefully stay Ready (U-MCO-8).
+// checkWanted reports clusters with other nodes, because pods of a node that shuts down gracefully stay Ready
+// (U-MCO-8).
 func checkWanted(in Inputs) *patch.Result {
 	message := ""
 	switch {
@@ -105,7 +106,8 @@ func checkPoolThere(in Inputs) *patch.Result {
 		Message: "There is no MachineConfigPool master with the label " + MasterPoolLabel + ", which the KubeletConfig selects"}
 }
 
-// checkKubeletConfigFree: the operator renders a complete kubelet.conf from each KubeletConfig of a pool, and the last one wins.
+// checkKubeletConfigFree: the operator renders a complete kubelet.conf from each KubeletConfig of a pool, and the last
+// one wins.
 func checkKubeletConfigFree(in Inputs) *patch.Result {
 	for i := range in.KubeletConfigs {
 		other := &in.KubeletConfigs[i]

@@ -21,8 +21,8 @@ import (
 // ShutdownDebounce is how long a Decision that Restarts must be stable before it is carried out.
 const ShutdownDebounce = 10 * time.Minute
 
-// Decision is what to write for the graceful shutdown: apply both objects, delete those that exist, or neither. Write both
-// within a few seconds, since every config that the operator renders restarts the node.
+// Decision is what to write for the graceful shutdown: apply both objects, delete those that exist, or neither. Write
+// both within a few seconds, since every config that the operator renders restarts the node.
 type Decision struct {
 	MachineConfig *mcfgv1ac.MachineConfigApplyConfiguration
 	KubeletConfig *mcfgv1ac.KubeletConfigApplyConfiguration
@@ -31,8 +31,8 @@ type Decision struct {
 	Result        *patch.Result // nil if the objects are applied; then call Observe
 }
 
-// Decide returns the decision about the graceful shutdown. It creates objects and extends grace periods only while the pool is
-// settled or paused.
+// Decide returns the decision about the graceful shutdown. It creates objects and extends grace periods only while the
+// pool is settled or paused.
 func Decide(in Inputs) Decision {
 	result, ours := Checks().Run(in)
 	if result == nil {
@@ -88,7 +88,8 @@ func sameJSON(a, b []byte) bool {
 	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && reflect.DeepEqual(one, other)
 }
 
-// ShutdownNodes returns the names of the nodes whose pods determine the grace periods: control-plane nodes, or the only node.
+// ShutdownNodes returns the names of the nodes whose pods determine the grace periods: control-plane nodes, or the only
+// node.
 func ShutdownNodes(nodes []corev1.Node) []string {
 	var names []string
 	for i := range nodes {

@@ -1,8 +1,9 @@
-// Package machineconfig decides how nodes update to a new machine config: how many at once, whether they are drained, and how
-// kubelets stop pods. With a SingleReplica control plane nodes are not drained, and the kubelet shuts down gracefully (R-MCO-1
-// to R-MCO-4). The policy [DrainWorkers] is an addition.
+// Package machineconfig decides how nodes update to a new machine config: how many at once, whether they are drained,
+// and how kubelets stop pods. With a SingleReplica control plane nodes are not drained, and the kubelet shuts down
+// gracefully (R-MCO-1 to R-MCO-4). The policy [DrainWorkers] is an addition.
 //
-// Every function is pure. A machine-config operator vendors the package, or package controller carries out the decisions.
+// Every function is pure. A machine-config operator vendors the package, or package controller carries out the
+// decisions.
 //
 // Each pool may have [MaxUnavailable] nodes unavailable: cordoned, or not fit.Healthy. Unavailable ones are drained
 // first. The master and the arbiter pool share a limit, because they share etcd's quorum. Missing control-plane nodes

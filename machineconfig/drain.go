@@ -82,7 +82,8 @@ const (
 	VerbUncordon Verb = "uncordon"
 )
 
-// Request is the value of DesiredDrainAnnotation. Config is the name of a machine config, which only distinguishes requests.
+// Request is the value of DesiredDrainAnnotation. Config is the name of a machine config, which only distinguishes
+// requests.
 type Request struct {
 	Verb   Verb
 	Config string
@@ -117,8 +118,8 @@ func Requested(annotations map[string]string) (*Request, error) {
 	return &request, nil
 }
 
-// MayRestart reports whether a drain of the node was acknowledged, and since then neither an uncordon was acknowledged nor
-// another drain requested.
+// MayRestart reports whether a drain of the node was acknowledged, and since then neither an uncordon was acknowledged
+// nor another drain requested.
 func MayRestart(annotations map[string]string) bool {
 	last, err := ParseRequest(annotations[LastAppliedDrainAnnotation])
 	_, requested := annotations[DesiredDrainAnnotation]

@@ -24,7 +24,8 @@ func sized(n corev1.Node, cores string) corev1.Node {
 	return n
 }
 
-// running returns inputs with one control-plane node, three workers with 4 cores, and a pod with so many cores on each of the nodes.
+// running returns inputs with one control-plane node, three workers with 4 cores, and a pod with so many cores on each
+// of the nodes.
 func running(cores string, on ...string) machineconfig.Inputs {
 	in := machineconfig.Inputs{
 		Cluster: clusterOf(sr), Policy: machineconfig.DrainWorkers, Node: "w1",

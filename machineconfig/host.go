@@ -14,8 +14,9 @@ import (
 // ErrMaxUnavailable is returned for a spec.maxUnavailable that is neither a number nor a percentage.
 var ErrMaxUnavailable = errors.New("unreadable maxUnavailable")
 
-// ExpectedControlPlaneNodes returns how many nodes with the master and the arbiter role a complete cluster of the topology has
-// (R-MCO-1). Empty and unknown modes count as HighlyAvailable (U-TOP-1, U-TOP-8). The error is topology.ErrClusterNotRead.
+// ExpectedControlPlaneNodes returns how many nodes with the master and the arbiter role a complete cluster of the
+// topology has (R-MCO-1). Empty and unknown modes count as HighlyAvailable (U-TOP-1, U-TOP-8). The error is
+// topology.ErrClusterNotRead.
 func ExpectedControlPlaneNodes(cluster topology.Cluster) (masters, arbiters int, err error) {
 	if err := cluster.Validate(); err != nil {
 		return 0, 0, err //nolint:wrapcheck // it describes the remedy

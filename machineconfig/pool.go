@@ -161,9 +161,9 @@ func (r DrainState) poolOf(node *corev1.Node) (*mcfgv1.MachineConfigPool, error)
 	return &mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil
 }
 
-// PoolOf returns the pool of a node, or nil. The master role takes precedence over other roles (U-MCO-6), such as that of a
-// worker on a single node (U-MCO-7); then custom pools, arbiter and worker. Windows nodes are in no pool. The error is ErrPools,
-// if two custom pools select the node, or a selector is invalid.
+// PoolOf returns the pool of a node, or nil. The master role takes precedence over other roles (U-MCO-6), such as that
+// of a worker on a single node (U-MCO-7); then custom pools, arbiter and worker. Windows nodes are in no pool. The
+// error is ErrPools, if two custom pools select the node, or a selector is invalid.
 func PoolOf(node *corev1.Node, pools []*mcfgv1.MachineConfigPool) (*mcfgv1.MachineConfigPool, error) {
 	if fit.IsWindows(node) {
 		return nil, nil
@@ -201,8 +201,8 @@ func selects(selector *metav1.LabelSelector, of map[string]string) (bool, error)
 	return parsed.Matches(labels.Set(of)), nil
 }
 
-// PendingChanges returns the changes that wait in paused pools (R-MCO-4), sorted, such as "master: kubelet configuration, for 1
-// node". It reads only metadata of nodes. The error is ErrPools.
+// PendingChanges returns the changes that wait in paused pools (R-MCO-4), sorted, such as "master: kubelet
+// configuration, for 1 node". It reads only metadata of nodes. The error is ErrPools.
 func PendingChanges(pools []*mcfgv1.MachineConfigPool, nodes []*corev1.Node) ([]string, error) {
 	outdated := map[*mcfgv1.MachineConfigPool]int{}
 	for _, node := range nodes {

@@ -88,7 +88,8 @@ func poolsOf(text string) []*mcfgv1.MachineConfigPool {
 	return pools
 }
 
-// TestMayStart has cases that are not in the TestMayStartTable tests: other pools, no pools, nodes in none, and more nodes.
+// TestMayStart has cases that are not in the TestMayStartTable tests: other pools, no pools, nodes in none, and more
+// nodes.
 func TestMayStart(t *testing.T) {
 	type results = map[string]patch.Result
 	const stock = "master worker arbiter"

@@ -21,14 +21,14 @@ const (
 	criticalPriority = 2_000_000_000    // of system-cluster-critical; for the kubelet such pods are critical
 )
 
-// GracePeriods are the kubelet's shutdownGracePeriod and shutdownGracePeriodCriticalPods: critical pods have Critical to end,
-// after the others had the rest of Total. Zero means no graceful shutdown.
+// GracePeriods are the kubelet's shutdownGracePeriod and shutdownGracePeriodCriticalPods: critical pods have Critical
+// to end, after the others had the rest of Total. Zero means no graceful shutdown.
 type GracePeriods struct{ Total, Critical time.Duration }
 
 func (g GracePeriods) nonCritical() time.Duration { return g.Total - g.Critical }
 
-// ShutdownGracePeriods returns the grace periods for a node with these pods (R-MCO-3): for critical pods and for others the
-// longest terminationGracePeriodSeconds, rounded up to half minutes and at least one. If they exceed bound, each kind gets at
+// ShutdownGracePeriods returns a node's grace periods (R-MCO-3): for its critical pods and for others the longest
+// terminationGracePeriodSeconds, rounded up to half minutes and at least one. If they exceed bound, each kind gets at
 // least the smaller of its need and half of bound. A bound below MinShutdownBound means no graceful shutdown.
 func ShutdownGracePeriods(pods []corev1.Pod, bound time.Duration) GracePeriods {
 	var nonCritical, critical time.Duration

@@ -48,8 +48,8 @@ func (c drainCase) count(of func(drainNode) bool) int {
 	return len(slices.DeleteFunc(slices.Clone(c.nodes), func(n drainNode) bool { return !of(n) }))
 }
 
-// check compares a result with the rules, independent of the code: a pending node starts if its pool is not paused, it does not
-// wait for a master, and fewer nodes than the limit are unavailable.
+// check compares a result with the rules, independent of the code: a pending node starts if its pool is not paused, it
+// does not wait for a master, and fewer nodes than the limit are unavailable.
 func (c drainCase) check(start []string, waiting map[string]patch.Result) error {
 	started := func(n drainNode) bool { return slices.Contains(start, n.name) }
 	mastersPending := c.count(func(n drainNode) bool { return n.exists && n.pending && n.role == "master" && c.paused != "master" }) > 0

@@ -1,9 +1,9 @@
-// Package topology reads the topology of a cluster and returns what follows from it, for operators that must also run on a single
-// control-plane node. All functions are pure, and decisions do not allocate.
+// Package topology reads the topology of a cluster and returns what follows from it, for operators that must also run
+// on a single control-plane node. All functions are pure, and decisions do not allocate.
 //
-// [FromInfrastructure] and [FromUnstructured] read infrastructures.config.openshift.io/cluster into a [Cluster]. Empty and unknown
-// modes are HighlyAvailable ([Cluster.Findings]). A missing object is an error: keep the last Cluster. Watch the object: the
-// topology can change at run time.
+// [FromInfrastructure] and [FromUnstructured] read infrastructures.config.openshift.io/cluster into a [Cluster]. Empty
+// and unknown modes are HighlyAvailable ([Cluster.Findings]). A missing object is an error: keep the last Cluster.
+// Watch the object: the topology can change at run time.
 //
 // Consequences depend on where pods run, not on the number of nodes. Use all of them together:
 //

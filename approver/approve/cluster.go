@@ -28,7 +28,8 @@ const (
 	writeLimit = 30 * time.Second // of an approval, which an interruption does not cancel
 	watchLimit = 10 * time.Minute
 
-	// OpenShift publishes the current and former authorities of the kubelets here; the stock approver uses the same ConfigMap.
+	// OpenShift publishes the current and former authorities of the kubelets here; the stock approver uses the same
+	// ConfigMap.
 	authorityNamespace, authorityName, authorityKey = "openshift-config-managed", "csr-controller-ca", "ca-bundle.crt"
 )
 
@@ -83,7 +84,8 @@ func (c cluster) waitForRequest(ctx context.Context, signer, version string, not
 	}
 }
 
-// approve approves a request exactly as it was read; errChanged reports that it was modified, deleted or replaced since.
+// approve approves a request exactly as it was read; errChanged reports that it was modified, deleted or replaced
+// since.
 func (c cluster) approve(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, reason string, dryRun bool) error {
 	intent := csr.DeepCopy()
 	intent.Status.Conditions = append(intent.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
@@ -131,7 +133,8 @@ func (c cluster) node(ctx context.Context, name string) (*corev1.Node, error) {
 	return node, nil
 }
 
-// authority returns the authority of the kubelets, or nil. The CA of the API server is no substitute: it may sign for other programs.
+// authority returns the authority of the kubelets, or nil. The CA of the API server is no substitute: it may sign for
+// other programs.
 func (c cluster) authority(ctx context.Context, file string) (*x509.CertPool, error) {
 	var bundle []byte
 	var err error

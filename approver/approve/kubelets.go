@@ -22,7 +22,8 @@ type answer struct {
 	calling bool // the call has not ended
 }
 
-// kubelets calls each node's kubelet once at a time, in the background, so that a slow one delays only its own requests.
+// kubelets calls each node's kubelet once at a time, in the background, so that a slow one delays only its own
+// requests.
 type kubelets struct {
 	node     func(ctx context.Context, name string) (*corev1.Node, error)
 	call     func(ctx context.Context, node *corev1.Node) ([]*x509.Certificate, error)

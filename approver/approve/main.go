@@ -1,4 +1,5 @@
-// Package approve implements the command that approves requests from outside the cluster (R-APP-3), as package requests decides.
+// Package approve implements the command that approves requests from outside the cluster (R-APP-3), as package requests
+// decides.
 package approve
 
 import (

@@ -56,7 +56,8 @@ type candidate struct {
 	verdict requests.Verdict
 }
 
-// pass checks every request without further reads first, and then reads nodes and calls kubelets for the candidates only.
+// pass checks every request without further reads first, and then reads nodes and calls kubelets for the candidates
+// only.
 type pass struct {
 	*tool
 	report     report
@@ -160,7 +161,8 @@ func (p *pass) maxRequests(k key) int {
 	return maxServing
 }
 
-// contested reports whether more client requests are pending than may be approved: it is not known which are the node's.
+// contested reports whether more client requests are pending than may be approved: it is not known which are the
+// node's.
 func (p *pass) contested(k key) bool {
 	return k.flow == requests.ClientFlow && p.groups[k].total > p.maxRequests(k)-p.approvals[k.node]
 }
@@ -245,7 +247,8 @@ func (p *pass) approve(ctx context.Context, c *candidate) (done bool, err error)
 	return true, nil
 }
 
-// prove decides with the node and, if needed, the certificate of its kubelet. answered is false while the kubelet has not answered.
+// prove decides with the node and, if needed, the certificate of its kubelet. answered is false while the kubelet has
+// not answered.
 func (p *pass) prove(ctx context.Context, c *candidate) (answered bool, err error) {
 	if !p.read.Has(c.node) {
 		if _, err := p.cluster.node(ctx, c.node); err == nil {

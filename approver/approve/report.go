@@ -69,7 +69,8 @@ func withoutReads(csr *certificatesv1.CertificateSigningRequest, v requests.Verd
 	return f
 }
 
-// needsReads reports whether a check failed only because the node, its kubelet or the approved requests were not read yet.
+// needsReads reports whether a check failed only because the node, its kubelet or the approved requests were not read
+// yet.
 func needsReads(f requests.Finding) bool {
 	return f.Reason == requests.ReasonNodesUnknown || f.Reason == requests.ReasonApprovalsUnknown || f.Reason == requests.ReasonNamesNotProven
 }

@@ -156,7 +156,8 @@ func TestLimit(t *testing.T) {
 	w.checkApproved(true, append(two, first)...)
 }
 
-// A flood is read in pages, also when etcd is compacted in between, and the legitimate request is approved. e2e/bench has a larger one.
+// A flood is read in pages, also when etcd is compacted in between, and the legitimate request is approved. e2e/bench
+// has a larger one.
 func TestFlood(t *testing.T) {
 	w := newEnvironment(t)
 	w.allowNodes("worker-1")
@@ -270,7 +271,8 @@ func TestTwoAtOnce(t *testing.T) {
 	})
 }
 
-// A kubelet that hangs delays only its own requests. An interrupted run reports its approvals, and --timeout ends a run.
+// A kubelet that hangs delays only its own requests. An interrupted run reports its approvals, and --timeout ends a
+// run.
 func TestInterrupted(t *testing.T) {
 	w := newEnvironment(t)
 	w.allowNodes("worker-1", "worker-2")
@@ -301,7 +303,8 @@ func TestInterrupted(t *testing.T) {
 	w.checkOutcomes(map[string]string{serves: "approved ProvenByCertificate"})
 }
 
-// With --watch new requests are approved soon and changes are reported once, also after an outage and with an invalid inventory.
+// With --watch new requests are approved soon and changes are reported once, also after an outage and with an invalid
+// inventory.
 func TestWatch(t *testing.T) {
 	w := newEnvironment(t)
 	w.allowNodes("worker-1")

@@ -31,7 +31,8 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// shared has no snapshots in its watch cache, so that a list that continues after a compaction reads etcd, as on older releases.
+// shared has no snapshots in its watch cache, so that a list that continues after a compaction reads etcd, as on older
+// releases.
 var shared = patchtest.NewShared(patchtest.Options{Flags: map[string]string{"feature-gates": "ListFromCacheSnapshot=false"}})
 
 func TestMain(m *testing.M) {

@@ -166,8 +166,8 @@ func (a *aging) callKubelets(ctx context.Context) (approver.Aging, error) {
 	return found, nil
 }
 
-// combinedSink publishes the Failing condition about certificates with those of the patch: another apply by the same field owner would
-// remove them.
+// combinedSink publishes the Failing condition about certificates with those of the patch: another apply by the same
+// field owner would remove them.
 type combinedSink struct {
 	status.Sink
 	certificates []operatorv1.OperatorCondition

@@ -117,7 +117,8 @@ func (p *twoPages) List(_ context.Context, list client.ObjectList, opts ...clien
 	return nil
 }
 
-// Every kubelet is called, a few at a time, once per interval, while the patch is wanted. The others count if one does not answer.
+// Every kubelet is called, a few at a time, once per interval, while the patch is wanted. The others count if one does
+// not answer.
 func TestCertificatesExpiring(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls, open, most atomic.Int32

@@ -121,7 +121,8 @@ func (c *cluster) afterOtherControllers(check func() error) func() error {
 	}
 }
 
-// scaleUp restores the replica unless the override was observed. Unlike patchtest's operator, it keeps annotations of the pod template.
+// scaleUp restores the replica unless the override was observed. Unlike patchtest's operator, it keeps annotations of
+// the pod template.
 func (c *cluster) scaleUp() {
 	c.Helper()
 	unmanaged := func(o configv1.ComponentOverride) bool { return o.Name == stockName && o.Unmanaged }

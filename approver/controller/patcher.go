@@ -70,7 +70,8 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 	return g.operator, result, ctx.Err()
 }
 
-// gather reads the ClusterVersion last: the resourceVersion of the Deployment does not prove that the override is still observed.
+// gather reads the ClusterVersion last: the resourceVersion of the Deployment does not prove that the override is still
+// observed.
 func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (g gathered, err error) {
 	in, live, errs := &g.inputs, p.env.Live, [5]error{}
 	in.Cluster, in.Mode = cluster, p.mode

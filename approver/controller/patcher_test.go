@@ -41,7 +41,8 @@ func TestNodeClientOff(t *testing.T) {
 	l.CheckNoWrites()
 }
 
-// A person's configuration keeps everything, with later and concurrent changes. A removed line is restored only on request.
+// A person's configuration keeps everything, with later and concurrent changes. A removed line is restored only on
+// request.
 func TestConfigurationOfAPerson(t *testing.T) {
 	c := install(t)
 	c.configure(personsConfig)
@@ -90,7 +91,8 @@ func TestConfigurationOfAPerson(t *testing.T) {
 	l.CheckNoWrites()
 }
 
-// Off sets the override before it scales, and releases in reverse. The stock approver never runs with the flow enabled in between.
+// Off sets the override before it scales, and releases in reverse. The stock approver never runs with the flow enabled
+// in between.
 func TestModeChanges(t *testing.T) {
 	c := install(t)
 	c.configure(personsConfig)
@@ -203,7 +205,8 @@ func (c *cluster) checkState(text string, disabled bool, replicas int32, entries
 	return nil
 }
 
-// After a crash at any request, or with a delayed write, the next run finishes, without further restarts of the stock approver.
+// After a crash at any request, or with a delayed write, the next run finishes, without further restarts of the stock
+// approver.
 func TestCrashAnywhere(t *testing.T) {
 	const randomSeed = 1
 	random := rand.New(rand.NewPCG(randomSeed, 0))

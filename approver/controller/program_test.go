@@ -13,7 +13,8 @@ import (
 
 const noKubelets = "--kubelets-every=0"
 
-// The program with the rights of config/rbac follows the cluster in both modes. At rest it writes nothing, and it never writes a request.
+// The program with the rights of config/rbac follows the cluster in both modes. At rest it writes nothing, and it never
+// writes a request.
 func TestFollowsTheCluster(t *testing.T) {
 	c := install(t)
 	c.configure(personsConfig)
@@ -52,7 +53,8 @@ func TestFollowsTheCluster(t *testing.T) {
 	}
 }
 
-// The patch is released while there are Machines, also of a kind that was not served at the start. Watches trigger this, not a timer.
+// The patch is released while there are Machines, also of a kind that was not served at the start. Watches trigger
+// this, not a timer.
 func TestFollowsMachines(t *testing.T) {
 	groups := []string{openshift, clusterAPI}
 	if testing.Short() {

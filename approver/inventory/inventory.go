@@ -102,7 +102,8 @@ func InvalidAddressReason(address netip.Addr) string {
 	return ""
 }
 
-// New returns an inventory of copies of the nodes, by the rules of Load. Count is 1 by default; a node's own name is allowed.
+// New returns an inventory of copies of the nodes, by the rules of Load. Count is 1 by default; a node's own name is
+// allowed.
 func New(nodes ...Node) (*Inventory, error) {
 	b := newBuilder()
 	for i, node := range nodes {

@@ -19,7 +19,8 @@ import (
 // MaxBytes limits the size of a file.
 const MaxBytes = 4 << 20
 
-// Load parses a file strictly: unknown and duplicate fields, aliases and a second document are errors, as is all that New refuses.
+// Load parses a file strictly: unknown and duplicate fields, aliases and a second document are errors, as is all that
+// New refuses.
 func Load(text []byte) (*Inventory, error) {
 	f := &file{builder: newBuilder(), at: map[string]*yaml.Node{}}
 	if root := f.parse(text); root != nil {

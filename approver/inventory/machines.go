@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// MachineSkew and MachineWindow bound when the node of a Machine may join, from before to after its creation, as in the stock approver.
+// MachineSkew and MachineWindow bound when the node of a Machine may join, from before to after its creation, as in the
+// stock approver.
 const (
 	MachineSkew   = 10 * time.Second
 	MachineWindow = 2 * time.Hour
@@ -52,9 +53,9 @@ func MachineOf(object *unstructured.Unstructured) (Machine, error) {
 		Deleting: object.GetDeletionTimestamp() != nil, NodeName: read.Status.NodeRef.Name, Addresses: read.Status.Addresses}, nil
 }
 
-// FromMachines returns an inventory by the rules of the stock approver: a node may join by an InternalDNS name of a recent Machine
-// without a node, and serve by the addresses of its Machine. No node may rejoin. A Machine without a creation timestamp, or with a name
-// or an address of another Machine, is left out with an Error.
+// FromMachines returns an inventory by the rules of the stock approver: a node may join by an InternalDNS name of a
+// recent Machine without a node, and serve by the addresses of its Machine. No node may rejoin. A Machine without a
+// creation timestamp, or with a name or an address of another Machine, is left out with an Error.
 func FromMachines(machines ...Machine) (*Inventory, []Error) {
 	owners := map[string]int{}
 	for _, m := range machines {

@@ -22,7 +22,8 @@ const (
 	maxAddresses = 4     // a node writes its own addresses; a dual-stack node has two
 )
 
-// ErrUnreachable is returned when none of the node's internal IPs answers as a TLS server in time, or none can be called.
+// ErrUnreachable is returned when none of the node's internal IPs answers as a TLS server in time, or none can be
+// called.
 var ErrUnreachable = errors.New("the kubelet does not answer")
 
 // Dialer calls kubelets. The zero value is ready to use.
@@ -31,8 +32,9 @@ type Dialer struct {
 	dial  func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// ServingCertificate returns the certificate chain that the kubelet presents at the first internal IP that answers, leaf first. The
-// handshake proves that the server has the leaf's key; the caller verifies the chain. An error is ErrUnreachable or the context's.
+// ServingCertificate returns the certificate chain that the kubelet presents at the first internal IP that answers,
+// leaf first. The handshake proves that the server has the leaf's key; the caller verifies the chain. An error is
+// ErrUnreachable or the context's.
 func (d *Dialer) ServingCertificate(ctx context.Context, node *corev1.Node) ([]*x509.Certificate, error) {
 	addresses := addressesOf(node)
 	if len(addresses) == 0 {
@@ -72,7 +74,8 @@ func (d *Dialer) present(ctx context.Context, address, name string) ([]*x509.Cer
 	return client.ConnectionState().PeerCertificates, nil
 }
 
-// addressesOf returns the node's internal IPs with the kubelet's port, except those that lead to this machine or to several machines.
+// addressesOf returns the node's internal IPs with the kubelet's port, except those that lead to this machine or to
+// several machines.
 func addressesOf(node *corev1.Node) []string {
 	port := int(cmp.Or(node.Status.DaemonEndpoints.KubeletEndpoint.Port, defaultPort))
 	var out []string

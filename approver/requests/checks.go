@@ -61,7 +61,8 @@ func checkGroups(p *parsed) *Finding {
 	return require(exactly(have, want), ReasonGroupsWrong, "The groups of the requestor are %q; they must be exactly %q", have, want)
 }
 
-// checkUsages also accepts key encipherment: older kubelets request it for every key, newer ones for RSA keys (U-APP-5).
+// checkUsages also accepts key encipherment: older kubelets request it for every key, newer ones for RSA keys
+// (U-APP-5).
 func checkUsages(p *parsed) *Finding {
 	have, want := p.Request.Spec.Usages, []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
 	if p.flow == ServingFlow {
@@ -146,8 +147,8 @@ func checkKey(p *parsed) *Finding {
 	return refuse(ReasonKeyWeak, "The key is %s; it must be RSA or ECDSA", p.content.PublicKeyAlgorithm)
 }
 
-// checkSignature refuses SHA-1, which x509 accepts in requests. The algorithm is not signed, so its parameters must be the bytes that
-// a kubelet sends; x509 parses those of RSA-PSS strictly.
+// checkSignature refuses SHA-1, which x509 accepts in requests. The algorithm is not signed, so its parameters must be
+// the bytes that a kubelet sends; x509 parses those of RSA-PSS strictly.
 func checkSignature(p *parsed) *Finding {
 	var whole struct {
 		Signed    asn1.RawValue

@@ -1,5 +1,6 @@
-// Package requests decides whether certificate signing requests of nodes may be approved where no Machine confirms a node's identity
-// (R-APP-2, R-APP-4). It is pure and never denies a request. [Decide] approves when every check of the request's flow passes.
+// Package requests decides whether certificate signing requests of nodes may be approved where no Machine confirms a
+// node's identity (R-APP-2, R-APP-4). It is pure and never denies a request. [Decide] approves when every check of the
+// request's flow passes.
 package requests
 
 import (
@@ -15,7 +16,8 @@ import (
 	"github.com/solonode/sno/approver/inventory"
 )
 
-// DefaultMaxAge is the maximum age of a request. The stock approver accepts requests for two hours after the Machine was created.
+// DefaultMaxAge is the maximum age of a request. The stock approver accepts requests for two hours after the Machine
+// was created.
 const DefaultMaxAge = 2 * time.Hour
 
 const clockSkew = 5 * time.Minute // how far the clock of the API server may be ahead
@@ -38,13 +40,15 @@ type Inputs struct {
 	Policy             Policy
 }
 
-// KubeletCertificate is the chain that a kubelet presented at its own address, leaf first, and the authorities of kubelets.
+// KubeletCertificate is the chain that a kubelet presented at its own address, leaf first, and the authorities of
+// kubelets.
 type KubeletCertificate struct {
 	Chain []*x509.Certificate
 	Roots *x509.CertPool
 }
 
-// EgressIPs are the egressIPs of a node's HostSubnet (OpenShift SDN), which its kubelet requests at renewal. Ranges prove nothing.
+// EgressIPs are the egressIPs of a node's HostSubnet (OpenShift SDN), which its kubelet requests at renewal. Ranges
+// prove nothing.
 type EgressIPs struct {
 	Node string
 	IPs  []netip.Addr
@@ -139,8 +143,9 @@ type check struct {
 	evaluate     func(*parsed) *Finding
 }
 
-// The sources of a client request are the bootstrapper's secret, which every pod can read, and the inventory (R-APP-4). Those of a
-// serving request are the node's client certificate and, for each name, the inventory or the kubelet's current certificate.
+// The sources of a client request are the bootstrapper's secret, which every pod can read, and the inventory (R-APP-4).
+// Those of a serving request are the node's client certificate and, for each name, the inventory or the kubelet's
+// current certificate.
 var checks = map[Flow][]check{
 	OtherFlow: nil,
 	ClientFlow: {

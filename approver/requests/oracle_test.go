@@ -17,8 +17,8 @@ import (
 	"github.com/solonode/sno/approver/requests"
 )
 
-// The oracle decides which requests may be approved. It was written from the documentation, shares no code with the module, and parses
-// bytes where the module calls a library.
+// The oracle decides which requests may be approved. It was written from the documentation, shares no code with the
+// module, and parses bytes where the module calls a library.
 
 // facts are what the oracle reads in the bytes of a request.
 type facts struct {

@@ -81,7 +81,8 @@ func Decided(csr *certificatesv1.CertificateSigningRequest) bool {
 	return len(csr.Status.Conditions) > 0 || len(csr.Status.Certificate) > 0
 }
 
-// ApprovedFor returns the node that joins by an approved client request, or an empty string. The cluster keeps such requests for an hour.
+// ApprovedFor returns the node that joins by an approved client request, or an empty string. The cluster keeps such
+// requests for an hour.
 func ApprovedFor(csr *certificatesv1.CertificateSigningRequest) string {
 	approved := slices.ContainsFunc(csr.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
 		return c.Type == certificatesv1.CertificateApproved

@@ -109,7 +109,8 @@ func (p *parsed) current() (*x509.Certificate, string) {
 	return leaf, "the presented certificate is valid"
 }
 
-// egress returns the egress IPs that a renewal may add: it has the DNS names of the current certificate, and a name or an address of it.
+// egress returns the egress IPs that a renewal may add: it has the DNS names of the current certificate, and a name or
+// an address of it.
 func (p *parsed) egress(current *x509.Certificate) []netip.Addr {
 	names, held := p.content.DNSNames, addressesOf(current.IPAddresses)
 	renews := len(names) > 0 || slices.ContainsFunc(addressesOf(p.content.IPAddresses), func(ip netip.Addr) bool { return slices.Contains(held, ip) })

@@ -21,7 +21,8 @@ import (
 	"github.com/solonode/sno/approver/requests"
 )
 
-// vectorFile is testdata/hostile-requests.yaml: requests as stored by an API server, with their environment and the expected verdict.
+// vectorFile is testdata/hostile-requests.yaml: requests as stored by an API server, with their environment and the
+// expected verdict.
 type vectorFile struct {
 	// The default environment. Authority is that of the kubelets.
 	Clock     time.Time `json:"clock"`

@@ -5,7 +5,8 @@
 //	namespaces/<namespace>/<group>/<resource>/<name>.yaml
 //	namespaces/<namespace>/<group>/<resource>.yaml
 //
-// The core group is "core". A must-gather has one tree per image. What is missing or corrupt is not found, and reported as a gap.
+// The core group is "core". A must-gather has one tree per image. What is missing or corrupt is not found, and reported
+// as a gap.
 package mustgather
 
 import (

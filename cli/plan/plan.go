@@ -1,5 +1,5 @@
-// Package plan reports what modules would change in a cluster, field by field. Each module reconciles on a rehearsal of the cluster; the
-// plan is the difference between the objects before and after.
+// Package plan reports what modules would change in a cluster, field by field. Each module reconciles on a rehearsal of
+// the cluster; the plan is the difference between the objects before and after.
 package plan
 
 import (
@@ -36,8 +36,8 @@ const (
 	Blocked Verdict = "blocked"
 )
 
-// Row is one field. An object that would be created or deleted has one row without a field. Other states of a module are a row without an
-// object.
+// Row is one field. An object that would be created or deleted has one row without a field. Other states of a module
+// are a row without an object.
 type Row struct {
 	Object  string  `json:"object"`
 	Field   string  `json:"field"`

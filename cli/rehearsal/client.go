@@ -1,8 +1,8 @@
 // Package rehearsal is a client that writes in memory.
 //
-// Objects are read from a cluster or a must-gather until they are written, and from memory afterwards. With a server, the first write of
-// an object is a server-side dry run, with defaults, admission, permissions and conflicts. All other writes are merged here, by the
-// library of the API server.
+// Objects are read from a cluster or a must-gather until they are written, and from memory afterwards. With a server,
+// the first write of an object is a server-side dry run, with defaults, admission, permissions and conflicts. All other
+// writes are merged here, by the library of the API server.
 package rehearsal
 
 import (
@@ -118,7 +118,8 @@ func (c *Client) Get(ctx context.Context, at client.ObjectKey, object client.Obj
 	}
 }
 
-// List implements client.Reader. Only lists of unstructured objects contain writes: modules write nothing that they list otherwise.
+// List implements client.Reader. Only lists of unstructured objects contain writes: modules write nothing that they
+// list otherwise.
 func (c *Client) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	if err := c.base.List(ctx, list, opts...); err != nil {
 		return err

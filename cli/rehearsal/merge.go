@@ -35,7 +35,8 @@ var converters = sync.OnceValue(func() []managedfields.TypeConverter {
 	}
 })
 
-// applied returns the object, or a conflict, after a server-side apply. On an object without managedFields nothing conflicts.
+// applied returns the object, or a conflict, after a server-side apply. On an object without managedFields nothing
+// conflicts.
 func applied(live, body *unstructured.Unstructured, manager string, force bool) (*unstructured.Unstructured, error) {
 	if live == nil {
 		live = &unstructured.Unstructured{}

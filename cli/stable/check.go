@@ -42,7 +42,8 @@ type Report struct {
 	Fingerprints map[string]string `json:"-"`
 }
 
-// UnstableObject is an object that is not stable. Since is when that began, or when it was first read if the object does not record it.
+// UnstableObject is an object that is not stable. Since is when that began, or when it was first read if the object
+// does not record it.
 type UnstableObject struct {
 	Object   string      `json:"object"`
 	WaitsFor string      `json:"waitsFor"`
@@ -83,7 +84,8 @@ func Check(ctx context.Context, from client.Reader) Report {
 	each(r, appsv1.SchemeGroupVersion.WithKind("Deployment"), false, deployment)
 	each(r, appsv1.SchemeGroupVersion.WithKind("DaemonSet"), false, daemonSet)
 	each(r, appsv1.SchemeGroupVersion.WithKind("StatefulSet"), false, statefulSet)
-	// The static pods of the API server (openshift/cluster-kube-apiserver-operator, bindata/assets/kube-apiserver/pod.yaml).
+	// The static pods of the API server (openshift/cluster-kube-apiserver-operator,
+	// bindata/assets/kube-apiserver/pod.yaml).
 	each(r, corev1.SchemeGroupVersion.WithKind("Pod"), false, apiServer,
 		client.InNamespace("openshift-kube-apiserver"), client.MatchingLabels{"app": "openshift-kube-apiserver"})
 	return report

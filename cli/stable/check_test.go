@@ -69,8 +69,8 @@ func (s *state) List(_ context.Context, list client.ObjectList, _ ...client.List
 	return json.Unmarshal(text, list)
 }
 
-// after returns the stable cluster after edits, separated by semicolons. An edit is a kind and a state, or a field of its object and a value.
-// Fields of a list are elements with that type or index.
+// after returns the stable cluster after edits, separated by semicolons. An edit is a kind and a state, or a field of
+// its object and a value. Fields of a list are elements with that type or index.
 func after(t *testing.T, edits string) *state {
 	t.Helper()
 	s := &state{objects: map[string][]*unstructured.Unstructured{}, errs: map[string]error{}}

@@ -1,7 +1,9 @@
-// Package stable waits until a cluster is ready for workloads: the API server and nodes still restart after the installation (R-OPS-3).
+// Package stable waits until a cluster is ready for workloads: the API server and nodes still restart after the
+// installation (R-OPS-3).
 //
-// The ClusterVersion does not cover this, because other operators restart nodes too. Check reads everything that changes with the
-// cluster, and Wait requires a period without changes. While a kind cannot be read, the cluster is not stable.
+// The ClusterVersion does not cover this, because other operators restart nodes too. Check reads everything that
+// changes with the cluster, and Wait requires a period without changes. While a kind cannot be read, the cluster is not
+// stable.
 package stable
 
 import (
@@ -53,7 +55,8 @@ type Outcome struct {
 	Report `json:",inline"`
 }
 
-// Wait checks the cluster until nothing has changed for the period. ErrNotStable, at the timeout, comes with the last outcome.
+// Wait checks the cluster until nothing has changed for the period. ErrNotStable, at the timeout, comes with the last
+// outcome.
 func Wait(ctx context.Context, cluster client.Reader, o Options) (Outcome, error) {
 	if err := o.Validate(); err != nil {
 		return Outcome{}, err
@@ -99,7 +102,8 @@ type history struct {
 	first        map[string]time.Time
 }
 
-// observe returns how long nothing has changed, and which objects have changed since the last report (R-OPS-3). It sets missing times.
+// observe returns how long nothing has changed, and which objects have changed since the last report (R-OPS-3). It sets
+// missing times.
 func (h *history) observe(r *Report, now time.Time) (time.Duration, []string) {
 	first := map[string]time.Time{}
 	for i := range r.Unstable {

@@ -70,8 +70,8 @@ func TestEveryChangeStartsAgain(t *testing.T) {
 	}
 }
 
-// TestHistory checks every minute at the end of an installation. A change while a kind cannot be read is found. Requests and conditions
-// record when they changed; a node does not, and it was schedulable in between.
+// TestHistory checks every minute at the end of an installation. A change while a kind cannot be read is found.
+// Requests and conditions record when they changed; a node does not, and it was schedulable in between.
 func TestHistory(t *testing.T) {
 	const pending = "CertificateSigningRequest status={}"
 	var history history

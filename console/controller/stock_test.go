@@ -71,8 +71,8 @@ func TestConsoleOperatorTakesOver(t *testing.T) {
 	}
 }
 
-// When two control-plane nodes become one, old pods of the console operator block its rollout. That is reported for each
-// Deployment, and nothing is written.
+// When two control-plane nodes become one, old pods of the console operator block its rollout. That is reported for
+// each Deployment, and nothing is written.
 func TestStuckRolloutOfTheConsoleOperator(t *testing.T) {
 	for _, o := range deployments {
 		t.Run(o.Name, func(t *testing.T) {

@@ -29,8 +29,8 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// R-CON-2, R-SNO-4, R-SNO-6: downloads is taken over and released with the topology. A release restores spec, owners and
-// overrides, and nothing is written while nothing changes.
+// R-CON-2, R-SNO-4, R-SNO-6: downloads is taken over and released with the topology. A release restores spec, owners
+// and overrides, and nothing is written while nothing changes.
 func TestTakesOverAndReleases(t *testing.T) {
 	objects := []controller.Object{consoleObject, downloadsObject, versionObject}
 	for _, n := range []int{0, 100} {

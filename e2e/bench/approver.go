@@ -15,8 +15,8 @@ const (
 	floodMemory   = 64 * mebi
 )
 
-// requestFlood measures the time until a legitimate request is approved during a flood of requests that must stay pending, and the memory of
-// the outside tool. The kubelets that it calls hang.
+// requestFlood measures the time until a legitimate request is approved during a flood of requests that must stay
+// pending, and the memory of the outside tool. The kubelets that it calls hang.
 func requestFlood(ctx context.Context, o Options) ([]Row, error) {
 	c, err := embedded.Start(ctx, embedded.Config{Progress: o.Progress})
 	if err != nil {

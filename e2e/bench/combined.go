@@ -136,8 +136,8 @@ func (t combined) quiet(ctx context.Context) error {
 	return nil
 }
 
-// change measures each topology change until watches of another process have received the last of the objects. The host operators react
-// to the same change, and their rollouts take most of the processors for the first second.
+// change measures each topology change until watches of another process have received the last of the objects. The host
+// operators react to the same change, and their rollouts take most of the processors for the first second.
 func (t combined) change(ctx context.Context, o Options) ([]Row, error) {
 	objects := []patched{patchedIngressController, patchedDownloads, patchedAuthentication, patchedGuard, patchedStockApprover}
 	watches := make([]watch.Interface, len(objects))

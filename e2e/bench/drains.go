@@ -25,7 +25,8 @@ import (
 const (
 	drainedNode = "drained"
 	drainedPods = 100
-	// drainRounds is the number of drains: the median of five of the same programs was anywhere from 0.94 to 1.32 of kubectl's.
+	// drainRounds is the number of drains: the median of five of the same programs was anywhere from 0.94 to 1.32 of
+	// kubectl's.
 	drainRounds = 15
 	// drainRatio limits the time of a drain by request relative to kubectl drain.
 	drainRatio = 1.25
@@ -79,7 +80,8 @@ func drainTimes(ctx context.Context, o Options) ([]Row, error) {
 	}}, rest...), nil
 }
 
-// eventsSent waits until the controller has written nothing for a while: it sends an event after the write that the event is about.
+// eventsSent waits until the controller has written nothing for a while: it sends an event after the write that the
+// event is about.
 func eventsSent(ctx context.Context, r *harness.Environment, module harness.Module) error {
 	const while = 2 * time.Second
 	offset, err := r.Cluster.AuditOffset(ctx)
@@ -134,8 +136,8 @@ func completionTime(ctx context.Context, kube kubernetes.Interface, config strin
 	return took, nil
 }
 
-// compareWithKubectl drains the same node with the same pods by request and by kubectl's library, in turn. The pods can run nowhere else, so
-// they return when it is uncordoned.
+// compareWithKubectl drains the same node with the same pods by request and by kubectl's library, in turn. The pods can
+// run nowhere else, so they return when it is uncordoned.
 func compareWithKubectl(ctx context.Context, o Options, kube kubernetes.Interface) (ours, theirs []time.Duration, err error) {
 	logf(o.Progress, "Draining a node %d times", 2*drainRounds)
 	labels := map[string]string{"app": drainedNode}

@@ -22,7 +22,8 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// topologyChanges measures for each topology change how long it takes until a watch of another process receives the patched object.
+// topologyChanges measures for each topology change how long it takes until a watch of another process receives the
+// patched object.
 type topologyChanges struct {
 	patched
 	module harness.Module

@@ -17,7 +17,8 @@ import (
 	"github.com/solonode/sno/testcluster/fakes/etcdmembers"
 )
 
-// Bounds of a process in MiB: of its anonymous memory, and of its RSS, which limits the working set that the kubelet reports.
+// Bounds of a process in MiB: of its anonymous memory, and of its RSS, which limits the working set that the kubelet
+// reports.
 const anonymousBound, residentBound = 48, 128
 
 func memoryRow(what string, used processMemory, compared string) Row {

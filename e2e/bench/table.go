@@ -44,8 +44,8 @@ func (t Table) end() string   { return "<!-- " + string(t) + ": end -->" }
 // ErrMarkers means that a document has no place for the table.
 var ErrMarkers = errors.New("no place for the table")
 
-// Document writes the rows and the machine between the table's markers in a Markdown document, and returns the new document. With partial,
-// rows that were not measured now stay, before the others.
+// Document writes the rows and the machine between the table's markers in a Markdown document, and returns the new
+// document. With partial, rows that were not measured now stay, before the others.
 func (t Table) Document(document []byte, rows []Row, machine string, partial bool) ([]byte, error) {
 	before, rest, found := bytes.Cut(document, []byte(t.begin()))
 	old, after, closed := bytes.Cut(rest, []byte(t.end()))

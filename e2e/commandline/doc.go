@@ -1,2 +1,3 @@
-// Package commandline is common to the programs that create clusters and machines: an interruption makes them remove these.
+// Package commandline is common to the programs that create clusters and machines: an interruption makes them remove
+// these.
 package commandline

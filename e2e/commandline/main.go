@@ -19,7 +19,8 @@ import (
 // exitStop is the exit code after an interruption.
 const exitStop = 130
 
-// Main runs a program and returns the exit code: 0, 1 after an error, 130 after an interruption, which ends the context.
+// Main runs a program and returns the exit code: 0, 1 after an error, 130 after an interruption, which ends the
+// context.
 func Main(name string, run func(ctx context.Context, arguments []string, errs io.Writer) error) int {
 	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// MaxRatio limits the time of the rendered control plane from its first container until it is ready, relative to kubeadm's.
+	// MaxRatio limits the time of the rendered control plane from its first container until it is ready, relative to
+	// kubeadm's.
 	MaxRatio = 1.1
 	// MaxRendering limits the time of one process of sno-render that renders all four components.
 	MaxRendering = 3 * time.Second
@@ -21,7 +22,8 @@ const (
 	MaxMemory = 256 << 20
 )
 
-// ErrPlainText means that a Secret is not encrypted in etcd, and ErrReadiness that kubeadm's control plane has more checks of readiness.
+// ErrPlainText means that a Secret is not encrypted in etcd, and ErrReadiness that kubeadm's control plane has more
+// checks of readiness.
 var (
 	ErrPlainText = errors.New("not every Secret in etcd is encrypted")
 	ErrReadiness = errors.New("kubeadm's API server has checks of its readiness that the rendered one lacks")
@@ -87,7 +89,8 @@ func (c Comparison) Rows() []bench.Row {
 	}
 }
 
-// Missed returns the rows whose bound is not met. A bound of time is not an error, because it depends on the machine's load.
+// Missed returns the rows whose bound is not met. A bound of time is not an error, because it depends on the machine's
+// load.
 func (c Comparison) Missed() []bench.Row {
 	return slices.DeleteFunc(c.Rows(), func(row bench.Row) bool { return row.Held })
 }

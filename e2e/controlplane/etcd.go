@@ -55,7 +55,8 @@ type EtcdEntry struct {
 // own reports whether it is the Secret of this package.
 func (s EtcdEntry) own() bool { return bytes.HasSuffix(s.Key, []byte("/"+secretName)) }
 
-// inPlain returns an error for each that is not encrypted. The Secret of this package must have been written once, so it was never in plain text.
+// inPlain returns an error for each that is not encrypted. The Secret of this package must have been written once, so
+// it was never in plain text.
 func inPlain(secrets []EtcdEntry) []error {
 	var errs []error
 	for _, s := range secrets {
@@ -90,7 +91,8 @@ func (n *Node) stored(ctx context.Context) ([]EtcdEntry, error) {
 	return secrets, nil
 }
 
-// ofSecret reports whether a key is that of a Secret: /registry/secrets/default/name, or with another prefix of the API server.
+// ofSecret reports whether a key is that of a Secret: /registry/secrets/default/name, or with another prefix of the API
+// server.
 func ofSecret(key string) bool {
 	parts := strings.Split(strings.Trim(key, "/"), "/")
 	return len(parts) == 4 && parts[1] == "secrets"

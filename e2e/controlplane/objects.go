@@ -74,7 +74,8 @@ func nameOf(o object) string {
 // openShift is the suffix of groups that a plain API server does not serve.
 const openShift = "openshift.io"
 
-// definitionsFor returns the CustomResourceDefinitions that objects need, which a release contains, and sno-render does not.
+// definitionsFor returns the CustomResourceDefinitions that objects need, which a release contains, and sno-render does
+// not.
 func definitionsFor(ctx context.Context, objects []object) ([]object, error) {
 	folder, err := assets.ModuleFolder(ctx, "github.com/openshift/api")
 	if err != nil {

@@ -36,7 +36,8 @@ func (n *Node) WaitForNodeReady(ctx context.Context) error {
 
 const pauseImage = "registry.k8s.io/pause:3.10"
 
-// RunDeployment creates a Deployment and waits until its pod runs, which needs the controller manager, the scheduler and the kubelet.
+// RunDeployment creates a Deployment and waits until its pod runs, which needs the controller manager, the scheduler
+// and the kubelet.
 func (n *Node) RunDeployment(ctx context.Context) error {
 	labels := map[string]string{"app": "sno-deployment"}
 	deployment := &appsv1.Deployment{

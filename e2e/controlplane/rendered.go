@@ -213,7 +213,8 @@ func (r *Render) connect(_ context.Context, n *Node) error {
 	return nil
 }
 
-// join creates the objects that an installer creates, with which the kubelet can request its certificate, and has the outside tool approve it.
+// join creates the objects that an installer creates, with which the kubelet can request its certificate, and has the
+// outside tool approve it.
 func (r *Render) join(ctx context.Context, n *Node) error {
 	objects, err := readManifests(os.DirFS(r.out("manifests")))
 	if err != nil {

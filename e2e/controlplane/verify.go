@@ -21,8 +21,8 @@ const components = 4
 // errControl means that unencrypted Secrets were not detected.
 var errControl = errors.New("a Secret in plain text was not detected")
 
-// Verify checks that the node and its static pods are Ready, that a Deployment's pod runs, and that all checks of /readyz are ok. Secrets must be
-// encrypted in etcd, or as a negative control all be detected as unencrypted.
+// Verify checks that the node and its static pods are Ready, that a Deployment's pod runs, and that all checks of
+// /readyz are ok. Secrets must be encrypted in etcd, or as a negative control all be detected as unencrypted.
 func (n *Node) Verify(ctx context.Context, start Start, encrypted bool) (Result, error) {
 	s := Result{Start: start}
 	if err := n.WaitForNodeReady(ctx); err != nil {

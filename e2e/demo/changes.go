@@ -28,7 +28,8 @@ type patched struct {
 
 func (p patched) String() string { return strings.ToLower(p.kind.Kind) + "/" + p.key.Name }
 
-// patchedObjects returns these objects. Console and the OAuth servers are not included: their operators vendor the modules here.
+// patchedObjects returns these objects. Console and the OAuth servers are not included: their operators vendor the
+// modules here.
 func (j *job) patchedObjects() []patched {
 	objects := []patched{
 		{harness.Console, configv1.GroupVersion.WithKind("ClusterVersion"), client.ObjectKey{Name: "version"}},
@@ -89,7 +90,8 @@ func (j *job) showChanges(before, after map[patched]*unstructured.Unstructured) 
 	return nil
 }
 
-// changes returns the fields of an object that its controller owns, without its own bookkeeping. They include fields whose value is unchanged.
+// changes returns the fields of an object that its controller owns, without its own bookkeeping. They include fields
+// whose value is unchanged.
 func changes(p patched, before, after *unstructured.Unstructured) ([][]string, error) {
 	owned, err := ownership.Applied(after, p.module.FieldOwner(), "")
 	if err != nil {

@@ -61,7 +61,8 @@ type job struct {
 	router   router
 }
 
-// Run runs the main job. It returns an error that wraps ErrVerificationFailed if the proof fails. After the proof the end of ctx is not an error.
+// Run runs the main job. It returns an error that wraps ErrVerificationFailed if the proof fails. After the proof the
+// end of ctx is not an error.
 func Run(ctx context.Context, options Options) error {
 	s, err := scenario.Lookup(options.Scenario)
 	if err != nil {
@@ -106,9 +107,9 @@ func (j *job) expectation() string {
 func (j *job) start(ctx context.Context) error {
 	j.heading("Build and start")
 	var err error
-	// A stock ingress operator, and operators that vendor the modules. With a single node, downloads comes from a static manifest, as in old
-	// releases, for the module to take over. Otherwise the module would not change that manifest, which has no pool and cannot be rolled out on two
-	// nodes.
+	// A stock ingress operator, and operators that vendor the modules. With a single node, downloads comes from a static
+	// manifest, as in old releases, for the module to take over. Otherwise the module would not change that manifest,
+	// which has no pool and cannot be rolled out on two nodes.
 	manifest := j.scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode
 	j.env, err = harness.Start(ctx, harness.Config{
 		Scenario: j.scenario.Name, Progress: indent{j.out}, Keep: j.options.Keep, VersionOperator: manifest,
@@ -244,7 +245,8 @@ func (j *job) decided(ctx context.Context) error {
 	return nil
 }
 
-// after deletes the router's pod repeatedly. It must return to its place, also after ordinary workloads are excluded from the control plane.
+// after deletes the router's pod repeatedly. It must return to its place, also after ordinary workloads are excluded
+// from the control plane.
 func (j *job) after(ctx context.Context) error {
 	j.heading("After: the same router")
 	places, err := j.router.settled(ctx, "", 0)
@@ -302,7 +304,8 @@ func (j *job) taintControlPlane(ctx context.Context) error {
 	return nil
 }
 
-// nothingToRoute checks that the controller writes nothing with an external control plane, which has no default IngressController.
+// nothingToRoute checks that the controller writes nothing with an external control plane, which has no default
+// IngressController.
 func (j *job) nothingToRoute(ctx context.Context) error {
 	if err := j.controllerSynced(ctx); err != nil {
 		return err

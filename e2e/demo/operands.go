@@ -27,8 +27,8 @@ const (
 	operandsTimeout = operand.WaitTimeout
 )
 
-// finalReasons returns the final reasons of the console and auth controllers. The operators vendor the modules, so only downloads from a static manifest
-// is left to the controllers.
+// finalReasons returns the final reasons of the console and auth controllers. The operators vendor the modules, so only
+// downloads from a static manifest is left to the controllers.
 func (j *job) finalReasons() map[harness.Module][]string {
 	reasons := map[harness.Module][]string{harness.Console: {notNeeded}, harness.Auth: {asExpected}}
 	if j.scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode {
@@ -64,7 +64,8 @@ func (j *job) operandsBefore(ctx context.Context) error {
 	return nil
 }
 
-// operandsRolledOut waits until the operators have made the Deployments and their rows are the same twice in a row, and returns the rows.
+// operandsRolledOut waits until the operators have made the Deployments and their rows are the same twice in a row, and
+// returns the rows.
 func (j *job) operandsRolledOut(ctx context.Context) ([][]string, error) {
 	var last, now [][]string
 	err := wait.PollUntilContextTimeout(ctx, restPoll, operandsTimeout, true, func(ctx context.Context) (bool, error) {
@@ -130,8 +131,8 @@ func (j *job) operandsDecided(ctx context.Context) error {
 	return nil
 }
 
-// operandsAfter rolls out all Deployments, then drains a control-plane node. Each time they must return to their places, and those that can roll out
-// without an outage must not have one.
+// operandsAfter rolls out all Deployments, then drains a control-plane node. Each time they must return to their
+// places, and those that can roll out without an outage must not have one.
 func (j *job) operandsAfter(ctx context.Context) error {
 	j.heading("After: console, downloads and the OAuth servers")
 	ctx, cancel := context.WithCancel(ctx)

@@ -23,7 +23,8 @@ const (
 	routerLabel      = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
 
 	poll = 50 * time.Millisecond
-	// settleTimeout limits one rollout or rescheduling, which takes about a second on simulated nodes. It expires if the scheduler finds no node.
+	// settleTimeout limits one rollout or rescheduling, which takes about a second on simulated nodes. It expires if the
+	// scheduler finds no node.
 	settleTimeout = 2 * time.Minute
 )
 
@@ -45,8 +46,8 @@ func (r router) pods(ctx context.Context) ([]corev1.Pod, error) {
 	return pods.Items, nil
 }
 
-// settled waits until the router's rollout has ended and all its pods run, except those that wait for a node. Pod gone must have been replaced. It
-// returns the places of the pods, or an error with the reasons of Pending pods.
+// settled waits until the router's rollout has ended and all its pods run, except those that wait for a node. Pod gone
+// must have been replaced. It returns the places of the pods, or an error with the reasons of Pending pods.
 func (r router) settled(ctx context.Context, gone types.UID, waiting int32) ([]place, error) {
 	var places []place
 	err := wait.PollUntilContextTimeout(ctx, poll, settleTimeout, true, func(ctx context.Context) (bool, error) {

@@ -7,7 +7,8 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// check compares the places of the routers with the scenario: their number, their pool, and that they are on different nodes.
+// check compares the places of the routers with the scenario: their number, their pool, and that they are on different
+// nodes.
 func check(s scenario.Scenario, places []place) error {
 	if len(places) != int(s.Replicas) {
 		return fmt.Errorf("%w: %d router(s), wanted: %d", ErrVerificationFailed, len(places), s.Replicas)

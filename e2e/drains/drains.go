@@ -1,4 +1,5 @@
-// Package drains simulates the agents of nodes, which request drains by annotation, and reads the resulting actions from the audit log.
+// Package drains simulates the agents of nodes, which request drains by annotation, and reads the resulting actions
+// from the audit log.
 package drains
 
 import (
@@ -49,7 +50,8 @@ func WaitForCompletion(ctx context.Context, kube kubernetes.Interface, node stri
 
 // Actions are the actions of a user on nodes and pods, from the audit log.
 type Actions struct {
-	// Evicted are the evicted pods as namespace/name, sorted, and Refused is the number of evictions that a budget refused.
+	// Evicted are the evicted pods as namespace/name, sorted, and Refused is the number of evictions that a budget
+	// refused.
 	Evicted []string
 	Refused int
 	// Cordons are the nodes of writes other than completions, and Completions those of completions, in order.
@@ -88,7 +90,8 @@ func Read(ctx context.Context, c *embedded.Cluster, offset int64, user string) (
 	return done, nil
 }
 
-// Evictable returns the pods on a node that a drain has to evict, as namespace/name, sorted: all but those of DaemonSets.
+// Evictable returns the pods on a node that a drain has to evict, as namespace/name, sorted: all but those of
+// DaemonSets.
 func Evictable(ctx context.Context, kube kubernetes.Interface, node string) ([]string, error) {
 	pods, err := kube.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String()})
 	if err != nil {

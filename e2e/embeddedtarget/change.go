@@ -22,8 +22,8 @@ func (s *system) restartNode(ctx context.Context, node string) error {
 	return operand.Restart(ctx, s.Cluster, node)
 }
 
-// setTopology changes the topology. As on a real cluster, a single control-plane node gets two more before the topology becomes highly available,
-// and they are removed after it has become single again.
+// setTopology changes the topology. As on a real cluster, a single control-plane node gets two more before the topology
+// becomes highly available, and they are removed after it has become single again.
 func (s *system) setTopology(ctx context.Context, controlPlane, infrastructure configv1.TopologyMode) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -90,8 +90,8 @@ func TestGinkgoSuite(t *testing.T) {
 	ginkgo.RunSpecs(t, "all of it", suite, reporter)
 }
 
-// TestByKubeconfig checks clusters of `make run` with only a kubeconfig. Every applicable check passes, only the suite prints output, and the
-// number of requests is limited.
+// TestByKubeconfig checks clusters of `make run` with only a kubeconfig. Every applicable check passes, only the suite
+// prints output, and the number of requests is limited.
 func TestByKubeconfig(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes minutes; make proof runs it")

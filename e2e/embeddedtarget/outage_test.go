@@ -11,8 +11,8 @@ import (
 // longestOutage is how long an API server may be unavailable on one node (R-OPS-4).
 const longestOutage = 2 * time.Minute
 
-// TestOutageOfTwoMinutes stops the API server for this long. All six controllers keep their Leases, and everything converges afterwards. The matrix
-// uses a few seconds.
+// TestOutageOfTwoMinutes stops the API server for this long. All six controllers keep their Leases, and everything
+// converges afterwards. The matrix uses a few seconds.
 func TestOutageOfTwoMinutes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes minutes; make proof runs it")

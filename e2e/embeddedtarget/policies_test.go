@@ -73,8 +73,8 @@ func restricted(t *testing.T) string {
 	return file
 }
 
-// TestUnderPolicies runs the scheduled tier on a cluster that restricts ordinary namespaces: the same checks pass. A policy that the suite cannot
-// satisfy makes checks inconclusive, with the policy's name, and none fails.
+// TestUnderPolicies runs the scheduled tier on a cluster that restricts ordinary namespaces: the same checks pass. A
+// policy that the suite cannot satisfy makes checks inconclusive, with the policy's name, and none fails.
 func TestUnderPolicies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a cluster; make proof runs it")
@@ -116,7 +116,8 @@ func TestUnderPolicies(t *testing.T) {
 		t.Errorf("%d checks of the scheduled tier were done", done)
 	}
 
-	// hindered repeats all checks and counts those that name the policy. Checks that the policy does not concern pass as before.
+	// hindered repeats all checks and counts those that name the policy. Checks that the policy does not concern pass as
+	// before.
 	hindered := func(policy string) int {
 		n := 0
 		for id, result := range once(t, target) {
@@ -167,7 +168,8 @@ func TestUnderPolicies(t *testing.T) {
 	}
 }
 
-// limitNamespaces creates a quota in every namespace of copies, and default limits that exceed every node, as a cluster may do for new namespaces.
+// limitNamespaces creates a quota in every namespace of copies, and default limits that exceed every node, as a cluster
+// may do for new namespaces.
 func (u *up) limitNamespaces() {
 	kube := u.Cluster.Clientset()
 	watching, err := kube.CoreV1().Namespaces().Watch(u.ctx, metav1.ListOptions{LabelSelector: copyLabel})

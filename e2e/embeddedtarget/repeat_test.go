@@ -13,8 +13,8 @@ import (
 
 var runs = flag.Int("runs", 3, "how often TestRepeated runs the scheduled tier")
 
-// TestRepeated repeats the static and the scheduled tier on one correct cluster. Every result has to be the same. To measure the suite's flakes:
-// `go test ./embeddedtarget -run Repeated -runs 100 -timeout 2h`.
+// TestRepeated repeats the static and the scheduled tier on one correct cluster. Every result has to be the same. To
+// measure the suite's flakes: `go test ./embeddedtarget -run Repeated -runs 100 -timeout 2h`.
 func TestRepeated(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a cluster; make proof runs it")

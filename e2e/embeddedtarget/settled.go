@@ -137,8 +137,8 @@ func (s *system) moving(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// unfinished describes Deployments that are not rolled out, with their pods and the end of the controller manager's log. A rollout that waits for
-// a node is settled, but unfinished.
+// unfinished describes Deployments that are not rolled out, with their pods and the end of the controller manager's
+// log. A rollout that waits for a node is settled, but unfinished.
 func (s *system) unfinished(ctx context.Context) string {
 	var text strings.Builder
 	kube := s.Cluster.Client()

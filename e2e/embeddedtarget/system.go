@@ -183,8 +183,9 @@ func (s *system) startStandIns(ctx context.Context) error {
 	return nil
 }
 
-// placeByDefault writes the default placement that the installer writes for one control-plane node without a load balancer, and the ingress
-// operator on such a node (U-ING-3, U-TOP-6). The enhancement, whose rows the scenarios are, has no such field.
+// placeByDefault writes the default placement that the installer writes for one control-plane node without a load
+// balancer, and the ingress operator on such a node (U-ING-3, U-TOP-6). The enhancement, whose rows the scenarios are,
+// has no such field.
 func (s *system) placeByDefault(ctx context.Context) error {
 	if s.Scenario.Platform != configv1.NonePlatformType || s.Scenario.ControlPlaneTopology != configv1.SingleReplicaTopologyMode {
 		return nil

@@ -87,7 +87,8 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// A cluster with the modules (R-SUITE-2): the topology changes and back, its operators restart, and its logs are copied.
+// A cluster with the modules (R-SUITE-2): the topology changes and back, its operators restart, and its logs are
+// copied.
 func TestSNO(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute; make proof runs it")

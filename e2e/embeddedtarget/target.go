@@ -19,10 +19,11 @@ const (
 type Options struct {
 	Scenario string
 	Variant  Variant
-	// IgnoreConditions returns the cluster as soon as it is settled or the limit is over, whatever the conditions are: with wrong versions of the
-	// controllers the results of the checks matter.
+	// IgnoreConditions returns the cluster as soon as it is settled or the limit is over, whatever the conditions are:
+	// with wrong versions of the controllers the results of the checks matter.
 	IgnoreConditions bool
-	// RealMinReadySeconds makes a router available after 30 s as on a real cluster, not after one. Each of its rollouts takes half a minute longer.
+	// RealMinReadySeconds makes a router available after 30 s as on a real cluster, not after one. Each of its rollouts
+	// takes half a minute longer.
 	RealMinReadySeconds bool
 	// APIServer are further arguments of the API server.
 	APIServer []string
@@ -32,8 +33,8 @@ type Options struct {
 	Times checks.Times
 }
 
-// Start starts a cluster and returns when it has settled with its day-2 workers. It stops with Target.Stop, with the context, and with this
-// process.
+// Start starts a cluster and returns when it has settled with its day-2 workers. It stops with Target.Stop, with the
+// context, and with this process.
 func Start(ctx context.Context, o Options) (checks.Target, error) {
 	if o.Times == (checks.Times{}) {
 		o.Times = checks.SimulatedTimes()

@@ -17,7 +17,8 @@ import (
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
-// TestControlsOnCluster makes the change of every control of every static check on a real cluster without operators, and repeats the check.
+// TestControlsOnCluster makes the change of every control of every static check on a real cluster without operators,
+// and repeats the check.
 func TestControlsOnCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts clusters; make proof runs it")
@@ -60,7 +61,8 @@ func (s *system) freeze(ctx context.Context) error {
 // controlNamespace is for additional objects of controls.
 const controlNamespace = "openshift-control"
 
-// impossible are changes that the API server now refuses or reverts, because the field has an enumeration and a default.
+// impossible are changes that the API server now refuses or reverts, because the field has an enumeration and a
+// default.
 var impossible = map[string]bool{"an unknown topology": true, "no topology": true}
 
 type written struct {

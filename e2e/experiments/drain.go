@@ -226,7 +226,8 @@ func (d *drainer) checkDrained(ctx context.Context) (took time.Duration, err err
 	})
 }
 
-// drained repeats the request until the controller has observed the topology. Earlier requests complete without a drain.
+// drained repeats the request until the controller has observed the topology. Earlier requests complete without a
+// drain.
 func (d *drainer) drained(ctx context.Context) (time.Duration, error) {
 	var took time.Duration
 	times := 0

@@ -18,7 +18,8 @@ import (
 	"github.com/solonode/sno/testcluster/traffic"
 )
 
-// FloatingRouter deletes the router repeatedly after workers were added. It must return to the control plane (R-ING-3, R-SUITE-6).
+// FloatingRouter deletes the router repeatedly after workers were added. It must return to the control plane (R-ING-3,
+// R-SUITE-6).
 var FloatingRouter = kindtarget.Experiment{
 	Name: "floating-router", Scenario: "none-sno-day2-workers",
 	Description: "after workers are added and the router is deleted, without the module traffic stays lost, with it traffic returns every time",
@@ -27,7 +28,8 @@ var FloatingRouter = kindtarget.Experiment{
 
 const (
 	deletions = 10
-	// lost is how long a Ready router may take to answer at the control plane's address. Its rules and routes exist before it is Ready.
+	// lost is how long a Ready router may take to answer at the control plane's address. Its rules and routes exist before
+	// it is Ready.
 	lost     = 3 * time.Second
 	comeback = 30 * time.Second
 )

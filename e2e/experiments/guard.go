@@ -28,7 +28,8 @@ var EtcdGuard = kindtarget.Experiment{
 
 var errGuard = errors.New("the quorum of etcd is not guarded correctly")
 
-// memberBound is for a kubelet to observe an etcd, by three probes of five seconds, and for an etcd to start, on a busy machine.
+// memberBound is for a kubelet to observe an etcd, by three probes of five seconds, and for an etcd to start, on a busy
+// machine.
 const memberBound = waitTimeout
 
 // reachable includes an outage of the API server of two minutes by another experiment.
@@ -115,7 +116,8 @@ func (g *guarded) killAndHeal(ctx context.Context) (closed, opened time.Duration
 	return closed, opened, g.oneGoes(ctx)
 }
 
-// refused checks that the guard of the dead member is not ready, that the others are, and that none of these can be evicted.
+// refused checks that the guard of the dead member is not ready, that the others are, and that none of these can be
+// evicted.
 func (g *guarded) refused(ctx context.Context) error {
 	pods, err := g.guards(ctx)
 	if err != nil {

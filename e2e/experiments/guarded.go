@@ -29,7 +29,8 @@ const (
 	killEtcd = `mv /etc/kubernetes/manifests/etcd.yaml /etc/kubernetes/etcd.yaml &&
 crictl ps --quiet --name '^etcd$' | xargs --no-run-if-empty crictl --timeout=60s stop --timeout 0`
 	healEtcd = "mv /etc/kubernetes/etcd.yaml /etc/kubernetes/manifests/etcd.yaml"
-	// redirect configures another API server in a kubelet. kubeadm's kubelets use the local one, which only uses the local etcd.
+	// redirect configures another API server in a kubelet. kubeadm's kubelets use the local one, which only uses the local
+	// etcd.
 	redirect = `sed --in-place "s,server: .*,server: $1," /etc/kubernetes/kubelet.conf && systemctl restart kubelet`
 
 	apiServerPort = "6443"
@@ -76,7 +77,8 @@ func openGuarded(ctx context.Context, c *kind.Cluster) (*guarded, error) {
 	return g, err
 }
 
-// chooseNodes returns the leader's node, whose API server is used, and one whose etcd is killed. A holder identity is a node's name with a unique suffix.
+// chooseNodes returns the leader's node, whose API server is used, and one whose etcd is killed. A holder identity is a
+// node's name with a unique suffix.
 func chooseNodes(nodes []string, leader string) (answeredFor, victim string, err error) {
 	for _, node := range nodes {
 		if len(leader) > len(node) && leader[:len(node)+1] == node+"_" {
@@ -95,8 +97,8 @@ func clusterOf(mode configv1.TopologyMode) topology.Cluster {
 	return topology.Cluster{ControlPlane: topology.ReadingOf(mode), Infrastructure: topology.ReadingOf(mode)}
 }
 
-// install installs the guard like an etcd operator that vendors the module, with what it needs: labels of nodes, an image, and kubeadm's
-// certificates of etcd clients.
+// install installs the guard like an etcd operator that vendors the module, with what it needs: labels of nodes, an
+// image, and kubeadm's certificates of etcd clients.
 func (g *guarded) install(ctx context.Context) error {
 	for _, node := range g.nodes {
 		body := fmt.Appendf(nil, `{"metadata":{"labels":{%q:""}}}`, machineconfig.MasterRole)

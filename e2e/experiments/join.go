@@ -148,7 +148,8 @@ func newJoiner(ctx context.Context, e *kindtarget.Env) (*joiner, error) {
 	return j, j.tool.WriteInventory(joining.Entry{Name: j.node, Addresses: []string{j.address}, Window: joining.OpenWindow()})
 }
 
-// admitted joins the node, and returns how long that took. The node's request waits for the tool's approval, and a hostile one stays pending.
+// admitted joins the node, and returns how long that took. The node's request waits for the tool's approval, and a
+// hostile one stays pending.
 func (j *joiner) admitted(ctx context.Context) (time.Duration, error) {
 	began := time.Now()
 	joined := make(chan error, 1)
@@ -186,8 +187,8 @@ func (j *joiner) admit(ctx context.Context, request string) error {
 	return j.approve(ctx, request, map[string]string{unknownClient.Name: "pending NotInInventory"}, "approved ProvenByInventory")
 }
 
-// serves has the tool approve the serving certificate, but neither one with another address nor a second client certificate for the name. The
-// pod's log can be read only afterwards.
+// serves has the tool approve the serving certificate, but neither one with another address nor a second client
+// certificate for the name. The pod's log can be read only afterwards.
 func (j *joiner) serves(ctx context.Context, pod *corev1.Pod) error {
 	request, err := j.waitForRequest(ctx, servingSigner)
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 
 const (
 	rolePrefix = "node-role.kubernetes.io/"
-	// joinScript joins as kind does, but with the experiment's token, and with a kubelet that requests its serving certificate.
+	// joinScript joins as kind does, but with the experiment's token, and with a kubelet that requests its serving
+	// certificate.
 	joinScript = `set -e
 mkdir -p /kind/sno-join
 echo 'serverTLSBootstrap: true' >/kind/sno-join/kubeletconfiguration+merge.yaml
@@ -25,7 +26,8 @@ sed -e "s/token: .*/token: $1/" -e '/^kind: JoinConfiguration/a patches:\n  dire
 exec timeout 100 kubeadm join --config=/kind/sno-join.conf`
 )
 
-// automatic returns kubeadm's bindings by which kube-controller-manager approves client certificates of nodes unconditionally.
+// automatic returns kubeadm's bindings by which kube-controller-manager approves client certificates of nodes
+// unconditionally.
 func automatic() []string {
 	return []string{"kubeadm:node-autoapprove-bootstrap", "kubeadm:node-autoapprove-certificate-rotation"}
 }
@@ -91,7 +93,8 @@ func (j *joiner) leave(ctx context.Context) error {
 	return j.forgetFormer(ctx)
 }
 
-// forgetFormer deletes the requests by which the node joined before. Those of the last hour would count for the tool's limit.
+// forgetFormer deletes the requests by which the node joined before. Those of the last hour would count for the tool's
+// limit.
 func (j *joiner) forgetFormer(ctx context.Context) error {
 	all, err := j.requests().List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -83,8 +83,8 @@ func (j *joiner) waitForRequest(ctx context.Context, signer string) (string, err
 
 const witnessNode = "witness"
 
-// onlyTool checks that the request stays pending although the cluster's own approver has processed later ones: that of an administrator, who may
-// approve such requests, is approved.
+// onlyTool checks that the request stays pending although the cluster's own approver has processed later ones: that of
+// an administrator, who may approve such requests, is approved.
 func (j *joiner) onlyTool(ctx context.Context, request string) error {
 	admin, ok := j.Kind.Clientset().(*kubernetes.Clientset)
 	if !ok {

@@ -38,7 +38,8 @@ type arrangement struct {
 	bound      time.Duration
 }
 
-// A router on its node's network has to end before the next one begins. Then the scheduler and the kubelet have to react.
+// A router on its node's network has to end before the next one begins. Then the scheduler and the kubelet have to
+// react.
 const (
 	ownPorts = 30 * time.Second
 	// unnoticed is for kube-proxy to receive the new pod, possibly after the old one has ended.
@@ -123,8 +124,8 @@ func (s *site) measure(ctx context.Context, a arrangement) (bench.Row, error) {
 	return row, nil
 }
 
-// publish changes how the default router is published. The operator reads the status, which never changes on a real cluster: this simulates a new
-// default IngressController.
+// publish changes how the default router is published. The operator reads the status, which never changes on a real
+// cluster: this simulates a new default IngressController.
 func (s *site) publish(ctx context.Context, strategy *operatorv1.EndpointPublishingStrategy) error {
 	ctx = context.WithoutCancel(ctx)
 	ic := &operatorv1.IngressController{}

@@ -33,8 +33,8 @@ ln --symbolic --force kubelet-server-aged.pem ` + servingFile + `
 systemctl start kubelet`
 )
 
-// served waits until the kubelet serves with a valid certificate for its name and address, other than the old one, and reads the pod's log
-// through the API server.
+// served waits until the kubelet serves with a valid certificate for its name and address, other than the old one, and
+// reads the pod's log through the API server.
 func (j *joiner) served(ctx context.Context, pod *corev1.Pod, old *x509.Certificate) error {
 	err := until(ctx, "the kubelet serves with its certificate", waitTimeout, func(ctx context.Context) error {
 		current, err := j.servingCertificate(ctx)
@@ -106,7 +106,8 @@ func (j *joiner) age(ctx context.Context) (*x509.Certificate, error) {
 	return aged, nil
 }
 
-// age makes a certificate for the same names, with a new key, that has nearly expired, and the kubelet's file with both.
+// age makes a certificate for the same names, with a new key, that has nearly expired, and the kubelet's file with
+// both.
 func age(current, authority *x509.Certificate, signer crypto.PrivateKey) (*x509.Certificate, []byte, error) {
 	fail := func(err error) (*x509.Certificate, []byte, error) {
 		return nil, nil, fmt.Errorf("make a certificate that has nearly expired: %w", err)

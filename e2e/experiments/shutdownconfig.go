@@ -26,7 +26,8 @@ const kubeletConfigFile = "/var/lib/kubelet/config.yaml"
 
 type dropIn struct{ path, content string }
 
-// shutdownConfig is what a machine-config operator makes of a decision: fields of the kubelet's configuration, and a file for logind.
+// shutdownConfig is what a machine-config operator makes of a decision: fields of the kubelet's configuration, and a
+// file for logind.
 type shutdownConfig struct {
 	fields map[string]any
 	file   dropIn
@@ -96,7 +97,8 @@ func merge(text string, fields map[string]any) ([]byte, error) {
 	return merged, nil
 }
 
-// configure applies the configuration to the kubelet and logind, checks that they use it, and returns a function that restores the former one.
+// configure applies the configuration to the kubelet and logind, checks that they use it, and returns a function that
+// restores the former one.
 func (g *goingDown) configure(ctx context.Context, c shutdownConfig) (restore func() error, err error) {
 	before, err := g.Kind.Exec(ctx, g.node, "cat", kubeletConfigFile)
 	if err != nil {

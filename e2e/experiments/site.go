@@ -57,8 +57,8 @@ var (
 	routerScript string
 )
 
-// site is an application behind the default router, whose name resolves to the address of the first control-plane node, as on a cluster
-// without load balancers.
+// site is an application behind the default router, whose name resolves to the address of the first control-plane node,
+// as on a cluster without load balancers.
 type site struct {
 	*kindtarget.Env
 	node, address string
@@ -159,7 +159,8 @@ func (s *site) loadRouters(ctx context.Context) error {
 	return s.Kind.Tag(ctx, firstRouter, secondRouter)
 }
 
-// application answers every request with the greeting. It stays on the control plane, because only the router is measured.
+// application answers every request with the greeting. It stays on the control plane, because only the router is
+// measured.
 func (s *site) application() []client.Object {
 	labels := map[string]string{"app": siteName}
 	meta := metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: siteName, Labels: labels}

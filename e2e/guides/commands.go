@@ -13,8 +13,8 @@ type Command struct {
 	// Line is where it begins.
 	Line int
 	Text string
-	// Shown reports whether the document has its output. Want is that, in the lines from the index from up to the index to of
-	// the document.
+	// Shown reports whether the document has its output. Want is that, in the lines from the index from up to the index to
+	// of the document.
 	Shown    bool
 	Want     []string
 	from, to int

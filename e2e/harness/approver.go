@@ -29,8 +29,9 @@ func (r *Environment) InstallStockApprover(ctx context.Context) error {
 	return installStockApprover(ctx, r.Cluster)
 }
 
-// installStockApprover creates the stock approver as the cluster-version-operator does, and its ClusterOperator as the running approver
-// writes it. Its pod does nothing. Its ConfigMap is optional and not created. An external control plane has no approver in the cluster.
+// installStockApprover creates the stock approver as the cluster-version-operator does, and its ClusterOperator as the
+// running approver writes it. Its pod does nothing. Its ConfigMap is optional and not created. An external control
+// plane has no approver in the cluster.
 func installStockApprover(ctx context.Context, c *embedded.Cluster) error {
 	infrastructure := &configv1.Infrastructure{}
 	if err := c.Client().Get(ctx, client.ObjectKey{Name: scenario.ClusterName}, infrastructure); err != nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// Attach returns an Environment on an existing empty cluster. Host operators run outside of it as processes; controllers do too, or are its
-// pods. There is no canary, whose image is not available, and a router counts as available after one second.
+// Attach returns an Environment on an existing empty cluster. Host operators run outside of it as processes;
+// controllers do too, or are its pods. There is no canary, whose image is not available, and a router counts as
+// available after one second.
 func Attach(c *embedded.Cluster, s scenario.Scenario, progress io.Writer) *Environment {
 	if progress == nil {
 		progress = io.Discard
@@ -26,7 +27,8 @@ func (r *Environment) Prepare(ctx context.Context, module Module) error {
 	return nil
 }
 
-// RunQuorumGuard runs the stand-in of the cluster-version-operator, which installs etcd's quorum guard as old releases do, until Stop.
+// RunQuorumGuard runs the stand-in of the cluster-version-operator, which installs etcd's quorum guard as old releases
+// do, until Stop.
 func (r *Environment) RunQuorumGuard(ctx context.Context) error {
 	return r.runVersionOperator(ctx, []versionoperator.Manifest{versionoperator.Guard, versionoperator.GuardBudget})
 }

@@ -1,3 +1,4 @@
-// Package harness combines an embedded cluster, a scenario, host operators that stand in for stock ones, and controllers, each with the rights
-// that it has in production. The main job, the measurements and the fault tests use it.
+// Package harness combines an embedded cluster, a scenario, host operators that stand in for stock ones, and
+// controllers, each with the rights that it has in production. The main job, the measurements and the fault tests use
+// it.
 package harness

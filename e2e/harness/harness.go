@@ -41,8 +41,8 @@ type Config struct {
 	QuorumGuard bool
 	// APIServer are further arguments of the API server.
 	APIServer []string
-	// RealMinReadySeconds makes a router available after 30 s as in production, which prolongs each of its rollouts. The default is one second, for
-	// tests that only wait for the end of rollouts.
+	// RealMinReadySeconds makes a router available after 30 s as in production, which prolongs each of its rollouts. The
+	// default is one second, for tests that only wait for the end of rollouts.
 	RealMinReadySeconds bool
 	Keep                bool
 	Progress            io.Writer
@@ -178,8 +178,8 @@ func (r *Environment) runVersionOperator(ctx context.Context, manifests []versio
 	return nil
 }
 
-// InstallRBAC applies the rights of a module's controller with the names of an installation. The controller itself is a process outside of the
-// cluster.
+// InstallRBAC applies the rights of a module's controller with the names of an installation. The controller itself is a
+// process outside of the cluster.
 func (r *Environment) InstallRBAC(ctx context.Context, module Module) error {
 	root, err := programs.Root(ctx)
 	if err != nil {
@@ -199,7 +199,8 @@ func (r *Environment) RunController(ctx context.Context, module Module, args ...
 	return r.runAs(ctx, module.Controller(), module.Account(), nil, args)
 }
 
-// RunAllControllers starts or restarts kubectl-sno, all controllers in one process, with the service account and the rights of config/all.
+// RunAllControllers starts or restarts kubectl-sno, all controllers in one process, with the service account and the
+// rights of config/all.
 func (r *Environment) RunAllControllers(ctx context.Context, args ...string) (*embedded.Component, error) {
 	for _, module := range AllModules() {
 		if err := r.Prepare(ctx, module); err != nil {

@@ -42,7 +42,8 @@ var (
 // SystemNamespace is the namespace of the controllers.
 const SystemNamespace = "sno-system"
 
-// AllAccount is the service account of the process with all controllers in SystemNamespace, AllUser its user name, and AllLease its Lease.
+// AllAccount is the service account of the process with all controllers in SystemNamespace, AllUser its user name, and
+// AllLease its Lease.
 const (
 	AllAccount = "sno-controllers"
 	AllUser    = "system:serviceaccount:" + SystemNamespace + ":" + AllAccount
@@ -113,8 +114,8 @@ func (m Module) Controller() programs.Program { return modules[m].controller }
 // Host returns the stand-in of the operand's stock operator.
 func (m Module) Host() programs.Program { return modules[m].host }
 
-// installMachineConfiguration installs the kinds of a machine-config operator that are used without one, and the object with the controller's
-// conditions.
+// installMachineConfiguration installs the kinds of a machine-config operator that are used without one, and the object
+// with the controller's conditions.
 func installMachineConfiguration(ctx context.Context, c *embedded.Cluster) error {
 	err := c.InstallCRDs(ctx, []string{
 		"operator/v1/zz_generated.crd-manifests/0000_80_machine-config_01_machineconfigurations.crd.yaml",
@@ -133,8 +134,9 @@ func installMachineConfiguration(ctx context.Context, c *embedded.Cluster) error
 	return nil
 }
 
-// advertiseAPIServer creates endpoints of the Service kubernetes with a valid address, and returns where the host finds them. An API server
-// without OpenShift's configuration has no well-known endpoint of OAuth; /version is public as well.
+// advertiseAPIServer creates endpoints of the Service kubernetes with a valid address, and returns where the host finds
+// them. An API server without OpenShift's configuration has no well-known endpoint of OAuth; /version is public as
+// well.
 func advertiseAPIServer(ctx context.Context, c *embedded.Cluster) ([]string, error) {
 	at, err := url.Parse(c.URL())
 	if err != nil {

@@ -26,8 +26,9 @@ const (
 	recovery = 5 * time.Minute
 )
 
-// TestAPIServerOutage stops the API server during a reconciliation for as long as a rollout takes. The controller must neither crash nor lose
-// its Lease, and must complete the change afterwards. Both classes of leader election are tested, since their durations differ.
+// TestAPIServerOutage stops the API server during a reconciliation for as long as a rollout takes. The controller must
+// neither crash nor lose its Lease, and must complete the change afterwards. Both classes of leader election are
+// tested, since their durations differ.
 func TestAPIServerOutage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes minutes; make proof runs it")
@@ -84,7 +85,8 @@ func testOutage(t *testing.T, name string) {
 	}
 
 	want := map[string]string{"AsExpected": "NotNeeded", "NotNeeded": "AsExpected"}[condition.Reason]
-	// Only the final state counts: right after the outage the router and its node are unavailable until the node's Lease is renewed.
+	// Only the final state counts: right after the outage the router and its node are unavailable until the node's Lease
+	// is renewed.
 	if _, err := r.WaitReason(ctx, harness.Ingress, recovery, want); err != nil {
 		t.Errorf("%v\n%s", err, controller.LogTail(4000))
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
-// TestHostThatReverts runs the controller with an operator that reverts every placement at once. The controller must stop, report it, and stay
-// below one write a minute.
+// TestHostThatReverts runs the controller with an operator that reverts every placement at once. The controller must
+// stop, report it, and stay below one write a minute.
 func TestHostThatReverts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute; make proof runs it")

@@ -9,9 +9,9 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// Roll changes an annotation of the pod templates and returns when the rollouts have ended. The console operator is stopped meanwhile: it would
-// revert the change, and the Deployment controller with its stale cache could then scale both ReplicaSets down. When it runs again, its revert
-// is another rollout.
+// Roll changes an annotation of the pod templates and returns when the rollouts have ended. The console operator is
+// stopped meanwhile: it would revert the change, and the Deployment controller with its stale cache could then scale
+// both ReplicaSets down. When it runs again, its revert is another rollout.
 func (r *Environment) Roll(ctx context.Context, want []scenario.Operand, revision string) error {
 	host := r.Cluster.Program(Console.Host().Name)
 	if host != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/solonode/sno/testcluster/fakes/operators"
 )
 
-// RunStandIn runs a stand-in operator as the user until it is stopped or the context ends. Its log is next to those of the cluster.
+// RunStandIn runs a stand-in operator as the user until it is stopped or the context ends. Its log is next to those of
+// the cluster.
 func (r *Environment) RunStandIn(ctx context.Context, user string, operator operators.Operator) (*operators.Process, error) {
 	config, err := r.Cluster.ConfigForAdministrator(user)
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 
 const routerLabel = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
 
-// TestVendoredHostOnOneNode runs the host operator that vendors the module on one node, where the router binds ports of the node (platform None)
-// and where it does not (a cloud). Pinning changes the pod template, so AsExpected implies that a rollout has ended. A drain of the node must be
-// able to end: every pod of the router can be evicted.
+// TestVendoredHostOnOneNode runs the host operator that vendors the module on one node, where the router binds ports of
+// the node (platform None) and where it does not (a cloud). Pinning changes the pod template, so AsExpected implies
+// that a rollout has ended. A drain of the node must be able to end: every pod of the router can be evicted.
 func TestVendoredHostOnOneNode(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"none-sno", "cloud-sno"} {

@@ -23,7 +23,8 @@ type PowerCuts struct {
 	RandomStart uint64
 }
 
-// InPlacePowerCuts is bootstrap in place with power cuts in the live system, and in the first boot of the installed node.
+// InPlacePowerCuts is bootstrap in place with power cuts in the live system, and in the first boot of the installed
+// node.
 var InPlacePowerCuts = Method{
 	Name: "in-place-cuts", Title: "Bootstrap in place, with power cuts", command: InPlace.command, PowerCuts: true,
 	steps: []step{
@@ -86,7 +87,8 @@ func (m *Machine) cutAll(ctx context.Context, phase uint64, length time.Duration
 	return printPoints(m.Config.Progress, points)
 }
 
-// cutLive cuts the power of the live system. Afterwards the disk is either not bootable or complete. The last run is not cut.
+// cutLive cuts the power of the live system. Afterwards the disk is either not bootable or complete. The last run is
+// not cut.
 func cutLive(ctx context.Context, m *Machine) error {
 	if err := live(ctx, m); err != nil {
 		return err

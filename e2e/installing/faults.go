@@ -47,8 +47,8 @@ var (
 	errReachable   = errors.New("the network is still up")
 )
 
-// liveFaults boots the live system without a network, takes its network down while the control plane starts, and fills its disk before the
-// config is written. Each time the machine continues by itself when the fault is removed.
+// liveFaults boots the live system without a network, takes its network down while the control plane starts, and fills
+// its disk before the config is written. Each time the machine continues by itself when the fault is removed.
 func liveFaults(ctx context.Context, m *Machine) (err error) {
 	live, err := m.liveSystem(ctx, liveConfig)
 	if err != nil {
@@ -156,7 +156,8 @@ func (m *Machine) diskEmptied(ctx context.Context, live *nodemachine.Machine) er
 	return live.WaitPoweredOff(ending) //nolint:wrapcheck // names the object
 }
 
-// partOfConfig boots a disk that is bootable before the config is complete, a state that the real installer passes through.
+// partOfConfig boots a disk that is bootable before the config is complete, a state that the real installer passes
+// through.
 func partOfConfig(ctx context.Context, m *Machine) error {
 	if _, err := m.node.ExecOnDisk(ctx, "cd boot/ignition && cp --archive config.ign whole && truncate --size=-1000 config.ign"); err != nil {
 		return err //nolint:wrapcheck // names the object
@@ -182,7 +183,8 @@ ExecStartPre=/bin/sh -c 'printf x | dd of=/var/lib/sno-install/etcd-snapshot.db 
 EOF_
 `
 
-// damaged boots the installed machine with a damaged snapshot. etcd must not start, in particular not with an empty database.
+// damaged boots the installed machine with a damaged snapshot. etcd must not start, in particular not with an empty
+// database.
 func damaged(ctx context.Context, m *Machine) error {
 	if _, err := m.node.ExecOnDisk(ctx, damage); err != nil {
 		return err //nolint:wrapcheck // names the object

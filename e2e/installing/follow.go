@@ -28,7 +28,8 @@ func statusOf(ctx context.Context, on *nodemachine.Machine, command string) (s s
 	return s, json.Unmarshal([]byte(text), &s) //nolint:wrapcheck // describes the fault
 }
 
-// follow prints the phases of a command as they end, and its errors, until the command succeeds. Its unit restarts a failed one.
+// follow prints the phases of a command as they end, and its errors, until the command succeeds. Its unit restarts a
+// failed one.
 func (m *Machine) follow(ctx context.Context, on *nodemachine.Machine, command string) error {
 	printed, failed := 0, ""
 	m.phases = nil

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// hostile are requests with the kubeconfig with which kubelets request their first certificates. kube-controller-manager would approve those
-// of an administrator, who may have any node's certificate.
+// hostile are requests with the kubeconfig with which kubelets request their first certificates.
+// kube-controller-manager would approve those of an administrator, who may have any node's certificate.
 var hostile = []struct{ name, node, signer, usages string }{
 	{"hostile-client-of-another", workerName, "kubernetes.io/kube-apiserver-client-kubelet", "client auth"},
 	{"hostile-client-that-serves", hostname, "kubernetes.io/kube-apiserver-client-kubelet", "client auth, server auth"},

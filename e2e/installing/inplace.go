@@ -12,7 +12,8 @@ import (
 	"github.com/solonode/sno/testcluster/nodemachine"
 )
 
-// InPlace is bootstrap in place: a live system, the disk that it writes, and the node that boots from it (R-BIP-25, R-BIP-26).
+// InPlace is bootstrap in place: a live system, the disk that it writes, and the node that boots from it (R-BIP-25,
+// R-BIP-26).
 var InPlace = Method{
 	Name: "in-place", Title: "Bootstrap in place", command: "post-reboot",
 	steps: []step{

@@ -41,8 +41,8 @@ const (
 	workerPod = "worker"
 )
 
-// joiner adds the worker: a real kubelet requests its certificates, the outside tool approves them with an inventory, and hostile requests
-// stay pending.
+// joiner adds the worker: a real kubelet requests its certificates, the outside tool approves them with an inventory,
+// and hostile requests stay pending.
 type joiner struct {
 	m            *Machine
 	kube         *kubernetes.Clientset
@@ -254,7 +254,8 @@ func (j *joiner) requestNotInInventory(ctx context.Context) error {
 	}
 }
 
-// admit adds the machine to the inventory. A request for a node that is not in it, and one for this node from before its window, stay pending.
+// admit adds the machine to the inventory. A request for a node that is not in it, and one for this node from before
+// its window, stay pending.
 func (j *joiner) admit(ctx context.Context) error {
 	if err := j.tool.WriteInventory(j.inventoryEntry()); err != nil {
 		return err //nolint:wrapcheck // complete
@@ -281,8 +282,8 @@ const networkConfig = `{"cniVersion":"0.4.0","name":"sno","plugins":[{"type":"pt
 "dataDir":"/run/cni-ipam-state","routes":[{"dst":"0.0.0.0/0"}],"ranges":[[{"subnet":%q}]]}}]}
 `
 
-// ready replaces the network operator, which configures the pods' network of a new node, and sets the node's role: OpenShift's kubelets
-// get the label from their unit, and Kubernetes' kubelets may not set it.
+// ready replaces the network operator, which configures the pods' network of a new node, and sets the node's role:
+// OpenShift's kubelets get the label from their unit, and Kubernetes' kubelets may not set it.
 func (j *joiner) ready(ctx context.Context) error {
 	if err := j.m.wait(ctx, check{"the node has its role", client + "label --overwrite node " + workerName + " " + workerRole + "="}); err != nil {
 		return err
@@ -359,8 +360,8 @@ func (j *joiner) log(ctx context.Context) (string, error) {
 	return string(text), errors.Join(err, stream.Close())
 }
 
-// certify has the serving certificate approved. A serving request with the address of another node and a client request for this node stay
-// pending.
+// certify has the serving certificate approved. A serving request with the address of another node and a client request
+// for this node stay pending.
 func (j *joiner) certify(ctx context.Context) error {
 	if err := j.waitForRequest(ctx, servingSigner); err != nil {
 		return err

@@ -12,7 +12,8 @@ import (
 // Kubeadm is a machine of the same image that `kubeadm init` sets up, for comparison.
 var Kubeadm = Method{Name: "kubeadm", Title: "kubeadm init, for comparison", steps: []step{{"node", initialize}}}
 
-// initialize measures kubeadm like the all-in-one node: from the start of the machine until a pod runs that is created as early as possible.
+// initialize measures kubeadm like the all-in-one node: from the start of the machine until a pod runs that is created
+// as early as possible.
 func initialize(ctx context.Context, m *Machine) error {
 	way := controlplane.Kubeadm(m.Version)
 	begin := way.Begin

@@ -122,8 +122,8 @@ var everywhere = []check{
 	{"no unit has failed, except one of the image", `! systemctl list-units --failed --plain --no-legend | grep -v '^containerd-fuse-overlayfs'`},
 }
 
-// Run runs the steps of a method, optionally from a step or until another one. For a step after the first, the machine and the folder of an
-// earlier run have to exist.
+// Run runs the steps of a method, optionally from a step or until another one. For a step after the first, the machine
+// and the folder of an earlier run have to exist.
 func (m *Machine) Run(ctx context.Context, w Method, from, until string) (Report, error) {
 	first, end := 0, len(w.steps)
 	for _, name := range []string{from, until} {
@@ -220,7 +220,8 @@ func restart(ctx context.Context, m *Machine) error {
 	return err
 }
 
-// memoryInUse prints the working set of the machine's control group as the kubelet counts it, for both versions of control groups.
+// memoryInUse prints the working set of the machine's control group as the kubelet counts it, for both versions of
+// control groups.
 const memoryInUse = `cd /sys/fs/cgroup
 if [ -e memory.current ]; then all=$(cat memory.current) key=inactive_file
 else cd memory; all=$(cat memory.usage_in_bytes) key=total_inactive_file; fi
@@ -286,8 +287,9 @@ func (m *Machine) connect(ctx context.Context) error {
 
 func boot(ctx context.Context, m *Machine) error { return m.boot(ctx) }
 
-// boot boots the installed machine with a copy of sno-install for the checks, and creates hostile requests as soon as there is an API
-// server. It returns when the command of the method has ended and a first pod runs. The functions run in parallel.
+// boot boots the installed machine with a copy of sno-install for the checks, and creates hostile requests as soon as
+// there is an API server. It returns when the command of the method has ended and a first pod runs. The functions run
+// in parallel.
 func (m *Machine) boot(ctx context.Context, parallel ...func(context.Context) error) error {
 	began := time.Now()
 	if err := m.node.Start(ctx); err != nil {

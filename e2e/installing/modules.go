@@ -17,8 +17,8 @@ import (
 
 var errSuite = errors.New("the conformance suite failed")
 
-// modules runs all controllers on the node, and the conformance suite's static and scheduled tiers. The controllers stay, and the stand-in
-// operators run until the context ends.
+// modules runs all controllers on the node, and the conformance suite's static and scheduled tiers. The controllers
+// stay, and the stand-in operators run until the context ends.
 func modules(ctx context.Context, m *Machine) error {
 	config, err := m.client()
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/solonode/sno/testcluster/images"
 )
 
-// loadImage loads an image with only a program into the machine's container runtime, and returns the program's path here.
+// loadImage loads an image with only a program into the machine's container runtime, and returns the program's path
+// here.
 func (m *Machine) loadImage(ctx context.Context, p programs.Program, image string) (string, error) {
 	binary, err := programs.Build(ctx, p, m.Config.Progress)
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 	"github.com/solonode/sno/testcluster/nodemachine"
 )
 
-// AllInOneRenewal is an all-in-one node whose certificates all expire, once while it runs and once while it is off (R-AIO-7).
+// AllInOneRenewal is an all-in-one node whose certificates all expire, once while it runs and once while it is off
+// (R-AIO-7).
 var AllInOneRenewal = Method{
 	Name: "all-in-one-renewal", Title: "All in one, with certificates of " + brief, command: "aiokube", Long: true,
 	steps: []step{
@@ -68,7 +69,8 @@ func outliveOff(ctx context.Context, m *Machine) error {
 	return renewed(ctx, m, "after-it-was-off")
 }
 
-// renewed passes the checks of a node whose first certificates have expired. A new pod proves that its CA bundle and token are valid.
+// renewed passes the checks of a node whose first certificates have expired. A new pod proves that its CA bundle and
+// token are valid.
 func renewed(ctx context.Context, m *Machine, pod string) error {
 	if err := passChecks(ctx, m); err != nil {
 		return err
@@ -93,7 +95,8 @@ func renewed(ctx context.Context, m *Machine, pod string) error {
 	return nil
 }
 
-// askingPod reviews its own identity. It is in the host's network, because nothing on the node forwards addresses of Services.
+// askingPod reviews its own identity. It is in the host's network, because nothing on the node forwards addresses of
+// Services.
 const askingPod = `apiVersion: v1
 kind: Pod
 metadata: {name: %s, namespace: default}

@@ -20,7 +20,8 @@ const (
 
 var errRouter = errors.New("the router is not on the node of its DNS record")
 
-// router checks that the router stays on the control-plane node although there is a worker, also when its pod is replaced (R-ING-3, R-ING-5).
+// router checks that the router stays on the control-plane node although there is a worker, also when its pod is
+// replaced (R-ING-3, R-ING-5).
 func router(ctx context.Context, m *Machine) error {
 	config, err := m.client()
 	if err != nil {
@@ -50,7 +51,8 @@ func router(ctx context.Context, m *Machine) error {
 	return nil
 }
 
-// routerPods waits until the router is available on the control-plane node without its former pods, and returns its pods by UID.
+// routerPods waits until the router is available on the control-plane node without its former pods, and returns its
+// pods by UID.
 func routerPods(ctx context.Context, kube *kubernetes.Clientset, former map[types.UID]string) (map[types.UID]string, error) {
 	deployment, err := kube.AppsV1().Deployments(routerNamespace).Get(ctx, routerName, metav1.GetOptions{})
 	if err != nil {

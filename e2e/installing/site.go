@@ -101,8 +101,8 @@ evictionHard: {imagefs.available: "0%", nodefs.available: "0%", nodefs.inodesFre
 imageGCHighThresholdPercent: 100
 `
 
-// lay writes the inputs of a person. The disk of the machine is a folder, so fakes replace lsblk and coreos-installer: the one prints a disk,
-// and the other writes the config where the real one does, on a disk that already has the image.
+// lay writes the inputs of a person. The disk of the machine is a folder, so fakes replace lsblk and coreos-installer:
+// the one prints a disk, and the other writes the config where the real one does, on a disk that already has the image.
 func (s *site) lay() error {
 	return s.write(map[string]string{
 		"sno/install-config.yaml":                                   fmt.Sprintf(installConfig, s.network),

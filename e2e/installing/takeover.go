@@ -22,7 +22,8 @@ import (
 // operatorsImage contains the stand-ins of the control plane's operators, for their installer pods.
 const operatorsImage = "registry.invalid/sno/static-pod-operators:installed"
 
-// definitions returns the CustomResourceDefinitions that a release payload contains, as paths in module github.com/openshift/api.
+// definitions returns the CustomResourceDefinitions that a release payload contains, as paths in module
+// github.com/openshift/api.
 func definitions() []string {
 	return append(embedded.DefaultCRDs(),
 		"operator/v1/zz_generated.crd-manifests/0000_20_kube-apiserver_01_kubeapiservers-Default.crd.yaml",

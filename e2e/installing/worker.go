@@ -25,8 +25,9 @@ const workerName = "edge-2"
 
 func workerMachine(config nodemachine.Config) string { return config.Name + "-worker" }
 
-// machineConfigServer adds what an OpenShift cluster has from its start and profile kubernetes does not need: the CA of the machine-config
-// server, which outlives the bootstrap phase, and the server's certificate (R-WRK-1), as sno-install makes them in profile openshift.
+// machineConfigServer adds what an OpenShift cluster has from its start and profile kubernetes does not need: the CA of
+// the machine-config server, which outlives the bootstrap phase, and the server's certificate (R-WRK-1), as sno-install
+// makes them in profile openshift.
 func (s *site) machineConfigServer(ctx context.Context) error {
 	config, err := os.ReadFile(s.path("sno/install-config.yaml"))
 	if err != nil {
@@ -58,7 +59,8 @@ func (s *site) machineConfigServer(ctx context.Context) error {
 	return nil
 }
 
-// worker adds a machine on day 2 (R-WRK-1): it boots from worker.ign, is approved from an inventory (R-APP-2), and runs pods.
+// worker adds a machine on day 2 (R-WRK-1): it boots from worker.ign, is approved from an inventory (R-APP-2), and runs
+// pods.
 func worker(ctx context.Context, m *Machine) error {
 	j, err := newJoiner(ctx, m)
 	if err != nil {

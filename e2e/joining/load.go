@@ -21,7 +21,8 @@ import (
 
 const creators = 32
 
-// CreateNodes creates Node objects of a realistic size, with lists of images. Their names are crowd-00000 and so on, and they share one kubelet.
+// CreateNodes creates Node objects of a realistic size, with lists of images. Their names are crowd-00000 and so on,
+// and they share one kubelet.
 func CreateNodes(ctx context.Context, c *embedded.Cluster, nodes int, kubelet *Kubelet) error {
 	kube, err := connect(c.RESTConfig())
 	if err != nil {
@@ -49,8 +50,8 @@ func CreateNodes(ctx context.Context, c *embedded.Cluster, nodes int, kubelet *K
 
 func crowdName(i int) string { return fmt.Sprintf("crowd-%05d", i) }
 
-// CreateRequests creates requests that must stay pending: of nodes outside of the inventory, and of hostile nodes for additional names that only
-// their kubelets could prove. A third is of a single node.
+// CreateRequests creates requests that must stay pending: of nodes outside of the inventory, and of hostile nodes for
+// additional names that only their kubelets could prove. A third is of a single node.
 func CreateRequests(ctx context.Context, c *embedded.Cluster, requests, nodes int) error {
 	bootstrapper, err := Bootstrapper(ctx, c)
 	if err != nil {

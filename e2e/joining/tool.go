@@ -77,7 +77,8 @@ func rightsOf(root string) string {
 	return filepath.Join(root, string(harness.Approver), "config", "approve")
 }
 
-// ToolAt returns the tool at binary, with a kubeconfig and an inventory in a folder. It can only RunOnce, because it has no cluster that stops it.
+// ToolAt returns the tool at binary, with a kubeconfig and an inventory in a folder. It can only RunOnce, because it
+// has no cluster that stops it.
 func ToolAt(binary, kubeconfig, folder string) *Tool {
 	return &Tool{binary: binary, kubeconfig: kubeconfig, inventory: filepath.Join(folder, "nodes.yaml")}
 }

@@ -27,8 +27,8 @@ const CombinedDeployment = harness.AllAccount
 // installFolder is a copy of the repository's config folders on a node.
 const installFolder = "/sno-install"
 
-// DeployCombined applies config/all as a person does, with the node's `kubectl apply -k` and an overlay that sets the image, and returns when it
-// runs.
+// DeployCombined applies config/all as a person does, with the node's `kubectl apply -k` and an overlay that sets the
+// image, and returns when it runs.
 func (e *Env) DeployCombined(ctx context.Context) error {
 	nodes, err := e.Kind.Nodes()
 	if err != nil {
@@ -90,7 +90,8 @@ images:
 `, name, tag), nil
 }
 
-// RemoveDeployments removes Deployments of controllers and waits until their pods are gone. Their rights and patches remain.
+// RemoveDeployments removes Deployments of controllers and waits until their pods are gone. Their rights and patches
+// remain.
 func (e *Env) RemoveDeployments(ctx context.Context, names ...string) error {
 	kube := e.Cluster.Clientset()
 	for _, name := range names {

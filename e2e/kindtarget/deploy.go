@@ -29,8 +29,8 @@ func (e *Env) DeployAll(ctx context.Context) error {
 // Image returns the image of a module's controller, which is on all nodes.
 func (e *Env) Image(module harness.Module) string { return e.images[module.Controller()] }
 
-// Deploy applies a module's config/default with an image in place of ko's and further arguments, and returns when it runs. Repeated, it is a
-// rollout.
+// Deploy applies a module's config/default with an image in place of ko's and further arguments, and returns when it
+// runs. Repeated, it is a rollout.
 func (e *Env) Deploy(ctx context.Context, module harness.Module, image string, args ...string) error {
 	if err := e.Prepare(ctx, module); err != nil {
 		return err

@@ -42,8 +42,8 @@ type Options struct {
 	Progress io.Writer
 }
 
-// Env is a cluster of real kubelets with a scenario. The embedded Environment works as on an embedded cluster, without components, simulated nodes
-// and the audit log.
+// Env is a cluster of real kubelets with a scenario. The embedded Environment works as on an embedded cluster, without
+// components, simulated nodes and the audit log.
 type Env struct {
 	*harness.Environment
 	// Kind is the cluster; nil for one that another program has installed.
@@ -57,8 +57,8 @@ type Env struct {
 	stop     sync.Once
 }
 
-// Start creates the cluster and returns when the stand-ins and the controllers have settled, before the day-2 workers join. On an error or at the
-// end of the context it removes everything.
+// Start creates the cluster and returns when the stand-ins and the controllers have settled, before the day-2 workers
+// join. On an error or at the end of the context it removes everything.
 func Start(ctx context.Context, o Options) (*Env, error) {
 	s, err := scenario.Lookup(o.Scenario)
 	if err != nil {
@@ -98,7 +98,8 @@ type Installed struct {
 	Images Nodes
 }
 
-// Attach adds what an installed cluster lacks: the stand-ins of the other operators, and the controllers. Stop does not remove the cluster.
+// Attach adds what an installed cluster lacks: the stand-ins of the other operators, and the controllers. Stop does not
+// remove the cluster.
 func Attach(ctx context.Context, i Installed) (*Env, error) {
 	s, err := scenario.Lookup(i.Scenario)
 	if err != nil {
@@ -134,7 +135,8 @@ func Attach(ctx context.Context, i Installed) (*Env, error) {
 	return e, nil
 }
 
-// build builds the stand-ins and an archive of the controllers' images first, because compilers would slow down a starting cluster.
+// build builds the stand-ins and an archive of the controllers' images first, because compilers would slow down a
+// starting cluster.
 func (e *Env) build(ctx context.Context) (archive string, err error) {
 	if archive, e.images, err = controllerImages(ctx, e.Progress); err != nil {
 		return "", err

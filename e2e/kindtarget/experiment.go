@@ -21,8 +21,8 @@ type Experiment struct {
 	OwnCluster bool
 	// SecondCluster means that it does not depend on earlier ones, so it may run on a second cluster of the same scenario.
 	SecondCluster bool
-	// Exclusive means that it loads the machine, or that load would distort its measurements: no other exclusive one and no setup of a cluster
-	// runs at the same time.
+	// Exclusive means that it loads the machine, or that load would distort its measurements: no other exclusive one and
+	// no setup of a cluster runs at the same time.
 	Exclusive bool
 	// Run runs it. It must restore the cluster, and returns an error if the result differs from Description.
 	Run func(ctx context.Context, e *Env) error

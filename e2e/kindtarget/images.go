@@ -101,8 +101,8 @@ func controllersFolder(ctx context.Context) (string, error) {
 	return folder, nil
 }
 
-// operandImages loads the images of the stand-ins' pods, whose names are only used on these clusters. Most do nothing; a guard of etcd runs curl,
-// and the approver waits.
+// operandImages loads the images of the stand-ins' pods, whose names are only used on these clusters. Most do nothing;
+// a guard of etcd runs curl, and the approver waits.
 func operandImages(ctx context.Context, c Nodes, folder string) error {
 	var names []string
 	for _, short := range []string{"router", "console", "downloads", "oauth-openshift", "oauth-apiserver", "kube-rbac-proxy"} {

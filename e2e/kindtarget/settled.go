@@ -63,7 +63,8 @@ func moves(pod *corev1.Pod) bool {
 	return true
 }
 
-// retried reports whether an installer pod failed and another of the same revision succeeded on the node. Operators keep the failed one.
+// retried reports whether an installer pod failed and another of the same revision succeeded on the node. Operators
+// keep the failed one.
 func retried(failed *corev1.Pod, pods []corev1.Pod) bool {
 	return failed.Status.Phase == corev1.PodFailed && len(failed.OwnerReferences) > 0 && slices.ContainsFunc(pods, func(other corev1.Pod) bool {
 		return other.Status.Phase == corev1.PodSucceeded && other.Namespace == failed.Namespace && other.Spec.NodeName == failed.Spec.NodeName &&

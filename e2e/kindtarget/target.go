@@ -17,7 +17,8 @@ import (
 const (
 	apiServerManifest = "/etc/kubernetes/manifests/kube-apiserver.yaml"
 	setAside          = "/etc/kubernetes/kube-apiserver.yaml"
-	// startLimit limits the start of an API server: its kubelet reads manifests every twenty seconds, and backs off from one that ends.
+	// startLimit limits the start of an API server: its kubelet reads manifests every twenty seconds, and backs off from
+	// one that ends.
 	startLimit = 3 * time.Minute
 )
 
@@ -59,8 +60,8 @@ func (e *Env) RunSuite(ctx context.Context, flags ...string) int {
 	}.Main(ctx, append([]string{"run"}, flags...))
 }
 
-// Outage stops the API server of the first control-plane node for a time, as if a person had moved the manifest of its static pod, and waits until
-// it answers again. It starts it even if the context ends.
+// Outage stops the API server of the first control-plane node for a time, as if a person had moved the manifest of its
+// static pod, and waits until it answers again. It starts it even if the context ends.
 func (e *Env) Outage(ctx context.Context, length time.Duration) error {
 	nodes, err := e.Kind.Nodes()
 	if err != nil {

@@ -9,7 +9,8 @@ const (
 	PoolsName = "machine-config-server-pools"
 )
 
-// Manifest runs the server on node NODE, which has the program in /opt/check, with the server's certificate and the bootstrapper's credentials.
+// Manifest runs the server on node NODE, with the program in /opt/check, its certificate and the bootstrapper's
+// credentials.
 //
 //go:embed manifest.yaml
 var Manifest string

@@ -11,7 +11,8 @@ import (
 // MemoryPerCluster is the memory in bytes of one cluster with everything on it. The largest needs a bit less.
 const MemoryPerCluster = 750 << 20
 
-// Capacity returns how many clusters this machine has room for: two for each processor, since they mostly wait, as far as free memory permits.
+// Capacity returns how many clusters this machine has room for: two for each processor, since they mostly wait, as far
+// as free memory permits.
 func Capacity() int {
 	n := 2 * runtime.NumCPU()
 	if file, err := os.Open("/proc/meminfo"); err == nil {

@@ -46,8 +46,8 @@ type Run struct {
 	Limit     time.Duration
 	// Folder has a folder for each scenario.
 	Folder string
-	// Command returns the child for a scenario. It writes its report to ReportFile in the folder, cleans up on SIGTERM, and ends when its standard
-	// input does: then the parent has ended.
+	// Command returns the child for a scenario. It writes its report to ReportFile in the folder, cleans up on SIGTERM,
+	// and ends when its standard input does: then the parent has ended.
 	Command func(scenario, folder string) *exec.Cmd
 	// Lost returns the report of a scenario without one, with every check failed for the reason.
 	Lost func(scenario, reason string) report.Report
@@ -55,8 +55,8 @@ type Run struct {
 	Progress io.Writer
 }
 
-// All runs every scenario and returns a report for each. When the context ends it terminates the children, reports what they had not finished as
-// lost, and returns ErrInterrupted. Other errors are about the folder.
+// All runs every scenario and returns a report for each. When the context ends it terminates the children, reports what
+// they had not finished as lost, and returns ErrInterrupted. Other errors are about the folder.
 func (r Run) All(ctx context.Context) ([]report.Report, error) {
 	progress := newProgress(r.Progress, r.Scenarios)
 	reports := make([]report.Report, len(r.Scenarios))

@@ -47,7 +47,8 @@ func modulesOf(reports []report.Report) []string {
 	return modules
 }
 
-// cell returns how many executed checks passed, after a mark: "✔ 5", "✘ 4 of 6", "? 5 of 6", or a dash if none was executed.
+// cell returns how many executed checks passed, after a mark: "✔ 5", "✘ 4 of 6", "? 5 of 6", or a dash if none was
+// executed.
 func cell(results []report.Result, module string) string {
 	passed, failed, done := 0, 0, 0
 	for _, r := range results {

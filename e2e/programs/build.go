@@ -78,7 +78,8 @@ func host(name string, outsideWorkspace bool) Program {
 	return Program{Name: name, Module: "examples/hosts/" + name, Package: ".", OutsideWorkspace: outsideWorkspace}
 }
 
-// Shipped returns the programs with images for clusters: kubectl-sno, which is all controllers in one process, and every controller.
+// Shipped returns the programs with images for clusters: kubectl-sno, which is all controllers in one process, and
+// every controller.
 func Shipped() []Program {
 	return []Program{
 		KubectlSNO, IngressController, EtcdGuardController, MachineConfigController, ConsoleController, AuthController, ApproverController,
@@ -102,8 +103,8 @@ var built struct {
 	overlay  *overlay
 }
 
-// SkipUpToDateChecks makes Build use every existing binary. It is for a process whose parent has just built them all: the check takes a second
-// each.
+// SkipUpToDateChecks makes Build use every existing binary. It is for a process whose parent has just built them all:
+// the check takes a second each.
 func SkipUpToDateChecks() {
 	built.Lock()
 	defer built.Unlock()

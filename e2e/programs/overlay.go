@@ -27,8 +27,9 @@ type overlay struct {
 	folder string
 }
 
-// Overlay makes Build replace sources as `go build -overlay` does with the same file. Programs without these sources are built as usual; the others
-// are written to a folder next to the file, whose name ends in .programs, and which the caller removes. It must be called before the first Build.
+// Overlay makes Build replace sources as `go build -overlay` does with the same file. Programs without these sources
+// are built as usual; the others are written to a folder next to the file, whose name ends in .programs, and which the
+// caller removes. It must be called before the first Build.
 func Overlay(file string) error {
 	o, err := readOverlay(file)
 	if err != nil {

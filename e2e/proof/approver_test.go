@@ -111,15 +111,16 @@ func (k *certified) isPending(requests ...joining.Request) {
 	}
 }
 
-// TestNodeJoins follows a node from its first request to the renewal of its serving certificate, with real signers, and hostile requests at each
-// step.
+// TestNodeJoins follows a node from its first request to the renewal of its serving certificate, with real signers, and
+// hostile requests at each step.
 func TestNodeJoins(t *testing.T) {
 	t.Parallel()
 	k := startCertified(t)
 	at, kubelet := k.kubelet()
 	k.must(k.tool.WriteInventory(joining.Entry{Name: "worker-1", Addresses: []string{at.String()}, Window: joining.OpenWindow()}))
 
-	// It joins. Another client with the bootstrapper's token requests certificates of another node and of a cluster administrator.
+	// It joins. Another client with the bootstrapper's token requests certificates of another node and of a cluster
+	// administrator.
 	joins, err := joining.RequestClientCertificate(k.ctx, k.bootstrapper, "worker-1")
 	k.must(err)
 	unknown, err := joining.RequestClientCertificate(k.ctx, k.bootstrapper, "worker-2")
@@ -243,14 +244,14 @@ const (
 	floodRequests, floodNodes = 10_000, 2_000
 	// sampledFlood is the divisor for samples. A request that queued behind the flood would still wait for minutes.
 	sampledFlood = 4
-	// floodDelay distinguishes a request that did not queue behind the flood on any machine; `make bench` measures the delay. Two thirds of the
-	// flood, 6,667 requests, can only be proven by a kubelet that hangs. A call times out after 5 s and 32 run in parallel, so a queued request
-	// waits for 6,667 * 5 s / 32 = 17 minutes. One call at a time for each of the 200 nodes takes as long: 200 * 5 s = 17 minutes.
+	// floodDelay is far below the 17 minutes that a request behind the flood waits: 6,667 requests need an answer of a
+	// kubelet that hangs, a call times out after 5 s, and 32 run in parallel. `make bench` measures the delay.
 	floodDelay  = time.Minute
 	floodMemory = 64 << 20
 )
 
-// TestFlood approves a legitimate request while 10,000 requests are pending that must not be approved, on 2,000 nodes whose kubelets hang.
+// TestFlood approves a legitimate request while 10,000 requests are pending that must not be approved, on 2,000 nodes
+// whose kubelets hang.
 func TestFlood(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute; the tool's own tests have a smaller flood")
@@ -310,7 +311,8 @@ func (k *certified) peakMemory(pid int) int64 {
 	return 0
 }
 
-// TestStockApprover runs the controller with a stock approver, whose pods the real Deployment controller creates, in both modes and back.
+// TestStockApprover runs the controller with a stock approver, whose pods the real Deployment controller creates, in
+// both modes and back.
 func TestStockApprover(t *testing.T) {
 	t.Parallel()
 	p := start(t, harness.Config{Scenario: "none-sno", VersionOperator: true})

@@ -9,7 +9,8 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// TestDemo runs the main job on every scenario: the router must return to its place, in the right number, each time its pod is deleted.
+// TestDemo runs the main job on every scenario: the router must return to its place, in the right number, each time its
+// pod is deleted.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	for _, s := range sample.Select(t, scenario.All(), 4) {

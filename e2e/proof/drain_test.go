@@ -149,8 +149,8 @@ func (d *drained) runs(app string, count int) {
 	}
 }
 
-// A node requests a drain and an uncordon. With a single control-plane node nothing may be cordoned or evicted, otherwise exactly what kubectl
-// drain evicts, according to the audit log.
+// A node requests a drain and an uncordon. With a single control-plane node nothing may be cordoned or evicted,
+// otherwise exactly what kubectl drain evicts, according to the audit log.
 func TestDrainOnEveryTopology(t *testing.T) {
 	names := []string{"none-sno", "none-sno-day1-workers", "ha", "compact", "arbiter", "two-node", "external"}
 	if testing.Short() {
@@ -286,8 +286,9 @@ func (d *drained) until(what string, check func() error) {
 	}
 }
 
-// Many nodes request drains at once. Their agents restart them, which takes no time here, and request to uncordon them. A watch of every version
-// of every node checks that never more are cordoned than the pool allows, and that no drain completes before the node's pods are gone.
+// Many nodes request drains at once. Their agents restart them, which takes no time here, and request to uncordon them.
+// A watch of every version of every node checks that never more are cordoned than the pool allows, and that no drain
+// completes before the node's pods are gone.
 func TestManyDrainsAtOnce(t *testing.T) {
 	t.Parallel()
 	count, pods, most := 30, 1000, 6
@@ -353,7 +354,8 @@ func TestManyDrainsAtOnce(t *testing.T) {
 	d.quiet()
 }
 
-// follow simulates the agents until every node was drained and uncordoned, and returns the maximum number of cordoned nodes.
+// follow simulates the agents until every node was drained and uncordoned, and returns the maximum number of cordoned
+// nodes.
 func (d *drained) follow(ctx context.Context, watching watch.Interface, count, most int) int {
 	d.t.Helper()
 	cordoned, uncordoning, back := map[string]bool{}, map[string]bool{}, map[string]bool{}

@@ -36,12 +36,12 @@ import (
 var fitRandomSeed = flag.Uint64("fit-random-seed", 0, "the random seed of the first cluster; 0 takes the time")
 
 const (
-	// fitClusters is the number of clusters, fitBatch of them in parallel on one control plane. A label in every node selector separates their
-	// nodes, and their applications have different names.
+	// fitClusters is the number of clusters, fitBatch of them in parallel on one control plane. A label in every node
+	// selector separates their nodes, and their applications have different names.
 	fitClusters = 200
 	fitBatch    = 25
-	// fitShare is the least percentage of drains that the check must allow, because a check that refuses everything would be safe too. About a third
-	// are allowed. If one batch stays below it by chance, further batches follow.
+	// fitShare is the least percentage of drains that the check must allow, because a check that refuses everything would
+	// be safe too. About a third are allowed. If one batch stays below it by chance, further batches follow.
 	fitShare = 25
 	// roundLabel is on all objects of a random cluster.
 	roundLabel  = "sno-round"
@@ -50,8 +50,8 @@ const (
 	fitPoll     = 200 * time.Millisecond
 )
 
-// The real scheduler must place what the fit check allows: on each random cluster a worker is drained by evictions if the check reports room. A
-// pod without a node is a failure.
+// The real scheduler must place what the fit check allows: on each random cluster a worker is drained by evictions if
+// the check reports room. A pod without a node is a failure.
 func TestAllowedDrainsLeaveNothingPending(t *testing.T) {
 	ctx := t.Context()
 	c, err := embedded.Start(ctx, embedded.Config{CRDs: []string{}})
@@ -343,7 +343,8 @@ func (r *round) budgetsSeen(ctx context.Context) error {
 	return nil
 }
 
-// drain calls the check for a worker. If it allows the drain, drain evicts all pods and waits until all have a node again.
+// drain calls the check for a worker. If it allows the drain, drain evicts all pods and waits until all have a node
+// again.
 func (r *round) drain(ctx context.Context) error {
 	in, err := r.read(ctx)
 	if err != nil {

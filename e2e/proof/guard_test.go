@@ -25,15 +25,17 @@ import (
 
 const guardName = "etcd-quorum-guard"
 
-// TestQuorumGuard runs the etcdguard controller with the cluster-version-operator of an old release and as many real members of etcd as the
-// cluster has nodes for them. Exactly as many guards can be evicted at once as quorum tolerates, and every node can be drained.
+// TestQuorumGuard runs the etcdguard controller with the cluster-version-operator of an old release and as many real
+// members of etcd as the cluster has nodes for them. Exactly as many guards can be evicted at once as quorum tolerates,
+// and every node can be drained.
 func TestQuorumGuard(t *testing.T) {
 	t.Parallel()
 	type test struct {
 		scenario string
 		// more is the number of additional control-plane nodes.
 		more int
-		// guards is their number, and evictable how many can be evicted: floor((n-1)/2), one of two where the nodes fence each other.
+		// guards is their number, and evictable how many can be evicted: floor((n-1)/2), one of two where the nodes fence
+		// each other.
 		guards, evictable int
 		reason            string
 	}
@@ -78,7 +80,8 @@ func TestQuorumGuard(t *testing.T) {
 	}
 }
 
-// TestQuorumGuardFollows grows a single node to three and back: the guard follows, and is removed when etcd has one member again.
+// TestQuorumGuardFollows grows a single node to three and back: the guard follows, and is removed when etcd has one
+// member again.
 func TestQuorumGuardFollows(t *testing.T) {
 	t.Parallel()
 	p := start(t, harness.Config{Scenario: "none-sno", Release: scenario.OldRelease, QuorumGuard: true})

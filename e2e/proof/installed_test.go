@@ -14,8 +14,8 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// install creates the Deployments console, oauth-openshift and that of the OAuth API server as an installation for three control-plane nodes
-// has them. Their field manager is an installer, so no operator reconciles them.
+// install creates the Deployments console, oauth-openshift and that of the OAuth API server as an installation for
+// three control-plane nodes has them. Their field manager is an installer, so no operator reconciles them.
 func (p *proof) install() {
 	p.t.Helper()
 	for _, deployment := range []*appsv1.Deployment{

@@ -115,8 +115,8 @@ func (p *proof) must(err error) {
 	}
 }
 
-// disturb rolls all Deployments, drains one node after the other, and restarts one after the other. Each time everything must return to its
-// place.
+// disturb rolls all Deployments, drains one node after the other, and restarts one after the other. Each time
+// everything must return to its place.
 func (p *proof) disturb(want []scenario.Operand) {
 	p.t.Helper()
 	ctx, cancel := context.WithCancel(p.ctx)
@@ -194,7 +194,8 @@ func (p *proof) users() []string {
 	return users
 }
 
-// quiet waits until no user has written for restTime, except Leases. Controllers that overwrite each other would never stop.
+// quiet waits until no user has written for restTime, except Leases. Controllers that overwrite each other would never
+// stop.
 func (p *proof) quiet() {
 	p.t.Helper()
 	p.expect(p.reasons)

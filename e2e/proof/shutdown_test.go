@@ -39,8 +39,8 @@ func shutdownInputs(ordinary, critical int64, bound time.Duration) machineconfig
 	}
 }
 
-// The kubelet's own loader must accept the KubeletConfig and read the intended values, and Ignition's own parser the MachineConfig, with the same
-// period for logind.
+// The kubelet's own loader must accept the KubeletConfig and read the intended values, and Ignition's own parser the
+// MachineConfig, with the same period for logind.
 func TestGracefulShutdownIsUnderstood(t *testing.T) {
 	program, err := assets.EnsureProgram(t.Context(), filepath.Join("..", "..", "testcluster", "assets", "testdata", "kubelet-config", "main.go"), os.Stderr)
 	if err != nil {

@@ -23,9 +23,9 @@ func highlyAvailable() []scenario.Operand {
 
 const overrideKey = "useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer"
 
-// TestStandalone runs the controllers on a release without topologies: no console and no authentication operator runs, downloads is a static
-// manifest of the cluster-version-operator, and the other Deployments are as an installer left them, as after an upgrade (R-SUITE-8). Fields of
-// the cluster-version-operator are taken over in any case, those of the installer only with --force-conflicts.
+// TestStandalone runs the controllers on a release without topologies: no console and no authentication operator runs,
+// downloads is a static manifest of the cluster-version-operator, and the other Deployments are an installer's
+// (R-SUITE-8). Fields of the former are taken over in any case, those of the installer only with --force-conflicts.
 func TestStandalone(t *testing.T) {
 	t.Parallel()
 	for _, name := range sample.Select(t, []string{"none-sno", "none-sno-day1-workers"}, 1) {
@@ -70,7 +70,8 @@ func TestStandalone(t *testing.T) {
 	}
 }
 
-// TestStandaloneHighlyAvailable is TestStandalone with three control-plane nodes, for which the installer's Deployments are right.
+// TestStandaloneHighlyAvailable is TestStandalone with three control-plane nodes, for which the installer's Deployments
+// are right.
 func TestStandaloneHighlyAvailable(t *testing.T) {
 	t.Parallel()
 	p := start(t, harness.Config{Scenario: "ha", Release: scenario.OldRelease, VersionOperator: true})
@@ -82,8 +83,8 @@ func TestStandaloneHighlyAvailable(t *testing.T) {
 	p.quiet()
 }
 
-// overridden checks what an old release needs on one node: the entry that makes downloads unmanaged, which blocks upgrades, and the override of
-// the authentication operator.
+// overridden checks what an old release needs on one node: the entry that makes downloads unmanaged, which blocks
+// upgrades, and the override of the authentication operator.
 func (p *proof) overridden() {
 	p.t.Helper()
 	version := p.version()

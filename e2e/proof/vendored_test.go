@@ -20,11 +20,13 @@ var (
 	vendored     = map[harness.Module][]string{harness.Console: nil, harness.Auth: nil}
 	// stock are the same operators without the modules.
 	stock = map[harness.Module][]string{harness.Console: {"--stock"}, harness.Auth: {"--stock"}}
-	// parallelReasons are the reasons of the controllers next to them. The auth controller owns the shape together with its host.
+	// parallelReasons are the reasons of the controllers next to them. The auth controller owns the shape together with
+	// its host.
 	parallelReasons = map[harness.Module]string{harness.Console: "NotNeeded", harness.Auth: "AsExpected"}
 )
 
-// TestVendored runs the operators that vendor the modules and the controllers in parallel. The controllers have nothing to do and must not overwrite each other.
+// TestVendored runs the operators that vendor the modules and the controllers in parallel. The controllers have nothing
+// to do and must not overwrite each other.
 func TestVendored(t *testing.T) {
 	t.Parallel()
 	type test struct {
@@ -52,8 +54,9 @@ func TestVendored(t *testing.T) {
 	}
 }
 
-// TestVendoredGrowing replaces the stock operators of a single node by those that vendor the modules, adds two workers, adds two control-plane
-// nodes and changes the topology of the workers, which changes nothing, and changes the topology of the control plane and back.
+// TestVendoredGrowing replaces the stock operators of a single node by those that vendor the modules, adds two workers,
+// adds two control-plane nodes and changes the topology of the workers, which changes nothing, and changes the topology
+// of the control plane and back.
 func TestVendoredGrowing(t *testing.T) {
 	t.Parallel()
 	p := start(t, harness.Config{Scenario: "none-sno-day2-workers", Hosts: stock})
@@ -83,8 +86,8 @@ func TestVendoredGrowing(t *testing.T) {
 	p.settled(one)
 }
 
-// exchanged waits until the operators that vendor the modules have rolled out their strategy: on one node the new pod starts first, where the
-// stock operators use 25 % or stop the old one first.
+// exchanged waits until the operators that vendor the modules have rolled out their strategy: on one node the new pod
+// starts first, where the stock operators use 25 % or stop the old one first.
 func (p *proof) exchanged(want []scenario.Operand) {
 	p.t.Helper()
 	for _, o := range want {

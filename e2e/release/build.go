@@ -19,13 +19,15 @@ import (
 	"github.com/solonode/sno/testcluster/images"
 )
 
-// UnpullablePrefix is a prefix of names that cannot be pulled or pushed: such images are on the nodes, or they do not start.
+// UnpullablePrefix is a prefix of names that cannot be pulled or pushed: such images are on the nodes, or they do not
+// start.
 const UnpullablePrefix = "registry.invalid/sno/"
 
 // ErrNames means that a name of an image is invalid.
 var ErrNames = errors.New("begin with a registry, as registry.example.com/sno/ does, and take letters, digits, dots, dashes and underscores")
 
-// Options configure a build. The zero value is all programs of clusters, for this machine's architecture, with UnpullablePrefix.
+// Options configure a build. The zero value is all programs of clusters, for this machine's architecture, with
+// UnpullablePrefix.
 type Options struct {
 	// Root is the folder of a checkout; empty for that of this program.
 	Root string
@@ -102,7 +104,8 @@ func (o Options) name(program programs.Program, tag string) string {
 	return o.Prefix + program.Name + ":" + tag
 }
 
-// compile builds all programs at once, without the path of the checkout and the state of git, which differ between machines.
+// compile builds all programs at once, without the path of the checkout and the state of git, which differ between
+// machines.
 func compile(ctx context.Context, folder string, o Options) error {
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", folder + string(filepath.Separator)}
 	for _, p := range o.Programs {

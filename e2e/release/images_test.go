@@ -27,8 +27,8 @@ import (
 	"github.com/solonode/sno/testcluster/images"
 )
 
-// small is a program of a checkout with one module of the workspace, one dependency, and one with a replacement. It resolves names, for which cgo
-// would use the C library.
+// small is a program of a checkout with one module of the workspace, one dependency, and one with a replacement. It
+// resolves names, for which cgo would use the C library.
 var small = programs.Program{Name: "small", Module: "small", Package: "./cmd/small"}
 
 // checkout writes the sources of small. Its dependencies are two of this module, so nothing is downloaded.

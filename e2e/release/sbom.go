@@ -18,8 +18,8 @@ import (
 // unversioned is Go's version of a module in a folder.
 const unversioned = "(devel)"
 
-// sbom lists the modules of a binary and Go's library like cyclonedx-gomod: from what the linker has written into the binary. It has no serial
-// number and no time, so that the same binary has the same list.
+// sbom lists the modules of a binary and Go's library like cyclonedx-gomod: from what the linker has written into the
+// binary. It has no serial number and no time, so that the same binary has the same list.
 func sbom(binary []byte) ([]byte, error) {
 	info, err := buildinfo.Read(bytes.NewReader(binary))
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package sample selects a part of all cases: a number of them, beginning at a start, so that successive starts select all.
+// Package sample selects a part of all cases: a number of them, beginning at a start, so that successive starts select
+// all.
 package sample
 
 import (

@@ -58,7 +58,8 @@ func parseEndpoints(list string) ([]string, error) {
 	return endpoints, nil
 }
 
-// readMembers returns the members of etcd with their health. Certificates are rotated, so no connection is kept between calls.
+// readMembers returns the members of etcd with their health. Certificates are rotated, so no connection is kept between
+// calls.
 func (p *patcher) readMembers(ctx context.Context, nodes []corev1.Node, secret *corev1.Secret, bundle *corev1.ConfigMap) ([]etcdguard.Member, error) {
 	endpoints := p.endpoints
 	if len(endpoints) == 0 {

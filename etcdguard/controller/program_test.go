@@ -246,7 +246,8 @@ func (w clusterState) size() int {
 // minReady is how many guards must stay ready, by the rules of this test.
 func (w clusterState) minReady() int { return w.size() - maxEvictions(w.mode, w.size()) }
 
-// history is every version of the guard, its budget and the ClusterVersion that etcd has stored, with the state at that time.
+// history is every version of the guard, its budget and the ClusterVersion that etcd has stored, with the state at that
+// time.
 type history struct {
 	*cluster
 	stored *clientv3.Client
@@ -316,7 +317,8 @@ func (s objects) unmanaged() bool {
 	return s.version.Status.ObservedGeneration == s.version.Generation && entry("Deployment", "apps") && entry("PodDisruptionBudget", "policy")
 }
 
-// next returns the objects after an event, and whether the controller caused it: the guard has changed, but not to its manifest.
+// next returns the objects after an event, and whether the controller caused it: the guard has changed, but not to its
+// manifest.
 func (h *history) next(before objects, event *clientv3.Event) (now objects, ours bool) {
 	h.Helper()
 	live := &unstructured.Unstructured{}
@@ -347,7 +349,8 @@ func decoded[T any](h *history, event *clientv3.Event, live *unstructured.Unstru
 	return object
 }
 
-// check reports violations of the invariant of docs/etcdguard-handover.md, and returns the number of the controller's writes.
+// check reports violations of the invariant of docs/etcdguard-handover.md, and returns the number of the controller's
+// writes.
 func (h *history) check() (writes int) {
 	h.Helper()
 	last := h.revision()
@@ -425,8 +428,9 @@ func healthyState(mode configv1.TopologyMode, n int) clusterState {
 	return clusterState{mode: mode, nodes: n, members: n, healthy: n}
 }
 
-// TestCrashAnywhere shows R-ETC-3: the controller crashes before, at or after any request, requests are delayed, and the
-// cluster-version-operator acts at any moment. The guard is never missing, too weak or written by two, and correct in the end.
+// TestCrashAnywhere shows R-ETC-3: the controller crashes before, at or after any request, requests are delayed, and
+// the cluster-version-operator acts at any moment. The guard is never missing, too weak or written by two, and correct
+// in the end.
 func TestCrashAnywhere(t *testing.T) {
 	const randomSeed = 1
 	wantCrashes := 240

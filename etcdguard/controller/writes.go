@@ -99,7 +99,8 @@ func bindTo(u *unstructured.Unstructured, to metav1.Object) *unstructured.Unstru
 	return u
 }
 
-// apply applies without force first, and with force only if the fields of every manager in the conflict may be overwritten.
+// apply applies without force first, and with force only if the fields of every manager in the conflict may be
+// overwritten.
 func (p *patcher) apply(ctx context.Context, target metav1.Object, d etcdguard.Decision, intent runtime.ApplyConfiguration) (*patch.Result, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(intent)
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// Cache stores the keys of mutants that were caught; all others are tried again. It is a file with one key per line, to which each
-// key is appended in one write, so that several runs can share it. Unreadable files and lines that are no keys count as empty.
+// Cache stores the keys of mutants that were caught; all others are tried again. It is a file with one key per line, to
+// which each key is appended in one write, so that several runs can share it. Unreadable files and lines that are no
+// keys count as empty.
 type Cache struct {
 	file  string
 	mutex sync.Mutex

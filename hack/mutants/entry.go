@@ -34,9 +34,11 @@ type Entry struct {
 	// expression of `go test -run` for the test that must fail.
 	Package string `json:"package,omitempty"`
 	Test    string `json:"test,omitempty"`
-	// Command replaces Package and Test: it runs at the root of a copy of the repository and must fail, for example [make, run, ONCE=1].
+	// Command replaces Package and Test: it runs at the root of a copy of the repository and must fail, for example [make,
+	// run, ONCE=1].
 	Command []string `json:"command,omitempty"`
-	// Output is an optional regular expression for the output of the failing test or command, so that other failures do not count.
+	// Output is an optional regular expression for the output of the failing test or command, so that other failures do
+	// not count.
 	Output string `json:"output,omitempty"`
 	// Why is the effect of the mutation on a cluster.
 	Why string `json:"why"`
@@ -102,7 +104,8 @@ func (e Entry) validate() error {
 	return nil
 }
 
-// packageDir returns the folder of the test relative to the module, cleaned, so that "./x" and "x" are the same package.
+// packageDir returns the folder of the test relative to the module, cleaned, so that "./x" and "x" are the same
+// package.
 func (e Entry) packageDir() string { return path.Clean(e.Package) }
 
 // Apply returns the mutated source. It fails with ErrDoesNotApply unless Replace occurs exactly once.

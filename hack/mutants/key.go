@@ -44,7 +44,8 @@ func (k *keyer) again(ctx context.Context) (*keyer, error) {
 	return &keyer{sums: sums, rules: k.rules}, err
 }
 
-// key returns the sum of the entry, the tools, and every file of the module and of those modules of the repository that it is built with.
+// key returns the sum of the entry, the tools, and every file of the module and of those modules of the repository that
+// it is built with.
 func (k *keyer) key(m workspace.Module, entry Entry) (string, error) {
 	entry.Name, entry.Why = "", "" // no effect on the result
 	change, err := json.Marshal(entry)

@@ -49,7 +49,8 @@ func resultOf(module string, entry Entry, err error, took time.Duration) Result 
 	return result
 }
 
-// Table prints one aligned row per result, then the details of those that were tried and not caught, then a total. It returns their number.
+// Table prints one aligned row per result, then the details of those that were tried and not caught, then a total. It
+// returns their number.
 func Table(w io.Writer, results []Result) (int, error) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "MODULE\tMUTANT\tFILE\tMUST FAIL\tRESULT\tTIME") // errors surface in Flush

@@ -36,7 +36,8 @@ type Runner struct {
 	// Only selects mutants by "module/name"; nil selects all.
 	Only     *regexp.Regexp
 	Progress io.Writer
-	// Cache has the mutants that were caught before and receives those that are caught now; it may be nil. Fresh tries all the same.
+	// Cache has the mutants that were caught before and receives those that are caught now; it may be nil. Fresh tries all
+	// the same.
 	Cache *Cache
 	Fresh bool
 	// Order decides the order of the trials, so that successive runs within a budget cover all mutants.

@@ -49,7 +49,8 @@ func checkModules(module string) []string {
 	return []string{"topology", module}
 }
 
-// Suite tries mutants on whole clusters: the operators and controllers are built with the mutation, and the conformance suite checks them.
+// Suite tries mutants on whole clusters: the operators and controllers are built with the mutation, and the conformance
+// suite checks them.
 type Suite struct {
 	// Runner has the workspace and the selection. Its Cache and Parallel are not used.
 	Runner  *Runner

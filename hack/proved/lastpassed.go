@@ -13,7 +13,8 @@ import (
 	"github.com/solonode/sno/hack/inputs"
 )
 
-// Time limits of a whole run of CI on two processors: with empty caches, with everything changed, with one module changed.
+// Time limits of a whole run of CI on two processors: with empty caches, with everything changed, with one module
+// changed.
 const (
 	BoundEmptyCaches = 60 * time.Minute
 	BoundEverything  = 40 * time.Minute

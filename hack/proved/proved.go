@@ -16,7 +16,8 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// ErrInput is returned for an input that is neither a module, a file nor a folder of the repository: its changes would not be detected.
+// ErrInput is returned for an input that is neither a module, a file nor a folder of the repository: its changes would
+// not be detected.
 var ErrInput = errors.New("no such module, file or folder in the repository")
 
 // everyStep has the inputs of every step.

@@ -27,7 +27,8 @@ var impure = regexp.MustCompile(`^(sigs\.k8s\.io/controller-runtime|k8s\.io/clie
 // topologyRequires are the only modules that topology's go.mod may require directly; the last is for its tests.
 var topologyRequires = []string{"github.com/openshift/api", "k8s.io/apimachinery", "github.com/google/go-cmp"}
 
-// topologyImports matches what topology's packages, without their tests, may import in addition to the standard library.
+// topologyImports matches what topology's packages, without their tests, may import in addition to the standard
+// library.
 var topologyImports = regexp.MustCompile(`^(github\.com/openshift/api|k8s\.io/apimachinery|github\.com/solonode/sno/topology)(/|$)`)
 
 // alone has the modules that may depend on few others of the repository, and on which: the suite that CI of any
@@ -89,7 +90,8 @@ func checkBoundaries(ctx context.Context, ws *workspace.Workspace, _ io.Writer) 
 	return errors.Join(faults.errorOrNil(), errors.Join(errs...))
 }
 
-// isVendored reports whether operators vendor the module: it is a top folder, is no program and makes or checks no cluster.
+// isVendored reports whether operators vendor the module: it is a top folder, is no program and makes or checks no
+// cluster.
 func isVendored(m workspace.Module) bool {
 	return !strings.Contains(m.Dir, "/") && !slices.Contains([]string{"cli", "e2e", "hack"}, m.Dir) && alone[m.Dir] == nil
 }

@@ -117,10 +117,12 @@ func checkStandaloneBuild(ctx context.Context, ws *workspace.Workspace, w io.Wri
 	return errors.Join(errs...)
 }
 
-// onBothLegs are modules on the floor that also build alone on the newest versions, because CI of older and newer operators imports them.
+// onBothLegs are modules on the floor that also build alone on the newest versions, because CI of older and newer
+// operators imports them.
 var onBothLegs = []string{"conformance"}
 
-// checkNewestAlone builds them with GOWORK=off and the requirements of the newest leg. It writes nothing to the repository.
+// checkNewestAlone builds them with GOWORK=off and the requirements of the newest leg. It writes nothing to the
+// repository.
 func checkNewestAlone(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error {
 	pins, err := versions.Read(ws.Path("hack/versions.yaml"))
 	if err != nil {

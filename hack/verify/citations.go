@@ -37,7 +37,8 @@ const former = "se" + "ed"
 var (
 	// entryLine matches the first line of an entry: anchor, number, link to its row of the table, mark.
 	entryLine = regexp.MustCompile(`^[-*] (?:<a id="([^"]*)"></a>)?\[?\*\*([RU]-[A-Z]+-[1-9][0-9]*)\*\*(?:\]\(#([^)]*)\))?(?: \(([^)]*)\))?`)
-	// numberInText matches a citation, also of a number that no entry can have (with a leading zero), so that it is reported.
+	// numberInText matches a citation, also of a number that no entry can have (with a leading zero), so that it is
+	// reported.
 	numberInText = regexp.MustCompile(`(?:^|[^\w-])([RU]-[A-Z]+-[0-9]+)\b`)
 	formerName   = regexp.MustCompile(`(?i)(random[ _-]?)?` + former)
 	formerFolder = regexp.MustCompile(`\bfacts[/]`)
@@ -314,7 +315,8 @@ func formerNames(sources []source, exempt []exemption) []lineFault {
 	return faults
 }
 
-// formerNameIn returns the first of them in a line. Random numbers are none, nor is the Makefile's variable in capitals.
+// formerNameIn returns the first of them in a line. Random numbers are none, nor is the Makefile's variable in
+// capitals.
 func formerNameIn(line string) string {
 	for _, match := range formerName.FindAllStringSubmatch(line, -1) {
 		if match[1] == "" && match[0] != strings.ToUpper(former) {

@@ -32,8 +32,8 @@ var readmeHeadings = []string{
 	"What it does for you", "What it changes", "Run it", "Undo it", "Vendor it", "Conditions and reasons", "Metrics", "Flags", "Known limits",
 }
 
-// checkDocs checks the links of all documents and that something runs each of their commands, and compares with the code the documents that repeat it. A repository
-// without a docs folder passes.
+// checkDocs checks the links of all documents and that something runs each of their commands, and compares with the
+// code the documents that repeat it. A repository without a docs folder passes.
 func checkDocs(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error {
 	faults, err := linkFaults(ctx, ws)
 	if err != nil {
@@ -146,7 +146,8 @@ func reasonFaults(text string, inCode []string, readmes map[string][]string) []s
 	return faults
 }
 
-// moduleFaults compares the modules of a reason, which are "all", "all but a, b" or "a, b", with the modules that have it in their README.
+// moduleFaults compares the modules of a reason ("all", "all but a, b" or "a, b") with those that have it in their
+// README.
 func moduleFaults(reason, modules string, readmes map[string][]string) (faults []string) {
 	list, but := strings.CutPrefix(modules, "all but ")
 	for _, dir := range slices.Sorted(maps.Keys(readmes)) {

@@ -16,8 +16,9 @@ import (
 
 const rbacDir = "config/rbac"
 
-// Generate writes the generated files and returns their names: the RBAC role of the modules in focus with a controller/ folder, from
-// its +kubebuilder:rbac markers for a role called MODULE-controller, and the tables of all roles and of the citations of requirements.
+// Generate writes the generated files and returns their names: the RBAC role of the modules in focus with a controller/
+// folder, from its +kubebuilder:rbac markers for a role called MODULE-controller, and the tables of all roles and of
+// the citations of requirements.
 func Generate(ctx context.Context, ws *workspace.Workspace) ([]string, error) {
 	var generated []string
 	for _, m := range ws.WithCode() {
@@ -60,7 +61,8 @@ func generateRole(ctx context.Context, ws *workspace.Workspace, m workspace.Modu
 		"rbac:roleName="+m.Name()+"-controller", "paths=./controller/...", "output:rbac:dir="+dir)
 }
 
-// checkGenerated generates into a temporary folder and compares, so that it neither changes the tree nor needs a clean one.
+// checkGenerated generates into a temporary folder and compares, so that it neither changes the tree nor needs a clean
+// one.
 func checkGenerated(ctx context.Context, ws *workspace.Workspace, w io.Writer) (err error) {
 	scratch, err := os.MkdirTemp("", "sno-verify-")
 	if err != nil {

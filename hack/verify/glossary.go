@@ -18,7 +18,8 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// glossaryFile lists the terms that are not used in text and names, and the rules for commit subjects. Its header describes the format.
+// glossaryFile lists the terms that are not used in text and names, and the rules for commit subjects. Its header
+// describes the format.
 const glossaryFile = "hack/glossary.yaml"
 
 const minPrefix = 3

@@ -171,7 +171,7 @@ func flagFaults(ctx context.Context, ws *workspace.Workspace, image string, args
 	return faults
 }
 
-// helpFlag matches a flag in the help of the standard library ("  -name") and of pflag ("  -n, --name" or "      --name").
+// helpFlag matches a flag in the help of the standard library ("-name") and of pflag ("-n, --name" or "--name").
 var helpFlag = regexp.MustCompile(`(?m)^\s+(?:-\w, )?--?([a-z][a-z0-9-]*)`)
 
 func flagsIn(help string) []string {

@@ -10,7 +10,8 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// packagesFile lists between packagesBegin and packagesEnd how many packages are built with the root package of a vendored module.
+// packagesFile lists between packagesBegin and packagesEnd how many packages are built with the root package of a
+// vendored module.
 const (
 	packagesFile  = "docs/vendoring.md"
 	packagesBegin = "<!-- packages -->"

@@ -83,7 +83,8 @@ func checkUnused(ctx context.Context, ws *workspace.Workspace, w io.Writer) erro
 	return faults.errorOrNil()
 }
 
-// users knows the declarations of the packages that it has read, by names such as patch/apply.Applier.Apply, and their users.
+// users knows the declarations of the packages that it has read, by names such as patch/apply.Applier.Apply, and their
+// users.
 type users struct {
 	dead     map[string]string
 	declared map[string]declaration

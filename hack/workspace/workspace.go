@@ -140,7 +140,8 @@ func Load(root string) (*Workspace, error) {
 	return ws, nil
 }
 
-// Select returns the modules with the given names or folders, in the order given; every name must match exactly one module.
+// Select returns the modules with the given names or folders, in the order given; every name must match exactly one
+// module.
 func (ws *Workspace) Select(names ...string) ([]Module, error) {
 	selected := make([]Module, 0, len(names))
 	for _, name := range names {
@@ -153,7 +154,8 @@ func (ws *Workspace) Select(names ...string) ([]Module, error) {
 	return selected, nil
 }
 
-// WithCode returns the modules in focus that hold Go code: all but tools/* and those that only pin versions, like testcluster/kube.
+// WithCode returns the modules in focus that hold Go code: all but tools/* and those that only pin versions, like
+// testcluster/kube.
 func (ws *Workspace) WithCode() []Module {
 	var modules []Module
 	for _, m := range ws.Modules {

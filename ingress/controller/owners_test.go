@@ -73,7 +73,8 @@ func TestPersonsNodePlacement(t *testing.T) {
 	}
 }
 
-// A person's number of routers stays, and the router is pinned. The condition names the field manager and is no failure.
+// A person's number of routers stays, and the router is pinned. The condition names the field manager and is no
+// failure.
 func TestPersonsReplicas(t *testing.T) {
 	c := newCluster(t, sr, sr)
 	c.create("default", one)

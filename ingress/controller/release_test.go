@@ -91,7 +91,8 @@ func TestReleaseRestoresTheObject(t *testing.T) {
 	}
 }
 
-// A release corrects a stale number of routers, which an autoscaler can read after changes of the topology and an opt-out.
+// A release corrects a stale number of routers, which an autoscaler can read after changes of the topology and an
+// opt-out.
 func TestReleaseCorrectsReplicas(t *testing.T) {
 	for name, test := range map[string]struct {
 		created *int32

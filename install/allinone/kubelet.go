@@ -26,7 +26,8 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// accessOf returns the kubeconfig with which the kubelet requests a certificate, and the bundle with which it verifies the API server.
+// accessOf returns the kubeconfig with which the kubelet requests a certificate, and the bundle with which it verifies
+// the API server.
 func accessOf(m *controlplane.Machine) ([]files.File, error) {
 	content, err := os.ReadFile(m.Path(path.Join(m.Rendered, controlplane.KubeletKubeconfig)))
 	if err != nil {
@@ -73,8 +74,8 @@ func (k Kubelet) updateAccess(ctx context.Context, m *controlplane.Machine, p *p
 	return p.Until(ctx, m.Interval, "the kubelet", k.healthy) //nolint:wrapcheck // it names the kubelet
 }
 
-// waitForPods waits until the kubelet reports the current static pods, at most PodTimeout: a kubelet whose certificate or bundle has
-// ended can report nothing before it restarts.
+// waitForPods waits until the kubelet reports the current static pods, at most PodTimeout: a kubelet whose certificate
+// or bundle has ended can report nothing before it restarts.
 func (k Kubelet) waitForPods(ctx context.Context, m *controlplane.Machine, p *phase.Progress) error {
 	waiting, cancel := context.WithTimeout(ctx, k.PodTimeout)
 	defer cancel()

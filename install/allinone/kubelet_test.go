@@ -36,8 +36,8 @@ func kubeletHealth(t *testing.T, asked *[]string) (url string) {
 	return server.URL
 }
 
-// The kubelet is restarted when its kubeconfig or its bundle has changed, with or without reports of static pods. An interrupted run
-// continues.
+// The kubelet is restarted when its kubeconfig or its bundle has changed, with or without reports of static pods. An
+// interrupted run continues.
 func TestUpdateAccess(t *testing.T) {
 	root := t.TempDir()
 	errSystem := errors.New("no such unit")

@@ -56,8 +56,8 @@ func Rotate(m *controlplane.Machine, k Kubelet) []phase.Phase {
 	)
 }
 
-// RotateBeforeKubelet returns the renewal before the kubelet starts, on the disk only. A kubelet that has started pods with certificates that
-// have ended could not end these pods: it would wait for the API server.
+// RotateBeforeKubelet returns the renewal before the kubelet starts, on the disk only. A kubelet that has started pods
+// with certificates that have ended could not end these pods: it would wait for the API server.
 func RotateBeforeKubelet(m *controlplane.Machine) []phase.Phase {
 	return append(onDisk(m), phase.Phase{Name: "kubelet", Limit: short, Run: func(context.Context, *phase.Progress) error {
 		access, err := accessOf(m)

@@ -51,8 +51,8 @@ func writeConfig(t *testing.T, root string) {
 	}
 }
 
-// An all-in-one node is installed although the run is interrupted, and its certificates are renewed on the disk and on the API server
-// (R-AIO-2, R-AIO-3, R-AIO-5, R-AIO-7). The kubelet's requests are tested in package join.
+// An all-in-one node is installed although the run is interrupted, and its certificates are renewed on the disk and on
+// the API server (R-AIO-2, R-AIO-3, R-AIO-5, R-AIO-7). The kubelet's requests are tested in package join.
 func TestPhases(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes all keys, runs all phases several times, and starts an API server")

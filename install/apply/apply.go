@@ -29,8 +29,8 @@ const (
 	FieldOwner = "sno.solonode.github.io/install"
 	// StatusFieldOwner is the field manager of statuses, as sno-render writes them.
 	StatusFieldOwner = "sno-render"
-	// HashAnnotation is the hash of the manifest that an object was applied from. managedFields has no entry of FieldOwner any more
-	// once another client has taken all its fields (U-SSA-11).
+	// HashAnnotation is the hash of the manifest that an object was applied from. managedFields has no entry of FieldOwner
+	// any more once another client has taken all its fields (U-SSA-11).
 	HashAnnotation = "sno.solonode.github.io/manifest-hash"
 )
 
@@ -67,18 +67,19 @@ type Report struct {
 // Options of Run.
 type Options struct {
 	Config *rest.Config
-	// Folders are read in order. Namespaces of all of them come first, then definitions of resources, objects, and statuses.
+	// Folders are read in order. Namespaces of all of them come first, then definitions of resources, objects, and
+	// statuses.
 	Folders []Folder
 	// Optional reports whether objects of a group are skipped if no manifest defines their kind; nil for no group.
 	Optional func(group string) bool
-	// RequiredPods have to be Ready before the run ends: "NAMESPACE/PREFIX", or "DESCRIPTION:NAMESPACE/PREFIX|NAMESPACE/PREFIX" of
-	// which one is enough. Empty ones are ignored.
+	// RequiredPods have to be Ready before the run ends: "NAMESPACE/PREFIX", or
+	// "DESCRIPTION:NAMESPACE/PREFIX|NAMESPACE/PREFIX" of which one is enough. Empty ones are ignored.
 	RequiredPods []string
 	Interval     time.Duration
 }
 
-// Run applies all manifests (R-BIP-13). It succeeds when all are applied and the required pods are Ready. It fails when a manifest is
-// refused, after the others are applied, or when the context ends.
+// Run applies all manifests (R-BIP-13). It succeeds when all are applied and the required pods are Ready. It fails when
+// a manifest is refused, after the others are applied, or when the context ends.
 func Run(ctx context.Context, o Options, p *phase.Progress) (Report, error) {
 	pods, err := parsePods(o.RequiredPods)
 	if err != nil {
@@ -225,8 +226,8 @@ func bodyOf(m manifest) (body []byte, hash string, err error) {
 	return body, hash, nil
 }
 
-// changedSince reports whether an earlier run has applied the same manifest, so that a conflict is a later change of another client:
-// of a running operator, or of a status that may only grow.
+// changedSince reports whether an earlier run has applied the same manifest, so that a conflict is a later change of
+// another client: of a running operator, or of a status that may only grow.
 func changedSince(object *unstructured.Unstructured, m manifest, hash string) bool {
 	if !m.status {
 		return object.GetAnnotations()[HashAnnotation] == hash
@@ -236,7 +237,8 @@ func changedSince(object *unstructured.Unstructured, m manifest, hash string) bo
 	})
 }
 
-// refused reports whether the server would refuse the same request again. A conflict without a field manager is one of concurrent writes.
+// refused reports whether the server would refuse the same request again. A conflict without a field manager is one of
+// concurrent writes.
 func refused(err error) bool {
 	if apierrors.IsConflict(err) {
 		return apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)

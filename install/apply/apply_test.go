@@ -110,7 +110,8 @@ func value(t *testing.T, c *rest.Config, namespace, name string) string {
 	return m.Data["k"]
 }
 
-// Namespaces are applied first, then definitions, objects and statuses, in any order of files. A second run changes nothing (R-BIP-12).
+// Namespaces are applied first, then definitions, objects and statuses, in any order of files. A second run changes
+// nothing (R-BIP-12).
 func TestOrder(t *testing.T) {
 	c := config(t)
 	thing := "apiVersion: order.example.com/v1\nkind: Thing\nmetadata: {name: a}\nspec: {size: 3}\n"
@@ -162,7 +163,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// The error names all that cannot be applied, with file, object and field, and the rest is applied (R-BIP-13, U-INS-10).
+// The error names all that cannot be applied, with file, object and field, and the rest is applied (R-BIP-13,
+// U-INS-10).
 func TestRefused(t *testing.T) {
 	c := config(t)
 	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owned"}, Data: map[string]string{"k": "theirs"}}

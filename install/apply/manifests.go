@@ -34,7 +34,8 @@ type Folder struct {
 	// Name is the folder's name in errors.
 	Name string
 	FS   fs.FS
-	// Rendered is true for the folder manifests of sno-render: its folder status has bodies of requests to the status subresource.
+	// Rendered is true for the folder manifests of sno-render: its folder status has bodies of requests to the status
+	// subresource.
 	Rendered bool
 }
 
@@ -75,8 +76,8 @@ const (
 	statusStage = 3
 )
 
-// read returns the manifests in the order in which they are applied, and the failures of those that cannot be read. Of an object in
-// several folders, the first counts.
+// read returns the manifests in the order in which they are applied, and the failures of those that cannot be read. Of
+// an object in several folders, the first counts.
 func read(folders []Folder) (all []manifest, failed []Failure) {
 	for _, folder := range folders {
 		seen := map[identity]manifest{}

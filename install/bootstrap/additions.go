@@ -24,8 +24,8 @@ const (
 	pods = "the static pods"
 )
 
-// additions returns the additions to the master config (R-BIP-15, U-INS-8). Only root reads keys: files have mode 0600 and folders 0700,
-// unlike upstream (U-INS-12).
+// additions returns the additions to the master config (R-BIP-15, U-INS-8). Only root reads keys: files have mode 0600
+// and folders 0700, unlike upstream (U-INS-12).
 func (l *live) additions(s *node.Settings) (*ignition.Builder, error) {
 	b := &ignition.Builder{}
 	list, err := l.StaticPodFiles()

@@ -171,7 +171,8 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// User additions are merged with those of sno-install. For a conflict the error names both sources, and no config is written.
+// User additions are merged with those of sno-install. For a conflict the error names both sources, and no config is
+// written.
 func TestAddedAtCreation(t *testing.T) {
 	m := newMachine(t)
 	l := m.beforeEnrich(t)

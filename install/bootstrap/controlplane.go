@@ -27,7 +27,8 @@ import (
 
 const imageReferences = node.ReleaseManifests + "/image-references"
 
-// payload runs the release's cluster-version operator, which writes the release's manifests (U-INS-5), all of them or none.
+// payload runs the release's cluster-version operator, which writes the release's manifests (U-INS-5), all of them or
+// none.
 func (l *live) payload(ctx context.Context, p *phase.Progress) error {
 	s, err := l.Settings()
 	if err != nil || s.Profile != string(inputs.OpenShift) {
@@ -140,12 +141,12 @@ func (l *live) hasSnapshot(ctx context.Context) (bool, error) {
 	return err == nil, err //nolint:wrapcheck // it names the file
 }
 
-// leases is the prefix of Leases, with the prefix that kube-apiserver is rendered with. Their holders have ended. The next leader would
-// wait until the Lease expires nevertheless, because leader election does not trust other clocks.
+// leases is the prefix of Leases, with the prefix that kube-apiserver is rendered with. Their holders have ended. The
+// next leader would wait until the Lease expires nevertheless, because leader election does not trust other clocks.
 const leases = "/kubernetes.io/leases/"
 
-// save saves etcd's data without the Leases (R-BIP-10), after all other writers have stopped. It starts etcd again if an earlier run had
-// stopped it and its snapshot was damaged since.
+// save saves etcd's data without the Leases (R-BIP-10), after all other writers have stopped. It starts etcd again if
+// an earlier run had stopped it and its snapshot was damaged since.
 func (l *live) save(ctx context.Context, p *phase.Progress) error {
 	list, err := l.StaticPodFiles()
 	if err != nil {

@@ -53,7 +53,8 @@ func (l *live) isInstalled(context.Context) (bool, error) {
 	return err == nil && before == now, err
 }
 
-// writeDisk writes the system image and the config to the disk (R-BIP-7). It can be repeated: the disk is written from its beginning.
+// writeDisk writes the system image and the config to the disk (R-BIP-7). It can be repeated: the disk is written from
+// its beginning.
 func (l *live) writeDisk(ctx context.Context, _ *phase.Progress) error {
 	s, err := l.Settings()
 	if err != nil {

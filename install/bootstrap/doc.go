@@ -1,2 +1,3 @@
-// Package bootstrap is bootstrap in place: the phases in the live system, and the config of the installed node (R-BIP-6, R-BIP-7).
+// Package bootstrap is bootstrap in place: the phases in the live system, and the config of the installed node
+// (R-BIP-6, R-BIP-7).
 package bootstrap

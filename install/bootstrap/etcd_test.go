@@ -150,7 +150,8 @@ func read(t *testing.T, endpoint string, client *tls.Config) []string {
 	return keys
 }
 
-// A server counts as stopped only if its port refuses connections. Otherwise the phase reports why not, and ends at its limit.
+// A server counts as stopped only if its port refuses connections. Otherwise the phase reports why not, and ends at its
+// limit.
 func TestStop(t *testing.T) {
 	m := newMachine(t)
 	for _, name := range node.StaticPods {

@@ -41,8 +41,8 @@ func (l *live) hasOriginal(context.Context) (bool, error) {
 	return err == nil, nil
 }
 
-// fetchOriginal reads the master config from a server or a file (R-BIP-11, U-INS-6). A server without one is retried. A config that
-// cannot be read is an input error.
+// fetchOriginal reads the master config from a server or a file (R-BIP-11, U-INS-6). A server without one is retried. A
+// config that cannot be read is an input error.
 func (l *live) fetchOriginal(ctx context.Context, p *phase.Progress) error {
 	s, err := l.Settings()
 	if err != nil {

@@ -181,8 +181,8 @@ func TestRenderRelease(t *testing.T) {
 	}
 }
 
-// The manifests of the release are applied after the rendered ones, of which the first counts. No kind is skipped, because operators
-// act on all of them (R-BIP-12, R-BIP-13).
+// The manifests of the release are applied after the rendered ones, of which the first counts. No kind is skipped,
+// because operators act on all of them (R-BIP-12, R-BIP-13).
 func TestApplyRelease(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts an API server")

@@ -20,8 +20,8 @@ type Options struct {
 	Host func() (controlplane.Host, error)
 	// Check returns why the machine cannot be installed; nil checks nothing.
 	Check func(ctx context.Context, s *node.Settings) error
-	// Installer writes a system image and a config to a disk, with coreos-installer's arguments: "install --ignition-file FILE
-	// [ARGUMENT...] DISK".
+	// Installer writes a system image and a config to a disk, with coreos-installer's arguments: "install --ignition-file
+	// FILE [ARGUMENT...] DISK".
 	Installer string
 	// Podman reads the release payload, for profile openshift.
 	Podman  string

@@ -113,8 +113,8 @@ func apiServer(t *testing.T) *envtest.Environment {
 	return running
 }
 
-// kubelet simulates the kubelet of the live system: an API server, an etcd and two listeners run until their manifests are removed. They
-// are started before, because the phases need their addresses.
+// kubelet simulates the kubelet of the live system: an API server, an etcd and two listeners run until their manifests
+// are removed. They are started before, because the phases need their addresses.
 func (m *machine) kubelet(t *testing.T) {
 	t.Helper()
 	environment := apiServer(t)
@@ -168,7 +168,8 @@ func (m *machine) kubelet(t *testing.T) {
 	})
 }
 
-// run runs the phases and cancels the run when the named phase is done; "" runs all. It returns the phases that were run.
+// run runs the phases and cancels the run when the named phase is done; "" runs all. It returns the phases that were
+// run.
 func (m *machine) run(t *testing.T, until string) ([]string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -203,9 +204,9 @@ func (m *machine) edit(t *testing.T, change func(*node.Settings)) {
 	put(t, m.root, node.LiveSettings, string(text))
 }
 
-// A machine is installed although the run is interrupted after every phase, a manifest is refused, the snapshot is damaged, and writing
-// the disk fails at first. The disk gets all that the node needs, and only root reads its keys (R-BIP-1, R-BIP-6, R-BIP-7, R-BIP-10,
-// R-BIP-11, R-BIP-12, R-BIP-15, U-INS-12).
+// A machine is installed although the run is interrupted after every phase, a manifest is refused, the snapshot is
+// damaged, and writing the disk fails at first. The disk gets all that the node needs, and only root reads its keys
+// (R-BIP-1, R-BIP-6, R-BIP-7, R-BIP-10, R-BIP-11, R-BIP-12, R-BIP-15, U-INS-12).
 func TestInstall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs all phases several times, with an API server of its own")
@@ -323,7 +324,8 @@ func (m *machine) written(t *testing.T, first []byte) {
 	}
 }
 
-// A config that cannot be used ends the run before anything is stopped or written. After a correction the same command continues.
+// A config that cannot be used ends the run before anything is stopped or written. After a correction the same command
+// continues.
 func TestInputOfPhases(t *testing.T) {
 	if testing.Short() {
 		t.Skip("gathers the logs and makes the config several times")
@@ -399,7 +401,8 @@ func (m *machine) rendered(t *testing.T) {
 	output = append(output, files.File{Path: node.LiveSettings, Mode: 0o600, Content: settings})
 }
 
-// A server without a config, or that interrupts the answer, is retried; the phase reports it and ends at its limit (U-INS-6).
+// A server without a config, or that interrupts the answer, is retried; the phase reports it and ends at its limit
+// (U-INS-6).
 func TestFetch(t *testing.T) {
 	m := newMachine(t)
 	answers := 0

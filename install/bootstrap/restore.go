@@ -18,8 +18,8 @@ var ErrNoData = errors.New("etcd has no data and there is no snapshot: an empty 
 // ErrDamaged is in the error of a node whose snapshot cannot be used.
 var ErrDamaged = errors.New("etcd has no data, and its only snapshot is damaged: install the node again")
 
-// Restore restores etcd's data from the snapshot of the bootstrap phase, before the kubelet starts etcd (U-INS-7). Existing data is not
-// changed.
+// Restore restores etcd's data from the snapshot of the bootstrap phase, before the kubelet starts etcd (U-INS-7).
+// Existing data is not changed.
 func Restore(_ context.Context, root string) error {
 	data := filepath.Join(root, node.EtcdData)
 	done, err := snapshot.HasMember(data)

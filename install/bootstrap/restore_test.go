@@ -85,7 +85,8 @@ func TestPeerURL(t *testing.T) {
 	}
 }
 
-// Without a member there is a snapshot or an error, never an empty etcd. Later boots change nothing, also without a snapshot.
+// Without a member there is a snapshot or an error, never an empty etcd. Later boots change nothing, also without a
+// snapshot.
 func TestRestore(t *testing.T) {
 	root := t.TempDir()
 	if err := Restore(t.Context(), root); !errors.Is(err, ErrNoData) || !strings.Contains(err.Error(), node.Snapshot) {

@@ -103,8 +103,8 @@ func settings(t *testing.T, text, path string) *node.Settings {
 	return s
 }
 
-// The files have the names of openshift-install, only their owner reads keys, and there is no master.ign (R-BIP-8, R-WRK-1, R-AIO-1). A
-// second run keeps the keys, and only the time in its config differs (R-BIP-4).
+// The files have the names of openshift-install, only their owner reads keys, and there is no master.ign (R-BIP-8,
+// R-WRK-1, R-AIO-1). A second run keeps the keys, and only the time in its config differs (R-BIP-4).
 func TestCreate(t *testing.T) {
 	for name, test := range map[string]struct {
 		arguments      []string

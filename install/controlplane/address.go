@@ -30,9 +30,9 @@ var (
 	ErrAddress = errors.New("no address of the machine is in a machine network: change networking.machineNetwork, or the machine's address")
 )
 
-// CompleteSettings returns the settings with the node's name and addresses. Existing values are kept. The default name is the hostname. The default
-// addresses are one of each family, in the order of the machine networks: the lowest address of the first interface with one in the
-// network, so that every call returns the same.
+// CompleteSettings returns the settings with the node's name and addresses. Existing values are kept. The default name
+// is the hostname. The default addresses are one of each family, in the order of the machine networks: the lowest
+// address of the first interface with one in the network, so that every call returns the same.
 func CompleteSettings(s node.Settings, h Host) (node.Settings, error) {
 	if s.Name == "" {
 		name := strings.ToLower(strings.TrimSuffix(h.Name, "."))

@@ -79,8 +79,8 @@ func (m *Machine) IsRendered(ctx context.Context) (bool, error) {
 	return m.FileExists(m.Rendered + "/sno-render.yaml")(ctx)
 }
 
-// Render determines the name and addresses of the node, writes them to the settings, and renders the static pods (R-BIP-14, R-AIO-5).
-// references is the file with the images of a release payload, or "".
+// Render determines the name and addresses of the node, writes them to the settings, and renders the static pods
+// (R-BIP-14, R-AIO-5). references is the file with the images of a release payload, or "".
 func (m *Machine) Render(ctx context.Context, p *phase.Progress, references string) error {
 	s, err := m.Settings()
 	if err != nil {
@@ -205,8 +205,8 @@ func (m *Machine) WriteStaticPods() error {
 	return m.WriteFiles(list...)
 }
 
-// Kubeconfig is the administrator's kubeconfig on the machine itself, and KubeletKubeconfig the one with which its kubelet requests a
-// certificate. Both are relative to the output of sno-render.
+// Kubeconfig is the administrator's kubeconfig on the machine itself, and KubeletKubeconfig the one with which its
+// kubelet requests a certificate. Both are relative to the output of sno-render.
 const (
 	Kubeconfig        = "auth/kubeconfig-localhost"
 	KubeletKubeconfig = "auth/kubeconfig-kubelet"
@@ -236,8 +236,8 @@ func (m *Machine) WaitForAPI(ctx context.Context, p *phase.Progress) error {
 	})
 }
 
-// Apply applies the rendered manifests, which include the user's, and then the folders more (R-BIP-12). It returns the number of applied
-// objects and statuses.
+// Apply applies the rendered manifests, which include the user's, and then the folders more (R-BIP-12). It returns the
+// number of applied objects and statuses.
 func (m *Machine) Apply(ctx context.Context, p *phase.Progress, more ...string) (int, error) {
 	config, err := m.ClientConfig()
 	if err != nil {

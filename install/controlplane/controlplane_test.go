@@ -85,8 +85,8 @@ func TestRenderEnded(t *testing.T) {
 	}
 }
 
-// Render waits until the machine has its name. The static pods have that name, are readable by root only, and use the local API server
-// (R-BIP-14, R-AIO-5).
+// Render waits until the machine has its name. The static pods have that name, are readable by root only, and use the
+// local API server (R-BIP-14, R-AIO-5).
 func TestRender(t *testing.T) {
 	m, output := newMachine(t)
 	host, tries := m.Host, 0

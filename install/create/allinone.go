@@ -12,8 +12,9 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// AllInOne returns the Ignition config of an installed image that becomes a cluster of its own with a minimal control plane (R-AIO-1,
-// R-AIO-4). The static pods are those of profile kubernetes, since there are no operators. The error has all that is wrong.
+// AllInOne returns the Ignition config of an installed image that becomes a cluster of its own with a minimal control
+// plane (R-AIO-1, R-AIO-4). The static pods are those of profile kubernetes, since there are no operators. The error
+// has all that is wrong.
 func AllInOne(in Input) ([]byte, error) {
 	if in.profile() != inputs.Kubernetes {
 		return nil, fmt.Errorf("%w: an all-in-one node has no operators: use profile %s", ErrInput, inputs.Kubernetes)
@@ -49,8 +50,8 @@ func AllInOne(in Input) ([]byte, error) {
 	return text, nil
 }
 
-// removeUnformed handles a power cut while etcd forms its cluster (U-INS-32). After the installation etcd has committed entries. The
-// kubelet starts even if the unit fails.
+// removeUnformed handles a power cut while etcd forms its cluster (U-INS-32). After the installation etcd has committed
+// entries. The kubelet starts even if the unit fails.
 const removeUnformed = `[Unit]
 Description=Remove the data of an etcd that has committed nothing
 ConditionPathExists=/%s/member
@@ -77,8 +78,8 @@ RestartSec=5
 ExecStart=/%s rotate
 `
 
-// rotateBefore renews due certificates when the machine starts. The kubelet does not require it: rotate restarts the kubelet, which would
-// start this unit at the same time. The kubelet starts even if the unit fails.
+// rotateBefore renews due certificates when the machine starts. The kubelet does not require it: rotate restarts the
+// kubelet, which would start this unit at the same time. The kubelet starts even if the unit fails.
 const rotateBefore = `[Unit]
 Description=Renew the certificates of the control plane before it starts
 ConditionPathExists=/%s
@@ -103,7 +104,8 @@ var renewals = []struct {
 	{15 * time.Second, "*-*-* *:*:00/15"},
 }
 
-// rotateTimer returns a timer with at least twenty runs in the validity, so that failed runs can be repeated, and one after each start.
+// rotateTimer returns a timer with at least twenty runs in the validity, so that failed runs can be repeated, and one
+// after each start.
 func rotateTimer(validity time.Duration) string {
 	chosen := renewals[len(renewals)-1]
 	for _, r := range slices.Backward(renewals) {

@@ -90,8 +90,8 @@ func paths(t *testing.T, text []byte) map[string]bool {
 	return all
 }
 
-// The live system has what the bootstrap phase needs. The installed node gets the user's additions, but nothing of the live system's
-// (R-BIP-4, R-BIP-8, R-BIP-24).
+// The live system has what the bootstrap phase needs. The installed node gets the user's additions, but nothing of the
+// live system's (R-BIP-4, R-BIP-8, R-BIP-24).
 func TestSingleNode(t *testing.T) {
 	const keyfile, mirrors, pullSecret = "/etc/NetworkManager/system-connections/eno1.nmconnection", "/etc/containers/registries.conf.d/50-sno-install-mirrors.conf", "/" + node.PullSecret
 	for _, profile := range []inputs.Profile{inputs.Kubernetes, inputs.OpenShift} {
@@ -331,7 +331,8 @@ pull-from-mirror = "digest-only"
 `
 )
 
-// The live system uses the site's mirrors, proxy and CAs, which no operator has configured yet (R-BIP-24), and verifies the program's sum.
+// The live system uses the site's mirrors, proxy and CAs, which no operator has configured yet (R-BIP-24), and verifies
+// the program's sum.
 func TestLiveFiles(t *testing.T) {
 	in := input(t, installconfig.SingleNode, inputs.OpenShift)
 	in.Settings.MasterIgnition, in.Settings.ProgramInImage = "http://localhost:22624/config/master", false

@@ -1,3 +1,3 @@
-// Package create builds the Ignition configs of an installation: that of the live system for bootstrap in place, with the additions to the
-// installed node, and that of an all-in-one node.
+// Package create builds the Ignition configs of an installation: that of the live system for bootstrap in place, with
+// the additions to the installed node, and that of an all-in-one node.
 package create

@@ -160,8 +160,8 @@ func addExtra(b *ignition.Builder, folder *Folder) ([]string, error) {
 	return b.AddExtra(folder.Name, folder.FS) //nolint:wrapcheck // it names the files
 }
 
-// firstOf returns the first node's range of pod addresses, and the address of the cluster's DNS, by convention the tenth of the service
-// network.
+// firstOf returns the first node's range of pod addresses, and the address of the cluster's DNS, by convention the
+// tenth of the service network.
 func firstOf(n installconfig.Networking) (pods netip.Prefix, dns netip.Addr) {
 	network := n.ClusterNetwork[0]
 	pods = netip.PrefixFrom(network.CIDR.Addr(), int(network.HostPrefix))

@@ -16,8 +16,8 @@ const (
 	proxyPath      = "etc/systemd/system.conf.d/10-sno-install-proxy.conf"
 )
 
-// registries returns the drop-in of containers-registries.conf(5) with mirrors for pulls by digest. It is needed until the machine-config
-// operator writes its own.
+// registries returns the drop-in of containers-registries.conf(5) with mirrors for pulls by digest. It is needed until
+// the machine-config operator writes its own.
 func registries(sources []installconfig.ImageSource) []files.File {
 	if len(sources) == 0 {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// SingleNode returns the config of the live system for bootstrap in place (R-BIP-4, R-BIP-8, R-BIP-9). Its spec is 3.2.0 unless the user's
-// files need a later one. The error has all that is wrong.
+// SingleNode returns the config of the live system for bootstrap in place (R-BIP-4, R-BIP-8, R-BIP-9). Its spec is
+// 3.2.0 unless the user's files need a later one. The error has all that is wrong.
 func SingleNode(in Input) ([]byte, error) {
 	var live ignition.Builder
 	added, arguments, err := in.node()
@@ -78,8 +78,8 @@ func (in *Input) node() (*ignition.Builder, []string, error) {
 	return b, arguments, err
 }
 
-// givenIgnition returns the master config that is put on the machine: the user's, or in profile kubernetes one with a kubelet; nil if the
-// machine fetches it.
+// givenIgnition returns the master config that is put on the machine: the user's, or in profile kubernetes one with a
+// kubelet; nil if the machine fetches it.
 func (in *Input) givenIgnition() (*Source, error) {
 	given := in.MasterIgnition
 	switch {

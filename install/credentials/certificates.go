@@ -43,8 +43,8 @@ const (
 	component = "openshift.io/owning-component"
 )
 
-// machineConfigServer makes the server's certificate and its CA, which is valid after the bootstrap phase, for workers that are added
-// later (R-WRK-1).
+// machineConfigServer makes the server's certificate and its CA, which is valid after the bootstrap phase, for workers
+// that are added later (R-WRK-1).
 func machineConfigServer(o Options) ([]runtime.Object, error) {
 	authority := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "machine-config-server-ca"}, IsCA: true, BasicConstraintsValid: true,
@@ -172,8 +172,8 @@ func certificatesOf(f files.File) ([][]byte, error) {
 	return nil, nil
 }
 
-// WorkerCA returns the CA of the machine-config server in PEM, and its end. It may be older than MaxAge, but a CA that has ended is ErrTooOld
-// (R-WRK-1).
+// WorkerCA returns the CA of the machine-config server in PEM, and its end. It may be older than MaxAge, but a CA that
+// has ended is ErrTooOld (R-WRK-1).
 func (s *State) WorkerCA(now time.Time) ([]byte, time.Time, error) {
 	for _, f := range s.Manifests {
 		if f.Path != "credentials_configmap_"+serverNamespace+"_"+serverCA+".yaml" {

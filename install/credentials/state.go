@@ -136,7 +136,8 @@ func random(n int, alphabet string) string {
 	return string(text)
 }
 
-// infraID returns the name with five random characters, as openshift-install does: at most 27 characters, 21 of the name.
+// infraID returns the name with five random characters, as openshift-install does: at most 27 characters, 21 of the
+// name.
 func infraID(name string) string {
 	return strings.TrimRight(name[:min(len(name), 21)], "-") + "-" + random(5, alphabet)
 }
@@ -180,8 +181,8 @@ func manifestOf(object runtime.Object) (files.File, error) {
 	return manifests.File(fmt.Sprintf("credentials_%s_%s_%s.yaml", kind, meta.GetNamespace(), meta.GetName()), object)
 }
 
-// Open returns the state in the folder of an installation, or nil. If certificates are too old for a bootstrap phase, the error is ErrTooOld
-// and names each with its end.
+// Open returns the state in the folder of an installation, or nil. If certificates are too old for a bootstrap phase,
+// the error is ErrTooOld and names each with its end.
 func Open(dir string, o Options) (*State, error) {
 	at := filepath.Join(dir, Dir)
 	text, err := os.ReadFile(filepath.Join(at, identityFile))

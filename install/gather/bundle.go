@@ -27,7 +27,8 @@ type Options struct {
 	NodeOnly bool
 	// Programs is a folder with systemctl, journalctl, crictl, podman and ip; "" uses PATH.
 	Programs string
-	// Limit is the maximum size of the bundle in bytes; 0 is none. The largest logs lose their oldest lines first, then files are omitted.
+	// Limit is the maximum size of the bundle in bytes; 0 is none. The largest logs lose their oldest lines first, then
+	// files are omitted.
 	Limit int64
 	Time  time.Time
 	// Timeout of a program or a request; 0 is a minute.

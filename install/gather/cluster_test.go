@@ -35,8 +35,8 @@ func kubeconfig(t *testing.T, c *rest.Config) string {
 	return string(text)
 }
 
-// The bundle has the resources of the kinds that the server has. Secrets are names only, and secrets in a ConfigMap are redacted
-// (R-BIP-23).
+// The bundle has the resources of the kinds that the server has. Secrets are names only, and secrets in a ConfigMap are
+// redacted (R-BIP-23).
 func TestResources(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts an API server")

@@ -1,9 +1,9 @@
 // Package gather makes the log bundle of an installation, in openshift-install's layout, without secrets.
 //
-// In the live system it has the bootstrap phase: failed units, journals, containers, network, rendered assets and resources of the
-// cluster. On the installed node it has those of the node, and the bundle of the bootstrap phase, which the node keeps until its
-// installation has succeeded (R-BIP-23, U-INS-16).
+// In the live system it has the bootstrap phase: failed units, journals, containers, network, rendered assets and
+// resources of the cluster. On the installed node it has those of the node, and the bundle of the bootstrap phase,
+// which the node keeps until its installation has succeeded (R-BIP-23, U-INS-16).
 //
-// Files whose names indicate secrets are omitted. All other text is redacted by Redact, also that of the earlier bundle. A program that
-// fails or is missing is noted in gather.log, and the gathering continues.
+// Files whose names indicate secrets are omitted. All other text is redacted by Redact, also that of the earlier
+// bundle. A program that fails or is missing is noted in gather.log, and the gathering continues.
 package gather

@@ -310,8 +310,8 @@ func unpacked(t *testing.T, text []byte) map[string]string {
 	}
 }
 
-// The bundle of a live system with every secret in a journal, an asset and a file with a secret name has none of them. Other lines are
-// kept, and failures are noted. The node's bundle includes that of the live system (R-BIP-23).
+// The bundle of a live system with every secret in a journal, an asset and a file with a secret name has none of them.
+// Other lines are kept, and failures are noted. The node's bundle includes that of the live system (R-BIP-23).
 func TestBundle(t *testing.T) {
 	root, secrets, journal := t.TempDir(), plant(t), ""
 	put(t, root, node.LiveSettings, "profile: kubernetes\n")

@@ -75,8 +75,8 @@ func (b *bundle) hostname() string {
 	return "master" // upstream's name for a single node
 }
 
-// host gathers the state of units, journals, the network and containers. Failed units are in folder top, Podman's containers in pods, the
-// others in own.
+// host gathers the state of units, journals, the network and containers. Failed units are in folder top, Podman's
+// containers in pods, the others in own.
 func (b *bundle) host(ctx context.Context, work *errgroup.Group, top, own, pods string, units []string) {
 	work.Go(func() error {
 		failed := b.output(ctx, path.Join(top, "failed-units.txt"), "systemctl", "list-units", "--state=failed", "--no-pager")
@@ -118,8 +118,8 @@ func (b *bundle) host(ctx context.Context, work *errgroup.Group, top, own, pods 
 	})
 }
 
-// execute runs a program and returns the newest part of its output, also after an error. If separate is true, standard error is only in
-// the error.
+// execute runs a program and returns the newest part of its output, also after an error. If separate is true, standard
+// error is only in the error.
 func (b *bundle) execute(ctx context.Context, separate bool, program string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.Timeout)
 	defer cancel()

@@ -19,8 +19,8 @@ var (
 // keyLines limits the lines of a key without an end.
 const keyLines = 200
 
-// privateKeys replaces private keys in PEM. Lines may have a prefix, as in a journal, or other lines between them; the beginning or the
-// end may be missing.
+// privateKeys replaces private keys in PEM. Lines may have a prefix, as in a journal, or other lines between them; the
+// beginning or the end may be missing.
 func (r *redactor) privateKeys(text []byte) []byte {
 	if !bytes.Contains(text, []byte("PRIVATE KEY")) {
 		return text

@@ -29,8 +29,8 @@ const placeholder = "REDACTED"
 // maxDepth limits nested encodings, such as base64 of gzip in a string of JSON.
 const maxDepth = 4
 
-// Redact returns the text without secrets, with the same number of lines, and the kinds of what it has replaced. It keeps the names of
-// fields and Secrets, and may replace harmless words (R-BIP-23).
+// Redact returns the text without secrets, with the same number of lines, and the kinds of what it has replaced. It
+// keeps the names of fields and Secrets, and may replace harmless words (R-BIP-23).
 func Redact(text []byte) ([]byte, []Kind) {
 	r := &redactor{}
 	clean := r.redact(text)
@@ -158,7 +158,8 @@ func isUserAndPassword(value []byte) bool {
 	return ok && len(user) > 0 && len(password) > 0 && isText(decoded)
 }
 
-// isGeneratedPassword reports whether four groups of five characters may be kubeadmin's password: digits and both cases, unlike names.
+// isGeneratedPassword reports whether four groups of five characters may be kubeadmin's password: digits and both
+// cases, unlike names.
 func isGeneratedPassword(value []byte) bool {
 	return bytes.ContainsAny(value, "0123456789") && bytes.ContainsAny(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") &&
 		bytes.ContainsAny(value, "abcdefghijklmnopqrstuvwxyz")
@@ -215,8 +216,8 @@ const (
 	wrapped = 60
 )
 
-// base64Encoded replaces encodings with a secret in them, such as a value of a Secret, a kubeconfig in a MachineConfig, or a compressed
-// file in an Ignition config.
+// base64Encoded replaces encodings with a secret in them, such as a value of a Secret, a kubeconfig in a MachineConfig,
+// or a compressed file in an Ignition config.
 func (r *redactor) base64Encoded(text []byte) []byte {
 	var edits []edit
 	for i := 0; i < len(text); {
@@ -287,8 +288,8 @@ func join(text []byte, runs [][2]int) []byte {
 	return joined
 }
 
-// encodesSecret returns the kind of a secret in the encoding, or "". Up to three letters may precede it, such as the n of an escaped line
-// break.
+// encodesSecret returns the kind of a secret in the encoding, or "". Up to three letters may precede it, such as the n
+// of an escaped line break.
 func (r *redactor) encodesSecret(run []byte) Kind {
 	if len(run) < shortest {
 		return ""

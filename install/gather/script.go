@@ -2,8 +2,8 @@ package gather
 
 import "github.com/solonode/sno/install/node"
 
-// Script returns the script for node.GatherScript, mode 0755. openshift-install's gather runs it as user core, and copies the result from
-// that user's home folder.
+// Script returns the script for node.GatherScript, mode 0755. openshift-install's gather runs it as user core, and
+// copies the result from that user's home folder.
 func Script() string {
 	return `#!/bin/sh
 # Writes ~/log-bundle-ID.tar.gz: openshift-install gather bootstrap runs this with --id ID and copies the file.
@@ -20,8 +20,8 @@ echo "Log bundle written to ${file}"
 `
 }
 
-// MastersScript returns the script for node.MastersGatherScript, mode 0755. Upstream's gather script runs it on each control-plane node,
-// and copies the logs from its folder (U-INS-28).
+// MastersScript returns the script for node.MastersGatherScript, mode 0755. Upstream's gather script runs it on each
+// control-plane node, and copies the logs from its folder (U-INS-28).
 func MastersScript() string {
 	return `#!/bin/sh
 # Writes the logs of this node into the folder artifacts-ID of the temporary folder. It runs as root; the files belong to the user who called sudo.

@@ -50,8 +50,8 @@ func (r *redactor) jsonSecrets(text []byte) []byte {
 	}))
 }
 
-// enclosing returns the bounds of the object at a position. Braces in strings count too: they are usually in pairs, and otherwise more is
-// replaced.
+// enclosing returns the bounds of the object at a position. Braces in strings count too: they are usually in pairs, and
+// otherwise more is replaced.
 func enclosing(text []byte, at int) (int, int) {
 	depth, start := 0, 0
 	for i := at; i >= 0; i-- {

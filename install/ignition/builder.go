@@ -25,7 +25,8 @@ var (
 // Builder collects the parts of a config. The zero value is empty. Encode reports all errors.
 type Builder struct {
 	config types.Config
-	// sources has the source of each thing: "path /etc/hosts", "unit kubelet.service", "drop-in kubelet.service 10-x.conf", "user core".
+	// sources has the source of each thing: "path /etc/hosts", "unit kubelet.service", "drop-in kubelet.service
+	// 10-x.conf", "user core".
 	sources map[string]string
 	errs    []error
 }
@@ -47,8 +48,8 @@ func on(p string) string { return path.Clean("/" + p) }
 
 const unitsDir = "/etc/systemd/system"
 
-// thing returns the name under which a path is claimed. Files in the folder of units are units or drop-ins: Ignition refuses duplicates
-// between the sections of a config, but does not report their sources.
+// thing returns the name under which a path is claimed. Files in the folder of units are units or drop-ins: Ignition
+// refuses duplicates between the sections of a config, but does not report their sources.
 func thing(p string) string {
 	dir, base := path.Split(p)
 	dir = path.Clean(dir)

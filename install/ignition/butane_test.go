@@ -16,7 +16,8 @@ import (
 	"github.com/solonode/sno/render/files"
 )
 
-// tree returns files as in a user's folder: texts, keys, programs, names and bytes that need escapes, and random sizes of all of these.
+// tree returns files as in a user's folder: texts, keys, programs, names and bytes that need escapes, and random sizes
+// of all of these.
 func tree() []files.File {
 	all := make([]byte, 256)
 	for i := range all {
@@ -42,8 +43,8 @@ func tree() []files.File {
 	return made
 }
 
-// Paths and contents are those of Butane, and no longer. Modes differ intentionally: Butane sets 0644 or, for executables, 0755, so that
-// all users could read keys (R-BIP-24, U-INS-8).
+// Paths and contents are those of Butane, and no longer. Modes differ intentionally: Butane sets 0644 or, for
+// executables, 0755, so that all users could read keys (R-BIP-24, U-INS-8).
 func TestTreeAsButane(t *testing.T) {
 	dir := t.TempDir()
 	var local strings.Builder

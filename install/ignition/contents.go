@@ -10,8 +10,8 @@ import (
 	"github.com/vincent-petithory/dataurl"
 )
 
-// contents returns the shortest of three encodings: text, base64, or compressed. The compression is always set, because a merged config
-// would inherit its parent's.
+// contents returns the shortest of three encodings: text, base64, or compressed. The compression is always set, because
+// a merged config would inherit its parent's.
 func contents(content []byte) types.Resource {
 	source, compression := "data:;base64,"+base64.StdEncoding.EncodeToString(content), ""
 	packed := compress(content)
@@ -29,7 +29,8 @@ func contents(content []byte) types.Resource {
 	return types.Resource{Source: &source, Compression: util.StrToPtr(compression)}
 }
 
-// compress returns the same bytes for the same content. The best compression would take three times as long and save one percent.
+// compress returns the same bytes for the same content. The best compression would take three times as long and save
+// one percent.
 func compress(content []byte) []byte {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)

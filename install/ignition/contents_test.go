@@ -10,7 +10,8 @@ import (
 	"github.com/vincent-petithory/dataurl"
 )
 
-// Every content has the shortest of the three encodings. Of two with the same length text comes first, and compressed last.
+// Every content has the shortest of the three encodings. Of two with the same length text comes first, and compressed
+// last.
 func TestShortest(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // of a test
 	binary := make([]byte, 4096)

@@ -27,8 +27,8 @@ var specs = []struct {
 	{"3.6.0", func(text []byte) (report.Report, error) { _, r, err := v3_6.Parse(text); return r, err }},
 }
 
-// Encode returns the config in the lowest version of the spec with all fields, at least 3.2.0. The error has all conflicts, or is
-// ErrInvalid.
+// Encode returns the config in the lowest version of the spec with all fields, at least 3.2.0. The error has all
+// conflicts, or is ErrInvalid.
 func (b *Builder) Encode() ([]byte, error) {
 	if err := errors.Join(b.errs...); err != nil {
 		return nil, err
@@ -58,8 +58,8 @@ func encode(c types.Config, least string) ([]byte, error) {
 	return nil, last
 }
 
-// lost returns errors, and warnings about keys that Ignition would drop because the spec does not have them. Other warnings, such as of a
-// file system that is wiped, are accepted.
+// lost returns errors, and warnings about keys that Ignition would drop because the spec does not have them. Other
+// warnings, such as of a file system that is wiped, are accepted.
 func lost(r report.Report) report.Report {
 	var kept report.Report
 	for _, e := range r.Entries {

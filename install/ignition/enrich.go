@@ -16,8 +16,8 @@ import (
 // ErrPointer is in the error of a config that refers to other configs, which would override the additions.
 var ErrPointer = errors.New("it merges or replaces configs from elsewhere; give the config itself")
 
-// Enrich returns the original config, whose source is name, with the parts of the Builder. The original is not changed (U-INS-9). The error
-// has all conflicts, each with both sources. The version of the spec is at least the original's.
+// Enrich returns the original config, whose source is name, with the parts of the Builder. The original is not changed
+// (U-INS-9). The error has all conflicts, each with both sources. The version of the spec is at least the original's.
 func Enrich(name string, original []byte, additions *Builder) ([]byte, error) {
 	parsed, err := parseWhole(name, original)
 	if err != nil {
@@ -52,8 +52,8 @@ func parseWhole(name string, text []byte) (*Parsed, error) {
 
 func merge(parent, child types.Config) types.Config { return v3_6.Merge(parent, child) }
 
-// conflicts returns an error for each path, unit, drop-in and user in both, for each path of one below a file or link of the other, and for
-// each path that would change the SSH keys of the other's users.
+// conflicts returns an error for each path, unit, drop-in and user in both, for each path of one below a file or link
+// of the other, and for each path that would change the SSH keys of the other's users.
 func conflicts(first, second *Builder) []error {
 	var errs []error
 	for _, t := range slices.Sorted(maps.Keys(second.sources)) {

@@ -20,8 +20,8 @@ type Parsed struct {
 	config  types.Config
 }
 
-// Parse parses a config of spec 3.0.0 to 3.6.0. name is its file or URL in errors. What Ignition would ignore is an error, because it would
-// be lost.
+// Parse parses a config of spec 3.0.0 to 3.6.0. name is its file or URL in errors. What Ignition would ignore is an
+// error, because it would be lost.
 func Parse(name string, text []byte) (*Parsed, error) {
 	version, r, err := util.GetConfigVersion(text)
 	if err != nil {

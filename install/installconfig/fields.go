@@ -22,8 +22,8 @@ const (
 
 // Field is a row of the table of fields.
 type Field struct {
-	// Path of the field, with [*] for the items of a list. A row with effect Ignored or Refused covers the fields below it, except those
-	// with rows of their own.
+	// Path of the field, with [*] for the items of a list. A row with effect Ignored or Refused covers the fields below
+	// it, except those with rows of their own.
 	Path   string
 	Effect Effect
 	// Why is the effect of the field, or the reason why it has none.
@@ -121,8 +121,8 @@ func rowOf(path string) (Field, bool) {
 	return best, found
 }
 
-// covers reports whether the row covers the rest of a path below its field. If the field has an effect, it covers only items of a list, so
-// that misspelled fields are found.
+// covers reports whether the row covers the rest of a path below its field. If the field has an effect, it covers only
+// items of a list, so that misspelled fields are found.
 func (f Field) covers(rest string) bool {
 	below := f.Effect == Ignored || f.Effect == Refused
 	return rest == "" || rest == "[*]" || (below && (rest[0] == '.' || rest[0] == '['))

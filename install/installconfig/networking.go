@@ -98,7 +98,8 @@ func (r *reader) hostPrefix(at string, network netip.Prefix, length int32) int32
 	return length
 }
 
-// families checks that pods, services and machines have the same address families in the same order, with one service network each.
+// families checks that pods, services and machines have the same address families in the same order, with one service
+// network each.
 func (r *reader) families(c *Config) {
 	n := c.Networking
 	count := func(prefixes []netip.Prefix) (four, six int) {

@@ -42,8 +42,8 @@ type reader struct {
 	warnings []string
 }
 
-// Read reads an install-config. The error is inputs.Faults with all that is wrong, each with line and advice. Warnings are about fields
-// that are set and have no effect.
+// Read reads an install-config. The error is inputs.Faults with all that is wrong, each with line and advice. Warnings
+// are about fields that are set and have no effect.
 func Read(file string, text []byte, o Options) (*Config, []string, error) {
 	r := &reader{Options: o, file: file}
 	raw := r.parse(text)

@@ -25,8 +25,8 @@ var (
 
 const configName = "config.ign"
 
-// Embed writes a copy of the ISO in with the config in its area to out, atomically (R-BIP-5). The errors are ErrNotISO, ErrNoArea, ErrHasConfig,
-// ErrTooLarge and ErrSameFile, or those of files.
+// Embed writes a copy of the ISO in with the config in its area to out, atomically (R-BIP-5). The errors are ErrNotISO,
+// ErrNoArea, ErrHasConfig, ErrTooLarge and ErrSameFile, or those of files.
 func Embed(in, out string, config []byte) error {
 	source, err := os.Open(in)
 	if err != nil {

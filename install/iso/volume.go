@@ -78,8 +78,8 @@ func (f file) open(image io.ReaderAt, path string) (*file, error) {
 	return nil, nil
 }
 
-// sameName reports whether an entry has a name. Entries have upper-case letters, a version after a semicolon, and often extensions of at most
-// three letters.
+// sameName reports whether an entry has a name. Entries have upper-case letters, a version after a semicolon, and often
+// extensions of at most three letters.
 func sameName(entry, name string) bool {
 	entry, _, _ = strings.Cut(entry, ";")
 	entry = strings.TrimSuffix(entry, ".")

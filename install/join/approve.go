@@ -65,8 +65,9 @@ type lost struct {
 	approved int
 }
 
-// Approve approves the requests of this host until its Node is Ready and its kubelet has a serving certificate. It approves no request
-// that is not proven to be from this host, and denies none (R-APP-4, U-INS-14). It can be repeated after it was killed.
+// Approve approves the requests of this host until its Node is Ready and its kubelet has a serving certificate. It
+// approves no request that is not proven to be from this host, and denies none (R-APP-4, U-INS-14). It can be repeated
+// after it was killed.
 func Approve(ctx context.Context, o Options, p *phase.Progress) error {
 	if _, err := o.inventory(time.Time{}, lost{}); err != nil {
 		return err
@@ -86,8 +87,8 @@ func Approve(ctx context.Context, o Options, p *phase.Progress) error {
 	})
 }
 
-// restartAfterLoss restarts a kubelet, once, that does not have its issued certificate. It would wait forever, since all requests that the
-// inventory allows were approved. Only requests after the restart count.
+// restartAfterLoss restarts a kubelet, once, that does not have its issued certificate. It would wait forever, since
+// all requests that the inventory allows were approved. Only requests after the restart count.
 func (o Options) restartAfterLoss(ctx context.Context, l *lost) error {
 	client, err := o.certificate("client", ClientCertificate)
 	if err != nil || client.missing == "" || !client.ended.IsZero() || !l.since.IsZero() {
@@ -117,8 +118,8 @@ func (o Options) restartAfterLoss(ctx context.Context, l *lost) error {
 	return nil
 }
 
-// restartWithoutRequest restarts a kubelet that has no valid client certificate and no request for one yet. While there was no API server
-// its requests failed, and it waits up to half a minute before it tries again.
+// restartWithoutRequest restarts a kubelet that has no valid client certificate and no request for one yet. While there
+// was no API server its requests failed, and it waits up to half a minute before it tries again.
 func (o Options) restartWithoutRequest(ctx context.Context) error {
 	client, err := o.certificate("client", ClientCertificate)
 	if err != nil || client.missing == "" {
@@ -144,8 +145,8 @@ func (o Options) requests(ctx context.Context, signer string) ([]certificatesv1.
 	return list.Items, nil
 }
 
-// inventory returns the second source of the decision: this host only. A node whose client certificate has ended may request one as if it
-// joined, and one whose certificate was lost may request one more.
+// inventory returns the second source of the decision: this host only. A node whose client certificate has ended may
+// request one as if it joined, and one whose certificate was lost may request one more.
 func (o Options) inventory(ended time.Time, l lost) (*inventory.Inventory, error) {
 	host := inventory.Node{Name: o.Name, Addresses: o.Addresses, Window: &inventory.Window{NotBefore: o.Since, NotAfter: o.Now().Add(MaxAge)}}
 	if ended.After(o.Since) {
@@ -245,7 +246,8 @@ func (o Options) decide(csr *certificatesv1.CertificateSigningRequest, known *in
 	})
 }
 
-// write approves a request with the resource version that was read: if another client has changed it, the next run reads it again.
+// write approves a request with the resource version that was read: if another client has changed it, the next run
+// reads it again.
 func (o Options) write(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, because requests.Verdict) error {
 	intent := csr.DeepCopy()
 	intent.Status.Conditions = append(intent.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{

@@ -321,8 +321,8 @@ func TestKubeletIsRestarted(t *testing.T) {
 	}
 }
 
-// A power cut between the approval and the kubelet's write loses a certificate. The kubelet makes another request and would wait forever. It
-// is restarted, once, and one more request is approved, but no earlier one.
+// A power cut between the approval and the kubelet's write loses a certificate. The kubelet makes another request and
+// would wait forever. It is restarted, once, and one more request is approved, but no earlier one.
 func TestLostCertificate(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare   func(*cluster)
@@ -537,7 +537,8 @@ func TestUnusableAddress(t *testing.T) {
 	}
 }
 
-// A node whose client certificate has ended requests one as the bootstrapper. All its requests since then are approved (R-AIO-7).
+// A node whose client certificate has ended requests one as the bootstrapper. All its requests since then are approved
+// (R-AIO-7).
 func TestRejoinAfterCertificateEnded(t *testing.T) {
 	c := newCluster(t)
 	c.register(corev1.ConditionTrue)

@@ -52,7 +52,8 @@ var allowed = map[tried]string{
 	{"a request that is two hours old", "old-0", true}:               "a kubelet that was off makes no other request for a day",
 }
 
-// What the approver does not approve, the installer does not approve either, on any host, with or without its Node (R-APP-4, U-INS-14).
+// What the approver does not approve, the installer does not approve either, on any host, with or without its Node
+// (R-APP-4, U-INS-14).
 func TestStoredHostileRequests(t *testing.T) {
 	text, err := os.ReadFile("../../approver/requests/testdata/hostile-requests.yaml")
 	if err != nil {

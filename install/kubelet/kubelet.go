@@ -30,7 +30,8 @@ const (
 	// NetworkFile is the configuration of the pod network.
 	NetworkFile = "etc/cni/net.d/10-sno.conflist"
 
-	// ServerCA is the bundle for the API server. Kubeconfigs refer to the file, because it is renewed more often than they are.
+	// ServerCA is the bundle for the API server. Kubeconfigs refer to the file, because it is renewed more often than they
+	// are.
 	ServerCA = "etc/kubernetes/apiserver-ca.crt"
 
 	// clientCA is written and renewed with the static pods.
@@ -55,8 +56,9 @@ func AddStandalone(b *ignition.Builder, source, runtime string) error {
 	})
 }
 
-// AddMember adds a kubelet that joins the control plane of its own machine. It requests its identity with node.KubeletBootstrap (R-AIO-9).
-// Its node is schedulable, without taints (R-AIO-6). pods is the range of pod addresses, and dns the address of the cluster's DNS.
+// AddMember adds a kubelet that joins the control plane of its own machine. It requests its identity with
+// node.KubeletBootstrap (R-AIO-9). Its node is schedulable, without taints (R-AIO-6). pods is the range of pod
+// addresses, and dns the address of the cluster's DNS.
 func AddMember(b *ignition.Builder, source, runtime string, pods netip.Prefix, dns netip.Addr) error {
 	b.AddFile(source, files.File{Path: NetworkFile, Mode: 0o644, Content: fmt.Appendf(nil, networkConfig, defaultRoute(pods), pods)})
 	arguments := fmt.Sprintf(" --kubeconfig=/%s --bootstrap-kubeconfig=/%s $KUBELET_NODE_ARGS", Kubeconfig, node.KubeletBootstrap)
@@ -70,7 +72,8 @@ func AddMember(b *ignition.Builder, source, runtime string, pods netip.Prefix, d
 	})
 }
 
-// AccessFiles returns the files with which a member requests its certificate, from an inline kubeconfig. The kubelet reads them when it starts.
+// AccessFiles returns the files with which a member requests its certificate, from an inline kubeconfig. The kubelet
+// reads them when it starts.
 func AccessFiles(kubeconfig []byte) ([]files.File, error) {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {

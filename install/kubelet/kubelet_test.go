@@ -62,7 +62,8 @@ func networkConfig(route, pods string) string {
 `
 }
 
-// The API of the bootstrap kubelet refuses all requests. A member requests its certificates (R-AIO-9), and has no taints (R-AIO-6).
+// The API of the bootstrap kubelet refuses all requests. A member requests its certificates (R-AIO-9), and has no
+// taints (R-AIO-6).
 func TestAdd(t *testing.T) {
 	member := func(dns string) map[string]any {
 		return map[string]any{

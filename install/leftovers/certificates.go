@@ -26,11 +26,12 @@ const (
 // signers matches the names of the installation's CAs: upstream's, and library-go's NAMESPACE_NAME@SECONDS (U-INS-29).
 var signers = regexp.MustCompile(`^(?:.*_)?(?:kubelet-bootstrap-kubeconfig-signer|admin-kubeconfig-signer)(?:@\d+)?$`)
 
-// kept are not searched: files that operators write and renew, volumes of pods, and the kubeconfig with which a kubelet requests a
-// certificate again after its own has ended.
+// kept are not searched: files that operators write and renew, volumes of pods, and the kubeconfig with which a kubelet
+// requests a certificate again after its own has ended.
 var kept = []string{node.ResourceDir, kubeletDir + "/pods", kubeletDir + "/plugins", node.KubeletBootstrap}
 
-// certificates adds certificates by the installation's CAs in PEM files and kubeconfigs. The CAs themselves may remain in bundles.
+// certificates adds certificates by the installation's CAs in PEM files and kubeconfigs. The CAs themselves may remain
+// in bundles.
 func (c *check) certificates() error {
 	var errs []error
 	for _, dir := range []string{kubernetesDir, kubeletDir} {

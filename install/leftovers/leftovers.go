@@ -76,8 +76,8 @@ var (
 	}
 )
 
-// Check returns the leftovers below root, sorted by path. The error has what cannot be read; the leftovers are complete otherwise (R-BIP-2,
-// R-BIP-26, U-INS-15).
+// Check returns the leftovers below root, sorted by path. The error has what cannot be read; the leftovers are complete
+// otherwise (R-BIP-2, R-BIP-26, U-INS-15).
 func Check(ctx context.Context, root string, o Options) ([]Leftover, error) {
 	c := &check{root: root}
 	// A folder that is not a machine's root would have no leftovers.
@@ -157,8 +157,8 @@ func (c *check) fixed() error {
 	return errors.Join(errs...)
 }
 
-// kubernetesDir is the folder of the kubelet and of static pods. bootstrapPrefix is the prefix of the installation's names in it:
-// node.BootstrapConfigs, node.BootstrapSecrets, and upstream's.
+// kubernetesDir is the folder of the kubelet and of static pods. bootstrapPrefix is the prefix of the installation's
+// names in it: node.BootstrapConfigs, node.BootstrapSecrets, and upstream's.
 const (
 	kubernetesDir   = "etc/kubernetes"
 	bootstrapPrefix = "bootstrap-"

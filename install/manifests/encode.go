@@ -49,8 +49,8 @@ func File(name string, object runtime.Object) (files.File, error) {
 	return files.File{Path: name, Mode: 0o600, Content: text}, nil
 }
 
-// prune removes empty fields, which an API server may not know. It keeps an empty spec, an empty policy, which allows nothing, and empty
-// values in metadata and data.
+// prune removes empty fields, which an API server may not know. It keeps an empty spec, an empty policy, which allows
+// nothing, and empty values in metadata and data.
 func prune(fields map[string]any) {
 	for key, value := range fields {
 		m, isMap := value.(map[string]any)

@@ -32,7 +32,8 @@ type Input struct {
 
 var errGenerate = errors.New("cannot write a manifest")
 
-// Generate returns the manifests, with the names of openshift-install, sorted by name. All have mode 0600, since some have secrets.
+// Generate returns the manifests, with the names of openshift-install, sorted by name. All have mode 0600, since some
+// have secrets.
 func Generate(in Input) ([]files.File, error) {
 	decision, err := topology.Decide(in.Config.Install(), in.Policy)
 	if err != nil {
@@ -112,8 +113,8 @@ func (g *generator) infrastructure() *configv1.Infrastructure {
 	return &configv1.Infrastructure{TypeMeta: config("Infrastructure"), ObjectMeta: cluster(), Spec: spec, Status: status}
 }
 
-// ingress pins the router with the current API, with any policy: if its pool is the control plane's, it stays there when workers are added
-// (R-ING-3, R-ING-5).
+// ingress pins the router with the current API, with any policy: if its pool is the control plane's, it stays there
+// when workers are added (R-ING-3, R-ING-5).
 func (g *generator) ingress() *configv1.Ingress {
 	placement := g.decision.DefaultPlacement
 	if placement == "" {

@@ -81,7 +81,8 @@ func TestSameTwice(t *testing.T) {
 	}
 }
 
-// The topologies are those of the policy, and the router is pinned if its pool is the control plane's (R-TOP-5, R-ING-3, R-ING-5).
+// The topologies are those of the policy, and the router is pinned if its pool is the control plane's (R-TOP-5,
+// R-ING-3, R-ING-5).
 func TestTopology(t *testing.T) {
 	type row struct {
 		infrastructure configv1.TopologyMode

@@ -9,8 +9,8 @@ import (
 	"github.com/solonode/sno/render/files"
 )
 
-// Node returns the manifest of the control-plane node for sno-render, with its primary address first. It is not applied, since a kubelet
-// registers its own Node.
+// Node returns the manifest of the control-plane node for sno-render, with its primary address first. It is not
+// applied, since a kubelet registers its own Node.
 func Node(name string, addresses []netip.Addr) (files.File, error) {
 	var list []any
 	for _, a := range addresses {

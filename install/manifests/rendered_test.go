@@ -21,8 +21,8 @@ import (
 	"github.com/solonode/sno/install/manifests"
 )
 
-// The kubeconfig works with the control plane that the machine renders from the manifests, and all rendered objects can be exported, in
-// both profiles (R-BIP-4, R-AIO-4).
+// The kubeconfig works with the control plane that the machine renders from the manifests, and all rendered objects can
+// be exported, in both profiles (R-BIP-4, R-AIO-4).
 func TestRenderedControlPlane(t *testing.T) {
 	if testing.Short() {
 		t.Skip("renders both profiles")

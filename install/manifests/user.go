@@ -22,8 +22,8 @@ var (
 	ErrConflict = errors.New("defined by two manifests")
 )
 
-// ReadUserManifests reads the user's manifests in a folder; name is the folder's name in errors. A file that does not end in .yaml, .yml or
-// .json is an error, because it would not be applied.
+// ReadUserManifests reads the user's manifests in a folder; name is the folder's name in errors. A file that does not
+// end in .yaml, .yml or .json is an error, because it would not be applied.
 func ReadUserManifests(name string, folder fs.FS) ([]files.File, error) {
 	entries, err := fs.ReadDir(folder, ".")
 	if err != nil {

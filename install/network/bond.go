@@ -15,8 +15,8 @@ import (
 
 var modes = []string{"balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb"}
 
-// option has the allowed values and modes of a bond's option. NetworkManager refuses some options in other modes, and ignores others
-// (U-INS-27).
+// option has the allowed values and modes of a bond's option. NetworkManager refuses some options in other modes, and
+// ignores others (U-INS-27).
 type option struct {
 	// words are values by name. NMState and the kernel also accept their indices.
 	words       []string

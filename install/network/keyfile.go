@@ -15,8 +15,8 @@ import (
 
 const folder = "etc/NetworkManager/system-connections/"
 
-// Keyfiles returns a NetworkManager profile for each interface, the same for the same document. NetworkManager ignores files that others can
-// read (U-INS-26).
+// Keyfiles returns a NetworkManager profile for each interface, the same for the same document. NetworkManager ignores
+// files that others can read (U-INS-26).
 func (c *Config) Keyfiles() []files.File {
 	var all []files.File
 	for _, i := range c.interfaces {
@@ -135,8 +135,8 @@ func (k *keyfile) ip(i ip, version int) {
 	}
 }
 
-// lease sets the keys of automatic addresses. The installed system uses the same identifier as the live system, its hardware address, so that
-// it gets the same address. Neither has a timeout.
+// lease sets the keys of automatic addresses. The installed system uses the same identifier as the live system, its
+// hardware address, so that it gets the same address. Neither has a timeout.
 func (k *keyfile) lease(i ip, version int) {
 	const forever = "2147483647"
 	k.set("dhcp-timeout", forever)

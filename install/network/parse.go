@@ -223,7 +223,8 @@ func (r *reader) resolver(at string, n *yaml.Node, c *Config) {
 	})
 }
 
-// connect validates references: ports of bonds, base interfaces of VLANs, interfaces of routes, and interfaces for DNS servers.
+// connect validates references: ports of bonds, base interfaces of VLANs, interfaces of routes, and interfaces for DNS
+// servers.
 func (r *reader) connect(c *Config) {
 	r.names(c)
 	if len(r.faults) > 0 {

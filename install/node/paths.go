@@ -1,7 +1,7 @@
 package node
 
-// Paths in the live system of bootstrap in place, relative to the root. They are in memory until the restart. Upstream's installer uses the
-// same folder, where other tools read master.ign (U-INS-6).
+// Paths in the live system of bootstrap in place, relative to the root. They are in memory until the restart.
+// Upstream's installer uses the same folder, where other tools read master.ign (U-INS-6).
 const (
 	LiveDir            = "opt/openshift"
 	LiveSettings       = LiveDir + "/sno-install.yaml"

@@ -11,7 +11,8 @@ import (
 type Phase struct {
 	// Name is stable, in lower case with dashes, for scripts that read the status file.
 	Name string
-	// Done reports whether the phase is done, and only reads. If it is nil, the phase runs again unless a later one is done.
+	// Done reports whether the phase is done, and only reads. If it is nil, the phase runs again unless a later one is
+	// done.
 	Done func(ctx context.Context) (bool, error)
 	// Run does the work. It may be called again after it was killed at any point.
 	Run   func(ctx context.Context, p *Progress) error
@@ -23,7 +24,8 @@ type Progress struct {
 	waiting func(string)
 }
 
-// Waiting reports what the phase waits for, such as "the API server at https://localhost:6443". Repeated texts are reported once.
+// Waiting reports what the phase waits for, such as "the API server at https://localhost:6443". Repeated texts are
+// reported once.
 func (p *Progress) Waiting(format string, args ...any) {
 	if p != nil && p.waiting != nil {
 		p.waiting(fmt.Sprintf(format, args...))
@@ -56,8 +58,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Until calls try at each interval until it returns nil, and reports its errors as what the phase waits for. An error with ErrInput is
-// returned immediately, and the last error when the context ends.
+// Until calls try at each interval until it returns nil, and reports its errors as what the phase waits for. An error
+// with ErrInput is returned immediately, and the last error when the context ends.
 func (p *Progress) Until(ctx context.Context, interval time.Duration, what string, try func(context.Context) error) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

@@ -65,7 +65,8 @@ func (w *world) phases() []Phase {
 	}
 }
 
-// After any number of kills the same command has the same result, and no phase before the last one that is done runs again (R-BIP-3).
+// After any number of kills the same command has the same result, and no phase before the last one that is done runs
+// again (R-BIP-3).
 func TestKilledAnywhere(t *testing.T) {
 	for killAt := 1; killAt <= 6; killAt++ {
 		t.Run(fmt.Sprint(killAt), func(t *testing.T) {

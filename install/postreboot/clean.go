@@ -16,8 +16,8 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// clean returns the phases that remove what the bootstrap phase has left (U-INS-15). Scripts or program may never have existed on the
-// machine, so each phase is done only when what the earlier ones remove is absent too.
+// clean returns the phases that remove what the bootstrap phase has left (U-INS-15). Scripts or program may never have
+// existed on the machine, so each phase is done only when what the earlier ones remove is absent too.
 func (o Options) clean() []phase.Phase {
 	parts := []struct {
 		name   string
@@ -75,8 +75,8 @@ func (o Options) scripts() ([]string, error) {
 
 func (o Options) program() ([]string, error) { return o.existing(node.Program) }
 
-// units has the drop-in first: the kubelet, which requires the unit because of it, would not start otherwise. The unit of this program
-// removes itself.
+// units has the drop-in first: the kubelet, which requires the unit because of it, would not start otherwise. The unit
+// of this program removes itself.
 func (o Options) units() ([]string, error) {
 	dropIn, err := o.dropIn()
 	if err != nil {

@@ -61,8 +61,8 @@ func (c controlPlane) ready(ctx context.Context) error {
 	return nil
 }
 
-// revision returns the revision of a stable operator, or what it waits for. It may be the revision of the bootstrap phase, which an
-// operator without changes keeps (R-BIP-16).
+// revision returns the revision of a stable operator, or what it waits for. It may be the revision of the bootstrap
+// phase, which an operator without changes keeps (R-BIP-16).
 func (c controlPlane) revision(ctx context.Context, s staticPod) (revision, waits string) {
 	var cluster configv1.ClusterOperator
 	var operator struct {

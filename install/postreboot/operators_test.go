@@ -12,8 +12,8 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// An operator has taken over when it is stable on this node, and its pod of the same revision is Ready. The revision of the bootstrap
-// phase may remain (R-BIP-16, R-BIP-17).
+// An operator has taken over when it is stable on this node, and its pod of the same revision is Ready. The revision of
+// the bootstrap phase may remain (R-BIP-16, R-BIP-17).
 func TestOperators(t *testing.T) {
 	m := newMachine(t, "openshift")
 	m.takenOver()

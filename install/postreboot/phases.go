@@ -23,8 +23,8 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// ControlPlaneReady is a marker file, relative to the root: the control plane no longer needs files of the bootstrap phase. It exists while
-// these are removed.
+// ControlPlaneReady is a marker file, relative to the root: the control plane no longer needs files of the bootstrap
+// phase. It exists while these are removed.
 const ControlPlaneReady = "etc/kubernetes/bootstrap-control-plane-ready"
 
 const (
@@ -44,12 +44,13 @@ type Options struct {
 	Systemctl func(ctx context.Context, arguments ...string) error
 	Interval  time.Duration
 	Now       func() time.Time
-	// BeforeRemove is called before a path, relative to the root, is removed, so that tests can interrupt there; nil does nothing.
+	// BeforeRemove is called before a path, relative to the root, is removed, so that tests can interrupt there; nil does
+	// nothing.
 	BeforeRemove func(path string) error
 }
 
-// Phases returns the phases after the restart (U-INS-13). The first two have no condition: a run that begins again before the control
-// plane is ready waits for the API server and the Node again.
+// Phases returns the phases after the restart (U-INS-13). The first two have no condition: a run that begins again
+// before the control plane is ready waits for the API server and the Node again.
 func Phases(o Options) []phase.Phase {
 	return append([]phase.Phase{
 		{Name: "api", Limit: apiLimit, Run: o.api},
@@ -148,8 +149,8 @@ func (o Options) takenOver(context.Context) (bool, error) {
 	return err == nil, err //nolint:wrapcheck // it names the file
 }
 
-// operators waits until the operators have taken over the control plane (R-BIP-17), and writes a marker: the settings and the kubeconfig are
-// removed next, so a run that begins again could not read the cluster.
+// operators waits until the operators have taken over the control plane (R-BIP-17), and writes a marker: the settings
+// and the kubeconfig are removed next, so a run that begins again could not read the cluster.
 func (o Options) operators(ctx context.Context, p *phase.Progress) error {
 	s, err := o.settings()
 	if err != nil {

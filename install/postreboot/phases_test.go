@@ -25,8 +25,9 @@ func (m *machine) complete() bool {
 	return err == nil && c.Data["status"] == "complete"
 }
 
-// The node joins with its own two requests, the operators take over, and then all files of the bootstrap phase are removed. Before that
-// nothing is removed, and a later run does nothing (R-BIP-2, R-BIP-17, R-APP-4, U-INS-13, U-INS-14, U-INS-15).
+// The node joins with its own two requests, the operators take over, and then all files of the bootstrap phase are
+// removed. Before that nothing is removed, and a later run does nothing (R-BIP-2, R-BIP-17, R-APP-4, U-INS-13,
+// U-INS-14, U-INS-15).
 func TestInstallation(t *testing.T) {
 	m := newMachine(t, "openshift")
 	m.ask("client", host, false, "")
@@ -72,8 +73,8 @@ func TestInstallation(t *testing.T) {
 	}
 }
 
-// After a kill at any report, removal or reload the same command continues. The kubelet never requires a missing unit, and nothing is removed
-// before the control plane is ready.
+// After a kill at any report, removal or reload the same command continues. The kubelet never requires a missing unit,
+// and nothing is removed before the control plane is ready.
 func TestKilledAnywhere(t *testing.T) {
 	m := newMachine(t, "openshift")
 	m.installed()

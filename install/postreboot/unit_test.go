@@ -11,7 +11,8 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// The unit is removed after the command has succeeded, also without the program, and remains after a failure (R-BIP-18).
+// The unit is removed after the command has succeeded, also without the program, and remains after a failure
+// (R-BIP-18).
 func TestUnitRemovesItself(t *testing.T) {
 	for name, test := range map[string]struct {
 		program string

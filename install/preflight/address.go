@@ -22,8 +22,8 @@ type leased struct {
 	link      string
 }
 
-// address checks that the node keeps its address, which is in certificates of etcd and the API server (R-BIP-19). An address without an end is
-// static. For a lease only a person can decide whether the DHCP server reserves it.
+// address checks that the node keeps its address, which is in certificates of etcd and the API server (R-BIP-19). An
+// address without an end is static. For a lease only a person can decide whether the DHCP server reserves it.
 func (c *checker) address(ctx context.Context) []Finding {
 	const advice = "install the program ip, of iproute2"
 	out, err := c.program(ctx, "ip", "-json", "address", "show", "up")

@@ -7,8 +7,8 @@ import (
 
 const maxSkew = time.Minute
 
-// clock checks that the machine's clock is not before the time of the configuration, when its certificates were not valid, and compares it
-// with the registries' clocks. The nearest of them counts, because they may be wrong too.
+// clock checks that the machine's clock is not before the time of the configuration, when its certificates were not
+// valid, and compares it with the registries' clocks. The nearest of them counts, because they may be wrong too.
 func (c *checker) clock(ctx context.Context) []Finding {
 	const set = "set the machine's clock, in its firmware too, or configure a time server"
 	now := c.Now().UTC().Truncate(time.Second)

@@ -23,8 +23,8 @@ type device struct {
 	Children    []device  `json:"children"`
 }
 
-// disk checks that coreos-installer can write the disk, before the control plane runs. The live medium is mounted, so it is refused like any
-// disk in use (U-INS-30).
+// disk checks that coreos-installer can write the disk, before the control plane runs. The live medium is mounted, so
+// it is refused like any disk in use (U-INS-30).
 func (c *checker) disk(ctx context.Context) []Finding {
 	const name = "use a whole disk, best by /dev/disk/by-id/...: lsblk --paths --nodeps lists them"
 	if c.Disk == "" {

@@ -11,7 +11,8 @@ import (
 	"sync"
 )
 
-// dns resolves the four records of R-BIP-20. A node that serves its own DNS (U-INS-21) has no record before its first start.
+// dns resolves the four records of R-BIP-20. A node that serves its own DNS (U-INS-21) has no record before its first
+// start.
 func (c *checker) dns(ctx context.Context) []Finding {
 	// Only a wildcard record resolves a random name.
 	app := "sno-preflight-" + strings.ToLower(rand.Text())

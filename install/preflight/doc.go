@@ -1,6 +1,7 @@
-// Package preflight checks for reasons why an installation would fail: DNS records (R-BIP-20), an address that changes (R-BIP-19), the disk,
-// the clock, unavailable registries, and manifests that cannot be applied before the restart (R-BIP-21).
+// Package preflight checks for reasons why an installation would fail: DNS records (R-BIP-20), an address that changes
+// (R-BIP-19), the disk, the clock, unavailable registries, and manifests that cannot be applied before the restart
+// (R-BIP-21).
 //
-// It only reads. Address and disk are checked on the machine itself, the others on any machine of the node's network. Warnings and failures
-// have advice.
+// It only reads. Address and disk are checked on the machine itself, the others on any machine of the node's network.
+// Warnings and failures have advice.
 package preflight

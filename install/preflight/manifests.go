@@ -28,8 +28,8 @@ var operatorKinds = map[schema.GroupKind]string{
 	{Group: "snapshot.storage.k8s.io", Kind: "VolumeSnapshot"}:                "volumesnapshots",
 }
 
-// manifests finds objects that cannot be applied in the bootstrap phase (R-BIP-21, U-INS-11), unless the user's manifests have the CRD. Lists
-// are refused when the manifests are merged.
+// manifests finds objects that cannot be applied in the bootstrap phase (R-BIP-21, U-INS-11), unless the user's
+// manifests have the CRD. Lists are refused when the manifests are merged.
 func (c *checker) manifests(context.Context) []Finding {
 	const advice = "remove it from the manifests, and apply it when the installation has ended"
 	var found []Finding

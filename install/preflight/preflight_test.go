@@ -49,8 +49,8 @@ func same(t *testing.T, want []string, findings []Finding) {
 	}
 }
 
-// program writes a program that prints text if it has the arguments, and fails otherwise. Its tests are not parallel: a process of another
-// test could have the file open, and then it cannot be executed.
+// program writes a program that prints text if it has the arguments, and fails otherwise. Its tests are not parallel: a
+// process of another test could have the file open, and then it cannot be executed.
 func program(t *testing.T, dir, name, args, text string) {
 	t.Helper()
 	script := fmt.Sprintf("#!/bin/sh\nif test \"$*\" != '%s'; then echo \"no $*\" >&2; exit 32; fi\ncat <<'END'\n%s\nEND\n", args, text)
@@ -67,7 +67,8 @@ func addresses(all ...string) []netip.Addr {
 	return parsed
 }
 
-// resolver returns a resolver of these records, from names to addresses. The server does not answer for the address "silent".
+// resolver returns a resolver of these records, from names to addresses. The server does not answer for the address
+// "silent".
 func resolver(t *testing.T, records map[string]string) *net.Resolver {
 	t.Helper()
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")

@@ -22,7 +22,8 @@ type Source struct {
 	Required bool
 }
 
-// Sources returns the sources of the release image, which is required, of images with mirrors, and of the pull secret. release may be "".
+// Sources returns the sources of the release image, which is required, of images with mirrors, and of the pull secret.
+// release may be "".
 func Sources(release string, mirrors []installconfig.ImageSource, pullSecret string) ([]Source, error) {
 	var found []Source
 	if release != "" {

@@ -38,8 +38,8 @@ func HasMember(dataDir string) (bool, error) {
 	return err == nil, err //nolint:wrapcheck // it names the folder
 }
 
-// Restore makes the data of a single member from a snapshot. An existing member is not changed. After an error or a crash the data folder has
-// no member, and the same call can be repeated.
+// Restore makes the data of a single member from a snapshot. An existing member is not changed. After an error or a
+// crash the data folder has no member, and the same call can be repeated.
 func Restore(o Options) error {
 	work := filepath.Join(o.DataDir, aside)
 	done, err := HasMember(o.DataDir)

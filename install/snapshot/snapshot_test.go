@@ -108,7 +108,8 @@ func file(t *testing.T) string {
 	return f
 }
 
-// A restored etcd has the data and the identity of the node's pod. The snapshot is much smaller than a data folder (R-BIP-10, U-INS-7).
+// A restored etcd has the data and the identity of the node's pod. The snapshot is much smaller than a data folder
+// (R-BIP-10, U-INS-7).
 func TestRestored(t *testing.T) {
 	f := file(t)
 	status, err := snapshot.Verify(f)
@@ -213,7 +214,8 @@ func TestDamaged(t *testing.T) {
 
 const killedEnv = "SNAPSHOT_TEST_KILLED"
 
-// After a kill between restoring and moving, the data folder has no member, which etcd would use. The same call restores it (R-BIP-3).
+// After a kill between restoring and moving, the data folder has no member, which etcd would use. The same call
+// restores it (R-BIP-3).
 func TestKilled(t *testing.T) {
 	if dir := os.Getenv(killedEnv); dir != "" {
 		err := snapshot.Restore(snapshot.Options{Path: os.Getenv("SNAPSHOT_TEST_FILE"), Name: name, PeerURL: peerURL, DataDir: dir, BeforeMove: func() error {

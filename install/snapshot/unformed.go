@@ -18,9 +18,9 @@ const (
 	firstSegment = "0000000000000000-0000000000000000.wal"
 )
 
-// RemoveUnformed removes the member of an etcd that was killed after it created its log and before it committed the first entry, and reports
-// whether it did. Such a member has no voters and never elects a leader (U-INS-32); without it, etcd forms a new cluster. A member with a
-// committed entry, and a folder without a log, are not changed. The etcd must not run.
+// RemoveUnformed removes the member of an etcd, which must not run, that created its log and committed no entry, and
+// reports whether it did. Such a member has no voters and never elects a leader (U-INS-32); without it, etcd forms a
+// new cluster. A member with a committed entry, and a folder without a log, are not changed.
 func RemoveUnformed(dataDir string) (bool, error) {
 	log := filepath.Join(dataDir, member, logFolder)
 	if _, err := os.Stat(filepath.Join(log, firstSegment)); err != nil {

@@ -112,7 +112,8 @@ func (p *patcher) dropDrains(ctx context.Context, required []nodeRequest) {
 	}
 }
 
-// drainNode cordons the node and evicts its pods, or acknowledges the request if none is left. ended is empty during the drain.
+// drainNode cordons the node and evicts its pods, or acknowledges the request if none is left. ended is empty during
+// the drain.
 func (p *patcher) drainNode(ctx context.Context, d *drain, now time.Time) (ended string, err error) {
 	node, err := p.pendingNode(ctx, d.nodeRequest)
 	switch {
@@ -157,8 +158,8 @@ func (p *patcher) drainNode(ctx context.Context, d *drain, now time.Time) (ended
 	return "", nil
 }
 
-// evict evicts pods in parallel and returns when to read them again. Errors do not fail the attempt, since two evictions under one
-// budget can conflict.
+// evict evicts pods in parallel and returns when to read them again. Errors do not fail the attempt, since two
+// evictions under one budget can conflict.
 func (p *patcher) evict(helper *kubectl.Helper, pods []corev1.Pod) (time.Duration, error) {
 	errs := make([]error, len(pods))
 	pause := podInterval
@@ -176,8 +177,8 @@ func (p *patcher) evict(helper *kubectl.Helper, pods []corev1.Pod) (time.Duratio
 	return pause, nil
 }
 
-// skipTolerating skips new pods that tolerate the cordon: their replacements are placed on the node again, so the drain would
-// never end.
+// skipTolerating skips new pods that tolerate the cordon: their replacements are placed on the node again, so the drain
+// would never end.
 func (d *drain) skipTolerating(pod corev1.Pod) kubectl.PodDeleteStatus {
 	cordon := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
 	if d.initial != nil && !d.initial.Has(pod.UID) && corev1helpers.TolerationsTolerateTaint(logr.Discard(), pod.Spec.Tolerations, &cordon, true) {
@@ -219,8 +220,8 @@ const cordonManager = "sno-machineconfig"
 // stockManagers are field managers of acknowledgements of a machine-config operator, which does not run any more.
 var stockManagers = []string{"machine-config-controller", "machine-config-operator"}
 
-// pendingNode reads the node of a request; nil if it does not exist or has another request. It returns errOwned for a request that
-// cannot be acknowledged.
+// pendingNode reads the node of a request; nil if it does not exist or has another request. It returns errOwned for a
+// request that cannot be acknowledged.
 func (p *patcher) pendingNode(ctx context.Context, r nodeRequest) (*corev1.Node, error) {
 	node, err := p.kube.CoreV1().Nodes().Get(ctx, r.node, metav1.GetOptions{})
 	switch {

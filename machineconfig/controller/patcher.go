@@ -44,7 +44,8 @@ type patcher struct {
 	settlingSince time.Time
 }
 
-// observed is the content of the caches: inputs, with only metadata of nodes, and the objects to write, nil if they do not exist.
+// observed is the content of the caches: inputs, with only metadata of nodes, and the objects to write, nil if they do
+// not exist.
 type observed struct {
 	inputs                                 machineconfig.Inputs
 	operator, machineConfig, kubeletConfig *unstructured.Unstructured

@@ -93,7 +93,8 @@ func (p *patcher) requests(ctx context.Context, in machineconfig.Inputs) request
 	return all
 }
 
-// handleDrains carries out a step of each drain that may run and is required, and completes those that are not required.
+// handleDrains carries out a step of each drain that may run and is required, and completes those that are not
+// required.
 func (p *patcher) handleDrains(ctx context.Context, f observed, all requests) []*patch.Result {
 	if slices.ContainsFunc(all.drain, func(r nodeRequest) bool { return p.drains[r.uid] == nil }) {
 		// The cache may lack this module's last writes, and has only metadata.
@@ -127,8 +128,8 @@ func (p *patcher) handleDrains(ctx context.Context, f observed, all requests) []
 	return results
 }
 
-// mayDrain returns the nodes that may be drained or restart now, and results of those that wait. A drain in progress, of which this
-// process or another one has cordoned the node, continues.
+// mayDrain returns the nodes that may be drained or restart now, and results of those that wait. A drain in progress,
+// of which this process or another one has cordoned the node, continues.
 func (p *patcher) mayDrain(ctx context.Context, f observed, all requests) ([]string, []*patch.Result) {
 	requests := machineconfig.DrainState{
 		Cluster: *f.inputs.Cluster, Pools: pointers(f.inputs.Pools), Nodes: pointers(f.inputs.Nodes), Draining: all.restarting,
@@ -163,8 +164,8 @@ func (p *patcher) mayDrain(ctx context.Context, f observed, all requests) ([]str
 	return append(requests.Draining, start...), results
 }
 
-// drainRequired decides whether the node is drained. Whether its pods fit is decided only before the first eviction, since evicted
-// pods are pending.
+// drainRequired decides whether the node is drained. Whether its pods fit is decided only before the first eviction,
+// since evicted pods are pending.
 func (p *patcher) drainRequired(ctx context.Context, in machineconfig.Inputs, draining []string, r nodeRequest) (machineconfig.DrainDecision, error) {
 	in.Node, in.Draining = r.node, draining
 	if r.byFit {

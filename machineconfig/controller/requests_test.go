@@ -64,7 +64,8 @@ func TestSingleReplicaIsNotDrained(t *testing.T) {
 	l.CheckNoWrites()
 }
 
-// TestDrained checks that with other topologies all pods are evicted that kubectl drain evicts, before the acknowledgement.
+// TestDrained checks that with other topologies all pods are evicted that kubectl drain evicts, before the
+// acknowledgement.
 func TestDrained(t *testing.T) {
 	modes := []configv1.TopologyMode{ha, configv1.HighlyAvailableArbiterMode, configv1.DualReplicaTopologyMode, configv1.ExternalTopologyMode}
 	if testing.Short() {
@@ -126,7 +127,8 @@ func (l *reconciler) wantDrained(node, request string) {
 	l.NoError(c.checkNode(node, request, true))
 }
 
-// TestBudgetRefusesEviction checks that failed attempts are reported and retried with back-off, without an acknowledgement.
+// TestBudgetRefusesEviction checks that failed attempts are reported and retried with back-off, without an
+// acknowledgement.
 func TestBudgetRefusesEviction(t *testing.T) {
 	l, c := blockedDrain(t)
 	for _, pause := range []time.Duration{10, 20, 40, 80, 160, 300, 300} {

@@ -53,7 +53,8 @@ func (p *patcher) shutdown(ctx context.Context, f observed) *patch.Result {
 	return &observed
 }
 
-// settle returns nil if a decision may be carried out. One that restarts a node must have been stable for ShutdownDebounce.
+// settle returns nil if a decision may be carried out. One that restarts a node must have been stable for
+// ShutdownDebounce.
 func (p *patcher) settle(decision machineconfig.Decision) *patch.Result {
 	if !decision.Restarts || p.Once {
 		p.settling, p.settlingSince = machineconfig.Decision{}, time.Time{}

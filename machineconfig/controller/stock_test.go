@@ -98,7 +98,8 @@ func single(t *testing.T) *cluster {
 	return c
 }
 
-// TestGracefulShutdown shows R-MCO-3: the objects are written if the decision is stable, and deleted if they are no longer needed.
+// TestGracefulShutdown shows R-MCO-3: the objects are written if the decision is stable, and deleted if they are no
+// longer needed.
 func TestGracefulShutdown(t *testing.T) {
 	c := single(t)
 	l := c.reconciler()

@@ -1,15 +1,16 @@
-// Package fit reports whether the pods of a node that is to be drained certainly fit on other nodes, which R-MCO-2 leaves open:
-// whether the scheduler can place the replacement of every evicted pod, in any order and on any of the feasible nodes.
+// Package fit reports whether the pods of a node that is to be drained certainly fit on other nodes, which R-MCO-2
+// leaves open: whether the scheduler can place the replacement of every evicted pod, in any order and on any of the
+// feasible nodes.
 //
-// Pods to place are the replacements of all evicted pods and of those that may lose their node. Take one of them and k nodes
-// that are feasible for it now. Another pod to place uses a share of what makes one of the nodes infeasible: its request
-// divided by what is free beyond the first pod's request, for the resource where this is most; or 1, if host ports or required
-// anti-affinity exclude the first pod (for a wider topology key, on all of the k nodes in that domain). It is placed once, so
-// its largest share over its candidate nodes counts. If the shares of all other pods add up to less than k, one of the k nodes
-// stays feasible. The pods fit if there are such k nodes for every evicted pod.
+// Pods to place are the replacements of all evicted pods and of those that may lose their node. Take one of them and k
+// nodes that are feasible for it now. Another pod to place uses a share of what makes one of the nodes infeasible: its
+// request divided by what is free beyond the first pod's request, for the resource where this is most; or 1, if host
+// ports or required anti-affinity exclude the first pod (for a wider topology key, on all of the k nodes in that
+// domain). It is placed once, so its largest share over its candidate nodes counts. If the shares of all other pods add
+// up to less than k, one of the k nodes stays feasible. The pods fit if there are such k nodes for every evicted pod.
 //
-// This assumes the default scheduler and plugins, no gang scheduling, and no rollout, scaling or new pods meanwhile. Pods with
-// other rules do not certainly fit. An emptyDir is lost in every drain and does not matter.
+// This assumes the default scheduler and plugins, no gang scheduling, and no rollout, scaling or new pods meanwhile.
+// Pods with other rules do not certainly fit. An emptyDir is lost in every drain and does not matter.
 package fit
 
 import (

@@ -129,7 +129,8 @@ func (m model) drain(random *rand.Rand) (modelPod, bool) {
 	return modelPod{}, true
 }
 
-// TestAnyPlacementOrder checks that an allowed drain succeeds in any order, and that most of those that succeed are allowed.
+// TestAnyPlacementOrder checks that an allowed drain succeeds in any order, and that most of those that succeed are
+// allowed.
 func TestAnyPlacementOrder(t *testing.T) {
 	const clusters, orders = 3000, 20
 	var drains, allowed, possible int

@@ -114,7 +114,8 @@ type competitor struct {
 	used []float64
 }
 
-// alwaysPlaced reports whether the other pods to place cannot fill all feasible nodes. It tries the k nodes with the least demand.
+// alwaysPlaced reports whether the other pods to place cannot fill all feasible nodes. It tries the k nodes with the
+// least demand.
 func (s *snapshot) alwaysPlaced(p *podInfo, feasible []*nodeInfo) bool {
 	const rounding = 1e-6
 	var others []*competitor
@@ -233,7 +234,8 @@ func inSameDomain(a, b *nodeInfo, keys []string) bool {
 	})
 }
 
-// affinityHolds reports whether pods that stay satisfy all affinity terms. As in the scheduler, all terms must match a pod.
+// affinityHolds reports whether pods that stay satisfy all affinity terms. As in the scheduler, all terms must match a
+// pod.
 func (s *snapshot) affinityHolds(p *podInfo, on *nodeInfo) bool {
 	for _, wanted := range p.affinity {
 		if !slices.ContainsFunc(s.pods, func(other *podInfo) bool {

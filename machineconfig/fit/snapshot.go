@@ -149,7 +149,8 @@ func hostPorts(spec *corev1.PodSpec) []corev1.ContainerPort {
 	return ports
 }
 
-// checkReplacements checks that every evicted pod has a controller whose template needs no more than the pod, and no unsupported rules.
+// checkReplacements checks that every evicted pod has a controller whose template needs no more than the pod, and no
+// unsupported rules.
 func (s *snapshot) checkReplacements() *Verdict {
 	for _, p := range s.evicted {
 		template, why := s.template(p.Pod)
@@ -251,7 +252,8 @@ func unsupportedRule(spec *corev1.PodSpec) string {
 	return ""
 }
 
-// checkBudgets checks that budgets permit all evictions at once. The API server refuses to evict a pod with several budgets.
+// checkBudgets checks that budgets permit all evictions at once. The API server refuses to evict a pod with several
+// budgets.
 func (s *snapshot) checkBudgets() *Verdict {
 	budgetOf := map[*podInfo]string{}
 	for i := range s.Budgets {

@@ -88,7 +88,7 @@ func Managers(object metav1.Object, field string) ([]string, error) {
 	return ManagersAt(object, path)
 }
 
-// ManagersAt is Managers for any path, also one through an element of a list, by all of the list's keys or by its value in a set:
+// ManagersAt is Managers for any path, also through an element of a list, by all its keys or by its value in a set:
 //
 //	fieldpath.MakePathOrDie("spec", "ports", fieldpath.KeyByFields("port", 80, "protocol", "TCP"))
 func ManagersAt(object metav1.Object, path fieldpath.Path) ([]string, error) {

@@ -1,5 +1,5 @@
-// Package patchtest tests patches on a real API server with OpenShift's CustomResourceDefinitions and an audit log, and on golden
-// must-gathers. A fake client gets ownership, dry run and no-ops wrong (U-SSA-10).
+// Package patchtest tests patches on a real API server with OpenShift's CustomResourceDefinitions and an audit log, and
+// on golden must-gathers. A fake client gets ownership, dry run and no-ops wrong (U-SSA-10).
 //
 // One test binary shares one API server, which the first test that needs it starts:
 //

@@ -15,8 +15,8 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// certificates returns 2 signers, 2 client certificates and 3 certificates per node (R-REN-8), those of a node for server
-// and client (U-REN-22).
+// certificates returns 2 signers, 2 client certificates and 3 certificates per node (R-REN-8), those of a node for
+// server and client (U-REN-22).
 func certificates(s *inputs.Settings) []librarygo.Certificate {
 	base := librarygo.Certificate{
 		Signer: signer, SignerValidity: s.Validity, Bundle: signerCA, Validity: s.Validity, Component: component,

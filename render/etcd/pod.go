@@ -90,8 +90,8 @@ func kubernetesContainer(images *podtemplate.Images, all []member, tls tlsSettin
 	return c
 }
 
-// openshiftContainers returns the stock operator's containers (U-REN-27), but a member without data forms a new cluster,
-// where the stock pod needs the installer's etcd, and no scripts are copied.
+// openshiftContainers returns the stock operator's containers (U-REN-27), but a member without data forms a new
+// cluster, where the stock pod needs the installer's etcd, and no scripts are copied.
 func openshiftContainers(images *podtemplate.Images, all []member, env []corev1.EnvVar, tls tlsSettings) (initial, containers []corev1.Container) {
 	image, operator := images.Get(component), images.Get("cluster-etcd-operator")
 	revisioned := append([]corev1.EnvVar{}, env...)

@@ -57,7 +57,8 @@ var scheme = func() *runtime.Scheme {
 	return scheme
 }()
 
-// Manifests returns the manifests in the order in which they can be created, independent of the input's order (R-REN-7).
+// Manifests returns the manifests in the order in which they can be created, independent of the input's order
+// (R-REN-7).
 func Manifests(objects []runtime.Object) ([]Manifest, error) {
 	var clean []*unstructured.Unstructured
 	namespaces := slices.Clone(builtIn)

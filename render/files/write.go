@@ -27,7 +27,8 @@ func Write(dir string, files []File) error { return write(dir, files, false) }
 // Replace is Write for a folder that may have files. Readers find either the old files or the new ones.
 func Replace(dir string, files []File) error { return write(dir, files, true) }
 
-// CheckWritable returns the error with which Write, or Replace, would fail: a folder that has files or cannot be created.
+// CheckWritable returns the error with which Write, or Replace, would fail: a folder that has files or cannot be
+// created.
 func CheckWritable(dir string, replace bool) error {
 	dir, _, err := target(dir, replace)
 	if err != nil {

@@ -45,8 +45,8 @@ func rotation(s *inputs.Settings) loop.Loop {
 	return librarygo.CertRotation(component+": certificates", certificates...)
 }
 
-// RecoveryCertificate returns the client certificate of a component's sidecars. kube-controller-manager owns all of them,
-// because each owner writes its name on the signer.
+// RecoveryCertificate returns the client certificate of a component's sidecars. kube-controller-manager owns all of
+// them, because each owner writes its name on the signer.
 func RecoveryCertificate(s *inputs.Settings, namespace string) librarygo.Certificate {
 	return librarygo.Certificate{
 		Signer: signerSigner, SignerValidity: s.Validity, Bundle: signerSignerCA,

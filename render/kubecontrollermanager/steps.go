@@ -40,8 +40,8 @@ func syncRules() []librarygo.SyncRule {
 	}
 }
 
-// Objects with and without a revision (U-REN-18). The sidecars have no token. service-ca is optional, because the service
-// CA operator does not run yet, as are objects of profile openshift and the recycler.
+// Objects with and without a revision (U-REN-18). The sidecars have no token. service-ca is optional, because the
+// service CA operator does not run yet, as are objects of profile openshift and the recycler.
 var (
 	configMaps = []staticpods.Resource{
 		{Name: "kube-controller-manager-pod"},

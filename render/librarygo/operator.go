@@ -276,7 +276,8 @@ func (c operatorClient) PatchStaticOperatorStatus(ctx context.Context, patch *js
 	return c.PatchOperatorStatus(ctx, patch)
 }
 
-// setTransitionTimes keeps lastTransitionTime of conditions whose status has not changed, as the operators' client does.
+// setTransitionTimes keeps lastTransitionTime of conditions whose status has not changed, as the operators' client
+// does.
 func (c operatorClient) setTransitionTimes(ctx context.Context, conditions []operatorv1ac.OperatorConditionApplyConfiguration) error {
 	found, err := c.get(ctx)
 	if err != nil {

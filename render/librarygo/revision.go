@@ -45,8 +45,8 @@ func adapt(resources []staticpods.Resource) []revisioncontroller.RevisionResourc
 	return adapted
 }
 
-// NodeStatus returns the loop that writes the latest revision of each node into status.nodeStatuses, so that an operator
-// continues from it.
+// NodeStatus returns the loop that writes the latest revision of each node into status.nodeStatuses, so that an
+// operator continues from it.
 func NodeStatus(name string, operator Operator, nodes ...string) loop.Loop {
 	return loop.Loop{
 		Name:       name,

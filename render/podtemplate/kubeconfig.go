@@ -18,8 +18,8 @@ import (
 // ErrNoServer is returned if the address of the API server is not known.
 var ErrNoServer = errors.New("the address of the API server is not known")
 
-// Server returns the API server's URL. In profile kubernetes it is the node's own, because nothing resolves the internal
-// load balancer's name (R-AIO-8).
+// Server returns the API server's URL. In profile kubernetes it is the node's own, because nothing resolves the
+// internal load balancer's name (R-AIO-8).
 func Server(infrastructure *configv1.Infrastructure, profile inputs.Profile) (string, error) {
 	if profile == inputs.Kubernetes {
 		return "https://localhost:6443", nil
@@ -69,8 +69,8 @@ const (
 	RecoveryCertificate    = "localhost-recovery-client-cert-key"
 )
 
-// LoopbackKubeconfig returns the kubeconfig of the sidecars for their node's API server. The stock operators use a token
-// (U-REN-12), whose uid only a running API server assigns, so the sidecars have a certificate for the same user.
+// LoopbackKubeconfig returns the kubeconfig of the sidecars for their node's API server. The stock operators use a
+// token (U-REN-12), whose uid only a running API server assigns, so the sidecars have a certificate for the same user.
 func LoopbackKubeconfig(user string) Kubeconfig {
 	const certificate = CertDir + "/secrets/" + RecoveryCertificate
 	return Kubeconfig{

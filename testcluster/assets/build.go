@@ -22,7 +22,8 @@ type Assets struct {
 	Version string
 }
 
-// Program returns the path of a program: etcd, kube-apiserver, kube-controller-manager, kube-scheduler or kwok, or one of EnsureNode.
+// Program returns the path of a program: etcd, kube-apiserver, kube-controller-manager, kube-scheduler or kwok, or one
+// of EnsureNode.
 func (a Assets) Program(name string) string { return filepath.Join(a.Dir, name) }
 
 // Stages returns the paths of kwok's stages, in a stable order.

@@ -16,7 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// source writes a module that resembles testcluster/kube but builds fast and without a proxy: two programs, and kwok's stages.
+// source writes a module that resembles testcluster/kube but builds fast and without a proxy: two programs, and kwok's
+// stages.
 func source(t *testing.T, change ...func(files map[string]string)) string {
 	t.Helper()
 	const program = "package main\n\nimport \"os\"\n\nvar Version = \"unset\"\n\nfunc main() { os.Stdout.WriteString(Version) }\n"

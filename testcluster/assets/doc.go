@@ -1,5 +1,6 @@
-// Package assets builds the programs of the embedded cluster (etcd, kube-apiserver, kube-controller-manager, kube-scheduler,
-// kwok) from the Go module testcluster/kube into a cache folder, once, so that a real control plane requires nothing but Go.
+// Package assets builds the programs of the embedded cluster (etcd, kube-apiserver, kube-controller-manager,
+// kube-scheduler, kwok) from the Go module testcluster/kube into a cache folder, once, so that a real control plane
+// requires nothing but Go.
 //
 // The folder is
 //

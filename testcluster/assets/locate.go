@@ -19,7 +19,8 @@ const modulePath = "github.com/solonode/sno/testcluster"
 // ErrNoSource is returned when the folder of module testcluster, and with it testcluster/kube, is not found.
 var ErrNoSource = errors.New("the source folder of " + modulePath + " was not found")
 
-// CacheDir returns the folder of all builds, without creating it: $SNO_CACHE/kube, or sno/kube in the user's cache folder.
+// CacheDir returns the folder of all builds, without creating it: $SNO_CACHE/kube, or sno/kube in the user's cache
+// folder.
 func CacheDir() (string, error) {
 	base := os.Getenv(CacheEnv)
 	if base == "" {

@@ -81,7 +81,8 @@ func readRecipe(ctx context.Context, source string, wanted func(tool string) boo
 	return r, nil
 }
 
-// programName is the file name of a built program. etcd's main package is called server; envtest requires the name etcd.
+// programName is the file name of a built program. etcd's main package is called server; envtest requires the name
+// etcd.
 func programName(pkg string) string {
 	if strings.HasPrefix(pkg, "go.etcd.io/etcd/server/") {
 		return "etcd"
@@ -107,7 +108,8 @@ func (r recipe) names() string {
 	return strings.Join(names, ", ")
 }
 
-// linkerFlags stamps the Kubernetes version, without which clients would get v0.0.0-master, and drops symbols to save 150 MB.
+// linkerFlags stamps the Kubernetes version, without which clients would get v0.0.0-master, and drops symbols to save
+// 150 MB.
 func linkerFlags(version string) string {
 	parts := strings.SplitN(strings.TrimPrefix(semver.Canonical(version), "v"), ".", 3)
 	const stamp = " -X k8s.io/component-base/version."

@@ -16,7 +16,8 @@ import (
 const (
 	adminUser    = "system:admin"
 	mastersGroup = "system:masters"
-	// tokenLifetime is that of tokens in service accounts' kubeconfigs, in seconds. It exceeds every test and use of `make run`.
+	// tokenLifetime is that of tokens in service accounts' kubeconfigs, in seconds. It exceeds every test and use of `make
+	// run`.
 	tokenLifetime int64 = 24 * 60 * 60
 )
 
@@ -26,7 +27,8 @@ func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.admin) }
 // KubeconfigPath returns the path of a kubeconfig file with all permissions.
 func (c *Cluster) KubeconfigPath() string { return filepath.Join(c.dir, "kubeconfig") }
 
-// ConfigForUser returns a configuration that authenticates as user in groups by a client certificate. RBAC decides the permissions.
+// ConfigForUser returns a configuration that authenticates as user in groups by a client certificate. RBAC decides the
+// permissions.
 func (c *Cluster) ConfigForUser(user string, groups ...string) (*rest.Config, error) {
 	client, err := c.credentials.ca.issue(cert.Config{CommonName: user, Organization: groups})
 	if err != nil {

@@ -90,7 +90,8 @@ func (c *Cluster) controllerManagerArguments() []string {
 		"--service-account-private-key-file=" + pki(serviceAccountName+".key"),
 		"--cluster-signing-cert-file=" + pki(caName+".crt"),
 		"--cluster-signing-key-file=" + pki(caName+".key"),
-		// Late heartbeats after an outage of the API server would make pods permanently not Ready: simulated kubelets do not set it again.
+		// Late heartbeats after an outage of the API server would make pods permanently not Ready: simulated kubelets do not
+		// set it again.
 		"--node-monitor-grace-period=10m",
 		// Client-side limits of 20 requests a second would take minutes for large clusters.
 		"--kube-api-qps=500", "--kube-api-burst=1000",
@@ -116,7 +117,8 @@ func (c *Cluster) kubeletsArguments() []string {
 	}
 }
 
-// writeAuditPolicy configures an event for every answered request, without bodies, and also one for the beginning of each write.
+// writeAuditPolicy configures an event for every answered request, without bodies, and also one for the beginning of
+// each write.
 func writeAuditPolicy(dir string) error {
 	policy := auditv1.Policy{
 		TypeMeta: metav1.TypeMeta{APIVersion: auditv1.SchemeGroupVersion.String(), Kind: "Policy"},

@@ -32,8 +32,9 @@ type Existing struct {
 	Progress      io.Writer
 }
 
-// Attach installs the CustomResourceDefinitions of DefaultCRDs on a control plane that runs elsewhere, and returns a Cluster
-// for it. It has no components and no audit log, and its nodes are real. Stop ends only the programs that Run has started.
+// Attach installs the CustomResourceDefinitions of DefaultCRDs on a control plane that runs elsewhere, and returns a
+// Cluster for it. It has no components and no audit log, and its nodes are real. Stop ends only the programs that Run
+// has started.
 func Attach(ctx context.Context, e Existing) (*Cluster, error) {
 	if e.Progress == nil {
 		e.Progress = io.Discard

@@ -35,8 +35,9 @@ type auditTail struct {
 	open map[types.UID]time.Time
 }
 
-// AuditOffset returns the size of the audit log in bytes, as a starting point for AuditEvents. It waits until all writes in progress are
-// recorded, because an event may be written long after a watch has delivered the change. It returns ErrAuditIncomplete if one never is.
+// AuditOffset returns the size of the audit log in bytes, as a starting point for AuditEvents. It waits until all
+// writes in progress are recorded, because an event may be written long after a watch has delivered the change. It
+// returns ErrAuditIncomplete if one never is.
 func (c *Cluster) AuditOffset(ctx context.Context) (int64, error) {
 	var begun []types.UID
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, auditTimeout, true, func(context.Context) (bool, error) {
@@ -90,7 +91,8 @@ func (c *Cluster) openWrites() (map[types.UID]time.Time, error) {
 type AuditFilter struct {
 	User      string
 	UserAgent string
-	// Resource is the plural, such as ingresscontrollers, and Group its API group, such as operator.openshift.io. The core group cannot be selected.
+	// Resource is the plural, such as ingresscontrollers, and Group its API group, such as operator.openshift.io. The core
+	// group cannot be selected.
 	Resource, Group string
 	Namespace, Name string
 	// WritesOnly leaves out get, list and watch. Dry runs and refused requests count as writes.
@@ -115,8 +117,9 @@ func (f AuditFilter) selects(event *auditv1.Event) bool {
 	return !f.WritesOnly || writeVerbs.Has(event.Verb)
 }
 
-// AuditEvents returns the selected events that were logged at or after offset, oldest first, and the next offset. It includes
-// all writes that are visible in the cluster at the call, see AuditOffset. An incomplete last line is left for the next call.
+// AuditEvents returns the selected events that were logged at or after offset, oldest first, and the next offset. It
+// includes all writes that are visible in the cluster at the call, see AuditOffset. An incomplete last line is left for
+// the next call.
 func (c *Cluster) AuditEvents(ctx context.Context, offset int64, filter AuditFilter) ([]auditv1.Event, int64, error) {
 	if _, err := c.AuditOffset(ctx); err != nil {
 		return nil, offset, err

@@ -38,10 +38,12 @@ type Config struct {
 	ParentDir string
 	// Keep keeps the folder, with logs and data, when the cluster stops.
 	Keep bool
-	// CRDs are the CustomResourceDefinitions to install, as paths inside module github.com/openshift/api. Nil: DefaultCRDs. Not nil but empty: none.
+	// CRDs are the CustomResourceDefinitions to install, as paths inside module github.com/openshift/api. Nil:
+	// DefaultCRDs. Not nil but empty: none.
 	CRDs     []string
 	CRDFiles []string
-	// APIServer are additional arguments of the API server, such as --admission-control-config-file=FILE. They override the defaults.
+	// APIServer are additional arguments of the API server, such as --admission-control-config-file=FILE. They override
+	// the defaults.
 	APIServer []string
 	// Progress receives a line for each step; may be nil.
 	Progress io.Writer
@@ -235,7 +237,8 @@ func (c *Cluster) populate(ctx context.Context, crds []*apiextensionsv1.CustomRe
 	return nil
 }
 
-// NewScheme returns a scheme with the types of Kubernetes, of CustomResourceDefinitions, and of OpenShift's config and operator groups.
+// NewScheme returns a scheme with the types of Kubernetes, of CustomResourceDefinitions, and of OpenShift's config and
+// operator groups.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -280,7 +283,8 @@ func (c *Cluster) Dir() string { return c.dir }
 // URL returns the address of the API server.
 func (c *Cluster) URL() string { return c.url }
 
-// Client returns a client with all permissions and the types of NewScheme. It reads from the API server, not from a cache.
+// Client returns a client with all permissions and the types of NewScheme. It reads from the API server, not from a
+// cache.
 func (c *Cluster) Client() client.Client { return c.client }
 
 // Clientset returns a client-go client with all permissions.
@@ -299,7 +303,8 @@ func (c *Cluster) Component(name string) *Component {
 // KillAPIServer ends the API server with SIGKILL.
 func (c *Cluster) KillAPIServer() error { return c.Component(APIServer).Kill() }
 
-// StartAPIServer starts the API server after KillAPIServer, on the same port and with the same data, and returns when it is ready.
+// StartAPIServer starts the API server after KillAPIServer, on the same port and with the same data, and returns when
+// it is ready.
 func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	server := c.Component(APIServer)
 	started := time.Now()

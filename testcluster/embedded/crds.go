@@ -16,7 +16,8 @@ import (
 
 const openshiftAPI = "github.com/openshift/api"
 
-// DefaultCRDs returns the CustomResourceDefinitions that every cluster gets, as paths inside module github.com/openshift/api.
+// DefaultCRDs returns the CustomResourceDefinitions that every cluster gets, as paths inside module
+// github.com/openshift/api.
 func DefaultCRDs() []string {
 	return []string{
 		"config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml",

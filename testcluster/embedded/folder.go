@@ -25,7 +25,8 @@ type folder struct {
 	keep bool
 }
 
-// newFolder makes a folder under parent (empty: the system's temporary folder), after removing those of owners that have ended.
+// newFolder makes a folder under parent (empty: the system's temporary folder), after removing those of owners that
+// have ended.
 func newFolder(parent string, keep bool) (*folder, error) {
 	if parent == "" {
 		parent = os.TempDir()

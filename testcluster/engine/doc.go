@@ -1,2 +1,3 @@
-// Package engine finds the container engine of this machine and uses it through its command-line client. It starts none; hack/engine does.
+// Package engine finds the container engine of this machine and uses it through its command-line client. It starts
+// none; hack/engine does.
 package engine

@@ -43,7 +43,8 @@ type Image struct {
 	Architecture string
 }
 
-// CheckName returns an error for a name without a registry, a repository or a tag, because engines complete such names differently.
+// CheckName returns an error for a name without a registry, a repository or a tag, because engines complete such names
+// differently.
 func CheckName(image string) error {
 	_, err := tagOf(image)
 	return err
@@ -76,7 +77,8 @@ func Write(file string, all ...Image) error {
 	return os.Rename(unfinished, file) //nolint:wrapcheck // names both
 }
 
-// Digest returns the digest of an image's configuration, which most engines show as its ID. It covers all files, and not their compression.
+// Digest returns the digest of an image's configuration, which most engines show as its ID. It covers all files, and
+// not their compression.
 func Digest(archive, image string) (string, error) {
 	tag, err := tagOf(image)
 	if err != nil {

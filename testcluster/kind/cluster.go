@@ -47,7 +47,8 @@ type Cluster struct {
 // creating guards the environment of this process.
 var creating sync.Mutex
 
-// Create makes a cluster and returns when its nodes are Ready. If that fails or the context ends, it removes everything.
+// Create makes a cluster and returns when its nodes are Ready. If that fails or the context ends, it removes
+// everything.
 func Create(ctx context.Context, config Config) (*Cluster, error) {
 	config, err := config.defaulted()
 	if err != nil {

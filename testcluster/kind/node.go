@@ -19,7 +19,8 @@ import (
 // restartTimeout is for a node with all its pods, including the API server.
 const restartTimeout = 5 * time.Minute
 
-// Nodes returns the names of the nodes, which are those of their containers: the control plane first, each group by number.
+// Nodes returns the names of the nodes, which are those of their containers: the control plane first, each group by
+// number.
 func (c *Cluster) Nodes() ([]string, error) {
 	nodes, err := c.provider.ListInternalNodes(c.name)
 	if err != nil {
@@ -48,7 +49,8 @@ func (c *Cluster) Exec(ctx context.Context, node string, command ...string) (str
 	return c.engine.Output(ctx, append([]string{"exec", node}, command...)...)
 }
 
-// Restart restarts a node without a shutdown, as a reset button does, and returns when it has booted and all nodes are Ready.
+// Restart restarts a node without a shutdown, as a reset button does, and returns when it has booted and all nodes are
+// Ready.
 func (c *Cluster) Restart(ctx context.Context, node string) error {
 	before, err := c.clientset.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if err != nil {
@@ -108,7 +110,8 @@ func (c *Cluster) Address(ctx context.Context, node string) (string, error) {
 	return c.engine.Output(ctx, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", node)
 }
 
-// Pack writes a layer for an image (images.Image.Tar) with programs of the nodes, by their paths there, and their libraries.
+// Pack writes a layer for an image (images.Image.Tar) with programs of the nodes, by their paths there, and their
+// libraries.
 func (c *Cluster) Pack(ctx context.Context, file string, programs ...string) error {
 	nodes, err := c.Nodes()
 	if err != nil {

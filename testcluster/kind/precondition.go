@@ -27,7 +27,8 @@ const (
 	mebibyte = 1 << 20
 	gibibyte = 1 << 30
 
-	// Measured: a control-plane node with all pods of the suite takes 700 MiB, a worker 150 MiB. The rest is for other processes.
+	// Measured: a control-plane node with all pods of the suite takes 700 MiB, a worker 150 MiB. The rest is for other
+	// processes.
 	memoryBase, memoryControlPlane, memoryWorker = 500 * mebibyte, 900 * mebibyte, 250 * mebibyte
 	diskBase, diskNode                           = 2 * gibibyte, 1 * gibibyte
 	// Measured: instances of inotify of systemd, containerd and the kubelet of a node. Linux limits them per user.

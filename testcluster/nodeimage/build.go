@@ -21,7 +21,8 @@ import (
 
 const lockRetry = 500 * time.Millisecond
 
-// build makes the image, with the images of the control plane in it, and its archive. Of several processes one builds and the others wait.
+// build makes the image, with the images of the control plane in it, and its archive. Of several processes one builds
+// and the others wait.
 func build(ctx context.Context, e engine.Engine, r recipe, archive string, progress io.Writer) error {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("%w: %s is neither loaded nor can it be pulled, and building it needs root (debootstrap): pull it, or run once as root", ErrImage, r.pulled())

@@ -39,7 +39,8 @@ func (c Containerd) Tag(ctx context.Context, image string, names ...string) erro
 	return err
 }
 
-// Pack writes a layer for an image (images.Image.Tar) with programs of the container, by their paths there, and their libraries.
+// Pack writes a layer for an image (images.Image.Tar) with programs of the container, by their paths there, and their
+// libraries.
 func (c Containerd) Pack(ctx context.Context, file string, programs ...string) error {
 	out, err := os.Create(file)
 	if err != nil {

@@ -184,7 +184,8 @@ func (m *Machine) fill(ctx context.Context, image string) error {
 	return err
 }
 
-// make runs a creating command of the engine. An interruption waits for it: what the engine creates later would never be removed.
+// make runs a creating command of the engine. An interruption waits for it: what the engine creates later would never
+// be removed.
 func (m *Machine) make(ctx context.Context, args ...string) error {
 	if err := ctx.Err(); err != nil {
 		return err //nolint:wrapcheck // the caller adds the object
@@ -198,7 +199,8 @@ func (m *Machine) make(ctx context.Context, args ...string) error {
 	return ctx.Err() //nolint:wrapcheck // the caller adds the object
 }
 
-// Start turns the machine on and returns when systemd has started all enabled units. It continues with the disk as it was left.
+// Start turns the machine on and returns when systemd has started all enabled units. It continues with the disk as it
+// was left.
 func (m *Machine) Start(ctx context.Context) error {
 	if err := m.PowerOn(ctx); err != nil {
 		return err
@@ -315,7 +317,8 @@ func (m *Machine) WaitPoweredOff(ctx context.Context) error {
 	return err
 }
 
-// Delete removes the machine, its disk, and its network if no other machine is in it. It also removes an incomplete machine.
+// Delete removes the machine, its disk, and its network if no other machine is in it. It also removes an incomplete
+// machine.
 func (m *Machine) Delete() error {
 	ctx, cancel := context.WithTimeout(context.Background(), deleteTimeout) //nolint:forbidigo // runs after all contexts have ended
 	defer cancel()
@@ -395,7 +398,8 @@ func (m *Machine) Containerd() nodeimage.Containerd {
 	return nodeimage.Containerd{Engine: m.engine, Container: m.name}
 }
 
-// DisconnectNetwork disconnects the machine from its network. ConnectNetwork reconnects it, possibly with another address.
+// DisconnectNetwork disconnects the machine from its network. ConnectNetwork reconnects it, possibly with another
+// address.
 func (m *Machine) DisconnectNetwork(ctx context.Context) error {
 	_, err := m.engine.Output(ctx, "network", "disconnect", m.network, m.name)
 	return err

@@ -24,7 +24,8 @@ const RevisionAnnotation = "revision"
 // ErrDrain is returned when a drain does not complete.
 var ErrDrain = errors.New("the drain does not end")
 
-// Roll changes an annotation of the pod templates: a rollout without an upgrade. WaitSettled returns when the rollouts are complete.
+// Roll changes an annotation of the pod templates: a rollout without an upgrade. WaitSettled returns when the rollouts
+// are complete.
 func Roll(ctx context.Context, c *embedded.Cluster, operands []scenario.Operand, revision string) error {
 	body := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, RevisionAnnotation, revision)
 	for _, o := range operands {
@@ -84,7 +85,8 @@ func cordon(ctx context.Context, c *embedded.Cluster, node string, closed bool) 
 	return nil
 }
 
-// evictable lists the pods of a node that a controller recreates elsewhere. Those of a DaemonSet return to the node at once.
+// evictable lists the pods of a node that a controller recreates elsewhere. Those of a DaemonSet return to the node at
+// once.
 func evictable(ctx context.Context, c *embedded.Cluster, node string) ([]corev1.Pod, error) {
 	list, err := c.Clientset().CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),

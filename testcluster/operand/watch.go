@@ -145,7 +145,8 @@ func (w *Watcher) Mark(ctx context.Context, kube client.Client) error {
 	return nil
 }
 
-// Available returns an ErrOutage unless every operand had MinAvailable pods available at every moment of the rollouts since Mark.
+// Available returns an ErrOutage unless every operand had MinAvailable pods available at every moment of the rollouts
+// since Mark.
 func (w *Watcher) Available() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

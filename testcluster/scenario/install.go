@@ -75,7 +75,8 @@ func (s Scenario) InstallObjects(ctx context.Context, c *embedded.Cluster) error
 	return nil
 }
 
-// InstallOperators is InstallObjects without the objects of the installer: for a cluster that an installer has installed.
+// InstallOperators is InstallObjects without the objects of the installer: for a cluster that an installer has
+// installed.
 func (s Scenario) InstallOperators(ctx context.Context, c *embedded.Cluster) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -233,7 +234,8 @@ func (s Scenario) installIngressController(ctx context.Context, kube client.Clie
 	})
 }
 
-// publishingStrategy is the stock operator's default: a load balancer where the platform has one, the host network elsewhere.
+// publishingStrategy is the stock operator's default: a load balancer where the platform has one, the host network
+// elsewhere.
 func (s Scenario) publishingStrategy() *operatorv1.EndpointPublishingStrategy {
 	if s.Platform == configv1.AWSPlatformType {
 		return &operatorv1.EndpointPublishingStrategy{

@@ -10,7 +10,8 @@ const (
 	VersionOperatorNamespace        = "openshift-cluster-version"
 )
 
-// Operands are the requirements (R-CON-1, R-CON-3, R-AUTH-1, R-AUTH-3) for the Deployments that belong on the control plane.
+// Operands are the requirements (R-CON-1, R-CON-3, R-AUTH-1, R-AUTH-3) for the Deployments that belong on the control
+// plane.
 type Operands struct {
 	// Pool is where their pods run. PoolWorker means any node.
 	Pool Pool

@@ -172,7 +172,8 @@ func TestRouterFloatsUnlessPinned(t *testing.T) {
 	}
 }
 
-// TestPinnedWithoutTolerationIsPending verifies the problem of a pinned router on a cluster that was installed with workers.
+// TestPinnedWithoutTolerationIsPending verifies the problem of a pinned router on a cluster that was installed with
+// workers.
 func TestPinnedWithoutTolerationIsPending(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a cluster; make proof runs it")

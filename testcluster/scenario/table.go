@@ -31,7 +31,8 @@ type Scenario struct {
 	Release string
 	// Masters, Arbiters and Day1Workers are nodes of the installation; AddDay2Workers adds Day2Workers.
 	Masters, Arbiters, Day1Workers, Day2Workers int
-	// MastersSchedulable is set if control-plane nodes are also workers and have no taint; installers set it without day-1 workers.
+	// MastersSchedulable is set if control-plane nodes are also workers and have no taint; installers set it without day-1
+	// workers.
 	MastersSchedulable bool
 
 	// ControlPlaneTopology and InfrastructureTopology are in the status of infrastructures.config.openshift.io/cluster.

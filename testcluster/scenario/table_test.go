@@ -64,7 +64,8 @@ func TestRowsAreThoseOfTheEnhancement(t *testing.T) {
 	}
 }
 
-// TestOperands compares the hand-written numbers with the nodes of every scenario: the control plane decides, whatever the workers are.
+// TestOperands compares the hand-written numbers with the nodes of every scenario: the control plane decides, whatever
+// the workers are.
 func TestOperands(t *testing.T) {
 	t.Parallel()
 	want := map[configv1.TopologyMode]Operands{

@@ -1,8 +1,9 @@
 // Package stock lists properties of objects that the stock operators write, each with its source. The stand-ins must
 // write the same; package embeddedtarget checks that on a cluster.
 //
-// Left out, because these clusters do not have it: Services, Routes, DNS, certificates, images, probes and the conditions about
-// them; and a second container of the newest routers. Pods of simulated nodes end at once, whatever their grace period is.
+// Left out, because these clusters do not have it: Services, Routes, DNS, certificates, images, probes and the
+// conditions about them; and a second container of the newest routers. Pods of simulated nodes end at once, whatever
+// their grace period is.
 package stock
 
 import (

@@ -1,4 +1,5 @@
-// Command approve approves, from outside the cluster, certificate signing requests of nodes that an inventory or a kubelet proves.
+// Command approve approves, from outside the cluster, certificate signing requests of nodes that an inventory or a
+// kubelet proves.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command approver-controller keeps the stock machine approver from approving client certificates where there are no Machines.
+// Command approver-controller keeps the stock machine approver from approving client certificates where there are no
+// Machines.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command sno-bench measures the figures of docs/benchmarks.md on embedded clusters and prints them as a table. See -help.
+// Command sno-bench measures the figures of docs/benchmarks.md on embedded clusters and prints them as a table. See
+// -help.
 package main
 
 import (

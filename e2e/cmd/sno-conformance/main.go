@@ -1,4 +1,5 @@
-// Command sno-conformance runs the conformance suite on an embedded cluster for every scenario and writes one report of all. See -help.
+// Command sno-conformance runs the conformance suite on an embedded cluster for every scenario and writes one report of
+// all. See -help.
 package main
 
 import (

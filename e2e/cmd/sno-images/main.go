@@ -1,4 +1,5 @@
-// Command sno-images builds the images of kubectl-sno and of the controllers into one archive, without an engine and without a registry. See -help.
+// Command sno-images builds the images of kubectl-sno and of the controllers into one archive, without an engine and
+// without a registry. See -help.
 package main
 
 import (

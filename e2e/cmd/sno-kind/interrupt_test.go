@@ -24,7 +24,8 @@ import (
 )
 
 const (
-	// interruptEnv makes the test binary the program. Its value is a folder. It identifies the processes of a case, which inherit it.
+	// interruptEnv makes the test binary the program. Its value is a folder. It identifies the processes of a case, which
+	// inherit it.
 	interruptEnv = "SNO_TEST_INTERRUPT"
 	// wantedEnv is set by make.
 	wantedEnv = "SNO_E2E_KIND_INTERRUPT"
@@ -40,7 +41,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Ctrl-C in every phase leaves nothing behind: no container, volume, network or image, no kubeconfig, no file, no process.
+// Ctrl-C in every phase leaves nothing behind: no container, volume, network or image, no kubeconfig, no file, no
+// process.
 func TestInterrupted(t *testing.T) {
 	if os.Getenv(wantedEnv) == "" {
 		t.Skip("clusters of real kubelets take minutes: make e2e-kind-interrupt")
@@ -116,7 +118,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// resources returns everything in the engine, and the kubeconfig files of clusters. The cache of builds is not included.
+// resources returns everything in the engine, and the kubeconfig files of clusters. The cache of builds is not
+// included.
 func resources(t *testing.T, e engine.Engine) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}

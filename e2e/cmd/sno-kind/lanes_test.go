@@ -47,7 +47,8 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// An experiment with its own cluster has to follow the API outages, and the one that ends without Leases has to be the last.
+// An experiment with its own cluster has to follow the API outages, and the one that ends without Leases has to be the
+// last.
 func TestOrder(t *testing.T) {
 	for _, o := range []options{{}, {one: true}} {
 		for _, l := range o.lanes(experiments.All()) {

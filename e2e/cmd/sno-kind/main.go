@@ -1,4 +1,5 @@
-// Command sno-kind tests the modules on real kubelets: it creates a cluster in containers with the controllers as pods, checks it, and removes it.
+// Command sno-kind tests the modules on real kubelets: it creates a cluster in containers with the controllers as pods,
+// checks it, and removes it.
 package main
 
 import (

@@ -60,7 +60,8 @@ func prove(ctx context.Context, o options) error {
 	return errors.Join(errs...)
 }
 
-// do makes a cluster, runs the lane's work, and removes it. It keeps the turn until the end of the suite, which has many pods.
+// do makes a cluster, runs the lane's work, and removes it. It keeps the turn until the end of the suite, which has
+// many pods.
 func (o options) do(ctx context.Context, l lane, turn bool) error {
 	name := l.config.Name
 	if !turn {

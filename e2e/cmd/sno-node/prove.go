@@ -71,7 +71,8 @@ func prove(ctx context.Context, o options) (err error) {
 	return o.conclude(all)
 }
 
-// up starts a control plane on a new machine, verifies it, and removes the machine in any case, unless it is to be kept.
+// up starts a control plane on a new machine, verifies it, and removes the machine in any case, unless it is to be
+// kept.
 func (o options) up(ctx context.Context, way controlplane.Method, image string, encrypted, keep bool) (result controlplane.Result, err error) {
 	config := o.machine()
 	config.Image = image

@@ -1,4 +1,5 @@
-// Command etcdguard-controller keeps the quorum guard of etcd at the right size, and removes it on a single control-plane node; see README.md.
+// Command etcdguard-controller keeps the quorum guard of etcd at the right size, and removes it on a single
+// control-plane node; see README.md.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command ingress-controller pins the default IngressController to the control plane where the topology asks for it; see README.md.
+// Command ingress-controller pins the default IngressController to the control plane where the topology asks for it;
+// see README.md.
 package main
 
 import (

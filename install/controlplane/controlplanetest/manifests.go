@@ -17,7 +17,8 @@ import (
 
 const file = "../installconfig/testdata/install-config.yaml"
 
-// ConfigFiles returns the settings and manifests, including the user's, that create writes to a machine in profile kubernetes.
+// ConfigFiles returns the settings and manifests, including the user's, that create writes to a machine in profile
+// kubernetes.
 func ConfigFiles(ctx context.Context, purpose installconfig.Purpose, settingsFile, folder string, user ...files.File) ([]files.File, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

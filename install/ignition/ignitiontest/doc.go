@@ -1,3 +1,3 @@
-// Package ignitiontest tests configs with ignition-validate, the Ignition engine, and Butane. tools/run builds each from source once. The
-// engine takes some minutes then, and needs libblkid's headers, which Debian's apt-get installs.
+// Package ignitiontest tests configs with ignition-validate, the Ignition engine, and Butane. tools/run builds each
+// from source once. The engine takes some minutes then, and needs libblkid's headers, which Debian's apt-get installs.
 package ignitiontest

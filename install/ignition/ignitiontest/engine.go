@@ -50,8 +50,8 @@ func NewRoot(t *testing.T) string {
 	return root
 }
 
-// Apply applies a config to a root with the Ignition engine, as at the first boot: users, folders, files and units. It skips the test unless
-// it runs as root, since it sets owners.
+// Apply applies a config to a root with the Ignition engine, as at the first boot: users, folders, files and units. It
+// skips the test unless it runs as root, since it sets owners.
 func Apply(t *testing.T, root string, config []byte) error {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -80,7 +80,8 @@ type Entry struct {
 	Content      string // of a file, or the target of a link
 }
 
-// Tree returns all that was written to a root, by path, except accounts, what useradd adds to them, and folders of root with mode 0755.
+// Tree returns all that was written to a root, by path, except accounts, what useradd adds to them, and folders of root
+// with mode 0755.
 func Tree(t *testing.T, root string) map[string]Entry {
 	t.Helper()
 	tree := map[string]Entry{}

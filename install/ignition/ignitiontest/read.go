@@ -11,8 +11,8 @@ import (
 	"github.com/vincent-petithory/dataurl"
 )
 
-// Read returns the files and folders of a config by path, and the texts of enabled units by name. The content of a downloaded file is its
-// URL.
+// Read returns the files and folders of a config by path, and the texts of enabled units by name. The content of a
+// downloaded file is its URL.
 func Read(t testing.TB, text []byte) (entries map[string]Entry, units map[string]string) {
 	t.Helper()
 	type entry struct {

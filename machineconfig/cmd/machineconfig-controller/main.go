@@ -1,5 +1,5 @@
-// Command machineconfig-controller configures graceful shutdown on a single node, or handles drain requests where there is no machine-config
-// operator; see the module's README.md.
+// Command machineconfig-controller configures graceful shutdown on a single node, or handles drain requests where there
+// is no machine-config operator; see the module's README.md.
 package main
 
 import (

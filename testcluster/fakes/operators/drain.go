@@ -35,9 +35,9 @@ const (
 
 var errNoTopology = errors.New("the control-plane topology is not set")
 
-// MachineConfig is the part of the stock machine-config operator that takes nodes out of service (U-MCO-1, U-MCO-2). It writes the topology
-// onto every node, and cordons and drains a node that requests it, unless the node's annotation is SingleReplica. On a real cluster the
-// daemon of such a node does not request a drain; here the request is answered at once. It never creates a KubeletConfig (section 3.3).
+// MachineConfig is the part of the stock machine-config operator that takes nodes out of service (U-MCO-1, U-MCO-2). It
+// writes the topology onto every node, and cordons and drains a node that requests it. If the node's annotation is
+// SingleReplica, it acknowledges the request at once; a real daemon of such a node requests none.
 func MachineConfig(ctx context.Context, restConfig *rest.Config) error {
 	return run(ctx, MachineConfigUser, restConfig, cache.Options{}, func(manager ctrl.Manager) error {
 		clientset, err := kubernetes.NewForConfig(restConfig)

@@ -130,7 +130,8 @@ func TestStockFollowsNodes(t *testing.T) {
 	s.topology(ha, ha)
 	s.expect(operands{&outcome{1, "1", "1", "always", "master", "none"}, &outcome{1, "1", "0", "always", "master", "oauth-apiserver-pdb 1"}})
 	s.silent()
-	// The module takes over the stock operator's Deployments. The old pod blocks the new one, so it may be unavailable once.
+	// The module takes over the stock operator's Deployments. The old pod blocks the new one, so it may be unavailable
+	// once.
 	s.stop()
 	s.topology(sr, sr)
 	s.start()

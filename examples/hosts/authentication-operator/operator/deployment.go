@@ -69,8 +69,9 @@ func baseTolerations() []corev1.Toleration {
 	}
 }
 
-// base returns the Deployment of the stock operator's template, without what depends on the topology. It starts from the live one, or from nil, and
-// keeps other fields such as defaults of the API server, so that an unchanged Deployment is equal. The nodes are simulated, so no image is pulled.
+// base returns the Deployment of the stock operator's template, without what depends on the topology. It starts from
+// the live one, or from nil, and keeps other fields such as defaults of the API server, so that an unchanged Deployment
+// is equal. The nodes are simulated, so no image is pulled.
 func (o operand) base(live *appsv1.Deployment) *appsv1.Deployment {
 	deployment := &appsv1.Deployment{}
 	if live != nil {

@@ -10,12 +10,12 @@ import (
 
 const masterRole = "node-role.kubernetes.io/master"
 
-// Taints with these prefixes are temporary: cordoned, not ready, unreachable, under pressure, being initialized or shut down. Those of roles have
-// another one.
+// Taints with these prefixes are temporary: cordoned, not ready, unreachable, under pressure, being initialized or shut
+// down. Those of roles have another one.
 var passing = []string{"node.kubernetes.io/", "node.cloudprovider.kubernetes.io/"}
 
-// schedulableControlPlaneNodes counts the nodes with the master role and without a permanent taint that the pods do not tolerate. Temporary taints do
-// not count, because rolling updates of the nodes would scale both Deployments.
+// schedulableControlPlaneNodes counts the nodes with the master role and without a permanent taint that the pods do not
+// tolerate. Temporary taints do not count, because rolling updates of the nodes would scale both Deployments.
 func schedulableControlPlaneNodes(nodes []corev1.Node, tolerations []corev1.Toleration) int32 {
 	var count int32
 	for i := range nodes {

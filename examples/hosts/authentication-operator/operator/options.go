@@ -23,7 +23,8 @@ type Options struct {
 	WellKnownInterval time.Duration
 	// WellKnownServerName is the name in the API servers' certificates, which need not contain the endpoints' addresses.
 	WellKnownServerName string
-	// ConnectTo replaces endpoints by other addresses, both as host:port, for test clusters: an EndpointSlice may not contain loopback addresses.
+	// ConnectTo replaces endpoints by other addresses, both as host:port, for test clusters: an EndpointSlice may not
+	// contain loopback addresses.
 	ConnectTo Addresses
 
 	// tries are the number and interval of requests before an API server counts as failed.

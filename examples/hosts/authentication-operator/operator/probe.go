@@ -24,7 +24,8 @@ type prober struct {
 	tries wait.Backoff
 }
 
-// newProber returns one that trusts the CA of the cluster's client. It sends no credentials, because any endpoint could receive them.
+// newProber returns one that trusts the CA of the cluster's client. It sends no credentials, because any endpoint could
+// receive them.
 func newProber(config *rest.Config, options Options) (*prober, error) {
 	const timeout = 5 * time.Second
 	trust, err := rest.TLSConfigFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{

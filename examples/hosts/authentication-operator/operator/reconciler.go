@@ -138,7 +138,8 @@ func (r *reconciler) reconcile(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// ensure reconciles one Deployment and its budget, and returns the Deployment as it was. It creates a missing one if there are enough nodes.
+// ensure reconciles one Deployment and its budget, and returns the Deployment as it was. It creates a missing one if
+// there are enough nodes.
 func (r *reconciler) ensure(ctx context.Context, o operand, here place, shape func(*appsv1.Deployment, place) (shaped, error), enough bool) (*appsv1.Deployment, error) {
 	live, err := get(ctx, r.client, o.key(), &appsv1.Deployment{})
 	if err != nil {

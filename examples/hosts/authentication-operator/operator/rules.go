@@ -19,7 +19,8 @@ type rules struct {
 	minimum func(cluster topology.Cluster, overrides []byte) (auth.Minimum, error)
 	// count returns how many of the nodes with the master role the pods can use with their tolerations.
 	count func(nodes []corev1.Node, tolerations []corev1.Toleration) int32
-	// oauthServer and oauthAPIServer adapt a Deployment of base to the cluster. An error means that there is no result yet.
+	// oauthServer and oauthAPIServer adapt a Deployment of base to the cluster. An error means that there is no result
+	// yet.
 	oauthServer, oauthAPIServer func(base *appsv1.Deployment, s place) (shaped, error)
 	// readiness evaluates one request to each API server.
 	readiness func(mode configv1.TopologyMode, probes []error, before auth.WellKnownState, now time.Time) auth.Readiness

@@ -204,7 +204,8 @@ func TestStockReadiness(t *testing.T) {
 	}
 }
 
-// The name of the OAuth API server's Deployment differs from those of its container, its budget and the label of its anti-affinity.
+// The name of the OAuth API server's Deployment differs from those of its container, its budget and the label of its
+// anti-affinity.
 func TestNames(t *testing.T) {
 	type names struct{ Deployment, Container, Image, Budget, Label string }
 	for _, test := range []struct {

@@ -28,7 +28,8 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// shared is the API server of all tests. Without kube-apiserver and etcd they fail with a reference to `make kube-assets`.
+// shared is the API server of all tests. Without kube-apiserver and etcd they fail with a reference to `make
+// kube-assets`.
 var shared = patchtest.NewShared(patchtest.Options{
 	CRDs: []string{patchtest.Infrastructures, patchtest.Authentications},
 	// The tests set the endpoints of the kubernetes Service.
@@ -305,8 +306,8 @@ func (s *site) silent() {
 	})
 }
 
-// writesNothing fails the test for writes of the host that act causes. It tries three times, because an earlier write may come late on a busy
-// machine.
+// writesNothing fails the test for writes of the host that act causes. It tries three times, because an earlier write
+// may come late on a busy machine.
 func (s *site) writesNothing(act func()) {
 	s.Helper()
 	var writes []patchtest.Write

@@ -38,8 +38,8 @@ func condition(kind string, is bool, reason, message string) operatorv1.Operator
 	return operatorv1.OperatorCondition{Type: kind, Status: status, Reason: reason, Message: message}
 }
 
-// deploymentConditions returns <prefix>Available, Progressing and Degraded of a Deployment, which may be nil. It is available with one replica, also
-// during a rollout, and not degraded by a rollout before its deadline.
+// deploymentConditions returns <prefix>Available, Progressing and Degraded of a Deployment, which may be nil. It is
+// available with one replica, also during a rollout, and not degraded by a rollout before its deadline.
 func deploymentConditions(prefix string, live *appsv1.Deployment, remark string) []operatorv1.OperatorCondition {
 	available := condition(prefix+operatorv1.OperatorStatusTypeAvailable, false, "NoPods", "No pod is available; look at the pods and their events")
 	progressing := condition(prefix+operatorv1.OperatorStatusTypeProgressing, true, reasonRollingOut, "The Deployment is rolling out")
@@ -59,7 +59,8 @@ func deploymentConditions(prefix string, live *appsv1.Deployment, remark string)
 	return []operatorv1.OperatorCondition{available, progressing, degraded}
 }
 
-// minimumConditions returns whether the operator waits for nodes, and the state of the override. An unreadable one has no effect, but is reported.
+// minimumConditions returns whether the operator waits for nodes, and the state of the override. An unreadable one has
+// no effect, but is reported.
 func minimumConditions(minimum auth.Minimum, nodes int32) []operatorv1.OperatorCondition {
 	waiting := condition(nodeConditions+operatorv1.OperatorStatusTypeProgressing, false, patch.ReasonAsExpected, "Nothing is waited for")
 	degraded := condition(nodeConditions+operatorv1.OperatorStatusTypeDegraded, false, patch.ReasonAsExpected, "Nothing is failing")
@@ -96,8 +97,9 @@ func merged(present []operatorv1.OperatorCondition, conditions []operatorv1.Oper
 	return result
 }
 
-// publishedState derives the state of the last requests to the API servers from the conditions, for a new process. Times are those of the conditions'
-// transitions, less their delay. A partial failure that was not degraded yet begins with the next requests.
+// publishedState derives the state of the last requests to the API servers from the conditions, for a new process.
+// Times are those of the conditions' transitions, less their delay. A partial failure that was not degraded yet begins
+// with the next requests.
 func publishedState(published []operatorv1.OperatorCondition, mode configv1.TopologyMode) auth.WellKnownState {
 	find := func(suffix string) (operatorv1.OperatorCondition, bool) {
 		i := slices.IndexFunc(published, func(c operatorv1.OperatorCondition) bool { return c.Type == wellKnownConditions+suffix })

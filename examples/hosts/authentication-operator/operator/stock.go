@@ -16,9 +16,9 @@ import (
 	"github.com/solonode/sno/patch"
 )
 
-// The rules of the stock operator (U-AUTH-1, U-AUTH-2, U-AUTH-6), with their faults: the replicas are the number of nodes, so there are none with an
-// External control plane; the only pod must end before the next one can start, even if both could share the node; and the restart of the only
-// API server is an outage.
+// The rules of the stock operator (U-AUTH-1, U-AUTH-2, U-AUTH-6), with their faults: the replicas are the number of
+// nodes, so there are none with an External control plane; the only pod must end before the next one can start, even if
+// both could share the node; and the restart of the only API server is an outage.
 func stockRules() rules {
 	return rules{count: stockCount, oauthServer: stockOAuthServer, oauthAPIServer: stockOAuthAPIServer, readiness: stockReadiness}
 }

@@ -23,8 +23,8 @@ const (
 	apiServerPort      = "https"
 )
 
-// wellKnown periodically requests the well-known endpoint of every API server, and reports the result. It is a separate reconciler, so that an API
-// server without a response does not delay the Deployments.
+// wellKnown periodically requests the well-known endpoint of every API server, and reports the result. It is a separate
+// reconciler, so that an API server without a response does not delay the Deployments.
 type wellKnown struct {
 	reader
 	rules rules

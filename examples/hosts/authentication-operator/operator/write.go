@@ -60,8 +60,8 @@ func ensureBudget(ctx context.Context, writer client.Client, live, want *policyv
 	return update(ctx, writer, merged)
 }
 
-// publish merges conditions into the status, read-modify-write, as the stock operator does. The resource version prevents that it overwrites writes
-// of others, such as the other reconciler.
+// publish merges conditions into the status, read-modify-write, as the stock operator does. The resource version
+// prevents that it overwrites writes of others, such as the other reconciler.
 func publish(ctx context.Context, writer client.Client, live *operatorv1.Authentication, change func(*operatorv1.AuthenticationStatus)) error {
 	authentication := live.DeepCopy()
 	change(&authentication.Status)

@@ -109,7 +109,8 @@ func TestStock(t *testing.T) {
 	s.topology(ha, ha)
 	s.expect(operands{&outcome{2, "1", "3", "always", "master", tolerated, "console 1"}, &outcome{2, "1", "3", "always", "master os", tolerated, "downloads 1"}})
 	s.silent()
-	// The module takes over the stock operator's Deployments. The old pods block the new one on the only node, so one may be unavailable once.
+	// The module takes over the stock operator's Deployments. The old pods block the new one on the only node, so one may
+	// be unavailable once.
 	s.stop()
 	s.topology(sr, sr)
 	s.start(DefaultOptions())

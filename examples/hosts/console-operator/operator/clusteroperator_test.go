@@ -29,7 +29,8 @@ import (
 
 const clusterOperatorName = "console"
 
-// stockOperator is library-go's own status controller on consoles.operator.openshift.io/cluster, as in the stock operator.
+// stockOperator is library-go's own status controller on consoles.operator.openshift.io/cluster, as in the stock
+// operator.
 type stockOperator struct {
 	*site
 	syncer          *stockstatus.StatusSyncer
@@ -80,7 +81,8 @@ func newStockOperator(t *testing.T) *stockOperator {
 
 func anHourAgo() time.Time { return time.Now().Add(-time.Hour).Truncate(time.Second) }
 
-// conditions runs the status controller once with a current cache, and returns the conditions of the ClusterOperator without their times.
+// conditions runs the status controller once with a current cache, and returns the conditions of the ClusterOperator
+// without their times.
 func (s *stockOperator) conditions() map[string]string {
 	s.Helper()
 	s.eventually("the cache of the status controller", func() string {
@@ -121,7 +123,8 @@ func (s *stockOperator) publish(at time.Time, published ...operatorv1.OperatorCo
 	}
 }
 
-// TestStockClusterOperator: the controller next to the stock operator never changes the conditions of the stock ClusterOperator, in any State.
+// TestStockClusterOperator: the controller next to the stock operator never changes the conditions of the stock
+// ClusterOperator, in any State.
 func TestStockClusterOperator(t *testing.T) {
 	s := newStockOperator(t)
 	alone := s.conditions()
@@ -146,8 +149,8 @@ func TestStockClusterOperator(t *testing.T) {
 	}
 }
 
-// TestSuffixRule shows which types of conditions library-go's status controller aggregates, which is why the modules use none of them. An aggregated
-// condition remains as long as its source, even if that is no longer updated.
+// TestSuffixRule shows which types of conditions library-go's status controller aggregates, which is why the modules
+// use none of them. An aggregated condition remains as long as its source, even if that is no longer updated.
 func TestSuffixRule(t *testing.T) {
 	s := newStockOperator(t)
 	alone := s.conditions()
@@ -180,8 +183,8 @@ func TestSuffixRule(t *testing.T) {
 	}
 }
 
-// TestConditionsOfEarlierVersions: the first publication of this version removes the conditions of an earlier one, in every state, and their
-// effect on the ClusterOperator. Conditions of the stock operator stay.
+// TestConditionsOfEarlierVersions: the first publication of this version removes the conditions of an earlier one, in
+// every state, and their effect on the ClusterOperator. Conditions of the stock operator stay.
 func TestConditionsOfEarlierVersions(t *testing.T) {
 	s := newStockOperator(t)
 	alone := s.conditions()

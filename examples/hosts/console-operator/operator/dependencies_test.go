@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Half of OpenShift's operators have no controller-runtime, so the vendored module must not add it to the program. The tests here use it.
+// Half of OpenShift's operators have no controller-runtime, so the vendored module must not add it to the program. The
+// tests here use it.
 func TestNoControllerRuntime(t *testing.T) {
 	const expected, forbidden = "github.com/solonode/sno/console", "sigs.k8s.io/controller-runtime"
 	command := exec.CommandContext(t.Context(), "go", "list", "-deps", "..")

@@ -45,8 +45,9 @@ func (o operand) podLabels() map[string]string {
 	return map[string]string{"app": "console", "component": component}
 }
 
-// baseDeployment returns the Deployment of the stock operator's template, without what depends on the topology. It must always be the same, because
-// resourceapply compares a hash of the spec. The nodes are simulated, so no image is pulled.
+// baseDeployment returns the Deployment of the stock operator's template, without what depends on the topology. It must
+// always be the same, because resourceapply compares a hash of the spec. The nodes are simulated, so no image is
+// pulled.
 func (o operand) baseDeployment() *appsv1.Deployment {
 	labels := o.podLabels()
 	selector := map[string]string{masterRole: ""}

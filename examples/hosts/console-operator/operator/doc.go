@@ -1,5 +1,5 @@
-// Package operator is a miniature of a library-go console operator: informers, one factory controller, resourceapply, the generations in the
-// operator's status, and events.
+// Package operator is a miniature of a library-go console operator: informers, one factory controller, resourceapply,
+// the generations in the operator's status, and events.
 //
 //   - vendored.go contains the calls by which an operator uses github.com/solonode/sno/console.
 //   - stock.go has the rules of the stock operator, for comparison (--stock).

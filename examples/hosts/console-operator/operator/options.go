@@ -11,8 +11,8 @@ import (
 
 // Options are the operator's flags.
 type Options struct {
-	// Downloads includes the downloads Deployment and its budget. Without it both are ignored, as in a release whose cluster-version-operator has the
-	// Deployment as a static manifest.
+	// Downloads includes the downloads Deployment and its budget. Without it both are ignored, as in a release whose
+	// cluster-version-operator has the Deployment as a static manifest.
 	Downloads bool
 	Stock     bool
 }

@@ -43,7 +43,8 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	config = rest.CopyConfig(config)
 	// resourceapply cannot set a field manager; the API server derives it from the user agent.
 	config.UserAgent = fieldManager
-	// It also reads every Deployment and budget in each sync, for which the default limit of 5 requests a second is too low.
+	// It also reads every Deployment and budget in each sync, for which the default limit of 5 requests a second is too
+	// low.
 	config.QPS, config.Burst = 50, 100
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -89,7 +90,8 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	return nil
 }
 
-// awaitKinds waits until the API server serves the watched kinds of OpenShift. The controller itself would end the process after 10 minutes.
+// awaitKinds waits until the API server serves the watched kinds of OpenShift. The controller itself would end the
+// process after 10 minutes.
 func awaitKinds(ctx context.Context, client discovery.DiscoveryInterface) error {
 	const every = time.Second
 	wanted := map[schema.GroupVersion]string{configv1.GroupVersion: "infrastructures", operatorv1.GroupVersion: "consoles"}

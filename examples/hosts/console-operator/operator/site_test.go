@@ -25,7 +25,8 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// shared is the API server of all tests. Without kube-apiserver and etcd they fail with a reference to `make kube-assets`.
+// shared is the API server of all tests. Without kube-apiserver and etcd they fail with a reference to `make
+// kube-assets`.
 var shared = patchtest.NewShared(patchtest.Options{CRDs: []string{patchtest.Infrastructures, patchtest.Consoles, patchtest.ClusterOperators}})
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
@@ -246,8 +247,8 @@ func (s *site) silent() {
 	})
 }
 
-// writesNothing fails the test for writes of the host that act causes. It tries three times, because an earlier write may come late on a busy
-// machine.
+// writesNothing fails the test for writes of the host that act causes. It tries three times, because an earlier write
+// may come late on a busy machine.
 func (s *site) writesNothing(act func()) {
 	s.Helper()
 	var writes []patchtest.Write
@@ -264,7 +265,8 @@ func (s *site) writesNothing(act func()) {
 	s.Errorf("unneeded writes: %v", writes)
 }
 
-// touch causes an event by a label. An annotation of a Deployment would raise its generation, which causes a write by library-go.
+// touch causes an event by a label. An annotation of a Deployment would raise its generation, which causes a write by
+// library-go.
 func (s *site) touch(object client.Object) {
 	s.Helper()
 	change(s, object, func(o client.Object) {

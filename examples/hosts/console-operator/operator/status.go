@@ -23,8 +23,8 @@ func condition(prefix, suffix string, is bool, reason, message string) *operator
 	return operatorv1ac.OperatorCondition().WithType(prefix + suffix).WithStatus(status).WithReason(reason).WithMessage(message)
 }
 
-// deploymentConditions returns <prefix>Available, Progressing and Degraded of a Deployment. It is available with one replica, also during a rollout,
-// and not degraded by a rollout before its deadline.
+// deploymentConditions returns <prefix>Available, Progressing and Degraded of a Deployment. It is available with one
+// replica, also during a rollout, and not degraded by a rollout before its deadline.
 func (o operand) deploymentConditions(live *appsv1.Deployment, remark string) []*operatorv1ac.OperatorConditionApplyConfiguration {
 	health := workload.Health(live.Name+" Deployment", live)
 	available := condition(o.conditions, operatorv1.OperatorStatusTypeAvailable, false, health.Reason, health.Message)

@@ -14,8 +14,9 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// The rules of the stock operator (U-CON-1, U-CON-2, U-CON-4), with their faults: a topology that is empty or unknown means one replica, a single
-// pod has a budget, two nodes get three surge pods that cannot start, and the control-plane key of the taint is not tolerated.
+// The rules of the stock operator (U-CON-1, U-CON-2, U-CON-4), with their faults: a topology that is empty or unknown
+// means one replica, a single pod has a budget, two nodes get three surge pods that cannot start, and the control-plane
+// key of the taint is not tolerated.
 
 // stockDeploysHA uses the values of the Infrastructure without a default for unknown ones.
 func stockDeploysHA(cluster topology.Cluster) bool {

@@ -10,7 +10,8 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// shape adapts a Deployment of baseDeployment to the topology. The budget is nil if there must be none. After an error nothing is written.
+// shape adapts a Deployment of baseDeployment to the topology. The budget is nil if there must be none. After an error
+// nothing is written.
 type shape func(base *appsv1.Deployment, cluster topology.Cluster) (*appsv1.Deployment, *policyv1.PodDisruptionBudget, error)
 
 func vendoredShape(base *appsv1.Deployment, cluster topology.Cluster) (*appsv1.Deployment, *policyv1.PodDisruptionBudget, error) {

@@ -8,7 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Half of OpenShift's operators have no controller-runtime, so the vendored module must not add it to the program, the tests or go.mod.
+// Half of OpenShift's operators have no controller-runtime, so the vendored module must not add it to the program, the
+// tests or go.mod.
 func TestNoControllerRuntime(t *testing.T) {
 	for _, test := range []struct {
 		name      string

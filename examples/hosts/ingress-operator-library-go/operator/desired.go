@@ -15,8 +15,8 @@ func desiredDefault(cluster topology.Cluster, placement configv1.DefaultPlacemen
 	return ingress.DefaultIngressController(cluster, placement, ingress.PlacementFromTopology)
 }
 
-// desiredOperand returns the router of an IngressController, and its budget if any. It returns an error if there is no result, for example for an
-// impossible node selector.
+// desiredOperand returns the router of an IngressController, and its budget if any. It returns an error if there is no
+// result, for example for an impossible node selector.
 func desiredOperand(cluster topology.Cluster, placement configv1.DefaultPlacement, ic *operatorv1.IngressController) (*appsv1.Deployment, *policyv1.PodDisruptionBudget, error) {
 	ic = ic.DeepCopy()
 	ic.Status.EndpointPublishingStrategy = effectivePublishing(ic, cluster.Platform)

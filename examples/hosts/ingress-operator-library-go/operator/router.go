@@ -28,8 +28,8 @@ func podLabels(ingressController string) map[string]string {
 	return map[string]string{podLabel: ingressController}
 }
 
-// baseRouter returns the router without what depends on the topology. status.endpointPublishingStrategy must be set. The nodes are simulated, so no
-// image is pulled.
+// baseRouter returns the router without what depends on the topology. status.endpointPublishingStrategy must be set.
+// The nodes are simulated, so no image is pulled.
 func baseRouter(ic *operatorv1.IngressController) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment"},
@@ -74,7 +74,8 @@ func ports(publishing *operatorv1.EndpointPublishingStrategy) []corev1.Container
 	return named
 }
 
-// effectivePublishing returns how the router is published: by the status, which never changes, else by the spec, else by the platform (U-ING-7).
+// effectivePublishing returns how the router is published: by the status, which never changes, else by the spec, else
+// by the platform (U-ING-7).
 func effectivePublishing(ic *operatorv1.IngressController, platform configv1.PlatformType) *operatorv1.EndpointPublishingStrategy {
 	switch {
 	case ic.Status.EndpointPublishingStrategy != nil:

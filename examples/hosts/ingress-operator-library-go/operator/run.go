@@ -22,12 +22,14 @@ import (
 
 const fieldManager = "cluster-ingress-operator"
 
-// Run runs the operator until the context ends, which is not an error. Like the stock operator it has no leader election.
+// Run runs the operator until the context ends, which is not an error. Like the stock operator it has no leader
+// election.
 func Run(ctx context.Context, config *rest.Config, options Options) error {
 	config = rest.CopyConfig(config)
 	// resourceapply cannot set a field manager; the API server derives it from the user agent.
 	config.UserAgent = fieldManager
-	// It also reads every Deployment and budget in each sync, for which the default limit of 5 requests a second is too low.
+	// It also reads every Deployment and budget in each sync, for which the default limit of 5 requests a second is too
+	// low.
 	config.QPS, config.Burst = 50, 100
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {

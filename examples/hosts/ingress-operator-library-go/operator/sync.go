@@ -42,7 +42,8 @@ type syncer struct {
 
 	// known is the last topology that was read. It remains when the Infrastructure is deleted.
 	known *topology.Cluster
-	// generations are those of the routers at the last write, by which resourceapply detects writes of others. A new process writes each router once.
+	// generations are those of the routers at the last write, by which resourceapply detects writes of others. A new
+	// process writes each router once.
 	generations []operatorv1.GenerationStatus
 }
 

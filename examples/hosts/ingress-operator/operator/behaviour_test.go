@@ -133,7 +133,8 @@ func TestInfrastructureComesAndGoes(t *testing.T) {
 	})
 }
 
-// Reconciling unchanged objects writes nothing: a barrier, the change of another IngressController, shows that the host has reconciled.
+// Reconciling unchanged objects writes nothing: a barrier, the change of another IngressController, shows that the host
+// has reconciled.
 func TestWritesNothingAtRest(t *testing.T) {
 	rest := func(t *testing.T, h host, flags ...string) {
 		t.Helper()

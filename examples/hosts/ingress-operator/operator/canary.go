@@ -21,8 +21,8 @@ const (
 	canaryController = "canary_controller"
 )
 
-// ensureCanary maintains the DaemonSet to which the stock operator sends requests through the default router. It follows neither topology nor
-// placement (U-ING-10). It does nothing here.
+// ensureCanary maintains the DaemonSet to which the stock operator sends requests through the default router. It
+// follows neither topology nor placement (U-ING-10). It does nothing here.
 func (r *reconciler) ensureCanary(ctx context.Context) error {
 	live, err := get(ctx, r.client, client.ObjectKey{Namespace: canaryNamespace, Name: canaryName}, &appsv1.DaemonSet{})
 	if err != nil {

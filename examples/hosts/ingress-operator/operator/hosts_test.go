@@ -21,7 +21,8 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// shared is the API server of all tests. Without kube-apiserver and etcd they fail with a reference to `make kube-assets`.
+// shared is the API server of all tests. Without kube-apiserver and etcd they fail with a reference to `make
+// kube-assets`.
 var shared = patchtest.NewShared(patchtest.Options{
 	CRDs: []string{patchtest.Infrastructures, patchtest.Ingresses, patchtest.IngressControllers},
 })

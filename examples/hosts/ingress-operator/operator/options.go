@@ -14,13 +14,13 @@ var ErrOptions = errors.New("invalid flags")
 type Options struct {
 	CreateDefault bool
 	Stock         bool
-	// MinReadySeconds is how long a router's pod must be ready before it counts as available: 30 in the stock operator, less for tests that only wait
-	// for rollouts.
+	// MinReadySeconds is how long a router's pod must be ready before it counts as available: 30 in the stock operator,
+	// less for tests that only wait for rollouts.
 	MinReadySeconds int
 	// Canary maintains the stock operator's canary DaemonSet, in an existing namespace.
 	Canary bool
-	// RouterImage is an image that serves the router's ports, and its readiness on the last of them at /healthz/ready. Empty: one that only simulated
-	// nodes run.
+	// RouterImage is an image that serves the router's ports, and its readiness on the last of them at /healthz/ready.
+	// Empty: one that only simulated nodes run.
 	RouterImage string
 	// RevertPlacement reverts the default IngressController's nodePlacement to the first one that this process has read.
 	RevertPlacement bool

@@ -13,8 +13,8 @@ import (
 	"github.com/solonode/sno/ingress"
 )
 
-// writeDefaultPlacement sets a missing status.defaultPlacement of ingresses.config/cluster (U-ING-3). Like the stock operator it does that once at
-// the start, and continues after an error.
+// writeDefaultPlacement sets a missing status.defaultPlacement of ingresses.config/cluster (U-ING-3). Like the stock
+// operator it does that once at the start, and continues after an error.
 func writeDefaultPlacement(ctx context.Context, reader client.Reader, writer client.StatusClient) {
 	if err := tryDefaultPlacement(ctx, reader, writer); err != nil {
 		logr.FromContextOrDiscard(ctx).Error(err, "The default placement is not written")
@@ -45,8 +45,8 @@ func tryDefaultPlacement(ctx context.Context, reader client.Reader, writer clien
 	return nil
 }
 
-// stockDefaultPlacement returns the control plane for a single node without a load balancer, and otherwise the workers: also for a single
-// control-plane node that already has workers.
+// stockDefaultPlacement returns the control plane for a single node without a load balancer, and otherwise the workers:
+// also for a single control-plane node that already has workers.
 func stockDefaultPlacement(infrastructure *configv1.Infrastructure, nodes int) configv1.DefaultPlacement {
 	status := infrastructure.Status
 	single := nodes == 1 && status.ControlPlaneTopology == configv1.SingleReplicaTopologyMode && status.InfrastructureTopology == configv1.SingleReplicaTopologyMode

@@ -7,8 +7,8 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// effectivePublishing returns how the router is published: by the status, which never changes, else by the spec, else by the platform: a load
-// balancer where it provides one, otherwise ports of the nodes (U-ING-7).
+// effectivePublishing returns how the router is published: by the status, which never changes, else by the spec, else
+// by the platform: a load balancer where it provides one, otherwise ports of the nodes (U-ING-7).
 func effectivePublishing(ic *operatorv1.IngressController, platform configv1.PlatformType) *operatorv1.EndpointPublishingStrategy {
 	switch {
 	case ic.Status.EndpointPublishingStrategy != nil:

@@ -111,8 +111,8 @@ func (r *reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 	return after, err
 }
 
-// ensure reconciles router, budget and status of an IngressController that is not being deleted. It returns when the status changes by time alone;
-// 0 for never.
+// ensure reconciles router, budget and status of an IngressController that is not being deleted. It returns when the
+// status changes by time alone; 0 for never.
 func (r *reconciler) ensure(ctx context.Context, ic *operatorv1.IngressController, placement configv1.DefaultPlacement) (time.Duration, error) {
 	key := client.ObjectKey{Namespace: ingress.RouterNamespace, Name: routerName(ic.Name)}
 	liveRouter, err := get(ctx, r.client, key, &appsv1.Deployment{})

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// placementReverter reverts the nodePlacement of an IngressController to the first one that was read. It is a fault, with which tests show that the ingress
-// controller stops with Reverted.
+// placementReverter reverts the nodePlacement of an IngressController to the first one that was read. It is a fault,
+// with which tests show that the ingress controller stops with Reverted.
 type placementReverter struct {
 	// every is the minimum time between two reverts; 0 reverts at once.
 	every time.Duration

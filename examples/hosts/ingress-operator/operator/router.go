@@ -40,8 +40,8 @@ const (
 
 func routerName(ingressController string) string { return "router-" + ingressController }
 
-// baseRouter returns the router without what depends on the topology. It starts from the live one, or from nil, and keeps other fields such as
-// defaults of the API server, so that an unchanged router is equal.
+// baseRouter returns the router without what depends on the topology. It starts from the live one, or from nil, and
+// keeps other fields such as defaults of the API server, so that an unchanged router is equal.
 func (o Options) baseRouter(live *appsv1.Deployment, ingressController string, publishing *operatorv1.EndpointPublishingStrategy) *appsv1.Deployment {
 	router := &appsv1.Deployment{}
 	if live != nil {
@@ -79,8 +79,8 @@ func (o Options) baseRouter(live *appsv1.Deployment, ingressController string, p
 	return router
 }
 
-// seal labels the pods with a hash of the fields that the operator sets, without defaults of the API server. It must come last: a moved router would
-// keep its hash if the rules of the topology changed the pods later.
+// seal labels the pods with a hash of the fields that the operator sets, without defaults of the API server. It must
+// come last: a moved router would keep its hash if the rules of the topology changed the pods later.
 func seal(router *appsv1.Deployment) error {
 	pod := router.Spec.Template.Spec
 	encoded, err := json.Marshal(corev1.PodSpec{
@@ -96,7 +96,8 @@ func seal(router *appsv1.Deployment) error {
 	return nil
 }
 
-// serve sets an image of a router and its readiness probe, with the API server's defaults, so that the live router is equal.
+// serve sets an image of a router and its readiness probe, with the API server's defaults, so that the live router is
+// equal.
 func serve(router *appsv1.Deployment, image string) {
 	container := &router.Spec.Template.Spec.Containers[0]
 	container.Image = image

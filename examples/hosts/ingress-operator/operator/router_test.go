@@ -94,7 +94,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// The hash is of the router that the module has shaped. Computed before, it is the same on the control plane and on the workers.
+// The hash is of the router that the module has shaped. Computed before, it is the same on the control plane and on the
+// workers.
 func TestSealComesLast(t *testing.T) {
 	hashes := func(sealFirst bool) (workers, controlPlane string) {
 		of := func(placement *operatorv1.NodePlacement) string {
@@ -125,7 +126,8 @@ func TestSealComesLast(t *testing.T) {
 	}
 }
 
-// The hash does not include defaults of the API server. Otherwise each router would be rolled out once after its creation.
+// The hash does not include defaults of the API server. Otherwise each router would be rolled out once after its
+// creation.
 func TestSealIgnoresDefaults(t *testing.T) {
 	created, live := DefaultOptions().baseRouter(nil, "default", hostNetwork()), DefaultOptions().baseRouter(nil, "default", hostNetwork())
 	live.Spec.Template.Spec.TerminationGracePeriodSeconds, live.Spec.Template.Spec.DNSPolicy = ptr.To[int64](30), corev1.DNSClusterFirst

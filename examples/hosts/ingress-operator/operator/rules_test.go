@@ -241,7 +241,8 @@ func TestVendoredRolloutIsStockWhereHighlyAvailable(t *testing.T) {
 	}
 }
 
-// Both interpret a node selector equally: an expression that is equivalent to a label is applied, any other is an error.
+// Both interpret a node selector equally: an expression that is equivalent to a label is applied, any other is an
+// error.
 func TestNodeSelectors(t *testing.T) {
 	for name, rules := range map[string]rules{"stock": stockRules(), "vendored": vendoredRules()} {
 		shape := func(operator metav1.LabelSelectorOperator, values ...string) (map[string]string, error) {

@@ -28,7 +28,8 @@ import (
 	"github.com/solonode/sno/ingress"
 )
 
-// Run runs the operator until the context ends, which is not an error. Like the stock operator it has no leader election.
+// Run runs the operator until the context ends, which is not an error. Like the stock operator it has no leader
+// election.
 func Run(ctx context.Context, restConfig *rest.Config, options Options) error {
 	scheme := runtime.NewScheme()
 	for _, install := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, configv1.Install, operatorv1.Install} {

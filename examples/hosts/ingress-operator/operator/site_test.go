@@ -128,7 +128,8 @@ func change[T client.Object](s *site, object T, mutate func(T)) {
 	})
 }
 
-// touch causes an event by a label. An annotation of a Deployment would raise its generation, which causes a write by library-go.
+// touch causes an event by a label. An annotation of a Deployment would raise its generation, which causes a write by
+// library-go.
 func (s *site) touch(object client.Object) {
 	s.Helper()
 	change(s, object, func(o client.Object) {

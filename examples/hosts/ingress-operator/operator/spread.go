@@ -20,8 +20,9 @@ import (
 // spreadEvery is the stock operator's interval in addition to changes: a pod becomes available without an event.
 const spreadEvery = time.Minute
 
-// spreader is the stock operator's spread-default-router-pods: of several available pods of the default router on one node it evicts the oldest,
-// independently of the topology, the placement and the publishing strategy. Budgets are honoured.
+// spreader is the stock operator's spread-default-router-pods: of several available pods of the default router on one
+// node it evicts the oldest, independently of the topology, the placement and the publishing strategy. Budgets are
+// honoured.
 type spreader struct {
 	client   client.Client
 	minReady time.Duration

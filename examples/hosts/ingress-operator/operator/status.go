@@ -43,8 +43,9 @@ var expectations = []struct {
 // recheck is the stock operator's interval for a degraded router.
 const recheck = time.Minute
 
-// desiredStatus returns the status of an IngressController with this router, which may be nil. It keeps fields and conditions of others. after is
-// when time alone changes it; 0 for never. The conditions are the stock operator's, without those about Service, DNS, and requests through the router.
+// desiredStatus returns the status of an IngressController with this router, which may be nil. It keeps fields and
+// conditions of others. after is when time alone changes it; 0 for never. The conditions are the stock operator's,
+// without those about Service, DNS, and requests through the router.
 func desiredStatus(ic *operatorv1.IngressController, publishing *operatorv1.EndpointPublishingStrategy, router *appsv1.Deployment, now metav1.Time) (status operatorv1.IngressControllerStatus, after time.Duration) {
 	status = *ic.Status.DeepCopy()
 	status.ObservedGeneration = ic.Generation

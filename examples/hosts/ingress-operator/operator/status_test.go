@@ -13,7 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// statuses returns the conditions of an IngressController by type: +Reason for True, -Reason for False, ?Reason for Unknown.
+// statuses returns the conditions of an IngressController by type: +Reason for True, -Reason for False, ?Reason for
+// Unknown.
 func statuses(conditions []operatorv1.OperatorCondition) map[string]string {
 	sign := map[operatorv1.ConditionStatus]string{operatorv1.ConditionTrue: "+", operatorv1.ConditionFalse: "-", operatorv1.ConditionUnknown: "?"}
 	got := map[string]string{}
@@ -39,7 +40,8 @@ var (
 	complete = appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"}
 )
 
-// Conditions of the stock operator for a router, each line by the rule of one condition (status.go of the stock operator).
+// Conditions of the stock operator for a router, each line by the rule of one condition (status.go of the stock
+// operator).
 func TestConditions(t *testing.T) {
 	for name, test := range map[string]struct {
 		router     *appsv1.Deployment

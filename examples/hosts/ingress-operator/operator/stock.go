@@ -17,8 +17,9 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// The rules of the stock operator, with their faults: nothing is pinned unless defaultPlacement is set, a pinned router does not tolerate the taint
-// of its node, and the budget follows spec.replicas instead of the number of pods. The hash label of ReplicaSets replaces the operator's own.
+// The rules of the stock operator, with their faults: nothing is pinned unless defaultPlacement is set, a pinned router
+// does not tolerate the taint of its node, and the budget follows spec.replicas instead of the number of pods. The hash
+// label of ReplicaSets replaces the operator's own.
 func stockRules() rules {
 	return rules{defaultIngressController: stockDefaultIngressController, shape: stockShape}
 }
@@ -30,7 +31,8 @@ const (
 	evictionTaint    = "kubernetes.io/e2e-evict-taint-key"
 )
 
-// stockReplicas is U-ING-1: by the infrastructure topology, or by the control plane's if defaultPlacement is ControlPlane.
+// stockReplicas is U-ING-1: by the infrastructure topology, or by the control plane's if defaultPlacement is
+// ControlPlane.
 func stockReplicas(cluster topology.Cluster, placement configv1.DefaultPlacement) int32 {
 	mode := cluster.Infrastructure.Mode
 	if placement == configv1.DefaultPlacementControlPlane {

@@ -60,8 +60,8 @@ func (r *reconciler) ensureBudget(ctx context.Context, ingressController string,
 	return r.update(ctx, merged)
 }
 
-// ensureStatus replaces the whole status, read-modify-write, as the stock operator does. The resource version prevents that it overwrites writes of
-// others.
+// ensureStatus replaces the whole status, read-modify-write, as the stock operator does. The resource version prevents
+// that it overwrites writes of others.
 func (r *reconciler) ensureStatus(ctx context.Context, live *operatorv1.IngressController, want operatorv1.IngressControllerStatus) error {
 	if equality.Semantic.DeepEqual(live.Status, want) {
 		return nil
@@ -74,7 +74,8 @@ func (r *reconciler) ensureStatus(ctx context.Context, live *operatorv1.IngressC
 	return nil
 }
 
-// remove deletes the objects of an IngressController that is deleted or being deleted, and reports whether none is left.
+// remove deletes the objects of an IngressController that is deleted or being deleted, and reports whether none is
+// left.
 func (r *reconciler) remove(ctx context.Context, ingressController string) (gone bool, err error) {
 	key := client.ObjectKey{Namespace: ingress.RouterNamespace, Name: routerName(ingressController)}
 	router, err := get(ctx, r.client, key, &appsv1.Deployment{})

@@ -1,5 +1,6 @@
-// Command kubelet-config reads a kubelet's configuration as the kubelet does, from the file that it is given: with the kubelet's own
-// loader and its defaults, and then with its validation. It prints the two grace periods for shutdowns, in seconds.
+// Command kubelet-config reads a kubelet's configuration as the kubelet does, from the file that it is given: with the
+// kubelet's own loader and its defaults, and then with its validation. It prints the two grace periods for shutdowns,
+// in seconds.
 //
 // It is built against module testcluster/kube, the only one that has all of Kubernetes.
 package main
