@@ -10,14 +10,14 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/openshift/api v0.0.0-20260810132456-8f52beb625b5
 	github.com/openshift/client-go v0.0.0-20260806041845-b74fb348f1e7
-	github.com/solonode/sno/approver v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/auth v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/console v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/etcdguard v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/ingress v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/machineconfig v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/patch v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/topology v0.0.0-00010101000000-000000000000
+	github.com/solonode/sno/approver v0.1.0
+	github.com/solonode/sno/auth v0.1.0
+	github.com/solonode/sno/console v0.1.0
+	github.com/solonode/sno/etcdguard v0.1.0
+	github.com/solonode/sno/ingress v0.1.0
+	github.com/solonode/sno/machineconfig v0.1.0
+	github.com/solonode/sno/patch v0.1.0
+	github.com/solonode/sno/topology v0.1.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
 	golang.org/x/term v0.46.0

@@ -12,9 +12,9 @@ require (
 	github.com/onsi/ginkgo/v2 v2.34.0
 	github.com/onsi/gomega v1.44.0
 	github.com/openshift/api v0.0.0-20260810132456-8f52beb625b5
-	github.com/solonode/sno/conformance v0.0.0-00010101000000-000000000000
+	github.com/solonode/sno/conformance v0.1.0
 	github.com/solonode/sno/testcluster v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/topology v0.0.0-00010101000000-000000000000
+	github.com/solonode/sno/topology v0.1.0
 	github.com/vincent-petithory/dataurl v1.0.0
 	golang.org/x/mod v0.42.0
 	golang.org/x/sync v0.24.0
@@ -105,9 +105,9 @@ require (
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.67.5 // indirect
 	github.com/prometheus/procfs v0.19.2
-	github.com/solonode/sno/etcdguard v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/machineconfig v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/patch v0.0.0-00010101000000-000000000000
+	github.com/solonode/sno/etcdguard v0.1.0
+	github.com/solonode/sno/machineconfig v0.1.0
+	github.com/solonode/sno/patch v0.1.0
 	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect

@@ -7,8 +7,8 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/openshift/api v0.0.0-20260318185450-1f2fa3f09f4e
 	github.com/openshift/client-go v0.0.0-20260317180604-743f664b82d1
-	github.com/solonode/sno/patch v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/topology v0.0.0-00010101000000-000000000000
+	github.com/solonode/sno/patch v0.1.0
+	github.com/solonode/sno/topology v0.1.0
 	go.etcd.io/etcd/api/v3 v3.6.8
 	go.etcd.io/etcd/client/pkg/v3 v3.6.8
 	go.etcd.io/etcd/client/v3 v3.6.8

@@ -12,7 +12,7 @@ require (
 	github.com/google/uuid v1.6.0
 	github.com/kdomanski/iso9660 v0.4.0
 	github.com/openshift/api v0.0.0-20260318185450-1f2fa3f09f4e
-	github.com/solonode/sno/topology v0.0.0-00010101000000-000000000000
+	github.com/solonode/sno/topology v0.1.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
 	go.etcd.io/raft/v3 v3.6.0
@@ -88,8 +88,8 @@ require (
 	github.com/prometheus/common v0.66.1 // indirect
 	github.com/prometheus/procfs v0.16.1 // indirect
 	github.com/robfig/cron v1.2.0 // indirect
-	github.com/solonode/sno/approver v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/render v0.0.0-00010101000000-000000000000
+	github.com/solonode/sno/approver v0.1.0
+	github.com/solonode/sno/render v0.1.0
 	github.com/vincent-petithory/dataurl v1.0.0
 	github.com/x448/float16 v0.8.4 // indirect
 	go.etcd.io/etcd/api/v3 v3.6.8

@@ -27,6 +27,7 @@ legs: {floor: [topology, patch], newest: []}
 governed: [k8s.io/]
 pins: []
 unpinned: []
+release: {version: v0.1.0, libraries: [topology, patch], programs: []}
 `,
 		"hack/glossary.yaml": "since: " + strings.Repeat("a", 40) + `
 terms:
@@ -36,7 +37,7 @@ terms:
 		"topology/topology.go":      "// Package topology is small.\npackage topology\n\n// Replicas is one.\nconst Replicas = 1\n",
 		"topology/topology_test.go": "package topology\n\nimport \"testing\"\n\nfunc TestReplicas(t *testing.T) {\n\tif Replicas != 1 {\n\t\tt.Error(Replicas)\n\t}\n}\n",
 		"topology/mutants.yaml":     "- {name: two, file: topology.go, replace: Replicas = 1, with: Replicas = 2, package: ., test: TestReplicas, why: w}\n",
-		"patch/go.mod":              "module github.com/solonode/sno/patch\n\ngo 1.25.0\n\nrequire github.com/solonode/sno/topology v0.0.0-00010101000000-000000000000\n\nreplace github.com/solonode/sno/topology => ../topology\n",
+		"patch/go.mod":              "module github.com/solonode/sno/patch\n\ngo 1.25.0\n\nrequire github.com/solonode/sno/topology v0.1.0\n\nreplace github.com/solonode/sno/topology => ../topology\n",
 		"patch/patch.go":            "// Package patch is small.\npackage patch\n\nimport \"github.com/solonode/sno/topology\"\n\n// Replicas is one.\nconst Replicas = topology.Replicas\n",
 		"patch/patch_test.go":       "package patch\n\nimport \"testing\"\n\nfunc TestReplicas(t *testing.T) {\n\tif Replicas != 1 {\n\t\tt.Error(Replicas)\n\t}\n}\n",
 		"patch/mutants.yaml":        "- {name: two, file: patch.go, replace: topology.Replicas, with: topology.Replicas + 1, package: ., test: TestReplicas, why: w}\n",

@@ -1,6 +1,7 @@
 package versions
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
 
 	"github.com/solonode/sno/hack/workspace"
 )
@@ -37,6 +39,11 @@ func Compare(file *File, ws *workspace.Workspace) []string {
 			}
 		}
 	}
+	for _, dir := range file.Release.Modules() {
+		if !known[dir] {
+			faults = append(faults, fmt.Sprintf("hack/versions.yaml: release lists %s, which has no go.mod", dir))
+		}
+	}
 	return faults
 }
 
@@ -48,12 +55,13 @@ func compareModule(file *File, leg Leg, m workspace.Module, ws *workspace.Worksp
 	if m.File.Toolchain != nil {
 		faults = append(faults, "must have no toolchain line: it would force a Go version on modules that vendor this one")
 	}
+	if slices.Contains(file.Release.Modules(), m.Dir) {
+		faults = append(faults, replaceFaults(m, ws)...)
+	}
 	for _, require := range m.File.Require {
 		module := require.Mod.Path
 		if sibling, ok := siblingOf(module, m, ws); ok {
-			if !hasReplace(m.File, module, sibling) {
-				faults = append(faults, fmt.Sprintf("needs `replace %s => %s`: without it GOWORK=off and `go mod tidy` fail", module, sibling))
-			}
+			faults = append(faults, siblingFaults(file, m, require.Mod, sibling)...)
 			continue
 		}
 		version := effectiveVersion(m.File, module, require.Mod.Version)
@@ -64,6 +72,44 @@ func compareModule(file *File, leg Leg, m workspace.Module, ws *workspace.Worksp
 		case !pinned && file.governs(module):
 			faults = append(faults, module+" is neither pinned nor listed as unpinned in hack/versions.yaml")
 		}
+	}
+	return faults
+}
+
+// unreleased is the version of a sibling that has no releases, as `go mod tidy` writes it.
+const unreleased = "v0.0.0-00010101000000-000000000000"
+
+// siblingVersion returns the version at which modules require a sibling.
+func siblingVersion(file *File, module string) string {
+	if slices.Contains(file.Release.Modules(), strings.TrimPrefix(module, workspace.ModulePrefix)) {
+		return file.Release.Version
+	}
+	return unreleased
+}
+
+func siblingFaults(file *File, m workspace.Module, require module.Version, dir string) (faults []string) {
+	if !hasReplace(m.File, require.Path, dir) {
+		faults = append(faults, fmt.Sprintf("needs `replace %s => %s`: without it GOWORK=off and `go mod tidy` fail", require.Path, dir))
+	}
+	want := siblingVersion(file, require.Path)
+	switch {
+	case want == unreleased && slices.Contains(file.Release.Modules(), m.Dir):
+		faults = append(faults, fmt.Sprintf("is released, and requires %s, which hack/versions.yaml does not list under release", require.Path))
+	case require.Version != want:
+		faults = append(faults, fmt.Sprintf("%s is %s, must be %s (release)", require.Path, require.Version, want))
+	}
+	return faults
+}
+
+// replaceFaults returns the replace and exclude lines of a released module that have an effect only in this repository.
+func replaceFaults(m workspace.Module, ws *workspace.Workspace) (faults []string) {
+	for _, replace := range m.File.Replace {
+		if _, ok := siblingOf(replace.Old.Path, m, ws); !ok {
+			faults = append(faults, fmt.Sprintf("is released, and replaces %s, which has no effect in other repositories", replace.Old.Path))
+		}
+	}
+	for _, exclude := range m.File.Exclude {
+		faults = append(faults, fmt.Sprintf("is released, and excludes %s, which has no effect in other repositories", exclude.Mod))
 	}
 	return faults
 }
@@ -85,7 +131,7 @@ func Rewrite(file *File, ws *workspace.Workspace) ([]string, error) {
 			module := require.Mod.Path
 			var err error
 			if sibling, ok := siblingOf(module, m, ws); ok {
-				err = m.File.AddReplace(module, "", sibling, "")
+				err = errors.Join(m.File.AddRequire(module, siblingVersion(file, module)), m.File.AddReplace(module, "", sibling, ""))
 			} else if pin, ok := file.pin(module); ok {
 				if replace := replaceOf(m.File, module); replace != nil && replace.New.Version != "" {
 					err = m.File.AddReplace(module, replace.Old.Version, replace.New.Path, pin.Version(leg))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -36,7 +37,20 @@ type File struct {
 	Pins []Pin `json:"pins"`
 	// Unpinned lists modules under a governed prefix whose version follows from the pinned ones.
 	Unpinned []string `json:"unpinned"`
+	// Release lists the modules that are released.
+	Release Release `json:"release"`
 }
+
+// Release has the modules that are released together, by their folders, and their version.
+type Release struct {
+	Version string `json:"version"`
+	// Libraries are for other repositories, and have an API; Programs have none.
+	Libraries []string `json:"libraries"`
+	Programs  []string `json:"programs"`
+}
+
+// Modules returns the folders of all released modules.
+func (r Release) Modules() []string { return slices.Concat(r.Libraries, r.Programs) }
 
 // Pin gives one version per leg to a group of modules that are released together.
 type Pin struct {
@@ -105,8 +119,44 @@ func (f *File) validate() error {
 			return fmt.Errorf("legs: %s is on both legs", dir)
 		}
 	}
+	return f.Release.validate()
+}
+
+func (r Release) validate() error {
+	if err := CheckVersion(r.Version); err != nil {
+		return fmt.Errorf("release: %w", err)
+	}
+	seen := map[string]bool{}
+	for _, dir := range r.Modules() {
+		if seen[dir] {
+			return fmt.Errorf("release: %s is listed twice", dir)
+		}
+		seen[dir] = true
+	}
 	return nil
 }
+
+// CheckVersion returns an error unless a release can have the version: a canonical one below v2, whose modules would need other paths.
+func CheckVersion(version string) error {
+	switch {
+	case !semver.IsValid(version) || semver.Canonical(version) != version:
+		return fmt.Errorf("%q is not a version such as v0.1.0", version)
+	case semver.Compare(version, "v2.0.0-0") >= 0:
+		return fmt.Errorf("%s needs module paths that end in /%s", version, semver.Major(version))
+	}
+	return nil
+}
+
+// SetRelease returns the text of a versions file with another version of the release, and the same comments.
+func SetRelease(text []byte, version string) ([]byte, error) {
+	found := releaseVersion.FindAllSubmatchIndex(text, -1)
+	if len(found) != 1 {
+		return nil, fmt.Errorf("%w: has %d lines \"version:\" below \"release:\", want 1", ErrInvalid, len(found))
+	}
+	return slices.Concat(text[:found[0][2]], []byte(version), text[found[0][3]:]), nil
+}
+
+var releaseVersion = regexp.MustCompile(`(?m)^release:\n(?:  .*\n)*?  version: (\S+)`)
 
 // LegOf returns the leg of a module folder; false when versions.yaml does not list it.
 func (f *File) LegOf(dir string) (Leg, bool) {

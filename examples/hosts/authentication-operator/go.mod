@@ -6,9 +6,9 @@ require (
 	github.com/go-logr/logr v1.4.3
 	github.com/google/go-cmp v0.7.0
 	github.com/openshift/api v0.0.0-20260810132456-8f52beb625b5
-	github.com/solonode/sno/auth v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/patch v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/topology v0.0.0-00010101000000-000000000000
+	github.com/solonode/sno/auth v0.1.0
+	github.com/solonode/sno/patch v0.1.0
+	github.com/solonode/sno/topology v0.1.0
 	k8s.io/api v0.36.3
 	k8s.io/apimachinery v0.36.3
 	k8s.io/client-go v0.36.3

@@ -9,10 +9,10 @@ require (
 	github.com/onsi/gomega v1.44.0
 	github.com/openshift/api v0.0.0-20260810132456-8f52beb625b5
 	github.com/openshift/client-go v0.0.0-20260806041845-b74fb348f1e7
-	github.com/solonode/sno/conformance v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/ingress v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/patch v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/topology v0.0.0-00010101000000-000000000000
+	github.com/solonode/sno/conformance v0.1.0
+	github.com/solonode/sno/ingress v0.1.0
+	github.com/solonode/sno/patch v0.1.0
+	github.com/solonode/sno/topology v0.1.0
 	k8s.io/api v0.36.3
 	k8s.io/apimachinery v0.36.3
 	k8s.io/client-go v0.36.3
