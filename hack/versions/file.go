@@ -67,12 +67,17 @@ func (p Pin) Version(leg Leg) string {
 	return p.Newest
 }
 
-// Read parses and validates a versions file. Unknown keys are errors, so that a typo never unpins a module.
+// Read reads, parses and validates a versions file. Unknown keys are errors, so that a typo never unpins a module.
 func Read(name string) (*File, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
+	return Parse(name, data)
+}
+
+// Parse parses and validates the text of a versions file. The name is for errors.
+func Parse(name string, data []byte) (*File, error) {
 	file := &File{}
 	if err := yaml.UnmarshalStrict(data, file); err != nil {
 		return nil, fmt.Errorf("%w %s: %w", ErrInvalid, name, err)
@@ -145,6 +150,12 @@ func CheckVersion(version string) error {
 		return fmt.Errorf("%s needs module paths that end in /%s", version, semver.Major(version))
 	}
 	return nil
+}
+
+// PinOf returns the version of a pinned module on a leg.
+func (f *File) PinOf(module string, leg Leg) (version string, pinned bool) {
+	pin, pinned := f.pin(module)
+	return pin.Version(leg), pinned
 }
 
 // SetRelease returns the text of a versions file with another version of the release, and the same comments.

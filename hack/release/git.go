@@ -1,0 +1,41 @@
+package release
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// repository runs git in a folder.
+type repository struct{ root string }
+
+// git returns the output without the last line break.
+func (r repository) git(ctx context.Context, args ...string) (string, error) {
+	return r.gitWith(ctx, "", args...)
+}
+
+func (r repository) gitWith(ctx context.Context, stdin string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir, cmd.Env, cmd.Stdin = r.root, append(os.Environ(), "PWD="+r.root), strings.NewReader(stdin)
+	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return "", fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(exit.Stderr))
+	}
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w", strings.Join(args, " "), err)
+	}
+	return strings.TrimSuffix(string(out), "\n"), nil
+}
+
+// file returns the text of a file in a commit.
+func (r repository) file(ctx context.Context, commit, name string) ([]byte, error) {
+	text, err := r.git(ctx, "cat-file", "blob", commit+":"+name)
+	return []byte(text + "\n"), err
+}

@@ -1,0 +1,78 @@
+package release
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
+
+	"github.com/solonode/sno/hack/workspace"
+)
+
+// writeProxy writes the modules of a commit into a folder that GOPROXY can name (https://go.dev/ref/mod#goproxy-protocol), with the
+// files that the go command takes from the repository: what git tracks below the module's folder, and the LICENSE of the root. The
+// repository is cloned because zip.CreateFromVCS refuses linked worktrees.
+func writeProxy(ctx context.Context, r repository, folder, commit, version string, dirs []string) (err error) {
+	scratch, err := os.MkdirTemp("", "sno-clone-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	clone := filepath.Join(scratch, "clone")
+	if _, err := r.git(ctx, "clone", "--quiet", "--shared", "--no-checkout", r.root, clone); err != nil {
+		return err
+	}
+	date, err := r.git(ctx, "show", "--no-patch", "--format=%cI", commit)
+	if err != nil {
+		return err
+	}
+	at, err := time.Parse(time.RFC3339, date)
+	if err != nil {
+		return fmt.Errorf("date of commit %s: %w", commit, err)
+	}
+	info, err := json.Marshal(struct {
+		Version string
+		Time    time.Time
+	}{version, at.UTC()})
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		mod, err := r.file(ctx, commit, dir+"/go.mod")
+		if err != nil {
+			return fmt.Errorf("%s: not in commit %s: %w", dir, commit, err)
+		}
+		m := module.Version{Path: workspace.ModulePrefix + dir, Version: version}
+		escaped, err := module.EscapePath(m.Path)
+		if err != nil {
+			return err
+		}
+		at := filepath.Join(folder, filepath.FromSlash(escaped), "@v")
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			return err
+		}
+		for name, text := range map[string][]byte{"list": []byte(version + "\n"), version + ".info": info, version + ".mod": mod} {
+			if err := os.WriteFile(filepath.Join(at, name), text, 0o600); err != nil {
+				return err
+			}
+		}
+		if err := writeZip(filepath.Join(at, version+".zip"), m, clone, commit, dir); err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+func writeZip(name string, m module.Version, clone, commit, dir string) error {
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(zip.CreateFromVCS(file, m, clone, commit, dir), file.Close())
+}
