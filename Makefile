@@ -270,6 +270,15 @@ generate-%: ## The same for one module
 versions: ## Rewrite the go.mod files that differ from hack/versions.yaml
 	@go run -C hack ./cmd/versions -write
 
+# Modules that are released, and what their check reads besides.
+RELEASED := $(shell sed -n '/^release:/,/^[^ r]/s/^ *- //p' hack/versions.yaml)
+.PHONY: release release-check
+release: ## Commit and tag a release of all modules, after make verify and release-check; pushes nothing: VERSION=v0.1.0
+	@go run -C hack ./cmd/release -version '$(VERSION)'
+
+release-check: ## Use each released module of the last commit in an empty module outside of the repository, on the oldest and the newest versions
+	@$(call prove,make release-check,$(RELEASED) hack LICENSE go.work.sum,.) go run -C hack ./cmd/release -check
+
 .PHONY: kube-assets
 kube-assets: ## Build etcd, kube-apiserver and other missing programs, and print their folder
 	@go run -C testcluster ./cmd/kube-assets

@@ -38,7 +38,8 @@ func Examples() fs.FS {
 
 // Check checks a commit from outside of the repository.
 type Check struct {
-	Root   string
+	Root string
+	// Commit is empty for the tracked files as they are.
 	Commit string
 	// Modules are the folders of the modules to check; empty for all that are released.
 	Modules  []string
@@ -51,7 +52,7 @@ type Check struct {
 // libraries to one module, raises the pins to the newest leg, and vets and builds again. Programs are built, on their own leg.
 func (c Check) Run(ctx context.Context) (err error) {
 	r := repository{c.Root}
-	commit, err := r.git(ctx, "rev-parse", "--verify", c.Commit+"^{commit}")
+	commit, err := r.commit(ctx, c.Commit)
 	if err != nil {
 		return err
 	}

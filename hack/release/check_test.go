@@ -28,6 +28,7 @@ func TestCheck(t *testing.T) {
 	for name, test := range map[string]struct {
 		files     func(t *testing.T) map[string]string
 		untracked string
+		changed   string
 		examples  func(fstest.MapFS)
 		want      string
 	}{
@@ -58,6 +59,7 @@ func TestCheck(t *testing.T) {
 			untracked: "topology/one.go",
 			want:      "undefined: one",
 		},
+		"a change that is not committed": {changed: "package topology\n\nconst Replicas = one\n", want: "undefined: one"},
 		"a higher version of Go": {
 			files: func(t *testing.T) map[string]string {
 				return replaced(t, sample(), "topology/go.mod", "go 1.25.0", "go 1.26.0")
@@ -88,11 +90,14 @@ func TestCheck(t *testing.T) {
 			if test.untracked != "" {
 				write(t, root, test.untracked, "package topology\n\nconst one = 1\n")
 			}
+			if test.changed != "" {
+				write(t, root, "topology/topology.go", test.changed)
+			}
 			if test.examples != nil {
 				test.examples(with)
 			}
 			var out strings.Builder
-			err := Check{Root: root, Commit: "HEAD", Examples: with, Out: &out}.Run(t.Context())
+			err := Check{Root: root, Examples: with, Out: &out}.Run(t.Context())
 			switch {
 			case test.want == "" && err != nil:
 				t.Errorf("%v\n%s", err, &out)

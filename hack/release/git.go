@@ -39,3 +39,15 @@ func (r repository) file(ctx context.Context, commit, name string) ([]byte, erro
 	text, err := r.git(ctx, "cat-file", "blob", commit+":"+name)
 	return []byte(text + "\n"), err
 }
+
+// commit returns the hash of a commit. For an empty name this is one of the tracked files, which no branch has, or HEAD if they have not
+// changed.
+func (r repository) commit(ctx context.Context, name string) (string, error) {
+	if name == "" {
+		if made, err := r.git(ctx, "stash", "create"); err != nil || made != "" {
+			return made, err
+		}
+		name = "HEAD"
+	}
+	return r.git(ctx, "rev-parse", "--verify", name+"^{commit}")
+}

@@ -22,7 +22,7 @@ const grace = time.Minute
 func main() {
 	version := flag.String("version", "", "release this version, such as v0.1.0")
 	check := flag.Bool("check", false, "only check a commit")
-	commit := flag.String("commit", "HEAD", "the commit to check")
+	commit := flag.String("commit", "", "the commit to check; empty for the tracked files as they are")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -20,7 +20,7 @@ func main() {
 		ControlPlane:   topology.ReadingOf(configv1.HighlyAvailableTopologyMode),
 		Infrastructure: topology.ReadingOf(configv1.HighlyAvailableTopologyMode),
 	}
-	enabled, err := approver.Enabled(approver.Host{Cluster: cluster})
+	enabled, err := approver.Enabled(approver.Host{Cluster: cluster, Machines: approver.MachinesPresent})
 	if err != nil {
 		log.Fatal(err)
 	}

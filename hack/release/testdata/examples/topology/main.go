@@ -21,6 +21,6 @@ func main() {
 	}
 	mode := cluster.Governing(topology.ControlPlanePool)
 	rollout := topology.RolloutStrategy(mode, false)
-	fmt.Println(mode, topology.Replicas(mode), topology.SpreadRequired(mode), rollout.MaxUnavailable, rollout.MaxSurge)
+	fmt.Println(mode, topology.Replicas(mode), topology.SpreadRequired(mode), rollout.MaxUnavailable.String(), rollout.MaxSurge.String())
 	fmt.Println(topology.PlacementOf(topology.ControlPlanePool).NodeSelector())
 }
