@@ -75,17 +75,38 @@ func (g Golden) Release() Golden {
 	return released
 }
 
-// Differences returns the marked lines with their marks, sorted by the line.
-func (g Golden) Differences() (lines []string) {
-	for line := range strings.Lines(g.String()) {
-		if strings.HasPrefix(line, added) || strings.HasPrefix(line, removed) {
-			lines = append(lines, strings.TrimRight(line, "\n"))
+// Changes returns the lines, with their marks, that are not in the other file with the same mark, sorted.
+func (g Golden) Changes(from Golden) (lines []string) {
+	for line, mark := range g {
+		if before, known := from[line]; !known || before != mark {
+			lines = append(lines, mark+line)
 		}
 	}
+	for line, mark := range from {
+		if _, known := g[line]; !known {
+			lines = append(lines, "no longer "+mark+line)
+		}
+	}
+	slices.Sort(lines)
 	return lines
 }
 
-var declared = regexp.MustCompile(`^pkg (\S+), (?:(?:const|var|func|type) (\w+)(?:.* (?:struct|interface), (?:embedded \S*?)?(\w+))?|method \(\*?(\w+)\) (\w+))`)
+// Lacks returns the lines of a release that are missing or new in this file.
+func (g Golden) Lacks(release Golden) (lines []string) {
+	for line := range release {
+		if mark, known := g[line]; !known || mark == added {
+			lines = append(lines, line)
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+var (
+	member   = regexp.MustCompile(`^pkg (\S+), type (\w+) (?:struct|interface), (?:embedded (?:[^\s[]*[./*])?)?(\w+)`)
+	method   = regexp.MustCompile(`^pkg (\S+), method \(\*?(\w+)\) (\w+)`)
+	declared = regexp.MustCompile(`^pkg (\S+), (?:const|var|func|type) (\w+)()`)
+)
 
 // Unmentioned returns the identifiers that are gone or changed since the last release and that the text does not mention as
 // package.Name or package.Type.Member. A type stands for its members.
@@ -94,24 +115,30 @@ func (g Golden) Unmentioned(text string) (missing []string) {
 		if mark != removed {
 			continue
 		}
-		match := declared.FindStringSubmatch(line)
-		if match == nil {
-			missing = append(missing, line)
-			continue
-		}
-		name := path.Base(match[1]) + "." + match[2] + match[4]
-		member := match[3] + match[5]
-		pattern := `\b` + regexp.QuoteMeta(name)
-		if member != "" {
-			pattern += `(\.` + member + `)?`
-			name += "." + member
-		}
-		if !regexp.MustCompile(pattern + `(\W?\s|\W*$|[^\w.])`).MatchString(text) {
+		name, pattern := identifier(line)
+		if !regexp.MustCompile(`\b` + pattern + `(?:[^\w.]|\.\W|\.?$)`).MatchString(text) {
 			missing = append(missing, name)
 		}
 	}
 	slices.Sort(missing)
 	return slices.Compact(missing)
+}
+
+// identifier returns the name of a line's declaration, and an expression for it and the type that it belongs to.
+func identifier(line string) (name, pattern string) {
+	for _, form := range []*regexp.Regexp{member, method, declared} {
+		match := form.FindStringSubmatch(line)
+		if match == nil {
+			continue
+		}
+		name = path.Base(match[1]) + "." + match[2]
+		pattern = regexp.QuoteMeta(name)
+		if match[3] != "" {
+			return name + "." + match[3], pattern + `(?:\.` + match[3] + `)?`
+		}
+		return name, pattern
+	}
+	return line, regexp.QuoteMeta(line)
 }
 
 // File is the name of a library's golden file.

@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"regexp"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/packages"
 
@@ -45,4 +46,28 @@ func Load(ctx context.Context, ws *workspace.Workspace, dirs ...string) (map[str
 		slices.SortFunc(list, func(a, b *types.Package) int { return cmp.Compare(a.Path(), b.Path()) })
 	}
 	return found, nil
+}
+
+// Summary is the first sentence of a package's documentation.
+type Summary struct {
+	// Path is relative to the root of the repository.
+	Path, Text string
+	// Private is set for a package without a promise.
+	Private bool
+}
+
+// Summaries returns the packages of a library, without programs.
+func Summaries(ctx context.Context, ws *workspace.Workspace, dir string) (summaries []Summary, err error) {
+	out, err := ws.Command(ctx, ".", []string{"GOWORK=" + ws.Path("go.work")}, "go", "list", "-f", "{{.ImportPath}}\t{{.Name}}\t{{.Doc}}", "./"+dir+"/...").Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: list packages: %w", dir, err)
+	}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.SplitN(strings.TrimRight(line, "\n"), "\t", 3)
+		if len(fields) == 3 && fields[1] != "main" {
+			text := strings.TrimPrefix(fields[2], "Package "+fields[1]+" ")
+			summaries = append(summaries, Summary{short(fields[0]), text, private.MatchString(short(fields[0]))})
+		}
+	}
+	return summaries, nil
 }

@@ -17,8 +17,8 @@ import (
 const rbacDir = "config/rbac"
 
 // Generate writes the generated files and returns their names: the RBAC role of the modules in focus with a controller/
-// folder, from its +kubebuilder:rbac markers for a role called MODULE-controller, and the tables of all roles and of
-// the citations of requirements.
+// folder, from its +kubebuilder:rbac markers for a role called MODULE-controller, the golden files of their API, and,
+// for all modules, the tables of roles and of the citations of requirements, and the list of public packages.
 func Generate(ctx context.Context, ws *workspace.Workspace) ([]string, error) {
 	var generated []string
 	for _, m := range ws.WithCode() {
@@ -29,6 +29,11 @@ func Generate(ctx context.Context, ws *workspace.Workspace) ([]string, error) {
 			return generated, err
 		}
 		generated = append(generated, m.Dir+"/"+rbacDir)
+	}
+	written, err := generateAPI(ctx, ws)
+	generated = append(generated, written...)
+	if err != nil {
+		return generated, err
 	}
 	if _, err := os.Stat(ws.Path(path.Dir(rightsFile))); errors.Is(err, os.ErrNotExist) {
 		return generated, nil
@@ -41,8 +46,8 @@ func Generate(ctx context.Context, ws *workspace.Workspace) ([]string, error) {
 		return generated, err
 	}
 	generated = append(generated, rightsFile)
-	written, err := generateCitations(ctx, ws)
-	if written {
+	changed, err := generateCitations(ctx, ws)
+	if changed {
 		generated = append(generated, requirementsFile)
 	}
 	return generated, err

@@ -51,6 +51,7 @@ func Steps() []Step {
 		{"standalone", "each module builds and vets with GOWORK=off, on its own versions", checkStandaloneBuild},
 		{"newest", "conformance builds with GOWORK=off on the newest versions too", checkNewestAlone},
 		{"generated", "generated files match the output of the generators", checkGenerated},
+		{"api", "hack/api lists the API of every released library, CHANGELOG.md what is gone or changed, and docs/api.md the packages", checkAPI},
 		{"docs", "links have targets, something runs every command, and the documents match the roles and reasons in the code", checkDocs},
 		{"manifests", "every kustomization renders, with safe pods and flags that exist", checkManifests},
 		{"unused", "every function is reached from a program or a test, and every exported name has a user besides tests of its own package", checkUnused},

@@ -146,7 +146,7 @@ func TestGenerated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"patch/config/rbac"}, generated); diff != "" {
+	if diff := cmp.Diff([]string{"patch/config/rbac", "hack/api/topology.txt", "hack/api/patch.txt"}, generated); diff != "" {
 		t.Errorf("generated (-want +got):\n%s", diff)
 	}
 	text, err := os.ReadFile(ws.Path("patch/config/rbac/role.yaml"))
