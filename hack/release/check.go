@@ -49,7 +49,8 @@ type Check struct {
 
 // Run makes a module proxy from the commit, and adds each library to an empty module: `go get`, the library's example, `go vet`,
 // `go build` and the example's run, on the versions of its leg. All pinned modules must have exactly these versions. Then it adds all
-// libraries to one module, raises the pins to the newest leg, and vets and builds again. Programs are built, on their own leg.
+// libraries to one module, raises the pins to the newest leg, and vets and builds again. Programs are added with all that they need, on
+// their own leg.
 func (c Check) Run(ctx context.Context) (err error) {
 	r := repository{c.Root}
 	commit, err := r.commit(ctx, c.Commit)
@@ -94,6 +95,9 @@ func (c Check) Run(ctx context.Context) (err error) {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		}
 		fmt.Fprintf(c.Out, "  %-40s %-6s %5.1f s\n", name, result, time.Since(start).Seconds())
+		if err != nil {
+			fmt.Fprintf(c.Out, "    %s\n", strings.ReplaceAll(err.Error(), "\n", "\n    "))
+		}
 	}
 	chosen := func(dir string) bool { return len(c.Modules) == 0 || slices.Contains(c.Modules, dir) }
 	var libraries []string
@@ -189,7 +193,7 @@ func (u consumer) library(ctx context.Context, dir string, leg versions.Leg) err
 	if err := u.copyExample(dir, folder); err != nil {
 		return err
 	}
-	for _, args := range [][]string{{"vet", "."}, {"build", "-o", "example.out", "."}, {"list", "-export", workspace.ModulePrefix + dir + "/..."}} {
+	for _, args := range [][]string{{"vet", "."}, {"build", "-o", "example.out", "."}, resolve(dir)} {
 		if err := u.goCommand(ctx, folder, args...); err != nil {
 			return err
 		}
@@ -212,7 +216,7 @@ func (u consumer) programs(ctx context.Context, dir string, leg versions.Leg) er
 	if err := u.goCommand(ctx, folder, "get", u.at(dir)); err != nil {
 		return err
 	}
-	if err := u.goCommand(ctx, folder, "build", "-ldflags=-w", "-o", "bin/", workspace.ModulePrefix+dir+"/cmd/..."); err != nil {
+	if err := u.goCommand(ctx, folder, resolve(dir)...); err != nil {
 		return err
 	}
 	required, err := u.released(dir)
@@ -234,34 +238,46 @@ func (u consumer) newest(ctx context.Context, dirs []string) error {
 	if err := u.goCommand(ctx, folder, get...); err != nil {
 		return err
 	}
-	args := []string{"list", "-export", "./..."}
+	raised := map[string]string{}
 	for _, dir := range dirs {
 		if err := u.copyExample(dir, filepath.Join(folder, filepath.FromSlash(dir))); err != nil {
 			return err
 		}
-		args = append(args, workspace.ModulePrefix+dir+"/...")
-	}
-	required, err := requirements(filepath.Join(folder, "go.mod"))
-	if err != nil {
-		return err
-	}
-	get = []string{"get"}
-	for module := range required {
-		if version, pinned := u.pins.PinOf(module, versions.Newest); pinned {
-			get = append(get, module+"@"+version)
+		required, err := u.released(dir)
+		if err != nil {
+			return err
+		}
+		for module := range required {
+			if version, pinned := u.pins.PinOf(module, versions.Newest); pinned {
+				raised[module] = version
+			}
 		}
 	}
-	if len(get) > 1 {
+	if len(raised) > 0 {
+		get = []string{"get"}
+		for module, version := range raised {
+			get = append(get, module+"@"+version)
+		}
 		if err := u.goCommand(ctx, folder, get...); err != nil {
 			return err
 		}
 	}
-	for _, args := range [][]string{args, {"vet", "./..."}} {
+	for _, args := range [][]string{{"vet", "./..."}, {"build", "./..."}, resolve(dirs...)} {
 		if err := u.goCommand(ctx, folder, args...); err != nil {
 			return err
 		}
 	}
-	return u.hasVersions(ctx, folder, versions.Newest, required)
+	return u.hasVersions(ctx, folder, versions.Newest, raised)
+}
+
+// resolve returns the arguments of a command that fails for a package that the modules need and Go does not find. Steps standalone and
+// workspace of verify compile all packages on the same versions.
+func resolve(dirs ...string) []string {
+	args := []string{"list", "-deps", "-f", ""}
+	for _, dir := range dirs {
+		args = append(args, workspace.ModulePrefix+dir+"/...")
+	}
+	return args
 }
 
 // newModule makes the folder of an empty module on the Go version of the leg.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,8 +35,8 @@ type Release struct {
 	Check func(ctx context.Context, commit string) error
 }
 
-// Run writes the version into hack/versions.yaml, the go.mod files, CHANGELOG.md and the golden files of the API, commits that, and makes
-// all tags in one transaction. It pushes nothing. After an error the branch, the tags and the files are what they were before.
+// Run writes the version into hack/versions.yaml, the go.mod files, the documents and the golden files of the API, commits that, and
+// makes all tags in one transaction. It pushes nothing. After an error the branch, the tags and the files are what they were before.
 func (r Release) Run(ctx context.Context) (err error) {
 	repo := repository{r.Root}
 	ws, err := workspace.Load(r.Root)
@@ -131,6 +132,22 @@ func (r Release) refuse(ctx context.Context, repo repository, ws *workspace.Work
 	text, err = versions.SetRelease(text, r.Version)
 	fault(err)
 	files[versionsFile] = string(text)
+	all, err := ws.Files(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range all {
+		if path.Ext(name) != ".md" || name == changelog.File || strings.Contains(name, "/testdata/") {
+			continue
+		}
+		text, err := os.ReadFile(ws.Path(name))
+		if err != nil {
+			return nil, err
+		}
+		if changed := versions.SetInDocument(string(text), r.Version); changed != string(text) {
+			files[name] = changed
+		}
+	}
 	for _, dir := range pins.Release.Libraries {
 		text, err := os.ReadFile(ws.Path(api.File(dir)))
 		fault(err)

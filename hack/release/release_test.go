@@ -52,6 +52,7 @@ func TestRelease(t *testing.T) {
 	for name, want := range map[string]string{
 		"CHANGELOG.md":          "## [Unreleased]\n\n## [0.2.0] - 2026-03-04\n\n### Added\n",
 		"hack/versions.yaml":    "version: v0.2.0\n",
+		"docs/page.md":          "go get github.com/solonode/sno/patch@v0.2.0\n",
 		"patch/go.mod":          "require github.com/solonode/sno/topology v0.2.0\n",
 		"hack/api/topology.txt": "pkg topology, const Replicas untyped int = 1\n",
 		"hack/api/patch.txt":    "pkg patch, func Replicas() int\n",

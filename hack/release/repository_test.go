@@ -12,6 +12,7 @@ func sample() map[string]string {
 	return map[string]string{
 		"LICENSE":      "a license\n",
 		"go.work":      "go 1.26.0\n\nuse (\n\t./patch\n\t./topology\n)\n",
+		"docs/page.md": "go get github.com/solonode/sno/patch@v0.1.0\n",
 		"CHANGELOG.md": "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- Everything.\n",
 		"hack/versions.yaml": "go: {floor: 1.25.0, newest: 1.26.0}\nlegs: {floor: [topology, patch], newest: []}\ngoverned: []\npins: []\nunpinned: []\n" +
 			"release:\n  version: v0.1.0\n  libraries: [topology, patch]\n  programs: []\n",

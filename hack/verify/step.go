@@ -40,7 +40,7 @@ type Step struct {
 // Steps returns all steps, the quick ones first.
 func Steps() []Step {
 	return []Step{
-		{"versions", "every go.mod agrees with hack/versions.yaml", checkVersions},
+		{"versions", "every go.mod agrees with hack/versions.yaml, and `go get` in documents with its release", checkVersions},
 		{"words", "no machine paths, registry hosts, sleeps, leftovers, terms of hack/glossary.yaml or comments above 120 columns; commit subjects are imperative", checkWords},
 		{"citations", "every requirement has its code and its test, every number its entry, and every entry a citation", checkCitations},
 		{"format", "gofmt has nothing to change", checkFormat},

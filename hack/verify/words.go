@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/solonode/sno/hack/changelog"
 	"github.com/solonode/sno/hack/versions"
 	"github.com/solonode/sno/hack/workspace"
 )
@@ -51,12 +52,27 @@ var words = []word{
 	},
 }
 
-func checkVersions(_ context.Context, ws *workspace.Workspace, _ io.Writer) error {
+func checkVersions(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error {
 	file, err := versions.Read(ws.Path("hack/versions.yaml"))
 	if err != nil {
 		return err
 	}
-	return Findings(versions.Compare(file, ws)).errorOrNil()
+	faults := Findings(versions.Compare(file, ws))
+	files, err := ws.Files(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		if path.Ext(name) != ".md" || name == changelog.File || strings.Contains(name, "/testdata/") {
+			continue
+		}
+		text, err := os.ReadFile(ws.Path(name))
+		if err != nil {
+			return err
+		}
+		faults = append(faults, versions.CompareDocument(file, name, string(text))...)
+	}
+	return faults.errorOrNil()
 }
 
 const maxHits = 50

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -191,6 +192,26 @@ func siblingOf(module string, m workspace.Module, ws *workspace.Workspace) (stri
 		return relative, true
 	}
 	return "", false
+}
+
+// inDocument matches a version of a module or package of this repository, as `go get` takes it.
+var inDocument = regexp.MustCompile(`(` + regexp.QuoteMeta(workspace.ModulePrefix) + `[\w./-]+@)(v\d[\w.+-]*\w)`)
+
+// SetInDocument returns a document whose commands get the version of the release.
+func SetInDocument(text, version string) string {
+	return inDocument.ReplaceAllString(text, "${1}"+version)
+}
+
+// CompareDocument returns one line for each other version in a document.
+func CompareDocument(file *File, name, text string) (faults []string) {
+	for i, line := range strings.Split(text, "\n") {
+		for _, match := range inDocument.FindAllStringSubmatch(line, -1) {
+			if match[2] != file.Release.Version {
+				faults = append(faults, fmt.Sprintf("%s:%d: has %s%s, must have %s (release)", name, i+1, match[1], match[2], file.Release.Version))
+			}
+		}
+	}
+	return faults
 }
 
 func hasReplace(file *modfile.File, module, dir string) bool {

@@ -190,3 +190,19 @@ func TestSetRelease(t *testing.T) {
 		t.Errorf("a text without the line: %v", err)
 	}
 }
+
+func TestDocument(t *testing.T) {
+	const text = "go get github.com/solonode/sno/topology@v0.0.9 github.com/solonode/sno/cli/cmd/x@v0.1.0 k8s.io/api@v0.0.9\nOf `github.com/solonode/sno/patch@v1.0.0-rc.1`.\n"
+	file := &File{Release: Release{Version: "v0.1.0"}}
+	want := []string{
+		"a.md:1: has github.com/solonode/sno/topology@v0.0.9, must have v0.1.0 (release)",
+		"a.md:2: has github.com/solonode/sno/patch@v1.0.0-rc.1, must have v0.1.0 (release)",
+	}
+	if diff := cmp.Diff(want, CompareDocument(file, "a.md", text)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	changed := SetInDocument(text, "v0.1.0")
+	if faults := CompareDocument(file, "a.md", changed); len(faults) > 0 || !strings.Contains(changed, "k8s.io/api@v0.0.9") {
+		t.Errorf("changed to\n%s\nfaults %v", changed, faults)
+	}
+}
