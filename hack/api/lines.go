@@ -126,7 +126,8 @@ func (w *writer) parameters(list *types.TypeParamList) string {
 }
 
 func (w *writer) signature(s *types.Signature) string {
-	return w.parameters(s.TypeParams()) + strings.TrimPrefix(w.typeOf(types.NewSignatureType(nil, nil, nil, s.Params(), s.Results(), s.Variadic())), "func")
+	return w.parameters(s.TypeParams()) +
+		strings.TrimPrefix(w.typeOf(types.NewSignatureType(nil, nil, nil, s.Params(), s.Results(), s.Variadic())), "func")
 }
 
 func (w *writer) typeOf(t types.Type) string {

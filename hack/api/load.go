@@ -58,7 +58,8 @@ type Summary struct {
 
 // Summaries returns the packages of a library, without programs.
 func Summaries(ctx context.Context, ws *workspace.Workspace, dir string) (summaries []Summary, err error) {
-	out, err := ws.Command(ctx, ".", []string{"GOWORK=" + ws.Path("go.work")}, "go", "list", "-f", "{{.ImportPath}}\t{{.Name}}\t{{.Doc}}", "./"+dir+"/...").Output()
+	args := []string{"list", "-f", "{{.ImportPath}}\t{{.Name}}\t{{.Doc}}", "./" + dir + "/..."}
+	out, err := ws.Command(ctx, ".", []string{"GOWORK=" + ws.Path("go.work")}, "go", args...).Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s: list packages: %w", dir, err)
 	}

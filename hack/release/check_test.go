@@ -47,7 +47,8 @@ func TestCheck(t *testing.T) {
 		},
 		"a dependency that only replace provides": {
 			files: func(t *testing.T) map[string]string {
-				files := replaced(t, sample(), "patch/go.mod", replace, replace+"\nrequire example.com/nested v0.0.0-00010101000000-000000000000\n\nreplace example.com/nested => ../topology/nested\n")
+				files := replaced(t, sample(), "patch/go.mod", replace, replace+
+					"\nrequire example.com/nested v0.0.0-00010101000000-000000000000\n\nreplace example.com/nested => ../topology/nested\n")
 				return replaced(t, files, "patch/patch.go", "import \"", "import _ \"example.com/nested\"\nimport \"")
 			},
 			want: "imports\n\texample.com/nested: module lookup disabled",

@@ -94,7 +94,9 @@ func (r Release) Run(ctx context.Context) (err error) {
 }
 
 // refuse returns all reasons why nothing can be released, or the new texts of the files that have the version.
-func (r Release) refuse(ctx context.Context, repo repository, ws *workspace.Workspace, pins *versions.File, tags []string) (map[string]string, error) {
+func (r Release) refuse(
+	ctx context.Context, repo repository, ws *workspace.Workspace, pins *versions.File, tags []string,
+) (map[string]string, error) {
 	var faults []error
 	fault := func(err error) {
 		if err != nil {

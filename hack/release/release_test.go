@@ -70,7 +70,8 @@ func TestRelease(t *testing.T) {
 	}
 
 	// The next release has an incompatible change.
-	write(t, root, "patch/patch.go", "package patch\n\nimport \"github.com/solonode/sno/topology\"\n\nfunc Replicas() int32 { return topology.Replicas }\n\nfunc New() {}\n")
+	write(t, root, "patch/patch.go", "package patch\n\nimport \"github.com/solonode/sno/topology\"\n\n"+
+		"func Replicas() int32 { return topology.Replicas }\n\nfunc New() {}\n")
 	write(t, root, "CHANGELOG.md", strings.Replace(sample()["CHANGELOG.md"], "Added", "Changed", 1))
 	git(t, root, "commit", "--quiet", "--all", "--message=patch: change")
 	out.Reset()
@@ -103,7 +104,10 @@ func TestNothingRemains(t *testing.T) {
 		"another module path": {version: "v2.0.0", want: "needs module paths that end in /v2"},
 		"changes in the tree": {before: func(t *testing.T, root string) { write(t, root, "patch/new.go", "package patch\n") }, want: "patch/new.go"},
 		"the tag of a module": {before: func(t *testing.T, root string) { git(t, root, "tag", "patch/v0.2.0") }, want: "the tag patch/v0.2.0 exists"},
-		"a later release":     {before: func(t *testing.T, root string) { git(t, root, "tag", "patch/v0.10.0") }, want: "patch has a later release, v0.10.0"},
+		"a later release": {
+			before: func(t *testing.T, root string) { git(t, root, "tag", "patch/v0.10.0") },
+			want:   "patch has a later release, v0.10.0",
+		},
 		"no entry": {
 			before: func(t *testing.T, root string) {
 				write(t, root, "CHANGELOG.md", "# Changelog\n\n## [Unreleased]\n")

@@ -57,7 +57,8 @@ func checkAPI(ctx context.Context, ws *workspace.Workspace, w io.Writer) error {
 			faults = append(faults, updated.Changes(golden)...)
 		}
 		for _, name := range updated.Unmentioned(mentions) {
-			faults = append(faults, fmt.Sprintf("%s: %s is gone or has changed since the last release; describe it in %s, section Unreleased, under Removed or Changed",
+			faults = append(faults, fmt.Sprintf(
+				"%s: %s is gone or has changed since the last release; describe it in %s, section Unreleased, under Removed or Changed",
 				file, name, changelog.File))
 		}
 		released, err := ws.Command(ctx, ".", nil, "git", "cat-file", "blob", dir+"/"+version+":"+file).Output()

@@ -17,7 +17,8 @@ func withAPI(t *testing.T) *workspace.Workspace {
 	files := sample()
 	files["CHANGELOG.md"] = "# Changelog\n\n## [Unreleased]\n"
 	files["docs/page.md"] = "A page.\n"
-	files["patch/patch.go"] += "\n// Kind has a field and a method.\ntype Kind struct{ Field, Other int }\n\n// Method does nothing.\nfunc (Kind) Method(name string) {}\n"
+	files["patch/patch.go"] += "\n// Kind has a field and a method.\ntype Kind struct{ Field, Other int }\n\n" +
+		"// Method does nothing.\nfunc (Kind) Method(name string) {}\n"
 	files["patch/controller/controller.go"] = "// Package controller is for programs.\npackage controller\n\n// Run has no promise.\nfunc Run() {}\n"
 	ws := repository(t, files)
 	if _, err := generateAPI(t.Context(), ws); err != nil {
@@ -65,7 +66,8 @@ func TestAPI(t *testing.T) {
 		"addition": {
 			file: "patch/patch.go", old: "Field, Other int", new: "Field, New, Other int",
 			before: []string{"+ pkg patch, type Kind struct, New int"},
-			golden: strings.Replace(patchAPI, "pkg patch, type Kind struct, Other", "+ pkg patch, type Kind struct, New int\npkg patch, type Kind struct, Other", 1),
+			golden: strings.Replace(patchAPI, "pkg patch, type Kind struct, Other",
+				"+ pkg patch, type Kind struct, New int\npkg patch, type Kind struct, Other", 1),
 		},
 		"removal": {
 			file: "patch/patch.go", old: "Field, Other int", new: "Other int",
@@ -76,7 +78,9 @@ func TestAPI(t *testing.T) {
 		},
 		"change": {
 			file: "patch/patch.go", old: "Replicas = topology.Replicas", new: "Replicas = topology.Replicas + 1",
-			before:    []string{"+ pkg patch, const Replicas untyped int = 2", "- pkg patch, const Replicas untyped int = 1", "hack/api/patch.txt: patch.Replicas" + gone},
+			before: []string{
+				"+ pkg patch, const Replicas untyped int = 2", "- pkg patch, const Replicas untyped int = 1", "hack/api/patch.txt: patch.Replicas" + gone,
+			},
 			after:     []string{"hack/api/patch.txt: patch.Replicas" + gone},
 			golden:    strings.Replace("- "+patchAPI, "= 1\n", "= 1\n+ pkg patch, const Replicas untyped int = 2\n", 1),
 			changelog: "### Changed\n\n- patch.Replicas.\n",
