@@ -333,20 +333,25 @@ func (u consumer) hasVersions(ctx context.Context, folder string, leg versions.L
 	if err != nil {
 		return fmt.Errorf("go list -m all: %w", withStderr(err))
 	}
+	return versionFaults(string(out), u.pins, leg, modules)
+}
+
+// versionFaults takes lines of a module, its version, which is empty for the main module, and its Go version.
+func versionFaults(selected string, pins *versions.File, leg versions.Leg, modules map[string]string) error {
 	var faults []error
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(selected) {
 		module, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		version, goVersion, _ := strings.Cut(rest, " ")
-		want, pinned := u.pins.PinOf(module, leg)
+		want, pinned := pins.PinOf(module, leg)
 		pinned = pinned && modules[module] != ""
 		if strings.HasPrefix(module, workspace.ModulePrefix) {
-			want, pinned = u.pins.Release.Version, true
+			want, pinned = pins.Release.Version, true
 		}
 		switch {
 		case pinned && version != want:
 			faults = append(faults, fmt.Errorf("go list -m selects %s %s, must be %s (%s leg)", module, version, want, leg))
-		case version == "" && goVersion != u.pins.Go[leg]:
-			faults = append(faults, fmt.Errorf("needs Go %s, must need %s (%s leg)", goVersion, u.pins.Go[leg], leg))
+		case version == "" && goVersion != pins.Go[leg]:
+			faults = append(faults, fmt.Errorf("needs Go %s, must need %s (%s leg)", goVersion, pins.Go[leg], leg))
 		}
 	}
 	return errors.Join(faults...)

@@ -48,7 +48,7 @@ func checkOut(ctx context.Context, r repository, commit, folder string) (err err
 	return errors.Join(err, drained)
 }
 
-func untar(from io.Reader, folder string) error {
+func untar(from io.Reader, folder string) (err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func untar(from io.Reader, folder string) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { err = errors.Join(err, root.Close()) }()
 	for files := tar.NewReader(from); ; {
 		header, err := files.Next()
 		if errors.Is(err, io.EOF) {
