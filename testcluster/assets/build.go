@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,8 @@ type Assets struct {
 	// Dir is the folder. It is a valid KUBEBUILDER_ASSETS.
 	Dir     string
 	Version string
+	// Origin is where the programs are from, in one line: Built, Given, or hosts and SHA-256.
+	Origin string
 }
 
 // Program returns the path of a program: etcd, kube-apiserver, kube-controller-manager, kube-scheduler or kwok, or one
@@ -40,30 +43,24 @@ func (a Assets) Stages() ([]string, error) {
 
 const (
 	stagesDir = "stages"
-	// lockRetry is the interval at which a process retries the lock of another that builds.
+	// lockRetry is the interval at which a process retries the lock of another that fills the cache.
 	lockRetry = 200 * time.Millisecond
 )
 
-// Ensure returns the folder of programs for the versions of testcluster/kube, and builds it first if it does not
-// exist: minutes with an empty Go build cache, seconds otherwise. Of several processes one builds and the others
-// wait. Progress may be nil. Errors: ErrNoSource, ErrModuleUnavailable, and those of the compiler.
+// Ensure returns the folder of programs for the versions of testcluster/kube: that of KUBEBUILDER_ASSETS if it is complete, that in the
+// cache, or a new one in the cache, with programs that are downloaded or else built (see the package and SNO_ASSETS). A build takes minutes
+// with an empty Go build cache. Of several processes one fills the cache and the others wait. Progress may be nil. Errors: ErrNoSource,
+// ErrSetting, ErrNotDownloaded, ErrModuleUnavailable, and those of the compiler.
 func Ensure(ctx context.Context, progress io.Writer) (Assets, error) {
-	module, err := ModuleDir(ctx)
+	return ensureGiven(ctx, ofControlPlane, os.Getenv(GivenEnv), progress)
+}
+
+// ensureGiven is ensure for testcluster/kube, with a folder that has precedence.
+func ensureGiven(ctx context.Context, wanted func(tool string) bool, folder string, progress io.Writer) (Assets, error) {
+	source, err := kubeSource(ctx)
 	if err != nil {
 		return Assets{}, err
 	}
-	return ensure(ctx, filepath.Join(module, "kube"), progress)
-}
-
-func ensure(ctx context.Context, source string, progress io.Writer) (Assets, error) {
-	assets, err := ensureSet(ctx, source, ofControlPlane, progress)
-	if err != nil {
-		return Assets{}, err
-	}
-	return assets, pointCurrent(filepath.Dir(assets.Dir), filepath.Base(assets.Dir))
-}
-
-func ensureSet(ctx context.Context, source string, wanted func(tool string) bool, progress io.Writer) (Assets, error) {
 	if progress == nil {
 		progress = io.Discard
 	}
@@ -75,60 +72,145 @@ func ensureSet(ctx context.Context, source string, wanted func(tool string) bool
 	if err != nil {
 		return Assets{}, err
 	}
-	assets := Assets{Dir: filepath.Join(cache, r.key), Version: r.version}
-	if isDir(assets.Dir) {
-		return assets, nil
+	if assets, ok, err := given(ctx, r, folder, cache, progress); ok || err != nil {
+		return assets, err
 	}
-	return assets, buildLocked(ctx, r, assets.Dir, progress)
+	return r.ensure(ctx, cache, progress)
 }
 
-func buildLocked(ctx context.Context, r recipe, dir string, progress io.Writer) error {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return fmt.Errorf("create the cache folder: %w", err)
+func ensure(ctx context.Context, source string, progress io.Writer) (Assets, error) {
+	if progress == nil {
+		progress = io.Discard
 	}
-	lock := flock.New(dir + ".lock")
+	cache, err := CacheDir()
+	if err != nil {
+		return Assets{}, err
+	}
+	r, err := readRecipe(ctx, source, ofControlPlane)
+	if err != nil {
+		return Assets{}, err
+	}
+	return r.ensure(ctx, cache, progress)
+}
+
+// ensure returns the programs in the cache, which it fills first if needed. Those of a control plane become <cache>/current.
+func (r recipe) ensure(ctx context.Context, cache string, progress io.Writer) (Assets, error) {
+	s, err := readSettings(os.Getenv)
+	if err != nil {
+		return Assets{}, err
+	}
+	dir := r.cached(cache, s.mode)
+	if dir == "" {
+		if dir, err = r.obtainLocked(ctx, s, cache, progress); err != nil {
+			return Assets{}, err
+		}
+	}
+	origin, err := readOrigin(dir, Built)
+	if err == nil && slices.ContainsFunc(r.programs, ofControlPlane) {
+		err = pointCurrent(cache, filepath.Base(dir))
+	}
+	return Assets{Dir: dir, Version: r.version, Origin: origin}, err
+}
+
+// downloadedSuffix ends the name of a folder with a downloaded program.
+const downloadedSuffix = "-downloaded"
+
+// cached returns the folder in the cache that a mode allows, or nothing.
+func (r recipe) cached(cache string, m mode) string {
+	if dir := filepath.Join(cache, r.key); isDir(dir) {
+		return dir
+	}
+	if dir := filepath.Join(cache, r.key+downloadedSuffix); m != modeBuild && isDir(dir) {
+		return dir
+	}
+	return ""
+}
+
+func (r recipe) obtainLocked(ctx context.Context, s settings, cache string, progress io.Writer) (string, error) {
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", fmt.Errorf("create the cache folder: %w", err)
+	}
+	file := filepath.Join(cache, r.key+".lock")
+	lock := flock.New(file)
 	locked, err := lock.TryLock()
 	if err == nil && !locked {
-		fmt.Fprintf(progress, "Kubernetes %s is being built by another process, waiting for it\n", r.version)
+		fmt.Fprintf(progress, "Kubernetes %s is being downloaded or built by another process, waiting for it\n", r.version)
 		locked, err = lock.TryLockContext(ctx, lockRetry)
 	}
 	if err != nil || !locked {
-		return fmt.Errorf("wait for the lock %s.lock: %w", dir, errors.Join(err, ctx.Err()))
+		return "", fmt.Errorf("wait for the lock %s: %w", file, errors.Join(err, ctx.Err()))
 	}
 	// The lock file stays: after its removal a third process could lock a new one while a second waits for the old one.
 	defer func() { _ = lock.Unlock() }()
-	if isDir(dir) {
-		return nil
+	if dir := r.cached(cache, s.mode); dir != "" {
+		return dir, nil
 	}
-	return build(ctx, r, dir, progress)
+	return r.obtain(ctx, s, cache, progress)
 }
 
-func build(ctx context.Context, r recipe, dir string, progress io.Writer) error {
-	temp, err := os.MkdirTemp(filepath.Dir(dir), "."+r.key+"-")
+// obtain fills a temporary folder and renames it.
+func (r recipe) obtain(ctx context.Context, s settings, cache string, progress io.Writer) (string, error) {
+	temp, err := os.MkdirTemp(cache, "."+r.key+"-")
 	if err != nil {
-		return fmt.Errorf("create a folder to build in: %w", err)
+		return "", fmt.Errorf("create a folder to build in: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(temp) }()
-	fmt.Fprintf(progress, "Building Kubernetes %s into %s (once; minutes when Go's build cache is empty)\n", r.version, dir)
-	started := time.Now()
-	// One command, so that some programs are linked while others are compiled.
-	if err := buildPrograms(ctx, r, temp+string(filepath.Separator), newStepProgress(progress, r.names()), r.programs...); err != nil {
-		return err
+	origins, why := map[string]programOrigin{}, ModeEnv+"="+string(s.mode)
+	if s.mode != modeBuild {
+		fmt.Fprintf(progress, "Downloading Kubernetes %s (once)\n", r.version)
+		var failures []failure
+		if origins, failures, err = download(ctx, r, s, temp, progress); err != nil {
+			return "", err
+		}
+		why = reasons(failures)
 	}
-	if err := renamePrograms(r, temp); err != nil {
-		return err
+	dir := filepath.Join(cache, r.key)
+	if len(origins) > 0 {
+		dir += downloadedSuffix
+	}
+	if rest := r.without(origins); len(rest.programs) > 0 {
+		if s.mode == modeDownload {
+			return "", fmt.Errorf("%w: %s (%s=%s): %s", ErrNotDownloaded, strings.Join(rest.names(), ", "), ModeEnv, s.mode, why)
+		}
+		if err := build(ctx, rest, temp, why, progress); err != nil {
+			return "", err
+		}
+		for _, name := range rest.names() {
+			origins[name] = programOrigin{}
+		}
 	}
 	if r.simulates {
 		if err := copyStages(ctx, r, filepath.Join(temp, stagesDir)); err != nil {
-			return err
+			return "", err
+		}
+	}
+	if strings.HasSuffix(dir, downloadedSuffix) {
+		if err := writeOrigin(temp, origins); err != nil {
+			return "", err
 		}
 	}
 	// MkdirTemp makes folders that only their owner can read; a cache may be shared.
 	if err := os.Chmod(temp, 0o755); err != nil {
-		return fmt.Errorf("open the built folder to readers: %w", err)
+		return "", fmt.Errorf("open the new folder to readers: %w", err)
 	}
 	if err := os.Rename(temp, dir); err != nil {
-		return fmt.Errorf("put the built folder in place: %w", err)
+		return "", fmt.Errorf("put the new folder in place: %w", err)
+	}
+	return dir, nil
+}
+
+// build builds the recipe's programs into a folder.
+func build(ctx context.Context, r recipe, dir, why string, progress io.Writer) error {
+	names := strings.Join(r.names(), ", ")
+	fmt.Fprintf(progress, "Building Kubernetes %s from source (%s), minutes when Go's build cache is empty. Reason: %s\n", r.version, names, why)
+	started := time.Now()
+	// One command, so that some programs are linked while others are compiled.
+	step := newStepProgress(progress, names)
+	if err := buildPrograms(ctx, r, dir+string(filepath.Separator), step, r.programs...); err != nil {
+		return err
+	}
+	if err := renamePrograms(r, dir); err != nil {
+		return err
 	}
 	fmt.Fprintf(progress, "Built Kubernetes %s in %s\n", r.version, time.Since(started).Round(time.Second))
 	return nil

@@ -81,6 +81,7 @@ func emptyCache(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	t.Setenv(CacheEnv, dir)
+	t.Setenv(ModeEnv, "build")
 	t.Setenv("GOPROXY", "file://"+filepath.ToSlash(t.TempDir()))
 	t.Setenv("GOFLAGS", "")
 	return filepath.Join(dir, "kube")
@@ -107,7 +108,7 @@ func TestEnsureBuildsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Building Kubernetes v1.2.3", "etcd, kube-apiserver: done", "Built Kubernetes v1.2.3"} {
+	for _, want := range []string{"Building Kubernetes v1.2.3 from source (etcd, kube-apiserver)", "Reason: SNO_ASSETS=build", "etcd, kube-apiserver: done", "Built Kubernetes v1.2.3"} {
 		if !strings.Contains(progress.String(), want) {
 			t.Errorf("progress %q lacks %q", progress.String(), want)
 		}
@@ -199,7 +200,7 @@ func TestEnsureWaitsForAnotherProcess(t *testing.T) {
 
 	cancelled, cancel := context.WithCancel(t.Context())
 	said, wait := waiting(cancelled, dir)
-	if line := <-said; !strings.Contains(line, "being built by another process") {
+	if line := <-said; !strings.Contains(line, "being downloaded or built by another process") {
 		t.Errorf("progress %q does not contain what it waits for", line)
 	}
 	cancel()

@@ -3,6 +3,7 @@ package assets
 import (
 	"context"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 )
@@ -14,18 +15,14 @@ var onNodes = []string{"k8s.io/kubernetes/cmd/kube-proxy", "k8s.io/kubernetes/cm
 func ofNode(tool string) bool         { return slices.Contains(onNodes, tool) }
 func ofControlPlane(tool string) bool { return !ofNode(tool) }
 
-// EnsureNode returns the folder of kubeadm, kubectl, kubelet and kube-proxy, of the versions of testcluster/kube. It
-// builds them as Ensure does, into a separate folder.
+// EnsureNode returns the folder of kubeadm, kubectl, kubelet and kube-proxy, of the versions of testcluster/kube. They are from the same
+// places as those of Ensure, in a separate folder of the cache.
 func EnsureNode(ctx context.Context, progress io.Writer) (Assets, error) {
-	source, err := kubeSource(ctx)
-	if err != nil {
-		return Assets{}, err
-	}
-	return ensureSet(ctx, source, ofNode, progress)
+	return ensureGiven(ctx, ofNode, os.Getenv(GivenEnv), progress)
 }
 
 // NodeKey returns the Kubernetes version of a node, such as v1.36.3, and a digest of the parts of a node's image that
-// Ensure and EnsureNode build. It builds nothing.
+// Ensure and EnsureNode return. It builds nothing.
 func NodeKey(ctx context.Context) (version, key string, err error) {
 	source, err := kubeSource(ctx)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -28,9 +29,13 @@ type recipe struct {
 	source    string   // folder of module testcluster/kube
 	programs  []string // package paths, from the tool lines
 	version   string   // of Kubernetes, such as v1.36.3
-	key       string   // name of the folder
+	versions  versions
+	key       string // name of the folder
 	simulates bool
 }
+
+// versions are those of the programs, such as v1.36.3.
+type versions struct{ kubernetes, etcd, kwok string }
 
 // readRecipe returns the recipe for the wanted tools of the module. One module compiles shared packages once.
 func readRecipe(ctx context.Context, source string, wanted func(tool string) bool) (recipe, error) {
@@ -56,8 +61,11 @@ func readRecipe(ctx context.Context, source string, wanted func(tool string) boo
 	for _, require := range file.Require {
 		switch require.Mod.Path {
 		case "k8s.io/kubernetes":
-			r.version = require.Mod.Version
+			r.version, r.versions.kubernetes = require.Mod.Version, require.Mod.Version
+		case "go.etcd.io/etcd/server/v3":
+			r.versions.etcd = require.Mod.Version
 		case "sigs.k8s.io/kwok":
+			r.versions.kwok = require.Mod.Version
 			r.simulates = wanted("sigs.k8s.io/kwok/cmd/kwok")
 		}
 	}
@@ -100,12 +108,19 @@ func builtName(pkg string) string {
 
 var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
 
-func (r recipe) names() string {
+// names are the file names of the programs.
+func (r recipe) names() []string {
 	var names []string
 	for _, pkg := range r.programs {
 		names = append(names, programName(pkg))
 	}
-	return strings.Join(names, ", ")
+	return names
+}
+
+// without returns the recipe for the programs that are not in a map.
+func (r recipe) without(there map[string]programOrigin) recipe {
+	r.programs = slices.DeleteFunc(slices.Clone(r.programs), func(pkg string) bool { _, ok := there[programName(pkg)]; return ok })
+	return r
 }
 
 // linkerFlags stamps the Kubernetes version, without which clients would get v0.0.0-master, and drops symbols to save
