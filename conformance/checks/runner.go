@@ -244,7 +244,8 @@ func (r *Runner) skipReason(check Check) string {
 func (r *Runner) Report() report.Report {
 	out := report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind, Scenario: r.target.Scenario, Description: r.target.Description, Variant: r.target.Variant,
-		Provider: r.target.Provider, Topology: report.Topology{Expected: r.target.Expected}, Started: r.started.UTC(), Seconds: time.Since(r.started).Seconds(),
+		Provider: r.target.Provider, ControlPlaneOrigin: r.target.ControlPlaneOrigin,
+		Topology: report.Topology{Expected: r.target.Expected}, Started: r.started.UTC(), Seconds: time.Since(r.started).Seconds(),
 	}
 	if r.env != nil && r.env.State.Infrastructure != nil {
 		status := r.env.State.Infrastructure.Status

@@ -18,6 +18,8 @@ type Target struct {
 	Config *rest.Config
 	// Variant is "sno", "baseline" or empty.
 	Scenario, Description, Variant, Provider string
+	// ControlPlaneOrigin is where the control plane's programs are from; empty if unknown.
+	ControlPlaneOrigin string
 	// Expected are the topologies of the installation; empty if unknown.
 	Expected report.Modes
 	// PayloadNamespaces are those of OpenShift's own objects; empty for the function of that name.

@@ -40,6 +40,7 @@ func (r Report) junit() reporters.JUnitTestSuite {
 		Name: r.Scenario, Package: "single-node conformance", Timestamp: r.Started.UTC().Format(time.RFC3339), Tests: len(r.Results), Time: r.Seconds,
 		Properties: reporters.JUnitProperties{Properties: []reporters.JUnitProperty{
 			{Name: "description", Value: r.Description}, {Name: "variant", Value: r.Variant}, {Name: "provider", Value: r.Provider}, {Name: "tool", Value: r.Tool},
+			{Name: "controlPlaneOrigin", Value: r.ControlPlaneOrigin},
 			{Name: "controlPlaneTopology", Value: r.Topology.Observed.ControlPlane},
 			{Name: "infrastructureTopology", Value: r.Topology.Observed.Infrastructure},
 		}},

@@ -39,11 +39,14 @@ type Report struct {
 	// Variant is "sno", "baseline", or empty for a cluster that was not set up for the run.
 	Variant string `json:"variant,omitempty"`
 	// Provider is "embedded" or "existing".
-	Provider string    `json:"provider"`
-	Topology Topology  `json:"topology"`
-	Tool     string    `json:"tool,omitempty"`
-	Started  time.Time `json:"started"`
-	Seconds  float64   `json:"seconds"`
+	Provider string `json:"provider"`
+	// ControlPlaneOrigin is where the programs of an embedded control plane are from: "built from source", "given
+	// folder", or hosts and SHA-256.
+	ControlPlaneOrigin string    `json:"controlPlaneOrigin,omitempty"`
+	Topology           Topology  `json:"topology"`
+	Tool               string    `json:"tool,omitempty"`
+	Started            time.Time `json:"started"`
+	Seconds            float64   `json:"seconds"`
 	// Counts contains every status.
 	Counts  map[Status]int `json:"counts"`
 	Results []Result       `json:"results"`

@@ -34,7 +34,7 @@ func sampleReports(variant string) []Report {
 	for i, s := range sampleScenarios {
 		observed := Modes{ControlPlane: s.controlPlane, Infrastructure: s.infrastructure}
 		report := Report{
-			APIVersion: APIVersion, Kind: Kind, Scenario: s.name, Description: s.description, Variant: variant, Provider: "embedded",
+			APIVersion: APIVersion, Kind: Kind, Scenario: s.name, Description: s.description, Variant: variant, Provider: "embedded", ControlPlaneOrigin: "built from source",
 			Topology: Topology{Expected: observed, Observed: observed}, Tool: "sno-tests v0.1.0", Started: started, Seconds: 12.5,
 		}
 		for m, module := range sampleModules {

@@ -53,6 +53,7 @@ func (s *system) target(o Options) checks.Target {
 	return checks.Target{
 		Config:   s.Cluster.RESTConfig(),
 		Scenario: s.Scenario.Name, Description: s.Scenario.Description, Variant: string(o.Variant), Provider: Provider,
+		ControlPlaneOrigin: s.Cluster.Origin(),
 		Expected: report.Modes{
 			ControlPlane: string(s.Scenario.ControlPlaneTopology), Infrastructure: string(s.Scenario.InfrastructureTopology),
 		},

@@ -66,9 +66,23 @@ func NewMirror(t *testing.T, programs, kubernetes, etcd, kwok string) *Mirror {
 		members["controller-tools/envtest/"+name] = filepath.Join(programs, name)
 	}
 	_, sum = m.pack(t, "envtest/"+archive, members)
-	m.write(t, "index.yaml", fmt.Appendf(nil, "releases:\n  v1.0.0:\n    envtest-v1.0.0-%s.tar.gz:\n      hash: abc\n      selfLink: %s/old\n  %s:\n    %s:\n"+
-		"      hash: %s\n      selfLink: %s/envtest/%s\n", platform, m.URL, kubernetes, archive, sum, m.URL, archive))
+	m.write(t, "index.yaml", fmt.Appendf(nil, "releases:\n  v1.0.0:\n    envtest-v1.0.0-%s.tar.gz:\n      hash: abc\n      selfLink: %s/old\n"+
+		"  %s:\n    %s:\n      hash: %s\n      selfLink: %s/envtest/%s\n", platform, m.URL, kubernetes, archive, sum, m.URL, archive))
 	return m
+}
+
+// NewRealMirror serves the programs of a folder in the versions of testcluster/kube.
+func NewRealMirror(t *testing.T, programs string) *Mirror {
+	t.Helper()
+	dir, err := ModuleDir(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := readRecipe(t.Context(), filepath.Join(dir, "kube"), ofControlPlane)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewMirror(t, programs, r.versions.kubernetes, r.versions.etcd, r.versions.kwok)
 }
 
 // Environment returns the settings that name the mirror.

@@ -32,7 +32,7 @@ import (
 
 // Config configures a cluster. The zero value is valid.
 type Config struct {
-	// Assets are the programs to run. Zero: those of assets.Ensure, which builds missing ones.
+	// Assets are the programs to run. Zero: those of assets.Ensure, which downloads or builds missing ones.
 	Assets assets.Assets
 	// ParentDir is the parent of the cluster's folder. Empty: the system's temporary folder.
 	ParentDir string
@@ -111,6 +111,9 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 		}
 		config.Assets = assets
 	}
+	if config.Assets.Origin == "" {
+		config.Assets.Origin = assets.Given
+	}
 	folder, err := newFolder(config.ParentDir, config.Keep)
 	if err != nil {
 		return nil, err
@@ -121,6 +124,7 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 			name: name, program: c.assets.Program(name), log: filepath.Join(c.dir, name+".log"), dir: c.dir,
 		})
 	}
+	c.say("Kubernetes %s, %s", c.assets.Version, c.assets.Origin)
 	c.Component(APIServer).env = []string{apiServerGarbage}
 	c.stop = sync.OnceValue(c.shutDown)
 	startCtx, cancel := context.WithTimeout(ctx, startTimeout)
@@ -276,6 +280,9 @@ func (c *Cluster) EnsureNamespace(ctx context.Context, name string) error {
 	}
 	return c.WaitForServiceAccount(ctx, name)
 }
+
+// Origin returns where the cluster's programs are from, in one line (see assets.Assets).
+func (c *Cluster) Origin() string { return c.assets.Origin }
 
 // Dir returns the cluster's folder.
 func (c *Cluster) Dir() string { return c.dir }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,7 +96,8 @@ func (b builder) programs(ctx context.Context) (string, error) {
 	if err := os.Mkdir(bin, 0o755); err != nil {
 		return "", err //nolint:wrapcheck // complete
 	}
-	for _, ensure := range []func(context.Context, io.Writer) (assets.Assets, error){assets.Ensure, assets.EnsureNode} {
+	// A folder of KUBEBUILDER_ASSETS for the control plane may also have a kubectl, of another version: that of the node is first.
+	for _, ensure := range []func(context.Context, io.Writer) (assets.Assets, error){assets.EnsureNode, assets.Ensure} {
 		assets, err := ensure(ctx, b.progress)
 		if err != nil {
 			return "", err
@@ -105,7 +107,8 @@ func (b builder) programs(ctx context.Context) (string, error) {
 			return "", err //nolint:wrapcheck // complete
 		}
 		for _, entry := range entries {
-			if err := os.Symlink(filepath.Join(assets.Dir, entry.Name()), filepath.Join(bin, entry.Name())); err != nil {
+			err := os.Symlink(filepath.Join(assets.Dir, entry.Name()), filepath.Join(bin, entry.Name()))
+			if err != nil && !errors.Is(err, fs.ErrExist) {
 				return "", err //nolint:wrapcheck // complete
 			}
 		}
