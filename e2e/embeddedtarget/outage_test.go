@@ -48,4 +48,7 @@ func TestOutageOfTwoMinutes(t *testing.T) {
 		t.Errorf("%s, %d leases: %s %+v", result.Status, leases, result.Reason, result.Evidence)
 	}
 	t.Log(result.Figures)
+	if origin := runner.Report().ControlPlaneOrigin; origin == "" {
+		t.Error("the report lacks the origin of the control plane's programs")
+	}
 }

@@ -34,8 +34,8 @@ var words = []word{
 		why:     "a path of one machine; use a relative path, a flag or a temporary folder of the test",
 	},
 	{
-		pattern: regexp.MustCompile(`\b(proxy\.golang\.org|sum\.golang\.org|goproxy\.(io|cn)|registry\.npmjs\.org|pypi\.org|files\.pythonhosted\.org|crates\.io|rubygems\.org|(deb|security)\.debian\.org|dl\.k8s\.io)\b`),
-		hints:   []string{"golang.org", "goproxy", "npmjs", "pypi", "pythonhosted", "crates", "rubygems", "debian", "dl.k8s"},
+		pattern: regexp.MustCompile(`\b(proxy\.golang\.org|sum\.golang\.org|goproxy\.(io|cn)|registry\.npmjs\.org|pypi\.org|files\.pythonhosted\.org|crates\.io|rubygems\.org|(deb|security)\.debian\.org)\b`),
+		hints:   []string{"golang.org", "goproxy", "npmjs", "pypi", "pythonhosted", "crates", "rubygems", "debian"},
 		why:     "the host of a package registry; every machine has its own configured",
 	},
 	{

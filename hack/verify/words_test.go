@@ -22,6 +22,7 @@ func TestFindWords(t *testing.T) {
 		"another absolute path":     {"a.yaml", "path: /etc/kubernetes and /var/run and /rootfs", 0},
 		"registry":                  {"a.sh", "GOPROXY=https://" + registry, 1},
 		"similar name":              {"a.md", "golang.org/x/mod and registry.example.com", 0},
+		"server of releases":        {"a.md", "https://dl.k8s.io, a default that a setting replaces", 0},
 		"sleep":                     {"a.go", "\t" + sleep, 1},
 		"sleep in prose":            {"a.md", "no " + sleep + " anywhere", 0},
 		"leftover":                  {"a.go", "// " + leftover + " later", 1},

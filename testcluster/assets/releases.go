@@ -126,8 +126,8 @@ func ofEtcd(v versions, s settings) publisher {
 	}}
 }
 
-// kwokSums are the SHA-256 of kwok, whose releases have no file with checksums: those of the release's files in kwok's packages of
-// distributions (U-PKG-KWOK).
+// kwokSums are the SHA-256 of kwok, whose releases have no file with checksums. They are those of packages that are made from the release's
+// files, on which a Nix expression and a PKGBUILD agree (darwin: a Nix expression and a list of tools). A wrong one would make kwok be built.
 var kwokSums = map[string]string{
 	"v0.8.0/linux/amd64":  "f5a4385a2ae1b9dd7f8acae18e002a75c0ebba124ae9d7259aa8dadb50711f46",
 	"v0.8.0/linux/arm64":  "628f7d277860f524a2a775c217adcc58828e7b59ab0933680315784f1b8b0e37",
