@@ -1,5 +1,5 @@
-# Requires GNU make, Go, a C compiler (for the race detector), git and a POSIX shell; other tools are built from source into a
-# cache folder ($SNO_CACHE, or sno/ in the user's cache folder) on first use.
+# Requires GNU make, Go, a C compiler (for the race detector), git and a POSIX shell; other tools are built from source, and the programs
+# of Kubernetes downloaded or built, into a cache folder ($SNO_CACHE, or sno/ in the user's cache folder) on first use.
 # `make VERB` works on all modules, `make VERB-MODULE` on one (make test-topology).
 
 SHELL := /bin/sh
@@ -14,7 +14,7 @@ NAMES := $(notdir $(MODULES) $(OUTSIDE))
 dir = $(or $(filter $* %/$*,$(MODULES) $(OUTSIDE)),$(error no module is called "$*"; there are: $(NAMES)))
 alone = $(if $(filter $(dir),$(OUTSIDE)),GOWORK=off )
 
-# Programs for tests with a real API server. The first run builds them in some minutes; set the variable to use others.
+# Programs for tests with a real API server. The first run downloads or builds them; set the variable to use others.
 with-kube-assets = KUBEBUILDER_ASSETS=$${KUBEBUILDER_ASSETS:-$$(go run -C testcluster ./cmd/kube-assets)} && export KUBEBUILDER_ASSETS
 needs-kube-assets = $(if $(filter topology hack,$*),:,$(with-kube-assets))
 
@@ -89,7 +89,7 @@ test: ## Test all modules with the race detector; GOWORK=off tests each on its o
 	@$(compile-during-kubernetes)
 	@$(MAKE) --no-print-directory -j$(JOBS) --output-sync=target $(patsubst %,test-%,$(EARLY) $(filter-out $(EARLY),$(NAMES)))
 
-# Without the Kubernetes programs, tests are compiled while these are built: either alone leaves a processor idle half of the time.
+# Without the Kubernetes programs, tests are compiled while these are downloaded or built: either alone leaves a processor idle half of the time.
 kube-folder = $${SNO_CACHE:-$${XDG_CACHE_HOME:-$$HOME/.cache}/sno}/kube/current
 compile-during-kubernetes = test -n "$$KUBEBUILDER_ASSETS" || test -e "$(kube-folder)" || { $(MAKE) --no-print-directory kube-assets & \
 	go list -race -test -export $(patsubst %,./%/...,$(MODULES)) >/dev/null; \
@@ -280,7 +280,7 @@ release-check: ## Use each released module of the last commit in an empty module
 	@$(call prove,make release-check,$(RELEASED) hack LICENSE go.work.sum,.) go run -C hack ./cmd/release -check
 
 .PHONY: kube-assets
-kube-assets: ## Build etcd, kube-apiserver and other missing programs, and print their folder
+kube-assets: ## Download or build etcd, kube-apiserver and other missing programs, and print their folder (SNO_ASSETS: testcluster/README.md)
 	@go run -C testcluster ./cmd/kube-assets
 
 .PHONY: node-image

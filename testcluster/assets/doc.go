@@ -1,13 +1,14 @@
-// Package assets builds the programs of the embedded cluster (etcd, kube-apiserver, kube-controller-manager,
-// kube-scheduler, kwok) from the Go module testcluster/kube into a cache folder, once, so that a real control plane
-// requires nothing but Go.
+// Package assets provides the programs of the embedded cluster (etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok) and of
+// real nodes, in the versions of the Go module testcluster/kube. It downloads what is released, verifies checksums, and builds the rest from
+// source, into a cache folder, once. So a real control plane requires nothing but Go.
 //
-// The folder is
+// The folders are
 //
-//	<cache>/kube/<key>/          etcd, kube-apiserver, ..., stages/*.yaml
-//	<cache>/kube/<key>/          kubeadm, kubectl, kubelet, kube-proxy: those of EnsureNode
-//	<cache>/kube/current         symbolic link to the folder that was asked for last
-//	<cache>/kube/programs/       programs of tests that need packages of Kubernetes, see EnsureProgram
+//	<cache>/kube/<key>/             etcd, kube-apiserver, ..., stages/*.yaml: all built from source
+//	<cache>/kube/<key>-downloaded/  the same, with at least one downloaded program, and origin.json
+//	<cache>/kube/<key>/             kubeadm, kubectl, kubelet, kube-proxy: those of EnsureNode, with another key
+//	<cache>/kube/current            symbolic link to the control plane's folder that was asked for last
+//	<cache>/kube/programs/          programs of tests that need packages of Kubernetes, see EnsureProgram
 //
 // where <cache> is $SNO_CACHE, or sno in the user's cache folder, and <key> is a digest of testcluster/kube/go.mod
 // and go.sum, the Go version, the platform, and the recipe of this package. A folder has its name only when it is

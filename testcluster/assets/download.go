@@ -26,7 +26,7 @@ type answer struct {
 }
 
 // download puts the recipe's programs into a folder as far as they can be downloaded, and returns their origins and the failures. All
-// checksums are read at first and in parallel, so that a machine without a network waits once for all servers.
+// servers are asked at once, so that a machine without a network waits for the slowest of them only.
 func download(ctx context.Context, r recipe, s settings, folder string, progress io.Writer) (map[string]programOrigin, []failure, error) {
 	f := newFetcher(s, folder, &lines{out: progress})
 	defer f.client.CloseIdleConnections()
@@ -34,7 +34,10 @@ func download(ctx context.Context, r recipe, s settings, folder string, progress
 	for _, name := range r.names() {
 		offers[name] = publishers(name, r.versions, s)
 	}
-	documents := f.documents(ctx, offers)
+	// No document is needed any more when all programs are there or have failed.
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	documents := f.documents(reading, offers)
 	var mu sync.Mutex
 	origins, failures := map[string]programOrigin{}, []failure{}
 	var group sync.WaitGroup
@@ -58,33 +61,29 @@ func download(ctx context.Context, r recipe, s settings, folder string, progress
 	return origins, failures, f.removeParts()
 }
 
-func (f *fetcher) documents(ctx context.Context, offers map[string][]publisher) map[string]answer {
-	var addresses []string
+// documents begins to read all documents, and returns functions that wait for one.
+func (f *fetcher) documents(ctx context.Context, offers map[string][]publisher) map[string]func() answer {
+	all := map[string]func() answer{"": func() answer { return answer{} }}
 	for _, each := range offers {
 		for _, p := range each {
-			if p.document != "" && !slices.Contains(addresses, p.document) {
-				addresses = append(addresses, p.document)
+			if all[p.document] == nil {
+				read := sync.OnceValue(func() answer {
+					content, err := f.document(ctx, p.document)
+					return answer{content, err}
+				})
+				all[p.document] = read
+				go read()
 			}
 		}
-	}
-	answers := make([]answer, len(addresses))
-	var group sync.WaitGroup
-	for i, address := range addresses {
-		group.Go(func() { answers[i].content, answers[i].err = f.document(ctx, address) })
-	}
-	group.Wait()
-	all := map[string]answer{}
-	for i, address := range addresses {
-		all[address] = answers[i]
 	}
 	return all
 }
 
 // first downloads a program from the first publisher that has it. Without one the origin is empty.
-func (f *fetcher) first(ctx context.Context, name string, all []publisher, documents map[string]answer) (programOrigin, []failure) {
+func (f *fetcher) first(ctx context.Context, name string, all []publisher, documents map[string]func() answer) (programOrigin, []failure) {
 	var failures []failure
 	for _, p := range all {
-		r, err := p.choose(documents[p.document])
+		r, err := p.choose(documents[p.document]())
 		var sum string
 		if err == nil {
 			sum, err = f.program(ctx, name, r)
