@@ -108,7 +108,10 @@ func TestEnsureBuildsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Building Kubernetes v1.2.3 from source (etcd, kube-apiserver)", "Reason: SNO_ASSETS=build", "etcd, kube-apiserver: done", "Built Kubernetes v1.2.3"} {
+	for _, want := range []string{
+		"Building Kubernetes v1.2.3 from source (etcd, kube-apiserver)", "Reason: SNO_ASSETS=build",
+		"etcd, kube-apiserver: done", "Built Kubernetes v1.2.3",
+	} {
 		if !strings.Contains(progress.String(), want) {
 			t.Errorf("progress %q lacks %q", progress.String(), want)
 		}

@@ -89,12 +89,14 @@ func (f *fetcher) first(ctx context.Context, name string, all []publisher, docum
 			sum, err = f.program(ctx, name, r)
 		}
 		if err == nil {
+			for _, earlier := range failures {
+				if !errors.Is(earlier.err, errNotPublished) {
+					fmt.Fprintf(f.progress, "  %s: not from %v\n", name, earlier.err)
+				}
+			}
 			return programOrigin{Host: hostOf(r.address), SHA256: sum}, nil
 		}
 		failures = append(failures, failure{name, err})
-		if !errors.Is(err, errNotPublished) && ctx.Err() == nil {
-			fmt.Fprintf(f.progress, "  %s: not downloaded: %v\n", name, err)
-		}
 	}
 	return programOrigin{}, failures
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -40,7 +41,8 @@ func newFetcher(s settings, folder string, progress io.Writer) *fetcher {
 	transport.DisableCompression = true // checksums are those of the files
 	return &fetcher{
 		client:    &http.Client{Transport: transport, CheckRedirect: checkRedirect},
-		firstByte: s.firstByte, stall: s.stall, os: s.os, arch: s.arch, progress: progress, folder: folder, archives: map[string]func() (string, error){},
+		firstByte: s.firstByte, stall: s.stall, os: s.os, arch: s.arch, progress: progress, folder: folder,
+		archives: map[string]func() (string, error){},
 	}
 }
 
@@ -88,6 +90,10 @@ func (f *fetcher) read(ctx context.Context, address string, limit int64, label s
 	var wrapped *url.Error // contains the whole address
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
+	}
+	var lookup *net.DNSError // contains the host again
+	if errors.As(err, &lookup) {
+		err = errors.New(lookup.Err)
 	}
 	return &fetchError{hostOf(address), err}
 }
