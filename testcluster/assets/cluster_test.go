@@ -44,7 +44,8 @@ func TestClusterOfDownloadedPrograms(t *testing.T) {
 	if want := "downloaded from " + host + ": etcd sha256 "; !strings.HasPrefix(c.Origin(), want) || strings.Contains(c.Origin(), assets.Built) {
 		t.Errorf("origin %q, want %q", c.Origin(), want)
 	}
-	if !strings.Contains(progress.String(), "Kubernetes "+there.Version+", "+c.Origin()) || strings.Contains(progress.String(), "Building") {
+	summary := "Kubernetes " + there.Version + ", downloaded from " + host + ": etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok\n"
+	if !strings.Contains(progress.String(), summary) || strings.Contains(progress.String(), "Building") {
 		t.Errorf("progress:\n%s", progress.String())
 	}
 }

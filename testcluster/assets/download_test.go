@@ -611,9 +611,9 @@ func TestGivenFolder(t *testing.T) {
 	if err := writeOrigin(downloaded, map[string]programOrigin{"etcd": {Host: "example.com", SHA256: "12"}, "kwok": {}}); err != nil {
 		t.Fatal(err)
 	}
-	link := filepath.Join(t.TempDir(), "current")
+	link, alias := filepath.Join(t.TempDir(), "current"), filepath.Join(t.TempDir(), "cache")
 	built := folder(filepath.Join(cache, r.key), all...)
-	if err := os.Symlink(built, link); err != nil {
+	if err := errors.Join(os.Symlink(built, link), os.Symlink(cache, alias)); err != nil {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct {
@@ -636,7 +636,7 @@ func TestGivenFolder(t *testing.T) {
 		},
 	} {
 		var progress bytes.Buffer
-		got, ok, err := given(t.Context(), r, test.dir, cache, &progress)
+		got, ok, err := given(t.Context(), r, test.dir, alias, &progress)
 		if test.want.Origin != "" && test.want.Dir == "" {
 			test.want.Dir = test.dir
 		}

@@ -30,6 +30,9 @@ func given(ctx context.Context, r recipe, dir, cache string, progress io.Writer)
 	if err != nil {
 		return Assets{}, false, fmt.Errorf("find the folder of %s: %w", GivenEnv, err)
 	}
+	if resolved, err := filepath.EvalSymlinks(cache); err == nil {
+		cache = resolved
+	}
 	missing := r.missingIn(dir)
 	if len(missing) > 0 {
 		if len(missing) < len(r.programs) {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -19,8 +20,15 @@ const (
 	Given = "given folder"
 )
 
-// OriginFile is in folders with downloaded programs.
-const OriginFile = "origin.json"
+var digestPattern = regexp.MustCompile(` sha256 [0-9a-f]+`)
+
+// Summary returns the version and the origin without digests, such as "Kubernetes v1.36.3, downloaded from dl.k8s.io: kube-apiserver".
+func (a Assets) Summary() string {
+	return "Kubernetes " + a.Version + ", " + digestPattern.ReplaceAllString(a.Origin, "")
+}
+
+// originFile is in folders with downloaded programs.
+const originFile = "origin.json"
 
 // programOrigin is the origin of one program.
 type programOrigin struct {
@@ -56,7 +64,7 @@ func describe(programs map[string]programOrigin) string {
 func writeOrigin(dir string, programs map[string]programOrigin) error {
 	data, err := json.MarshalIndent(programs, "", "  ")
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, OriginFile), append(data, '\n'), 0o644)
+		err = os.WriteFile(filepath.Join(dir, originFile), append(data, '\n'), 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("write the origin of the programs: %w", err)
@@ -66,7 +74,7 @@ func writeOrigin(dir string, programs map[string]programOrigin) error {
 
 // readOrigin returns the origin of a folder's programs, or instead for a folder without a record of it.
 func readOrigin(dir, instead string) (string, error) {
-	data, err := os.ReadFile(filepath.Join(dir, OriginFile))
+	data, err := os.ReadFile(filepath.Join(dir, originFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return instead, nil
 	}

@@ -124,7 +124,7 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 			name: name, program: c.assets.Program(name), log: filepath.Join(c.dir, name+".log"), dir: c.dir,
 		})
 	}
-	c.say("Kubernetes %s, %s", c.assets.Version, c.assets.Origin)
+	c.say("%s", c.assets.Summary())
 	c.Component(APIServer).env = []string{apiServerGarbage}
 	c.stop = sync.OnceValue(c.shutDown)
 	startCtx, cancel := context.WithTimeout(ctx, startTimeout)
