@@ -568,10 +568,11 @@ func TestRedirectKeepsTLS(t *testing.T) {
 	}
 }
 
-func TestErrorsHaveNoPassword(t *testing.T) {
+// TestErrorsHaveNoAddress has an address with a user, which may be a token.
+func TestErrorsHaveNoAddress(t *testing.T) {
 	m := fakeMirror(t, func(programs map[string][]byte) { programs["kube-scheduler"] = []byte("no program") })
 	s := mirrored(t, m, modeDownload)
-	s.kubernetes = strings.Replace(s.kubernetes, "http://", "http://ann:secret@", 1)
+	s.kubernetes = strings.Replace(s.kubernetes, "http://", "http://secret@", 1)
 	m.change = func(w http.ResponseWriter, r *http.Request) bool {
 		if strings.HasSuffix(r.URL.Path, "/kube-controller-manager") {
 			panic(http.ErrAbortHandler)
