@@ -630,6 +630,9 @@ func TestGivenFolder(t *testing.T) {
 		"of the user": {
 			dir: folder(t.TempDir(), all...), line: "has Kubernetes v1.1.1, testcluster/kube has v1.2.3", want: Assets{Version: "v1.1.1", Origin: Given},
 		},
+		"of the user, named as in the cache": {
+			dir: folder(filepath.Join(t.TempDir(), r.key), all...), line: "has Kubernetes v1.1.1", want: Assets{Version: "v1.1.1", Origin: Given},
+		},
 		"built":         {dir: built, want: Assets{Version: "v1.2.3", Origin: Built}},
 		"link to built": {dir: link, want: Assets{Dir: built, Version: "v1.2.3", Origin: Built}},
 		"downloaded": {
