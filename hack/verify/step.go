@@ -55,6 +55,7 @@ func Steps() []Step {
 		{"docs", "links have targets, something runs every command, and the documents match the roles and reasons in the code", checkDocs},
 		{"manifests", "every kustomization renders, with safe pods and flags that exist", checkManifests},
 		{"unused", "every function is reached from a program or a test, and every exported name has a user besides tests of its own package", checkUnused},
+		{"vulnerabilities", "govulncheck finds no call of a function with a known vulnerability", checkVulnerabilities},
 		{"lint", "golangci-lint finds nothing in any module", checkLint},
 	}
 }
