@@ -108,8 +108,8 @@ var (
 	declared = regexp.MustCompile(`^pkg (\S+), (?:const|var|func|type) (\w+)()`)
 )
 
-// Unmentioned returns the identifiers that are gone or changed since the last release and that the text does not mention as
-// package.Name or package.Type.Member. A type stands for its members.
+// Unmentioned returns the identifiers that are gone or changed since the last release and that the text does not
+// mention as package.Name or package.Type.Member. A type stands for its members.
 func (g Golden) Unmentioned(text string) (missing []string) {
 	for line, mark := range g {
 		if mark != removed {

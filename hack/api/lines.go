@@ -9,8 +9,8 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// Lines returns one line for each exported declaration of the packages, exported field and method, sorted, in the style of the files in
-// Go's own api folder. Names of parameters are no part of it.
+// Lines returns one line for each exported declaration of the packages, exported field and method, sorted, in the style
+// of the files in Go's own api folder. Names of parameters are no part of it.
 func Lines(packages []*types.Package) []string {
 	var lines []string
 	for _, p := range packages {

@@ -14,11 +14,12 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// private matches packages without a promise, which only programs of this repository import: what reads and writes a cluster for the
-// controllers, commands, and help for tests.
+// private matches packages without a promise, which only programs of this repository import: what reads and writes a
+// cluster for the controllers, commands, and help for tests.
 var private = regexp.MustCompile(`^([^/]+/(controller|internal)|approver/(approve|kubelet)|conformance/extension|patch/patchtest)(/|$)`)
 
-// Load returns the public packages of libraries, by the folder of the library: all but programs and those without a promise.
+// Load returns the public packages of libraries, by the folder of the library: all but programs and those without a
+// promise.
 func Load(ctx context.Context, ws *workspace.Workspace, dirs ...string) (map[string][]*types.Package, error) {
 	var patterns []string
 	for _, dir := range dirs {

@@ -47,10 +47,9 @@ type Check struct {
 	Out      io.Writer
 }
 
-// Run makes a module proxy from the commit, and adds each library to an empty module: `go get`, the library's example, `go vet`,
-// `go build` and the example's run, on the versions of its leg. All pinned modules must have exactly these versions. Then it adds all
-// libraries to one module, raises the pins to the newest leg, and vets and builds again. Programs are added with all that they need, on
-// their own leg.
+// Run makes a module proxy from the commit, and gets each library from it in an empty module: its example is vetted,
+// built and run, and all pinned modules must have exactly the versions of its leg. Then all libraries are in one module
+// that is raised to the newest leg. Programs are added with all that they need, on their own leg.
 func (c Check) Run(ctx context.Context) (err error) {
 	r := repository{c.Root}
 	commit, err := r.commit(ctx, c.Commit)
@@ -120,8 +119,9 @@ func (c Check) Run(ctx context.Context) (err error) {
 	return errors.Join(errs...)
 }
 
-// outside returns the environment of a person who has the repository's modules from the proxy only. The others come from the user's
-// cache and proxies. The module cache is a new one, because the user's may have another state of the same version.
+// outside returns the environment of a person who has the repository's modules from the proxy only. The others come
+// from the user's cache and proxies. The module cache is a new one, because the user's may have another state of the
+// same version.
 func outside(ctx context.Context, root, proxy, cache string) ([]string, error) {
 	cmd := exec.CommandContext(ctx, "go", "env", "-json", "GOPROXY", "GOMODCACHE", "GONOSUMDB", "GOFLAGS")
 	cmd.Dir = root
@@ -270,8 +270,8 @@ func (u consumer) newest(ctx context.Context, dirs []string) error {
 	return u.hasVersions(ctx, folder, versions.Newest, raised)
 }
 
-// resolve returns the arguments of a command that fails for a package that the modules need and Go does not find. Steps standalone and
-// workspace of verify compile all packages on the same versions.
+// resolve returns the arguments of a command that fails for a package that the modules need and Go does not find. Steps
+// standalone and workspace of verify compile all packages on the same versions.
 func resolve(dirs ...string) []string {
 	args := []string{"list", "-deps", "-f", ""}
 	for _, dir := range dirs {
@@ -324,8 +324,8 @@ func (u consumer) copyExample(dir, folder string) error {
 	return nil
 }
 
-// hasVersions compares the versions that Go selects for the modules with the pins of the leg and the release. Pinned modules that are only
-// in the graph, because a dependency requires them, may be older.
+// hasVersions compares the versions that Go selects for the modules with the pins of the leg and the release. Pinned
+// modules that are only in the graph, because a dependency requires them, may be older.
 func (u consumer) hasVersions(ctx context.Context, folder string, leg versions.Leg, modules map[string]string) error {
 	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Path}} {{.Version}} {{.GoVersion}}", "all")
 	cmd.Dir, cmd.Env = folder, append(slices.Clone(u.env), "PWD="+folder)

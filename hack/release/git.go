@@ -40,8 +40,8 @@ func (r repository) file(ctx context.Context, commit, name string) ([]byte, erro
 	return []byte(text + "\n"), err
 }
 
-// commit returns the hash of a commit. For an empty name this is one of the tracked files, which no branch has, or HEAD if they have not
-// changed.
+// commit returns the hash of a commit. For an empty name this is one of the tracked files, which no branch has, or HEAD
+// if they have not changed.
 func (r repository) commit(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		if made, err := r.git(ctx, "stash", "create"); err != nil || made != "" {

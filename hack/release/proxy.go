@@ -15,9 +15,9 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// writeProxy writes the modules of a commit into a folder that GOPROXY can name (https://go.dev/ref/mod#goproxy-protocol), with the
-// files that the go command takes from the repository: what git tracks below the module's folder, and the LICENSE of the root. The
-// repository is cloned because zip.CreateFromVCS refuses linked worktrees.
+// writeProxy writes the modules of a commit into a folder for GOPROXY (https://go.dev/ref/mod#goproxy-protocol), with
+// the files that the go command would take from the repository: the tracked files of the module's folder, and LICENSE.
+// The repository is cloned because zip.CreateFromVCS refuses linked worktrees.
 func writeProxy(ctx context.Context, r repository, folder, commit, version string, dirs []string) (err error) {
 	scratch, err := os.MkdirTemp("", "sno-clone-")
 	if err != nil {

@@ -35,8 +35,9 @@ type Release struct {
 	Check func(ctx context.Context, commit string) error
 }
 
-// Run writes the version into hack/versions.yaml, the go.mod files, the documents and the golden files of the API, commits that, and
-// makes all tags in one transaction. It pushes nothing. After an error the branch, the tags and the files are what they were before.
+// Run writes the version into hack/versions.yaml, the go.mod files, the documents and the golden files of the API,
+// commits that, and makes all tags in one transaction. It pushes nothing. After an error the branch, the tags and the
+// files are what they were before.
 func (r Release) Run(ctx context.Context) (err error) {
 	repo := repository{r.Root}
 	ws, err := workspace.Load(r.Root)
@@ -266,8 +267,8 @@ func lastOf(tags []string, dir string) (last string) {
 	return last
 }
 
-// compare prints the differences of each library's API from its last release, and refuses incompatible ones where the version promises
-// compatibility: in v0 another minor version may have them, from v1 on none.
+// compare prints the differences of each library's API from its last release, and refuses incompatible ones where the
+// version promises compatibility: in v0 another minor version may have them, from v1 on none.
 func (r Release) compare(ctx context.Context, repo repository, ws *workspace.Workspace, pins *versions.File, tags []string) (err error) {
 	scratch, err := os.MkdirTemp("", "sno-api-")
 	if err != nil {

@@ -18,17 +18,9 @@ import (
 
 const apiFile = "docs/api.md"
 
-// checkAPI compares the exported declarations of each released library with its golden file. There a line is in the last release, or
-// has the mark "+ " (new since then) or "- " (gone since then; a changed declaration is both). `verify -generate` writes the marks and
-// never deletes a line of the last release; `make release` does, and removes the marks. So the file shows the differences from the last
-// release without the history.
-//
-//   - A line that the code has and the file has not, or the reverse, is an error. The command above corrects it.
-//   - A line with "- " is an error until the section Unreleased of CHANGELOG.md has the identifier, as package.Name or
-//     package.Type.Member, under Removed or Changed.
-//   - If git has the tag of the last release, the lines of its file must be in this one.
-//
-// It also compares docs/api.md with the packages.
+// checkAPI compares the exported declarations of each released library with its golden file, in which "+ " marks a line
+// that is new since the last release and "- " one that is gone; a changed declaration is both. `verify -generate`
+// writes the marks, `make release` removes them and what is gone. CHANGELOG.md must name what is gone.
 func checkAPI(ctx context.Context, ws *workspace.Workspace, w io.Writer) error {
 	libraries, version, err := librariesInFocus(ws)
 	if err != nil || len(libraries) == 0 {

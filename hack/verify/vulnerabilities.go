@@ -21,8 +21,8 @@ import (
 
 const (
 	vulnerabilitiesFile = "hack/vulnerabilities.yaml"
-	// databaseModule has the reports of the Go vulnerability database. The module proxy serves it, also where the database's host
-	// cannot be reached.
+	// databaseModule has the reports of the Go vulnerability database. The module proxy serves it, also where the
+	// database's host cannot be reached.
 	databaseModule = "golang.org/x/vulndb"
 	// databaseTool requires the database's version.
 	databaseTool = "tools/indexdb"
@@ -180,7 +180,8 @@ func readFindings(r io.Reader, found map[string]vulnerability) error {
 	}
 }
 
-// unaccepted returns the vulnerabilities without an entry, and the entries without a reason, a future date or a finding.
+// unaccepted returns the vulnerabilities without an entry, and the entries without a reason, a future date or a
+// finding.
 func unaccepted(found map[string]vulnerability, entries []accepted, now time.Time) Findings {
 	var faults Findings
 	left := maps.Clone(found)

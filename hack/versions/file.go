@@ -141,7 +141,8 @@ func (r Release) validate() error {
 	return nil
 }
 
-// CheckVersion returns an error unless a release can have the version: a canonical one below v2, whose modules would need other paths.
+// CheckVersion returns an error unless a release can have the version: a canonical one below v2, whose modules would
+// need other paths.
 func CheckVersion(version string) error {
 	switch {
 	case !semver.IsValid(version) || semver.Canonical(version) != version:

@@ -47,10 +47,9 @@ const (
 	lockRetry = 200 * time.Millisecond
 )
 
-// Ensure returns the folder of programs for the versions of testcluster/kube: that of KUBEBUILDER_ASSETS if it is complete, that in the
-// cache, or a new one in the cache, with programs that are downloaded or else built (see the package and SNO_ASSETS). A build takes minutes
-// with an empty Go build cache. Of several processes one fills the cache and the others wait. Progress may be nil. Errors: ErrNoSource,
-// ErrSetting, ErrNotDownloaded, ErrModuleUnavailable, and those of the compiler.
+// Ensure returns the folder of programs for the versions of testcluster/kube: that of KUBEBUILDER_ASSETS if it is
+// complete, that in the cache, or a new one, downloaded or built (SNO_ASSETS). Of several processes one fills the cache.
+// Progress may be nil. Errors: ErrNoSource, ErrSetting, ErrNotDownloaded, ErrModuleUnavailable, and the compiler's.
 func Ensure(ctx context.Context, progress io.Writer) (Assets, error) {
 	return ensureGiven(ctx, ofControlPlane, os.Getenv(GivenEnv), progress)
 }
@@ -93,7 +92,8 @@ func ensure(ctx context.Context, source string, progress io.Writer) (Assets, err
 	return r.ensure(ctx, cache, progress)
 }
 
-// ensure returns the programs in the cache, which it fills first if needed. Those of a control plane become <cache>/current.
+// ensure returns the programs in the cache, which it fills first if needed. Those of a control plane become
+// <cache>/current.
 func (r recipe) ensure(ctx context.Context, cache string, progress io.Writer) (Assets, error) {
 	s, err := readSettings(os.Getenv)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
-// TestClusterOfDownloadedPrograms downloads real programs from a local server into an empty cache, and starts a cluster with them.
+// TestClusterOfDownloadedPrograms downloads real programs from a local server into an empty cache, and starts a cluster
+// with them.
 func TestClusterOfDownloadedPrograms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("copies a gigabyte and starts a cluster")

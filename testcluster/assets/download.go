@@ -25,8 +25,8 @@ type answer struct {
 	err     error
 }
 
-// download puts the recipe's programs into a folder as far as they can be downloaded, and returns their origins and the failures. All
-// servers are asked at once, so that a machine without a network waits for the slowest of them only.
+// download puts the recipe's programs into a folder as far as they can be downloaded, and returns their origins and the
+// failures. All servers are asked at once, so that a machine without a network waits for the slowest of them only.
 func download(ctx context.Context, r recipe, s settings, folder string, progress io.Writer) (map[string]programOrigin, []failure, error) {
 	f := newFetcher(s, folder, &lines{out: progress})
 	defer f.client.CloseIdleConnections()

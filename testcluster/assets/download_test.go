@@ -104,7 +104,8 @@ func html(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("<!DOCTYPE html><html><body>Please log in</body></html>"))
 }
 
-// TestDownload has one fault per case. What a fault prevents is built from source; everything else is downloaded and unchanged.
+// TestDownload has one fault per case. What a fault prevents is built from source; everything else is downloaded and
+// unchanged.
 func TestDownload(t *testing.T) {
 	const envtestArchive = "/envtest-v1.2.3-" + runtime.GOOS + "-" + runtime.GOARCH + ".tar.gz"
 	for _, test := range []struct {

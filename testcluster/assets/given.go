@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// given returns the programs of the folder in KUBEBUILDER_ASSETS if it has all that the recipe needs, and reports in a line why not. The
-// folder of envtest has no controller-manager and no scheduler.
+// given returns the programs of the folder in KUBEBUILDER_ASSETS if it has all that the recipe needs, and reports in a
+// line why not. The folder of envtest has no controller-manager and no scheduler.
 func given(ctx context.Context, r recipe, dir, cache string, progress io.Writer) (Assets, bool, error) {
 	if dir == "" {
 		return Assets{}, false, nil

@@ -15,8 +15,8 @@ var onNodes = []string{"k8s.io/kubernetes/cmd/kube-proxy", "k8s.io/kubernetes/cm
 func ofNode(tool string) bool         { return slices.Contains(onNodes, tool) }
 func ofControlPlane(tool string) bool { return !ofNode(tool) }
 
-// EnsureNode returns the folder of kubeadm, kubectl, kubelet and kube-proxy, of the versions of testcluster/kube. They are from the same
-// places as those of Ensure, in a separate folder of the cache.
+// EnsureNode returns the folder of kubeadm, kubectl, kubelet and kube-proxy, of the versions of testcluster/kube. They
+// are from the same places as those of Ensure, in a separate folder of the cache.
 func EnsureNode(ctx context.Context, progress io.Writer) (Assets, error) {
 	return ensureGiven(ctx, ofNode, os.Getenv(GivenEnv), progress)
 }

@@ -22,7 +22,8 @@ const (
 
 var digestPattern = regexp.MustCompile(` sha256 [0-9a-f]+`)
 
-// Summary returns the version and the origin without digests, such as "Kubernetes v1.36.3, downloaded from dl.k8s.io: kube-apiserver".
+// Summary returns the version and the origin without digests, such as "Kubernetes v1.36.3, downloaded from dl.k8s.io:
+// kube-apiserver".
 func (a Assets) Summary() string {
 	return "Kubernetes " + a.Version + ", " + digestPattern.ReplaceAllString(a.Origin, "")
 }
@@ -37,7 +38,8 @@ type programOrigin struct {
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// describe returns the origins as one line, such as "downloaded from dl.k8s.io: kubelet sha256 12ab...; built from source: kwok".
+// describe returns the origins as one line, such as "downloaded from dl.k8s.io: kubelet sha256 12ab...; built from
+// source: kwok".
 func describe(programs map[string]programOrigin) string {
 	byHost := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(programs)) {

@@ -68,8 +68,8 @@ func publishers(program string, v versions, s settings) []publisher {
 	return nil
 }
 
-// inEnvtest is the archive of envtest, in the index format of setup-envtest. The module of setup-envtest is not used: it requires a newer
-// k8s.io/apimachinery than Kubernetes has here, and its client has no time limits.
+// inEnvtest is the archive of envtest, in the index format of setup-envtest. The module of setup-envtest is not used:
+// it requires a newer k8s.io/apimachinery than Kubernetes has here, and its client has no time limits.
 func inEnvtest(program string, v versions, s settings) publisher {
 	name := fmt.Sprintf("envtest-%s-%s-%s.tar.gz", v.kubernetes, s.os, s.arch)
 	return publisher{document: s.envtest, find: func(document []byte) (release, error) {
@@ -108,7 +108,8 @@ func ofKubernetes(program string, v versions, s settings) publisher {
 	}}
 }
 
-// ofEtcd is the release of etcd itself, for versions that envtest lacks. It has no .tar.gz for other systems than Linux.
+// ofEtcd is the release of etcd itself, for versions that envtest lacks. It has no .tar.gz for other systems than
+// Linux.
 func ofEtcd(v versions, s settings) publisher {
 	name := fmt.Sprintf("etcd-%s-%s-%s.tar.gz", v.etcd, s.os, s.arch)
 	folder := s.etcd + "/" + v.etcd
@@ -126,8 +127,9 @@ func ofEtcd(v versions, s settings) publisher {
 	}}
 }
 
-// kwokSums are the SHA-256 of kwok, whose releases have no file with checksums. They are those of packages that are made from the release's
-// files, on which a Nix expression and a PKGBUILD agree (darwin: a Nix expression and a list of tools). A wrong one would make kwok be built.
+// kwokSums are the SHA-256 of kwok, whose releases have no file with checksums. They are those of packages that are
+// made from the release's files, on which a Nix expression and a PKGBUILD agree (darwin: a Nix expression and a list of
+// tools). A wrong one would make kwok be built.
 var kwokSums = map[string]string{
 	"v0.8.0/linux/amd64":  "f5a4385a2ae1b9dd7f8acae18e002a75c0ebba124ae9d7259aa8dadb50711f46",
 	"v0.8.0/linux/arm64":  "628f7d277860f524a2a775c217adcc58828e7b59ab0933680315784f1b8b0e37",

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Environment variables. Those with an address have a public server as their default, and may name a mirror of the same layout.
+// Environment variables. Those with an address have a public server as their default, and may name a mirror of the same
+// layout.
 const (
 	// ModeEnv is auto (the default), download or build.
 	ModeEnv = "SNO_ASSETS"

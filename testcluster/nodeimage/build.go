@@ -96,7 +96,8 @@ func (b builder) programs(ctx context.Context) (string, error) {
 	if err := os.Mkdir(bin, 0o755); err != nil {
 		return "", err //nolint:wrapcheck // complete
 	}
-	// A folder of KUBEBUILDER_ASSETS for the control plane may also have a kubectl, of another version: that of the node is first.
+	// A folder of KUBEBUILDER_ASSETS for the control plane may also have a kubectl, of another version: that of the node
+	// is first.
 	for _, ensure := range []func(context.Context, io.Writer) (assets.Assets, error){assets.EnsureNode, assets.Ensure} {
 		assets, err := ensure(ctx, b.progress)
 		if err != nil {

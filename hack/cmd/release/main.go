@@ -1,5 +1,5 @@
-// Command release makes the tags of a release (-version), or checks a commit as other repositories get it (-check), for all released
-// modules or those in the arguments.
+// Command release makes the tags of a release (-version), or checks a commit as other repositories get it (-check), for
+// all released modules or those in the arguments.
 package main
 
 import (
