@@ -48,7 +48,7 @@ const (
 )
 
 // Ensure returns the folder of programs for the versions of testcluster/kube: that of KUBEBUILDER_ASSETS if it is
-// complete, that in the cache, or a new one, downloaded or built (SNO_ASSETS). Of several processes one fills the cache.
+// complete, that in the cache, or a new one, downloaded or built (SNO_ASSETS). One process at a time fills the cache.
 // Progress may be nil. Errors: ErrNoSource, ErrSetting, ErrNotDownloaded, ErrModuleUnavailable, and the compiler's.
 func Ensure(ctx context.Context, progress io.Writer) (Assets, error) {
 	return ensureGiven(ctx, ofControlPlane, os.Getenv(GivenEnv), progress)
