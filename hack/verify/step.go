@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package verify
 
 import (
@@ -41,7 +43,7 @@ type Step struct {
 func Steps() []Step {
 	return []Step{
 		{"versions", "every go.mod agrees with hack/versions.yaml, and `go get` in documents with its release", checkVersions},
-		{"words", "no machine paths, registry hosts, sleeps, leftovers, terms of hack/glossary.yaml or comments above 120 columns; commit subjects are imperative", checkWords},
+		{"words", "no machine paths, registry hosts, sleeps, leftovers, terms of hack/glossary.yaml or comments above 120 columns; files have their license, commit subjects are imperative", checkWords},
 		{"citations", "every requirement has its code and its test, every number its entry, and every entry a citation", checkCitations},
 		{"format", "gofmt has nothing to change", checkFormat},
 		{"mutants", "every mutants.yaml parses and every entry still applies", checkMutants},

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package verify
 
 import (
@@ -34,12 +36,12 @@ terms:
 - {term: fob, patterns: [fob off], write: refuse, finds: [fob off], accepts: [fobs off]}
 `,
 		"topology/go.mod":           "module github.com/solonode/sno/topology\n\ngo 1.25.0\n",
-		"topology/topology.go":      "// Package topology is small.\npackage topology\n\n// Replicas is one.\nconst Replicas = 1\n",
-		"topology/topology_test.go": "package topology\n\nimport \"testing\"\n\nfunc TestReplicas(t *testing.T) {\n\tif Replicas != 1 {\n\t\tt.Error(Replicas)\n\t}\n}\n",
+		"topology/topology.go":      license + "\n\n// Package topology is small.\npackage topology\n\n// Replicas is one.\nconst Replicas = 1\n",
+		"topology/topology_test.go": license + "\n\npackage topology\n\nimport \"testing\"\n\nfunc TestReplicas(t *testing.T) {\n\tif Replicas != 1 {\n\t\tt.Error(Replicas)\n\t}\n}\n",
 		"topology/mutants.yaml":     "- {name: two, file: topology.go, replace: Replicas = 1, with: Replicas = 2, package: ., test: TestReplicas, why: w}\n",
 		"patch/go.mod":              "module github.com/solonode/sno/patch\n\ngo 1.25.0\n\nrequire github.com/solonode/sno/topology v0.1.0\n\nreplace github.com/solonode/sno/topology => ../topology\n",
-		"patch/patch.go":            "// Package patch is small.\npackage patch\n\nimport \"github.com/solonode/sno/topology\"\n\n// Replicas is one.\nconst Replicas = topology.Replicas\n",
-		"patch/patch_test.go":       "package patch\n\nimport \"testing\"\n\nfunc TestReplicas(t *testing.T) {\n\tif Replicas != 1 {\n\t\tt.Error(Replicas)\n\t}\n}\n",
+		"patch/patch.go":            license + "\n\n// Package patch is small.\npackage patch\n\nimport \"github.com/solonode/sno/topology\"\n\n// Replicas is one.\nconst Replicas = topology.Replicas\n",
+		"patch/patch_test.go":       license + "\n\npackage patch\n\nimport \"testing\"\n\nfunc TestReplicas(t *testing.T) {\n\tif Replicas != 1 {\n\t\tt.Error(Replicas)\n\t}\n}\n",
 		"patch/mutants.yaml":        "- {name: two, file: patch.go, replace: topology.Replicas, with: topology.Replicas + 1, package: ., test: TestReplicas, why: w}\n",
 	}
 }
@@ -81,11 +83,12 @@ func TestSteps(t *testing.T) {
 			"standalone": "wrong type",
 		}},
 		"term of the glossary": {"patch/patch.go", "patch is small", "patch does not fob\n// off", map[string]string{
-			"words": "patch/patch.go:1: \"fob off\": write refuse\n1 in all: fob 1",
+			"words": "patch/patch.go:3: \"fob off\": write refuse\n1 in all: fob 1",
 		}},
 		"example without an occurrence": {"hack/glossary.yaml", "finds: [fob off]", "finds: [of]", map[string]string{
 			"words": "hack/glossary.yaml: term \"fob\": does not find \"of\"",
 		}},
+		"no license":        {"patch/patch.go", license, "// Licensed", map[string]string{"words": "patch/patch.go: the first line must be"}},
 		"mutant is gone":    {"patch/mutants.yaml", "topology.Replicas,", "topology.Gone,", map[string]string{"mutants": "patch/mutants.yaml: two: does not apply"}},
 		"no sibling line":   {"patch/go.mod", "replace github.com/solonode/sno/topology => ../topology", "", map[string]string{"versions": "needs `replace", "tidy": "patch", "boundaries": "patch", "standalone": "patch"}},
 		"go directive":      {"topology/go.mod", "go 1.25.0", "go 1.25.1", map[string]string{"versions": "topology/go.mod: the go directive", "tidy": "patch", "boundaries": "patch", "standalone": "patch"}},

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package verify
 
 import (
@@ -124,6 +126,7 @@ func checkWords(ctx context.Context, ws *workspace.Workspace, w io.Writer) error
 		lines := splitText(data)
 		found.faults = append(found.faults, findWords(name, lines)...)
 		found.faults = append(found.faults, longComments(name, lines)...)
+		found.faults = append(found.faults, missingLicense(name, lines)...)
 		if lines != nil {
 			hits = append(hits, terms.find(name, data, lines)...)
 		}
@@ -209,6 +212,16 @@ func longComments(name string, lines []string) []string {
 		}
 	}
 	return faults
+}
+
+const license = "// SPDX-License-Identifier: Apache-2.0"
+
+// missingLicense returns a finding if a Go file does not begin with the license's identifier.
+func missingLicense(name string, lines []string) []string {
+	if path.Ext(name) != ".go" || len(lines) > 1 && lines[0] == license && lines[1] == "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: the first line must be %q, and the second one empty", name, license)}
 }
 
 func (w word) mayMatch(line string) bool {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package verify
 
 import (
@@ -70,6 +72,26 @@ func TestLongComments(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			if faults := longComments(test.file, strings.Split(test.text, "\n")); len(faults) != test.want {
+				t.Errorf("got %d faults, want %d: %v", len(faults), test.want, faults)
+			}
+		})
+	}
+}
+
+func TestMissingLicense(t *testing.T) {
+	tests := map[string]struct {
+		file, text string
+		want       int
+	}{
+		"first":              {"a.go", license + "\n\npackage a\n", 0},
+		"none":               {"a.go", "package a\n", 1},
+		"Godoc of a package": {"a.go", license + "\npackage a\n", 1},
+		"not first":          {"a.go", "\n" + license + "\n\npackage a\n", 1},
+		"another language":   {"a.sh", "#!/bin/sh\n", 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if faults := missingLicense(test.file, strings.Split(test.text, "\n")); len(faults) != test.want {
 				t.Errorf("got %d faults, want %d: %v", len(faults), test.want, faults)
 			}
 		})
