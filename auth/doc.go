@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package auth adapts OpenShift's OAuth servers to clusters with fewer than three control-plane nodes: as many replicas
 // as the topology has room for, rollouts and drains that finish, and health checks that accept a single replica.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cli implements kubectl-sno. Each command runs the modules on a cluster, a rehearsal of it (package rehearsal)
 // or a must-gather (package mustgather), and prints the result.
 package cli

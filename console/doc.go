@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package console adapts the web console and its downloads server to clusters with one control-plane node: one replica
 // without anti-affinity, rollouts without an outage, and no disruption budget for a single pod.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package etcdguard decides about etcd's quorum guard: a pod on the node of every member, which is ready while the
 // member is healthy, and a PodDisruptionBudget that allows as many of these nodes to be drained as the quorum
 // tolerates. The topology determines the minimum of members (R-ETC-1) and the size of the guard (R-ETC-2). A guard of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ingress adapts the default ingress router to clusters with one control-plane node: one router, pinned to the
 // control plane, because DNS still points at that node when workers are added later.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package machineconfig decides how nodes update to a new machine config: how many at once, whether they are drained,
 // and how kubelets stop pods. With a SingleReplica control plane nodes are not drained, and the kubelet shuts down
 // gracefully (R-MCO-1 to R-MCO-4). The policy [DrainWorkers] is an addition.

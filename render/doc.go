@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package render renders the static pods of a control plane by running the control loops of its operators, in order,
 // over an API in memory (R-REN-3 to R-REN-9). The input is what an installer writes. The result has all objects, and
 // the files that an installer pod would write to the node.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package topology reads the topology of a cluster and returns what follows from it, for operators that must also run
 // on a single control-plane node. All functions are pure, and decisions do not allocate.
 //

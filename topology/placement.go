@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package topology
 
 // Toleration holds the fields of a core/v1 Toleration that a placement needs: k8s.io/api is no dependency.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package topology
 
 import configv1 "github.com/openshift/api/config/v1"

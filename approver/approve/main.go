@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package approve implements the command that approves requests from outside the cluster (R-APP-3), as package requests
 // decides.
 package approve

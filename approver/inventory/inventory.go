@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package inventory lists the nodes that may join, and the names and addresses in their serving certificates.
 package inventory
 

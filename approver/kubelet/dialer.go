@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package kubelet reads the serving certificate of a node's kubelet.
 package kubelet
 

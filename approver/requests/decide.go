@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package requests decides whether certificate signing requests of nodes may be approved where no Machine confirms a
 // node's identity (R-APP-2, R-APP-4). It is pure and never denies a request. [Decide] approves when every check of the
 // request's flow passes.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package requests
 
 // Exported for tests: parsing and deciding separately saves verifications, and the checks can be chosen.

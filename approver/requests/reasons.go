@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package requests
 
 // Reasons of a verdict. docs/approver.md explains them.

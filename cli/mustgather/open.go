@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mustgather reads the output of "oc adm must-gather" and "oc adm inspect" as a client.Reader:
 //
 //	cluster-scoped-resources/<group>/<resource>/<name>.yaml        one object

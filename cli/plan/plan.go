@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package plan reports what modules would change in a cluster, field by field. Each module reconciles on a rehearsal of
 // the cluster; the plan is the difference between the objects before and after.
 package plan

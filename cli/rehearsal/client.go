@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rehearsal is a client that writes in memory.
 //
 // Objects are read from a cluster or a must-gather until they are written, and from memory afterwards. With a server,

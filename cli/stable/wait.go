@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package stable waits until a cluster is ready for workloads: the API server and nodes still restart after the
 // installation (R-OPS-3).
 //

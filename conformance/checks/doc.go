@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package checks contains the catalogue of checks and the runner.
 //
 // A check has a stable id, a requirement (docs/requirements.md), a function that returns evidence, and controls:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package checks_test
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"

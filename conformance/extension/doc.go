@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package extension implements the program sno-tests: the checks of package checks for OpenShift's test runner, as an
 // external binary of origin and CI (R-SUITE-3), and commands for people.
 //

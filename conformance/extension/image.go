@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package extension
 
 // images must be mirrored for disconnected clusters: checks.CopyImage, for clusters where no pod of OpenShift runs a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package report contains the results of a conformance run, SingleNodeConformanceReport, as YAML, JSON, Markdown, JUnit
 // and one HTML page, and the differences between two reports.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package report
 
 // mark is a status in a table, with a separate value for waived failures. The worst is the first.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package suites contains the checks as Ginkgo specs for the test suite of an operator's repository (R-SUITE-3):
 //
 //	var _ = suites.Describe(suites.Inputs{

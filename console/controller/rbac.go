@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package controller
 
 // Inputs. A list of several objects of a kind cannot be limited to names.

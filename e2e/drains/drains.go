@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package drains simulates the agents of nodes, which request drains by annotation, and reads the resulting actions
 // from the audit log.
 package drains

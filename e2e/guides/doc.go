@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package guides runs the commands of the repository's documents on embedded clusters and compares what they print with
 // what the documents show.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sample selects a part of all cases: a number of them, beginning at a start, so that successive starts select
 // all.
 package sample

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package controller
 
 // Every rule names its object, except for nodes and budgets, which are only read.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package changelog reads CHANGELOG.md, which has the format of https://keepachangelog.com/en/1.1.0/.
 package changelog
 

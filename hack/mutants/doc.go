@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mutants verifies that the tests of a module detect faults of the module. Every module has mutants of itself
 // in mutants.yaml: a text, its replacement, and the test that must fail with it.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package versions compares every go.mod of the repository with hack/versions.yaml, the only place where versions are
 // pinned, and rewrites those that differ.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package controller
 
 // Every rule names its object, so other IngressControllers can be neither read nor written.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package allinone starts a minimal control plane without operators on the machine itself, and joins its kubelet.
 //
 // The phases of the installation:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package apply applies manifests to a new API server until all are applied, or some are refused (R-BIP-12, R-BIP-13).
 //
 // Objects are applied server-side, without force. A kind that is not served yet, a missing namespace, a lost connection

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package gather makes the log bundle of an installation, in openshift-install's layout, without secrets.
 //
 // In the live system it has the bootstrap phase: failed units, journals, containers, network, rendered assets and

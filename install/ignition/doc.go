@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ignition builds and extends Ignition configs, and lists their largest parts.
 //
 // A Builder collects files, folders, units and kernel arguments, each with the name of its source. Two sources of one

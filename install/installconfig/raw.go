@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package installconfig
 
 // rawConfig is the file. Fields that are not here have no effect.

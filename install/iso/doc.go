@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package iso puts an Ignition config into a live ISO of CoreOS, and reads it back, as coreos-installer does (R-BIP-5,
 // U-INS-18).
 //

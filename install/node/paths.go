@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package node
 
 // Paths in the live system of bootstrap in place, relative to the root. They are in memory until the restart.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package phase runs the phases of an installation in order. After it was killed the same command continues.
 //
 // A phase has a step, and a condition that reports whether it is done, read from the machine or the cluster and never

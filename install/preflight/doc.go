@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package preflight checks for reasons why an installation would fail: DNS records (R-BIP-20), an address that changes
 // (R-BIP-19), the disk, the clock, unavailable registries, and manifests that cannot be applied before the restart
 // (R-BIP-21).

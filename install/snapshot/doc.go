@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package snapshot saves etcd's data to a file, verifies the file, and restores a new member from it (R-BIP-10,
 // U-INS-7).
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package fit reports whether the pods of a node that is to be drained certainly fit on other nodes, which R-MCO-2
 // leaves open: whether the scheduler can place the replacement of every evicted pod, in any order and on any of the
 // feasible nodes.

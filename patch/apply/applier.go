@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package apply writes patches with server-side apply, and releases them.
 //
 // A patch writes only an existing object, known by its UID (U-SSA-7), and takes no field from a person or an unknown

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package controller runs a module: it reconciles all objects when one changes. [OnceEnvironment] is for a single run.
 package controller
 

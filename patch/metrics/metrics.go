@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package metrics holds the sno_* metrics. A constructor registers them: a host that vendors a module decides where.
 package metrics
 

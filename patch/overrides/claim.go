@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package overrides reads and builds entries in spec.overrides of the ClusterVersion, which make objects unmanaged.
 // Since OpenShift 4.6 an entry blocks all upgrades, patch releases included; a cluster-version-operator of 2026 or
 // later permits patch releases again.

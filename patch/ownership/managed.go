@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ownership decodes metadata.managedFields into owners of fields, and compares patches with objects. It is
 // pure.
 package ownership

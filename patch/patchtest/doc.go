@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package patchtest tests patches on a real API server with OpenShift's CustomResourceDefinitions and an audit log, and
 // on golden must-gathers. A fake client gets ownership, dry run and no-ops wrong (U-SSA-10).
 //

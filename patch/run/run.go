@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package run runs controllers in a process: flags, metrics, probes, events, and leader election whose durations follow
 // the topology. While required kinds are not served, the process is alive but not ready.
 package run

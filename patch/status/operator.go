@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package status reports the state of a patch as conditions on the operator's resource, events and metrics.
 package status
 

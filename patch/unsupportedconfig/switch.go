@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package unsupportedconfig reads boolean keys of spec.unsupportedConfigOverrides, which has no schema. The topology
 // replaces the single-node overrides (R-ETC-1, R-AUTH-1), but they are honored while they are set.
 package unsupportedconfig

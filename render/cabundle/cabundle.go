@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cabundle merges bundles of CA certificates.
 package cabundle
 

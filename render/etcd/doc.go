@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package etcd renders etcd's static pod: the certificates of all members, the endpoints, the control loops of etcd's
 // operator in order, and the pod templates of both profiles.
 //

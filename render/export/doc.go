@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package export writes the objects of a render as manifests for the new API server, and reads them again (R-REN-7).
 //
 // Files are numbered in an order in which they can be created: Namespaces, CustomResourceDefinitions, service accounts,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package inputs reads and checks the folder of manifests from which static pods are rendered.
 //
 // Read decodes the twelve resources of config.openshift.io, each named cluster, and at least one control-plane Node.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package kubeapiserver has the control loops of kube-apiserver's operator and the pod templates of both profiles
 // (R-REN-6).
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package kubecontrollermanager renders the static pod of kube-controller-manager: the control loops of its operator in
 // order, its default configuration and observers, and the pod templates of both profiles.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package kubescheduler renders the static pod of kube-scheduler: the control loops of its operator in order, its
 // configuration by scheduling profile, and the pod templates of both profiles.
 //

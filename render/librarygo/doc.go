@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package librarygo makes control loops for package loop from library-go's controllers (U-REN-5). It is the only
 // package of sno-render that imports library-go.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package loop runs control loops over the API in memory of package store: each once, in the declared order, and a
 // declared cycle until a round writes nothing (R-REN-4, R-REN-5).
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package observe has the observers that several operators have in common, as pure functions and as observers.
 //
 // An observer returns a part of spec.observedConfig. Merge merges the parts into a component's default configuration,

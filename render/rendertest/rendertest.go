@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rendertest has common test helpers: a small cluster, runs of loops, golden files, and a real API server.
 package rendertest
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package staticpods
 
 // Pod describes a static pod and its objects.

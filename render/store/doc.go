@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package store is an API server in memory for control loops that run one after the other.
 //
 // It uses the fakes of client-go and openshift/client-go with the tracker for field managers, so that server-side apply

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package assets provides the programs of the embedded cluster (etcd, kube-apiserver, kube-controller-manager,
 // kube-scheduler, kwok) and of real nodes, in the versions of the Go module testcluster/kube. It downloads what is
 // released, verifies checksums, and builds the rest from source, into a cache folder, once. So a real control plane

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package embedded runs a real Kubernetes control plane (etcd, kube-apiserver, kube-controller-manager, kube-scheduler)
 // with simulated nodes (kwok) as child processes. It needs no container engine, no root and no image registry. Several
 // clusters can run in parallel.

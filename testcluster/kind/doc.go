@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package kind makes clusters of real kubelets in containers, with kind (sigs.k8s.io/kind) as a library: preconditions,
 // a network without an image to pull, restarts of nodes, and a complete removal, also after an interruption in any
 // phase.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package scenario describes clusters after their installation, by name, and installs them into an embedded cluster:
 // the eight rows of the table of R-TOP-5, and five baselines that the modules must not change.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package stock lists properties of objects that the stock operators write, each with its source. The stand-ins must
 // write the same; package embeddedtarget checks that on a cluster.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package traffic measures what a cluster's users notice: it sends HTTP requests continuously and reports how long none
 // of them was answered.
 //

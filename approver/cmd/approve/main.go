@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command approve approves, from outside the cluster, certificate signing requests of nodes that an inventory or a
 // kubelet proves.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command approver-controller keeps the stock machine approver from approving client certificates where there are no
 // Machines.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command auth-controller patches the Authentication and the OAuth Deployments; see README.md.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command kubectl-sno is a plugin of kubectl and oc, run as "kubectl sno" and "oc sno".
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command sno-tests checks how a cluster behaves on a single node. See `sno-tests help`.
 package main
 

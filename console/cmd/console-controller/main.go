@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command console-controller runs the controller of module console; see the module's README.md.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command machine-config-server is the stand-in of package machineconfigserver.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command sno-bench measures the figures of docs/benchmarks.md on embedded clusters and prints them as a table. See
 // -help.
 package main

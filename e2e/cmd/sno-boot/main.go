@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command sno-boot boots machines from the configs of sno-install: by bootstrap in place, and all in one. The machines
 // are containers with their own disks; Ignition, systemd, containerd and the kubelet are real.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command sno-conformance runs the conformance suite on an embedded cluster for every scenario and writes one report of
 // all. See -help.
 package main

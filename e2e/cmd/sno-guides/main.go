@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command sno-guides runs the commands of documents on embedded clusters, and compares what they print with what the
 // documents show. See -help.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command sno-images builds the images of kubectl-sno and of the controllers into one archive, without an engine and
 // without a registry. See -help.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command sno-kind tests the modules on real kubelets: it creates a cluster in containers with the controllers as pods,
 // checks it, and removes it.
 package main

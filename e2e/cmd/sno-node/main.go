@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command sno-node compares the static pods of sno-render with kubeadm's on a real kubelet: in turn it creates a
 // machine in a container, starts a control plane on it, verifies it, and removes the machine.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command sno-run demonstrates on an embedded cluster how the ingress controller pins the router. See -help.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command web-server is a web server that returns the name of its replica.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command etcdguard-controller keeps the quorum guard of etcd at the right size, and removes it on a single
 // control-plane node; see README.md.
 package main

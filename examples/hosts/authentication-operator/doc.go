@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command authentication-operator is a small stand-in for OpenShift's authentication operator, and the example of one
 // that is built on controller-runtime and vendors github.com/solonode/sno/auth. It maintains the Deployments
 // openshift-authentication/oauth-openshift and openshift-oauth-apiserver/apiserver with their PodDisruptionBudgets,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command kubeconfig prints a fault of the kubeconfig that is its argument in one line, and nothing if there is none.
 package main
 

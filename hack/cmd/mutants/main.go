@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command mutants tries the mutants of the modules' mutants.yaml and fails if a test does not detect one.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command proved runs a command unless it has passed before on the same bytes. See package proved and -help.
 package main
 

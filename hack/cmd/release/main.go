@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command release makes the tags of a release (-version), or checks a commit as other repositories get it (-check), for
 // all released modules or those in the arguments.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command verify runs the checks of `make verify`, for all modules or for those in its arguments. With -generate it
 // writes the generated files instead.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command versions compares every go.mod with hack/versions.yaml, and with -write rewrites those that differ.
 package main
 

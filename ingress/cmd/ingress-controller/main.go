@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command ingress-controller pins the default IngressController to the control plane where the topology asks for it;
 // see README.md.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command machineconfig-controller configures graceful shutdown on a single node, or handles drain requests where there
 // is no machine-config operator; see the module's README.md.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command sno-render renders the static pods of a control plane.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command static-pod-operators stands in, in tests, for the operators of etcd, kube-apiserver, kube-controller-manager
 // and kube-scheduler on an installed node. Controllers and installer pod are library-go's, without the controllers that
 // write the pods. It makes one new revision of each static pod and keeps it in place.

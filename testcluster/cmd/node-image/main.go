@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command node-image makes the image of kind's nodes if the container engine has none, and prints its name on
 // standard output. The engine keeps the image. Progress goes to standard error.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package operators has stand-ins for the stock operators that have no host in examples/hosts: the guard of the etcd
 // operator, and the drains of the machine-config operator. They do exactly what docs/upstream.md lists, including the
 // defects. They run in the process that starts them, each with a separate identity.

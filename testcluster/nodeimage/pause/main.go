@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command pause is the process that holds the namespaces of a pod: it waits for a signal and reaps orphans.
 package main
 

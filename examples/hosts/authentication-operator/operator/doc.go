@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package operator is a miniature of a controller-runtime authentication operator.
 //
 //   - vendored.go contains the calls by which an operator uses github.com/solonode/sno/auth.

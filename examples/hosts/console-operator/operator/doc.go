@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package operator is a miniature of a library-go console operator: informers, one factory controller, resourceapply,
 // the generations in the operator's status, and events.
 //

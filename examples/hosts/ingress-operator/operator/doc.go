@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package operator is a miniature of a controller-runtime ingress operator.
 //
 //   - vendored.go contains the two calls by which an operator uses github.com/solonode/sno/ingress.

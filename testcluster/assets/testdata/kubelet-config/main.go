@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command kubelet-config reads a kubelet's configuration as the kubelet does, from the file that it is given: with the
 // kubelet's own loader and its defaults, and then with its validation. It prints the two grace periods for shutdowns,
 // in seconds.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package e2e checks the operator on a real cluster, as an operator's repository runs the conformance suite in its CI.
 package e2e
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command approver decides on a certificate signing request as a machine approver does.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command auth shapes the OAuth server as an authentication operator does.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command console shapes the console's Deployment as a console operator does.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command etcdguard makes the guards of etcd as an etcd operator does.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command ingress shapes the router as an ingress operator does.
 package main
 

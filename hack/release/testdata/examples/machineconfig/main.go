@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command machineconfig decides on drains as a machine-config operator does.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command patch shapes a Deployment with the parts that all modules share.
 package main
 

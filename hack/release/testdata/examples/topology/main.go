@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command topology reads an Infrastructure and asks what follows for an operand.
 package main
 
