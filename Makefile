@@ -161,7 +161,7 @@ tiers = static,scheduled$(if $(filter-out 0 false no,$(DISRUPTIVE)),$(,)disrupti
 # A faulty KUBECONFIG ends make with one line and exit code 2, before anything is built.
 check-kubeconfig = $(eval problem := $$(shell go run -C hack ./cmd/kubeconfig '$(if $(KUBECONFIG),$(abspath $(KUBECONFIG)))'))$(if $(problem),$(error $(problem)))
 
-.PHONY: conformance conformance-baseline
+.PHONY: conformance conformance-vendored conformance-baseline
 conformance: ## The conformance suite on every scenario, or on KUBECONFIG=file (IMAGE=image of workload copies); DISRUPTIVE=1 for all tiers
 ifeq ($(origin KUBECONFIG),command line)
 	$(check-kubeconfig)
@@ -170,6 +170,10 @@ else
 	@$(call prove,make conformance,$(everything),.,$(CONFORMANCE_FLAGS)) go run -C e2e ./cmd/sno-conformance $(CONFORMANCE_FLAGS) -tiers $(tiers) -out '$(abspath $(CONFORMANCE_OUT))/sno' \
 		-before '$(abspath $(CONFORMANCE_OUT))/baseline/report.yaml'
 endif
+
+conformance-vendored: ## The same with an operator that vendors it for every module, and without controllers
+	@$(call prove,make conformance-vendored,$(everything),.,$(CONFORMANCE_FLAGS)) go run -C e2e ./cmd/sno-conformance $(CONFORMANCE_FLAGS) -variant vendored -tiers $(tiers) -out '$(abspath $(CONFORMANCE_OUT))/vendored' \
+		-before '$(abspath $(CONFORMANCE_OUT))/baseline/report.yaml'
 
 conformance-baseline: ## The same with the stock operators: exactly the expected checks must fail
 	@$(call prove,make conformance-baseline,$(everything),.,$(CONFORMANCE_FLAGS)) go run -C e2e ./cmd/sno-conformance $(CONFORMANCE_FLAGS) -variant baseline -tiers $(tiers) -out '$(abspath $(CONFORMANCE_OUT))/baseline' -expect matrix/baseline.yaml

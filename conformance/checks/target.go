@@ -18,7 +18,7 @@ import (
 type Target struct {
 	// Config limits the rate of requests.
 	Config *rest.Config
-	// Variant is "sno", "baseline" or empty.
+	// Variant is "sno", "vendored", "baseline" or empty.
 	Scenario, Description, Variant, Provider string
 	// ControlPlaneOrigin is where the control plane's programs are from; empty if unknown.
 	ControlPlaneOrigin string

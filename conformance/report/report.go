@@ -38,7 +38,7 @@ type Report struct {
 	// Scenario is the name of the cluster.
 	Scenario    string `json:"scenario"`
 	Description string `json:"description,omitempty"`
-	// Variant is "sno", "baseline", or empty for a cluster that was not set up for the run.
+	// Variant is "sno", "vendored", "baseline", or empty for a cluster that was not set up for the run.
 	Variant string `json:"variant,omitempty"`
 	// Provider is "embedded" or "existing".
 	Provider string `json:"provider"`

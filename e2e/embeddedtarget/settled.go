@@ -47,10 +47,15 @@ func (s *system) settled(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w within %s: %s: %w", errUnsettled, s.settle, wrong, err)
 	}
-	if s.variant != SNO {
-		return nil
+	for module := range s.later {
+		if err := s.WaitHost(ctx, module, s.settle); err != nil {
+			return fmt.Errorf("%s: %w%s", module, err, s.unfinished(context.WithoutCancel(ctx)))
+		}
 	}
 	for module, wanted := range ExpectedReasons(s.Scenario) {
+		if !s.variant.controls(module) {
+			continue
+		}
 		if _, err := s.WaitReason(ctx, module, s.settle, wanted...); err != nil {
 			return fmt.Errorf("%s: %w%s", module, err, s.unfinished(context.WithoutCancel(ctx)))
 		}

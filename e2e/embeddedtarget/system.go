@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,8 +29,10 @@ import (
 type Variant string
 
 var (
-	// SNO has operators that vendor the modules, and controllers.
+	// SNO has operators that vendor the modules of operands, and the controllers of all modules.
 	SNO = Variant("sno")
+	// Vendored has an operator that vendors it for every module, and no controllers.
+	Vendored = Variant("vendored")
 	// Baseline has stock operators.
 	Baseline = Variant("baseline")
 )
@@ -41,11 +44,24 @@ func (v Variant) hosts() (map[harness.Module][]string, error) {
 	switch v {
 	case SNO:
 		return map[harness.Module][]string{harness.Ingress: nil, harness.Console: nil, harness.Auth: nil}, nil
+	case Vendored:
+		hosts := map[harness.Module][]string{}
+		for _, module := range harness.AllModules() {
+			if module.HasHost() {
+				hosts[module] = nil
+			}
+		}
+		return hosts, nil
 	case Baseline:
 		today := []string{"--stock"}
 		return map[harness.Module][]string{harness.Ingress: today, harness.Console: today, harness.Auth: today}, nil
 	}
-	return nil, fmt.Errorf("%w %q: choose %s or %s", ErrVariant, v, SNO, Baseline)
+	return nil, fmt.Errorf("%w %q: choose %s, %s or %s", ErrVariant, v, SNO, Vendored, Baseline)
+}
+
+// controls reports whether the module's controller runs: with Vendored only without a host.
+func (v Variant) controls(module harness.Module) bool {
+	return v == SNO || v == Vendored && !module.HasHost()
 }
 
 // Programs returns the programs that the clusters of a variant need.
@@ -59,7 +75,7 @@ func (v Variant) Programs() ([]programs.Program, error) {
 		if _, ok := hosts[module]; ok {
 			needed = append(needed, module.Host())
 		}
-		if v == SNO {
+		if v.controls(module) {
 			needed = append(needed, module.Controller())
 		}
 	}
@@ -68,7 +84,10 @@ func (v Variant) Programs() ([]programs.Program, error) {
 
 type system struct {
 	*harness.Environment
-	variant          Variant
+	variant Variant
+	// withEtcd means that etcd is in the cluster. later are the hosts that are not started with the cluster.
+	withEtcd         bool
+	later            map[harness.Module][]string
 	settle           time.Duration
 	ignoreConditions bool
 	// standIns are the stand-ins of stock operators without a host.
@@ -91,13 +110,24 @@ func start(ctx context.Context, o Options) (*system, error) {
 		return nil, err
 	}
 	// With an external control plane the release has no guard of etcd.
-	guarded := o.Variant == SNO && planned.ControlPlaneTopology != configv1.ExternalTopologyMode
-	r, err := harness.Start(ctx, harness.Config{Scenario: o.Scenario, Hosts: hosts, QuorumGuard: guarded, RealMinReadySeconds: o.RealMinReadySeconds, APIServer: o.APIServer, Keep: o.Keep, Progress: o.Progress})
+	withEtcd := planned.ControlPlaneTopology != configv1.ExternalTopologyMode
+	guarded := withEtcd && o.Variant.controls(harness.EtcdGuard)
+	// The others start later: they need members of etcd, or what the controllers need.
+	first, others := map[harness.Module][]string{}, map[harness.Module][]string{}
+	for module, args := range hosts {
+		switch {
+		case slices.Contains(harness.Modules(), module):
+			first[module] = args
+		case module != harness.EtcdGuard || withEtcd:
+			others[module] = args
+		}
+	}
+	r, err := harness.Start(ctx, harness.Config{Scenario: o.Scenario, Hosts: first, QuorumGuard: guarded, RealMinReadySeconds: o.RealMinReadySeconds, APIServer: o.APIServer, Keep: o.Keep, Progress: o.Progress})
 	if err != nil {
 		return nil, err
 	}
-	s := &system{Environment: r, variant: o.Variant, settle: o.Times.Settle, ignoreConditions: o.IgnoreConditions, standIns: map[harness.Module]*operators.Process{}}
-	if err := s.bringUp(ctx, guarded); err != nil {
+	s := &system{Environment: r, variant: o.Variant, withEtcd: withEtcd, later: others, settle: o.Times.Settle, ignoreConditions: o.IgnoreConditions, standIns: map[harness.Module]*operators.Process{}}
+	if err := s.bringUp(ctx); err != nil {
 		// The reason is often in a log.
 		err = fmt.Errorf("set up %s, %s: %w", o.Scenario, o.Variant, errors.Join(err, s.logTails()))
 		s.Stop()
@@ -106,14 +136,14 @@ func start(ctx context.Context, o Options) (*system, error) {
 	return s, nil
 }
 
-func (s *system) bringUp(ctx context.Context, guarded bool) error {
+func (s *system) bringUp(ctx context.Context) error {
 	// Where nodes may request certificates, an unknown client may request those of an unknown node.
 	if err := joining.Prepare(ctx, s.Cluster); err != nil {
 		return err
 	}
 	begin := s.startStandIns
-	if s.variant == SNO {
-		begin = func(ctx context.Context) error { return s.controllers(ctx, guarded) }
+	if s.variant != Baseline {
+		begin = s.startOperators
 	}
 	if err := begin(ctx); err != nil {
 		return err
@@ -139,18 +169,33 @@ func (s *system) waitSettled(ctx context.Context) error {
 	return err
 }
 
-// controllers starts the controllers, and etcd for one of them.
-func (s *system) controllers(ctx context.Context, guarded bool) error {
+// startOperators starts the controllers and the later hosts, and etcd for one of them.
+func (s *system) startOperators(ctx context.Context) error {
+	var endpoints []string
+	if s.withEtcd {
+		etcd, err := etcdmembers.Start(ctx, s.Cluster, s.Scenario.Masters+s.Scenario.Arbiters)
+		if err != nil {
+			return err
+		}
+		endpoints = []string{"--etcd-endpoints=" + strings.Join(etcd.Endpoints, ",")}
+	}
+	for module, args := range s.later {
+		if module == harness.EtcdGuard {
+			args = slices.Concat(args, endpoints)
+		}
+		if err := s.RunHost(ctx, module, args...); err != nil {
+			return err
+		}
+	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, module := range harness.AllModules() {
+		if !s.variant.controls(module) {
+			continue
+		}
 		group.Go(func() error {
 			var args []string
-			if module == harness.EtcdGuard && guarded {
-				etcd, err := etcdmembers.Start(groupCtx, s.Cluster, s.Scenario.Masters+s.Scenario.Arbiters)
-				if err != nil {
-					return err
-				}
-				args = []string{"--etcd-endpoints=" + strings.Join(etcd.Endpoints, ",")}
+			if module == harness.EtcdGuard {
+				args = endpoints
 			}
 			_, err := s.RunController(groupCtx, module, args...)
 			return err

@@ -21,7 +21,7 @@ func Attach(c *embedded.Cluster, s scenario.Scenario, progress io.Writer) *Envir
 	return &Environment{Cluster: c, Scenario: s, progress: progress, hosts: map[Module][]string{}}
 }
 
-// Prepare installs what a module's controller needs. RunController does so by itself.
+// Prepare installs what a module's controller and host need. RunController and RunHost do so by themselves.
 func (r *Environment) Prepare(ctx context.Context, module Module) error {
 	if install := modules[module].install; install != nil {
 		return install(ctx, r.Cluster)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -27,8 +28,8 @@ import (
 
 const poll = 50 * time.Millisecond
 
-// ErrNotSettled means that a controller did not settle in time.
-var ErrNotSettled = errors.New("the controller does not settle")
+// ErrNotSettled means that a controller or a host operator did not settle in time.
+var ErrNotSettled = errors.New("the operator does not settle")
 
 // Config configures an Environment.
 type Config struct {
@@ -129,6 +130,9 @@ func (r *Environment) RunHost(ctx context.Context, module Module, args ...string
 	}
 	kubeconfig, err := r.Cluster.KubeconfigForAdministrator(module.HostUser())
 	if err != nil {
+		return err
+	}
+	if err := r.Prepare(ctx, module); err != nil {
 		return err
 	}
 	all := []string{"--kubeconfig", kubeconfig}
@@ -261,7 +265,11 @@ func (v Condition) String() string {
 
 // Condition reads a module's condition. If there is none, only Type is set.
 func (r *Environment) Condition(ctx context.Context, module Module) (Condition, error) {
-	condition := Condition{Type: module.ConditionType()}
+	return r.condition(ctx, module, module.ConditionType())
+}
+
+func (r *Environment) condition(ctx context.Context, module Module, kind string) (Condition, error) {
+	condition := Condition{Type: kind}
 	live, err := r.Object(ctx, module)
 	if err != nil {
 		return condition, err
@@ -279,6 +287,22 @@ func (r *Environment) Condition(ctx context.Context, module Module) (Condition, 
 		}
 	}
 	return condition, nil
+}
+
+// WaitHost waits until a module's host operator has nothing left to do.
+func (r *Environment) WaitHost(ctx context.Context, module Module, timeout time.Duration) error {
+	for _, kind := range modules[module].atRest {
+		last := Condition{Type: kind}
+		err := wait.PollUntilContextTimeout(ctx, poll, timeout, true, func(ctx context.Context) (bool, error) {
+			now, err := r.condition(ctx, module, kind)
+			last = now
+			return last.Status == string(operatorv1.ConditionFalse), err
+		})
+		if err != nil {
+			return fmt.Errorf("%w within %s (%s), wanted False: %w", ErrNotSettled, timeout, last, err)
+		}
+	}
+	return nil
 }
 
 // WaitReason waits until a module's condition has one of the reasons.

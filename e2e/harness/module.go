@@ -30,15 +30,13 @@ type Module string
 
 // The modules. They are not an enumeration: a map may contain some of them.
 var (
-	Ingress = Module("ingress")
-	Console = Module("console")
-	Auth    = Module("auth")
-	// EtcdGuard has no host operator.
+	Ingress   = Module("ingress")
+	Console   = Module("console")
+	Auth      = Module("auth")
 	EtcdGuard = Module("etcdguard")
-	// MachineConfig has no host operator: it processes requests where no machine-config operator does.
+	// MachineConfig has a controller that processes requests where no machine-config operator does.
 	MachineConfig = Module("machineconfig")
-	// Approver has no host operator: the stock approver is only a Deployment.
-	Approver = Module("approver")
+	Approver      = Module("approver")
 )
 
 // SystemNamespace is the namespace of the controllers.
@@ -58,9 +56,11 @@ type parts struct {
 	condition string
 	kind      schema.GroupVersionKind
 	key       client.ObjectKey
+	// atRest are types of the host's conditions on the same object that are False when the host has nothing left to do.
+	atRest []string
 	// prepare, if not nil, prepares the cluster for the host and returns arguments for it.
 	prepare func(context.Context, *embedded.Cluster) ([]string, error)
-	// install, if not nil, prepares the cluster for the controller.
+	// install, if not nil, prepares the cluster for the controller and for the host.
 	install func(context.Context, *embedded.Cluster) error
 }
 
@@ -113,8 +113,11 @@ func (m Module) ConditionType() string { return modules[m].condition }
 // Controller returns the module's controller.
 func (m Module) Controller() programs.Program { return modules[m].controller }
 
-// Host returns the stand-in of the operand's stock operator.
+// Host returns the operator that vendors the module, which with --stock is the stand-in of the stock operator.
 func (m Module) Host() programs.Program { return modules[m].host }
+
+// HasHost reports whether there is such an operator.
+func (m Module) HasHost() bool { return m.Host().Name != "" }
 
 // installMachineConfiguration installs the kinds of a machine-config operator that are used without one, and the object
 // with the controller's conditions.
@@ -164,5 +167,5 @@ func AllModules() []Module {
 	return []Module{Ingress, EtcdGuard, MachineConfig, Console, Auth, Approver}
 }
 
-// Modules returns the modules with a host operator.
+// Modules returns the modules of operands, whose host operators run on every cluster.
 func Modules() []Module { return []Module{Ingress, Console, Auth} }

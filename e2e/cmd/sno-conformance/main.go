@@ -117,7 +117,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	var scenarios, tiers, modules string
 	flags := flag.NewFlagSet("sno-conformance", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.StringVar((*string)(&o.variant), "variant", string(o.variant), "Operators of the clusters: sno for the modules, or baseline for stock operators.")
+	flags.StringVar((*string)(&o.variant), "variant", string(o.variant), "Operators of the clusters: sno for the modules, vendored for operators that vendor them and no controllers, or baseline for stock operators.")
 	flags.StringVar(&scenarios, "scenarios", "", "Names of clusters, separated by commas. Empty: all.")
 	flags.StringVar(&tiers, "tiers", "", "static, scheduled, disruptive, separated by commas. Empty: all.")
 	flags.StringVar(&modules, "modules", "", "Modules whose checks to run, separated by commas. Empty: all.")

@@ -30,7 +30,7 @@ const childEnvironment = "GOGC=400"
 
 // captions describe the variants in the HTML report.
 var captions = map[embeddedtarget.Variant]string{
-	embeddedtarget.SNO: "with the modules", embeddedtarget.Baseline: "stock operators",
+	embeddedtarget.SNO: "with the modules", embeddedtarget.Vendored: "operators that vendor the modules", embeddedtarget.Baseline: "stock operators",
 }
 
 // parent runs every scenario in a child and writes the results.
