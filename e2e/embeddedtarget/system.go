@@ -173,7 +173,13 @@ func (s *system) waitSettled(ctx context.Context) error {
 func (s *system) startOperators(ctx context.Context) error {
 	var endpoints []string
 	if s.withEtcd {
-		etcd, err := etcdmembers.Start(ctx, s.Cluster, s.Scenario.Masters+s.Scenario.Arbiters)
+		var names []string
+		for _, node := range s.Scenario.Nodes() {
+			if !slices.Contains(node.Roles, "worker") || slices.Contains(node.Roles, "master") {
+				names = append(names, node.Name)
+			}
+		}
+		etcd, err := etcdmembers.StartNamed(ctx, s.Cluster, names)
 		if err != nil {
 			return err
 		}

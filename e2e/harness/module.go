@@ -80,7 +80,7 @@ var modules = map[Module]parts{
 		prepare: advertiseAPIServer,
 	},
 	EtcdGuard: {
-		controller: programs.EtcdGuardController, condition: "EtcdGuardTopologyPatchInForce",
+		controller: programs.EtcdGuardController, host: programs.EtcdHost, atRest: []string{"GuardControllerProgressing", "EtcdMembersProgressing"}, condition: "EtcdGuardTopologyPatchInForce",
 		kind: operatorv1.GroupVersion.WithKind("Etcd"), key: client.ObjectKey{Name: scenario.ClusterName},
 	},
 	MachineConfig: {

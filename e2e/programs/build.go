@@ -70,6 +70,8 @@ var (
 	ConsoleHost = host("console-operator", true)
 	// AuthHost stands in for the authentication operator.
 	AuthHost = host("authentication-operator", false)
+	// EtcdHost stands in for the etcd operator.
+	EtcdHost = host("etcd-operator", false)
 )
 
 func controller(module string) Program {

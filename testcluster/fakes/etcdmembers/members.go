@@ -33,6 +33,16 @@ type Members struct {
 
 // Start starts n members and waits until all are healthy.
 func Start(ctx context.Context, c *embedded.Cluster, n int) (*Members, error) {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = name(i)
+	}
+	return StartNamed(ctx, c, names)
+}
+
+// StartNamed starts members with names, as those of OpenShift have the names of their nodes.
+func StartNamed(ctx context.Context, c *embedded.Cluster, names []string) (*Members, error) {
+	n := len(names)
 	assets, err := assets.Ensure(ctx, io.Discard)
 	if err != nil {
 		return nil, fmt.Errorf("get etcd: %w", err)
@@ -44,12 +54,12 @@ func Start(ctx context.Context, c *embedded.Cluster, n int) (*Members, error) {
 	clients, peers := urls[:n], urls[n:]
 	var all []string
 	for i, peer := range peers {
-		all = append(all, name(i)+"="+peer)
+		all = append(all, names[i]+"="+peer)
 	}
 	m := &Members{Endpoints: clients}
 	for i := range n {
 		process, err := c.Run(ctx, name(i), assets.Program("etcd"),
-			"--name="+name(i), "--data-dir="+filepath.Join(c.Dir(), name(i)), "--unsafe-no-fsync",
+			"--name="+names[i], "--data-dir="+filepath.Join(c.Dir(), name(i)), "--unsafe-no-fsync",
 			"--listen-client-urls="+clients[i], "--advertise-client-urls="+clients[i],
 			"--listen-peer-urls="+peers[i], "--initial-advertise-peer-urls="+peers[i],
 			"--initial-cluster="+strings.Join(all, ","), "--initial-cluster-token="+c.Dir(),

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"fmt"
+	"slices"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/patch"
+)
+
+const (
+	// guardConditionPrefix is that of the stock operator's controller, so that no old condition remains.
+	guardConditionPrefix  = "GuardController"
+	memberConditionPrefix = "EtcdMembers"
+	// bootstrapped is the stock operator's condition for a cluster with enough members.
+	bootstrapped = "EtcdRunningInCluster"
+	// overridesUpgradeable is the condition of library-go's operators for an override that blocks upgrades.
+	overridesUpgradeable = "UnsupportedConfigOverridesUpgradeable"
+
+	reasonRollingOut = patch.ReasonRollingOut
+	reasonError      = "Error"
+	reasonOverride   = "UnsupportedConfigOverrides"
+	reasonUnreadable = "UnreadableOverride"
+	reasonNoQuorum   = "NoQuorum"
+)
+
+func condition(kind string, is bool, reason, message string) operatorv1.OperatorCondition {
+	status := operatorv1.ConditionFalse
+	if is {
+		status = operatorv1.ConditionTrue
+	}
+	return operatorv1.OperatorCondition{Type: kind, Status: status, Reason: reason, Message: message}
+}
+
+func waitingForMembers(voters int) *guardState {
+	message := fmt.Sprintf("The topology needs no guards; they stay while etcd has %d voting members", voters)
+	if voters < 0 {
+		message = "The topology needs no guards; they stay while the members of etcd cannot be read"
+	}
+	return &guardState{reason: etcdguard.ReasonWaitingForMembers, message: message}
+}
+
+func noGuards() *guardState {
+	return &guardState{reason: patch.ReasonAsExpected, message: "The topology needs no guards, and there are none", done: true}
+}
+
+func allGuards(n int) *guardState {
+	return &guardState{reason: patch.ReasonAsExpected, message: fmt.Sprintf("%d guards are ready", n), done: true}
+}
+
+// guardConditions returns whether the guards are being changed, and the error.
+func guardConditions(state *guardState, err error) []operatorv1.OperatorCondition {
+	degraded := condition(guardConditionPrefix+operatorv1.OperatorStatusTypeDegraded, false, patch.ReasonAsExpected, "Nothing is failing")
+	if err != nil {
+		return []operatorv1.OperatorCondition{condition(degraded.Type, true, reasonError, err.Error())}
+	}
+	return []operatorv1.OperatorCondition{condition(guardConditionPrefix+operatorv1.OperatorStatusTypeProgressing, !state.done, state.reason, state.message), degraded}
+}
+
+// memberConditions returns whether etcd has a quorum, enough members, and a problem.
+func memberConditions(members []member, gate scaling, problem error) []operatorv1.OperatorCondition {
+	all, healthy := voters(members)
+	available := condition(memberConditionPrefix+operatorv1.OperatorStatusTypeAvailable, true, patch.ReasonAsExpected, "Etcd has a quorum")
+	progressing := condition(memberConditionPrefix+operatorv1.OperatorStatusTypeProgressing, false, patch.ReasonAsExpected, "Etcd has as many healthy members as the topology asks for")
+	running := condition(bootstrapped, true, "EnoughEtcdMembers", "Enough members were found")
+	degraded := condition(memberConditionPrefix+operatorv1.OperatorStatusTypeDegraded, false, patch.ReasonAsExpected, "Nothing is failing")
+	switch {
+	case gate.minimum == 0 && problem == nil:
+		running.Message, progressing.Message, available.Message = "Etcd is not in the cluster", "Etcd is not in the cluster", "Etcd is not in the cluster"
+	case members == nil:
+		available = condition(available.Type, false, etcdguard.ReasonWaitingForMembers, "The members of etcd cannot be read")
+	case healthy < all/2+1:
+		available = condition(available.Type, false, reasonNoQuorum, fmt.Sprintf("%d of %d voting members of etcd are healthy", healthy, all))
+	}
+	if gate.minimum > healthy || gate.minimum == 0 && problem != nil {
+		waiting := fmt.Sprintf("%d healthy voting members of etcd, want %d; the control plane is not complete, and no healthy member is removed", healthy, gate.minimum)
+		if gate.minimum == 0 {
+			waiting = "The number of members that the topology asks for is not known"
+		}
+		progressing = condition(progressing.Type, true, etcdguard.ReasonWaitingForMembers, waiting)
+		running = condition(running.Type, false, "NotEnoughEtcdMembers", waiting)
+	}
+	switch {
+	case problem != nil:
+		degraded = condition(degraded.Type, true, reasonError, problem.Error())
+	case healthy < all:
+		degraded = condition(degraded.Type, true, etcdguard.ReasonMembersUnhealthy, fmt.Sprintf("%d of %d voting members of etcd are not healthy", all-healthy, all))
+	}
+	return []operatorv1.OperatorCondition{available, progressing, degraded, running}
+}
+
+func overrideCondition(deprecation string, unreadable error) operatorv1.OperatorCondition {
+	switch {
+	case unreadable != nil:
+		return condition(overridesUpgradeable, false, reasonUnreadable, unreadable.Error())
+	case deprecation != "":
+		return condition(overridesUpgradeable, false, reasonOverride, deprecation)
+	}
+	return condition(overridesUpgradeable, true, patch.ReasonAsExpected, "No deprecated override is set")
+}
+
+// merged replaces conditions of the same type. A time changes only with its status.
+func merged(present, conditions []operatorv1.OperatorCondition) []operatorv1.OperatorCondition {
+	result := slices.Clone(present)
+	for _, c := range conditions {
+		c.LastTransitionTime = metav1.Now()
+		i := slices.IndexFunc(result, func(p operatorv1.OperatorCondition) bool { return p.Type == c.Type })
+		if i < 0 {
+			result = append(result, c)
+			continue
+		}
+		if result[i].Status == c.Status {
+			c.LastTransitionTime = result[i].LastTransitionTime
+		}
+		result[i] = c
+	}
+	return result
+}
