@@ -84,7 +84,8 @@ var modules = map[Module]parts{
 		kind: operatorv1.GroupVersion.WithKind("Etcd"), key: client.ObjectKey{Name: scenario.ClusterName},
 	},
 	MachineConfig: {
-		controller: programs.MachineConfigController, condition: "MachineConfigTopologyPatchInForce",
+		controller: programs.MachineConfigController, host: programs.MachineConfigHost, condition: "MachineConfigTopologyPatchInForce",
+		atRest: []string{"NodeControllerProgressing", "DrainControllerProgressing"}, prepare: installMachineConfigs,
 		kind: operatorv1.GroupVersion.WithKind("MachineConfiguration"), key: client.ObjectKey{Name: scenario.ClusterName},
 		install: installMachineConfiguration,
 	},
@@ -137,6 +138,11 @@ func installMachineConfiguration(ctx context.Context, c *embedded.Cluster) error
 		return fmt.Errorf("make the MachineConfiguration: %w", err)
 	}
 	return nil
+}
+
+// installMachineConfigs installs the kind that the host writes.
+func installMachineConfigs(ctx context.Context, c *embedded.Cluster) ([]string, error) {
+	return nil, c.InstallCRDs(ctx, []string{"machineconfiguration/v1/zz_generated.crd-manifests/0000_80_machine-config_01_machineconfigs.crd.yaml"}, nil)
 }
 
 // advertiseAPIServer creates endpoints of the Service kubernetes with a valid address, and returns where the host finds

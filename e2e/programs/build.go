@@ -72,6 +72,8 @@ var (
 	AuthHost = host("authentication-operator", false)
 	// EtcdHost stands in for the etcd operator.
 	EtcdHost = host("etcd-operator", false)
+	// MachineConfigHost stands in for the machine-config operator.
+	MachineConfigHost = host("machine-config-operator", false)
 )
 
 func controller(module string) Program {
