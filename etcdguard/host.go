@@ -104,7 +104,7 @@ func (h Host) budget() int {
 	if fencing(h.mode, h.size()) {
 		return 1
 	}
-	return FailureTolerance(h.size())
+	return failureTolerance(h.size())
 }
 
 func fencing(mode configv1.TopologyMode, members int) bool {

@@ -23,11 +23,11 @@ type Member struct {
 	Learner bool // it has no vote
 }
 
-// Quorum returns how many of n voting members must agree. For 0 members it is 1, which is never reached.
-func Quorum(n int) int { return max(n, 0)/2 + 1 }
+// quorum returns how many of n voting members must agree. For 0 members it is 1, which is never reached.
+func quorum(n int) int { return max(n, 0)/2 + 1 }
 
-// FailureTolerance returns how many of n healthy voting members may stop without a loss of quorum: floor((n-1)/2).
-func FailureTolerance(n int) int { return max(n-1, 0) / 2 }
+// failureTolerance returns how many of n healthy voting members may stop without a loss of quorum: floor((n-1)/2).
+func failureTolerance(n int) int { return max(n-1, 0) / 2 }
 
 func votes(members []Member) (voters, healthy int) {
 	for _, m := range members {
@@ -107,9 +107,9 @@ func SafeToRemove(cluster topology.Cluster, overrides []byte, members []Member, 
 	voters, healthy := votes(members)
 	goingVoters, goingHealthy := votes([]Member{member})
 	switch left := healthy - goingHealthy; {
-	case healthy < Quorum(voters):
+	case healthy < quorum(voters):
 		return Verdict{Reason: NoQuorum}, nil
-	case left < Quorum(voters-goingVoters):
+	case left < quorum(voters-goingVoters):
 		return Verdict{Reason: QuorumWouldBeLost}, nil
 	case goingHealthy > 0 && left < minimum:
 		return Verdict{Reason: BelowMinimum}, nil
@@ -136,11 +136,11 @@ func SafeToRestart(cluster topology.Cluster, members []Member, id uint64) (Verdi
 	_, restarting := votes([]Member{member})
 	single := voters == 1 && mode == configv1.SingleReplicaTopologyMode
 	switch others := healthy - restarting; {
-	case member.Learner || single || others >= Quorum(voters) || (fencing(mode, voters) && others == 1):
+	case member.Learner || single || others >= quorum(voters) || (fencing(mode, voters) && others == 1):
 		return Verdict{Safe: true}, nil
 	case fencing(mode, voters):
 		return Verdict{Reason: RestartOfLastHealthy}, nil
-	case healthy < Quorum(voters):
+	case healthy < quorum(voters):
 		return Verdict{Reason: RestartWithoutQuorum}, nil
 	}
 	return Verdict{Reason: RestartStopsEtcd}, nil

@@ -10,7 +10,7 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/solonode/sno/machineconfig/fit"
+	"github.com/solonode/sno/machineconfig/internal/nodestate"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/ownership"
 	"github.com/solonode/sno/topology"
@@ -39,7 +39,7 @@ func AnnotateTopology(in Inputs, node *corev1.Node) patch.Step {
 		return patch.Step{Release: ours, Result: optedOut("annotate nodes with the topology")}
 	case topology.ReadingOf(want).Mode != want:
 		return patch.Step{Result: notNeeded("Nodes are annotated only with a known control-plane topology" + in.Cluster.UnknownValues())}
-	case !hasDaemon || fit.IsWindows(node):
+	case !hasDaemon || nodestate.IsWindows(node):
 		return patch.Step{Release: ours, Result: notNeeded("The node has no machine-config daemon to read the topology")}
 	case exists && configv1.TopologyMode(value) == want && !ours:
 		return patch.Step{}

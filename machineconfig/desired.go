@@ -95,7 +95,7 @@ func sameJSON(a, b []byte) bool {
 func ShutdownNodes(nodes []corev1.Node) []string {
 	var names []string
 	for i := range nodes {
-		if IsControlPlane(&nodes[i]) || len(nodes) == 1 {
+		if isControlPlane(&nodes[i]) || len(nodes) == 1 {
 			names = append(names, nodes[i].Name)
 		}
 	}

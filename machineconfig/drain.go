@@ -53,9 +53,9 @@ func DrainRequired(in Inputs) (DrainDecision, error) {
 	draining := []string{in.Node}
 	for i := range in.Nodes {
 		switch node := &in.Nodes[i]; {
-		case node.Name == in.Node && IsControlPlane(node):
+		case node.Name == in.Node && isControlPlane(node):
 			return DrainDecision{Reason: ReasonControlPlaneNode, Message: "The only control-plane node is not drained"}, nil
-		case node.Name != in.Node && slices.Contains(in.Draining, node.Name) && !IsControlPlane(node): // the control-plane node keeps its pods
+		case node.Name != in.Node && slices.Contains(in.Draining, node.Name) && !isControlPlane(node): // the control-plane node keeps its pods
 			draining = append(draining, node.Name)
 		}
 	}
@@ -65,8 +65,8 @@ func DrainRequired(in Inputs) (DrainDecision, error) {
 	return DrainDecision{Required: verdict.Fits, Reason: verdict.Reason, Message: verdict.Message, Detail: verdict.Detail}, nil
 }
 
-// IsControlPlane reports whether a node has a role of the control plane.
-func IsControlPlane(node *corev1.Node) bool {
+// isControlPlane reports whether a node has a role of the control plane.
+func isControlPlane(node *corev1.Node) bool {
 	_, master := node.Labels[MasterRole]
 	_, controlPlane := node.Labels[ControlPlaneRole]
 	return master || controlPlane
@@ -94,8 +94,8 @@ type Request struct {
 // String returns the value of the annotation.
 func (r Request) String() string { return string(r.Verb) + "-" + r.Config }
 
-// ParseRequest parses the value of an annotation: a verb, a dash and the name of a machine config (U-MCO-1).
-func ParseRequest(value string) (Request, error) {
+// parseRequest parses the value of an annotation: a verb, a dash and the name of a machine config (U-MCO-1).
+func parseRequest(value string) (Request, error) {
 	verb, config, _ := strings.Cut(value, "-")
 	request := Request{Verb: Verb(verb), Config: config}
 	if request.Verb != VerbDrain && request.Verb != VerbUncordon {
@@ -113,7 +113,7 @@ func Requested(annotations map[string]string) (*Request, error) {
 	if !requested || desired == annotations[LastAppliedDrainAnnotation] {
 		return nil, nil
 	}
-	request, err := ParseRequest(desired)
+	request, err := parseRequest(desired)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func Requested(annotations map[string]string) (*Request, error) {
 // MayRestart reports whether a drain of the node was acknowledged, and since then neither an uncordon was acknowledged
 // nor another drain requested.
 func MayRestart(annotations map[string]string) bool {
-	last, err := ParseRequest(annotations[LastAppliedDrainAnnotation])
+	last, err := parseRequest(annotations[LastAppliedDrainAnnotation])
 	_, requested := annotations[DesiredDrainAnnotation]
 	if err != nil || !requested || last.Verb != VerbDrain {
 		return false

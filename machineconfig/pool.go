@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/solonode/sno/machineconfig/fit"
+	"github.com/solonode/sno/machineconfig/internal/nodestate"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
@@ -74,9 +74,9 @@ func MayStart(state DrainState) (start []string, waiting map[string]patch.Result
 			}
 			groups[name] = append(groups[name], member{
 				node: node, pool: pool, pending: pending, draining: slices.Contains(state.Draining, node.Name),
-				unavailable: node.Spec.Unschedulable || !fit.Healthy(node),
+				unavailable: node.Spec.Unschedulable || !nodestate.Healthy(node),
 			})
-		case pending && fit.IsWindows(node):
+		case pending && nodestate.IsWindows(node):
 			waiting[node.Name] = PendingWindows
 		case pending:
 			waiting[node.Name] = PendingNoPool
@@ -150,14 +150,14 @@ func mayStart(members []member, missing int, waiting map[string]patch.Result) (s
 }
 
 func (r DrainState) poolOf(node *corev1.Node) (*mcfgv1.MachineConfigPool, error) {
-	if len(r.Pools) > 0 || fit.IsWindows(node) {
+	if len(r.Pools) > 0 || nodestate.IsWindows(node) {
 		return PoolOf(node, r.Pools)
 	}
 	name := WorkerPool
 	if _, arbiter := node.Labels[ArbiterRole]; arbiter {
 		name = ArbiterPool
 	}
-	if IsControlPlane(node) {
+	if isControlPlane(node) {
 		name = MasterPool
 	}
 	return &mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil
@@ -167,7 +167,7 @@ func (r DrainState) poolOf(node *corev1.Node) (*mcfgv1.MachineConfigPool, error)
 // of a worker on a single node (U-MCO-7); then custom pools, arbiter and worker. Windows nodes are in no pool. The
 // error is ErrPools, if two custom pools select the node, or a selector is invalid.
 func PoolOf(node *corev1.Node, pools []*mcfgv1.MachineConfigPool) (*mcfgv1.MachineConfigPool, error) {
-	if fit.IsWindows(node) {
+	if nodestate.IsWindows(node) {
 		return nil, nil
 	}
 	var found *mcfgv1.MachineConfigPool

@@ -53,9 +53,9 @@ func (c Cluster) Findings() []Finding {
 	}{{c.ControlPlane, FieldControlPlaneTopology}, {c.Infrastructure, FieldInfrastructureTopology}} {
 		allowed := r.field == FieldControlPlaneTopology || r.Reported == configv1.HighlyAvailableTopologyMode || SingleReplica(r.Reported)
 		switch effectiveMode := string(effective(r.Mode)); {
-		case r.Empty():
+		case r.empty():
 			add(r.field, "", ProblemEmpty, effectiveMode)
-		case r.Unknown():
+		case r.unknown():
 			add(r.field, string(r.Reported), ProblemUnknown, effectiveMode)
 		case !allowed:
 			add(r.field, string(r.Reported), ProblemNotApplicable, effectiveMode)

@@ -39,11 +39,11 @@ func ReadingOf(reported configv1.TopologyMode) Reading {
 	return Reading{Mode: effective(reported), Reported: reported}
 }
 
-// Empty reports whether the value is absent or empty.
-func (r Reading) Empty() bool { return r.Reported == "" }
+// empty reports whether the value is absent or empty.
+func (r Reading) empty() bool { return r.Reported == "" }
 
-// Unknown reports whether openshift/api does not define the value.
-func (r Reading) Unknown() bool { return !r.Empty() && !known(r.Reported) }
+// unknown reports whether openshift/api does not define the value.
+func (r Reading) unknown() bool { return !r.empty() && !known(r.Reported) }
 
 // Cluster is the topology of a cluster. It is comparable. The zero Cluster behaves as HighlyAvailable.
 type Cluster struct {
@@ -122,7 +122,7 @@ func FromUnstructured(object *unstructured.Unstructured) (Cluster, error) {
 		Declared:       read.Status.Declared,
 	}
 	for _, reading := range []*Reading{&cluster.ControlPlane, &cluster.Infrastructure} {
-		if reading.Empty() {
+		if reading.empty() {
 			reading.Mode = cmp.Or(declaredTopologies[cluster.Declared], reading.Mode)
 		}
 	}

@@ -235,25 +235,3 @@ func changed(change func(*corev1.PodTemplateSpec)) *builder {
 	change(&b.ReplicaSets[0].Spec.Template)
 	return b
 }
-
-func TestHealthy(t *testing.T) {
-	const absent = corev1.ConditionStatus("")
-	all := []corev1.ConditionStatus{corev1.ConditionTrue, absent, corev1.ConditionFalse, corev1.ConditionUnknown}
-	kinds := []corev1.NodeConditionType{
-		corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure, corev1.NodeNetworkUnavailable,
-	}
-	for state := range 4 * 4 * 4 * 4 * 4 {
-		node, rest, want := &corev1.Node{}, state, true
-		for _, kind := range kinds {
-			status := all[rest%4]
-			if rest /= 4; status != absent {
-				node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: kind, Status: status})
-			}
-			want = want && (kind == corev1.NodeReady && status == corev1.ConditionTrue ||
-				kind != corev1.NodeReady && (status == absent || status == corev1.ConditionFalse))
-		}
-		if fit.Healthy(node) != want {
-			t.Errorf("%+v: want %t", node.Status.Conditions, want)
-		}
-	}
-}

@@ -14,6 +14,8 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/machineconfig/internal/nodestate"
 )
 
 // checkPlacement is described in the documentation of the package.
@@ -26,7 +28,7 @@ func (s *snapshot) checkPlacement() *Verdict {
 		}
 	}
 	for _, p := range s.evicted {
-		if slices.ContainsFunc(p.candidates, func(on *nodeInfo) bool { return IsWindows(on.node) != IsWindows(p.on.node) }) {
+		if slices.ContainsFunc(p.candidates, func(on *nodeInfo) bool { return nodestate.IsWindows(on.node) != nodestate.IsWindows(p.on.node) }) {
 			return no(ReasonOtherOperatingSystem, "pod %s/%s: no node selector and no taint keeps it from nodes of another operating system", p.Namespace, p.Name)
 		}
 		feasible, refusals := s.feasible(p)

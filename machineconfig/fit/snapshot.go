@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	resourcehelper "k8s.io/component-helpers/resource"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+
+	"github.com/solonode/sno/machineconfig/internal/nodestate"
 )
 
 // snapshot is the state of the cluster for the scheduler.
@@ -46,7 +48,7 @@ func newSnapshot(cluster Cluster, draining []string) (*snapshot, *Verdict) {
 	for i := range cluster.Nodes {
 		node := &cluster.Nodes[i]
 		info := &nodeInfo{node: node, draining: slices.Contains(draining, node.Name), free: resourcesOf(node.Status.Allocatable),
-			usable: Healthy(node) && !node.Spec.Unschedulable && node.DeletionTimestamp == nil}
+			usable: nodestate.Healthy(node) && !node.Spec.Unschedulable && node.DeletionTimestamp == nil}
 		byName[node.Name], s.nodes = info, append(s.nodes, info)
 	}
 	for _, name := range draining {
@@ -92,27 +94,6 @@ func keptByDrains(pod *corev1.Pod) bool {
 	}
 	owner := metav1.GetControllerOf(pod)
 	return owner != nil && owner.Kind == "DaemonSet" && owner.APIVersion == "apps/v1"
-}
-
-// Healthy reports whether Ready is True, and the conditions of pressure and NetworkUnavailable are absent or False.
-func Healthy(node *corev1.Node) bool {
-	ready := false
-	for _, condition := range node.Status.Conditions {
-		switch condition.Type {
-		case corev1.NodeReady:
-			ready = condition.Status == corev1.ConditionTrue
-		case corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure, corev1.NodeNetworkUnavailable:
-			if condition.Status != corev1.ConditionFalse {
-				return false
-			}
-		}
-	}
-	return ready
-}
-
-// IsWindows reports whether the node runs Windows.
-func IsWindows(node *corev1.Node) bool {
-	return node.Labels[corev1.LabelOSStable] == string(corev1.Windows)
 }
 
 // resources are in the scheduler's units: millicores of CPU, whole units of other resources, and 1 for each pod.
