@@ -51,6 +51,8 @@ func (v Variant) hosts() (map[harness.Module][]string, error) {
 				hosts[module] = nil
 			}
 		}
+		// Its placement is not that of the stock operator.
+		hosts[harness.Ingress] = []string{"--create-default"}
 		return hosts, nil
 	case Baseline:
 		today := []string{"--stock"}
@@ -122,7 +124,10 @@ func start(ctx context.Context, o Options) (*system, error) {
 			others[module] = args
 		}
 	}
-	r, err := harness.Start(ctx, harness.Config{Scenario: o.Scenario, Hosts: first, QuorumGuard: guarded, RealMinReadySeconds: o.RealMinReadySeconds, APIServer: o.APIServer, Keep: o.Keep, Progress: o.Progress})
+	r, err := harness.Start(ctx, harness.Config{
+		Scenario: o.Scenario, Hosts: first, QuorumGuard: guarded, HostCreatesRouter: o.Variant == Vendored,
+		RealMinReadySeconds: o.RealMinReadySeconds, APIServer: o.APIServer, Keep: o.Keep, Progress: o.Progress,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,8 @@ type Config struct {
 	Release string
 	// Hosts are the host operators to run, by the module that they may vendor, with further arguments.
 	Hosts map[Module][]string
+	// HostCreatesRouter leaves the default IngressController to the ingress host, which then has the arguments for it.
+	HostCreatesRouter bool
 	// VersionOperator runs the stand-in of the cluster-version-operator with downloads as a static manifest.
 	VersionOperator bool
 	// QuorumGuard runs it with etcd's quorum guard.
@@ -84,6 +86,9 @@ func Start(ctx context.Context, config Config) (*Environment, error) {
 	}
 	if r.Cluster, err = embedded.Start(ctx, embedded.Config{Progress: config.Progress, Keep: config.Keep, APIServer: config.APIServer}); err != nil {
 		return nil, err
+	}
+	if config.HostCreatesRouter {
+		s.StockReplicas = 0 // only in this copy
 	}
 	err = s.Install(ctx, r.Cluster)
 	for _, module := range hosts {

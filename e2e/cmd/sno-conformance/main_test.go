@@ -55,10 +55,12 @@ func TestNoOverlay(t *testing.T) {
 	}
 }
 
-// The expectations of the baseline name existing checks and clusters.
-func TestBaselineFile(t *testing.T) {
-	if _, err := (options{expect: filepath.Join("..", "..", "matrix", "baseline.yaml")}).inputs(); err != nil {
-		t.Error(err)
+// The files of expectations name existing checks and clusters.
+func TestExpectationFiles(t *testing.T) {
+	for _, name := range []string{"baseline.yaml", "vendored.yaml"} {
+		if _, err := (options{expect: filepath.Join("..", "..", "matrix", name)}).inputs(); err != nil {
+			t.Error(err)
+		}
 	}
 	if _, err := (options{expect: "nothing.yaml"}).inputs(); !errors.Is(err, errInput) || !errors.Is(err, matrix.ErrExpectations) {
 		t.Errorf("no file: %v", err)

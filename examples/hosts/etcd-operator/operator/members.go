@@ -86,7 +86,11 @@ func (r *memberReconciler) reconcile(ctx context.Context, cluster topology.Clust
 		return nil, fmt.Errorf("listing nodes: %w", err)
 	}
 	members, problem := r.removeOne(ctx, cluster, overrides, members, memberNodes(cluster, nodes.Items))
-	return append(conditions, memberConditions(members, gate, problem)...), nil
+	reason, err := mayRestart(cluster, members)
+	if err != nil {
+		return nil, fmt.Errorf("whether members may be restarted: %w", err)
+	}
+	return append(conditions, append(memberConditions(members, gate, problem), restartCondition(reason))...), nil
 }
 
 // publishVoters keeps the number for the guards.

@@ -94,6 +94,15 @@ func memberConditions(members []member, gate scaling, problem error) []operatorv
 	return []operatorv1.OperatorCondition{available, progressing, degraded, running}
 }
 
+// restartCondition blocks updates of the cluster while the restart of a member would stop etcd.
+func restartCondition(reason string) operatorv1.OperatorCondition {
+	kind := memberConditionPrefix + operatorv1.OperatorStatusTypeUpgradeable
+	if reason != "" {
+		return condition(kind, false, etcdguard.ReasonMembersUnhealthy, reason)
+	}
+	return condition(kind, true, patch.ReasonAsExpected, "Every member may be restarted")
+}
+
 func overrideCondition(deprecation string, unreadable error) operatorv1.OperatorCondition {
 	switch {
 	case unreadable != nil:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/topology"
 )
 
 func keyOf(object client.Object) client.ObjectKey { return client.ObjectKeyFromObject(object) }
@@ -115,6 +117,32 @@ func TestMemberConditions(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMayRestart(t *testing.T) {
+	sick := named("m0", "m1", "m2")
+	sick[2].Healthy = false
+	for _, test := range []struct {
+		name    string
+		mode    configv1.TopologyMode
+		members []member
+		want    string
+	}{
+		{"three", ha, named("m0", "m1", "m2"), "True AsExpected"},
+		{"one is unhealthy", ha, sick, "False MembersUnhealthy"},
+		{"the only one", sr, named("m0"), "True AsExpected"},
+		{"the only one of three", ha, named("m0"), "False MembersUnhealthy"},
+		{"two", dual, named("m0", "m1"), "True AsExpected"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			reading := topology.ReadingOf(test.mode)
+			reason, err := mayRestart(topology.Cluster{ControlPlane: reading, Infrastructure: reading}, test.members)
+			c := restartCondition(reason)
+			if diff := cmp.Diff(test.want, string(c.Status)+" "+c.Reason); diff != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
 		})
 	}

@@ -51,11 +51,25 @@ func scalingOf(cluster topology.Cluster, overrides []byte) (scaling, error) {
 
 // mayRemove asks before every removal, with members that were just read.
 func mayRemove(cluster topology.Cluster, overrides []byte, members []member, id uint64) (etcdguard.Verdict, error) {
+	return etcdguard.SafeToRemove(cluster, overrides, listed(members), id)
+}
+
+// mayRestart reports whether an update may restart every member, one after the other, or else why not.
+func mayRestart(cluster topology.Cluster, members []member) (string, error) {
+	for _, m := range members {
+		if verdict, err := etcdguard.SafeToRestart(cluster, listed(members), m.ID); err != nil || !verdict.Safe {
+			return verdict.Reason, err
+		}
+	}
+	return "", nil
+}
+
+func listed(members []member) []etcdguard.Member {
 	list := make([]etcdguard.Member, len(members))
 	for i, m := range members {
 		list[i] = m.Member
 	}
-	return etcdguard.SafeToRemove(cluster, overrides, list, id)
+	return list
 }
 
 // memberNodes returns the nodes that have a member of etcd, or are to have one.
