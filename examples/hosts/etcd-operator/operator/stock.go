@@ -30,9 +30,10 @@ const (
 
 var errNoTopology = errors.New("the control-plane topology is not set")
 
-// stockGuards is the guard controller of the stock operator (U-ETC-7, U-ETC-9), with its faults: a pod that is pinned to
-// each control-plane node, and a PodDisruptionBudget for the number of these nodes; neither on SingleReplica. It watches
-// nodes, pods and the budget, but not the Infrastructure: a topology change takes effect at the next event of those.
+// stockGuards is the guard controller of the stock operator (U-ETC-7, U-ETC-9), with its faults: a pod that is pinned
+// to each control-plane node, and a PodDisruptionBudget for the number of these nodes; neither on SingleReplica. It
+// watches nodes, pods and the budget, but not the Infrastructure: a topology change takes effect at the next event of
+// those.
 type stockGuards struct {
 	client client.Client
 	// direct reads without a cache, so without a watch.

@@ -58,8 +58,8 @@ type site struct {
 	admin  client.WithWatch
 }
 
-// newSite creates an Infrastructure, a MachineConfiguration and nodes. At the end of the test the host stops and all are
-// deleted.
+// newSite creates an Infrastructure, a MachineConfiguration and nodes. At the end of the test the host stops and all
+// are deleted.
 func newSite(t *testing.T, mode configv1.TopologyMode, nodes ...string) *site {
 	t.Helper()
 	server := shared.Server(t)

@@ -9,8 +9,8 @@ import (
 )
 
 // The part of the stock operator that takes nodes out of service (U-MCO-1, U-MCO-2). It writes the topology onto every
-// node, and cordons and drains any node that requests it. If the node's annotation is SingleReplica, it acknowledges the
-// request at once; a real daemon of such a node requests none.
+// node, and cordons and drains any node that requests it. If the node's annotation is SingleReplica, it acknowledges
+// the request at once; a real daemon of such a node requests none.
 func stockRules() rules {
 	return rules{
 		mayStart: func(_ state, pending, _ []string) ([]string, map[string]string, error) { return pending, nil, nil },
