@@ -24,7 +24,6 @@ import (
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/joining"
 	"github.com/solonode/sno/testcluster/embedded"
-	"github.com/solonode/sno/testcluster/fakes/operators"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
@@ -58,7 +57,6 @@ type job struct {
 	options  Options
 	scenario scenario.Scenario
 	env      *harness.Environment
-	etcd     *operators.Process // nil with an external control plane
 	kube     client.Client
 	router   router
 }
@@ -92,9 +90,6 @@ func Run(ctx context.Context, options Options) error {
 }
 
 func (j *job) stop() {
-	if j.etcd != nil {
-		j.etcd.Stop()
-	}
 	j.env.Stop()
 }
 
@@ -129,7 +124,7 @@ func (j *job) start(ctx context.Context) error {
 	}
 	// The etcd operator creates guards of the members.
 	if j.scenario.ControlPlaneTopology != configv1.ExternalTopologyMode {
-		if j.etcd, err = j.env.RunStandIn(ctx, operators.EtcdUser, operators.Etcd); err != nil {
+		if err := j.env.RunHost(ctx, harness.EtcdGuard, "--stock"); err != nil {
 			j.env.Stop()
 			return err
 		}

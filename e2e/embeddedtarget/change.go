@@ -110,8 +110,5 @@ func (s *system) restartOperator(ctx context.Context, name string) error {
 	if !slices.Contains(harness.AllModules(), module) {
 		return fmt.Errorf("%w %q", ErrModule, name)
 	}
-	if process := s.standIns[module]; process != nil {
-		process.Restart()
-	}
 	return s.RestartOperator(ctx, module)
 }

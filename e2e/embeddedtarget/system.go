@@ -21,7 +21,6 @@ import (
 	"github.com/solonode/sno/e2e/joining"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/fakes/etcdmembers"
-	"github.com/solonode/sno/testcluster/fakes/operators"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
@@ -56,7 +55,9 @@ func (v Variant) hosts() (map[harness.Module][]string, error) {
 		return hosts, nil
 	case Baseline:
 		today := []string{"--stock"}
-		return map[harness.Module][]string{harness.Ingress: today, harness.Console: today, harness.Auth: today}, nil
+		return map[harness.Module][]string{
+			harness.Ingress: today, harness.Console: today, harness.Auth: today, harness.EtcdGuard: today, harness.MachineConfig: today,
+		}, nil
 	}
 	return nil, fmt.Errorf("%w %q: choose %s, %s or %s", ErrVariant, v, SNO, Vendored, Baseline)
 }
@@ -92,9 +93,7 @@ type system struct {
 	later            map[harness.Module][]string
 	settle           time.Duration
 	ignoreConditions bool
-	// standIns are the stand-ins of stock operators without a host.
-	standIns map[harness.Module]*operators.Process
-	stop     sync.Once
+	stop             sync.Once
 
 	mu sync.Mutex
 	// added are control-plane nodes that a topology has added, and removed those that the next one has removed.
@@ -131,7 +130,7 @@ func start(ctx context.Context, o Options) (*system, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &system{Environment: r, variant: o.Variant, withEtcd: withEtcd, later: others, settle: o.Times.Settle, ignoreConditions: o.IgnoreConditions, standIns: map[harness.Module]*operators.Process{}}
+	s := &system{Environment: r, variant: o.Variant, withEtcd: withEtcd, later: others, settle: o.Times.Settle, ignoreConditions: o.IgnoreConditions}
 	if err := s.bringUp(ctx); err != nil {
 		// The reason is often in a log.
 		err = fmt.Errorf("set up %s, %s: %w", o.Scenario, o.Variant, errors.Join(err, s.logTails()))
@@ -190,13 +189,8 @@ func (s *system) startOperators(ctx context.Context) error {
 		}
 		endpoints = []string{"--etcd-endpoints=" + strings.Join(etcd.Endpoints, ",")}
 	}
-	for module, args := range s.later {
-		if module == harness.EtcdGuard {
-			args = slices.Concat(args, endpoints)
-		}
-		if err := s.RunHost(ctx, module, args...); err != nil {
-			return err
-		}
+	if err := s.startHosts(ctx, endpoints); err != nil {
+		return err
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, module := range harness.AllModules() {
@@ -215,7 +209,7 @@ func (s *system) startOperators(ctx context.Context) error {
 	return group.Wait() //nolint:wrapcheck // describe the fault
 }
 
-// startStandIns starts what the stock operators do in addition to the hosts.
+// startStandIns installs what the stock operators do in addition to the hosts, and starts the later hosts.
 func (s *system) startStandIns(ctx context.Context) error {
 	if err := s.InstallStockApprover(ctx); err != nil {
 		return err
@@ -223,20 +217,18 @@ func (s *system) startStandIns(ctx context.Context) error {
 	if err := s.placeByDefault(ctx); err != nil {
 		return err
 	}
-	for module, one := range map[harness.Module]struct {
-		user     string
-		operator operators.Operator
-	}{
-		harness.EtcdGuard: {operators.EtcdUser, operators.Etcd}, harness.MachineConfig: {operators.MachineConfigUser, operators.MachineConfig},
-	} {
-		if module == harness.EtcdGuard && s.Scenario.ControlPlaneTopology == configv1.ExternalTopologyMode {
-			continue // the etcd operator is outside of the cluster
+	return s.startHosts(ctx, nil)
+}
+
+// startHosts starts the later hosts, that of etcd with further arguments.
+func (s *system) startHosts(ctx context.Context, etcd []string) error {
+	for module, args := range s.later {
+		if module == harness.EtcdGuard {
+			args = slices.Concat(args, etcd)
 		}
-		process, err := s.RunStandIn(ctx, one.user, one.operator)
-		if err != nil {
+		if err := s.RunHost(ctx, module, args...); err != nil {
 			return err
 		}
-		s.standIns[module] = process
 	}
 	return nil
 }
@@ -259,10 +251,5 @@ func (s *system) placeByDefault(ctx context.Context) error {
 
 // Stop stops everything. Further calls do nothing.
 func (s *system) Stop() {
-	s.stop.Do(func() {
-		for _, process := range s.standIns {
-			process.Stop()
-		}
-		s.Environment.Stop()
-	})
+	s.stop.Do(s.Environment.Stop)
 }

@@ -29,8 +29,8 @@ import (
 	"github.com/solonode/sno/e2e/drains"
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/programs"
+	"github.com/solonode/sno/etcdguard"
 	"github.com/solonode/sno/machineconfig"
-	"github.com/solonode/sno/testcluster/fakes/operators"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
@@ -178,7 +178,7 @@ func TestBaseline(t *testing.T) {
 	u.drain("worker-0", request, false)
 
 	// The guard controller reads the topology again after a restart.
-	u.standIns[harness.MachineConfig].Stop()
+	u.must(u.Cluster.Program(harness.MachineConfig.Host().Name).Terminate(u.ctx))
 	u.must(u.SetTopology(u.ctx, configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode))
 	if ok, err := u.guards(1); err != nil || !ok {
 		t.Errorf("the guard was removed without an event of a node: %v", err)
@@ -233,7 +233,7 @@ func (u *up) drain(node string, request machineconfig.Request, drained bool) {
 	u.must(err)
 	u.must(drains.WriteRequest(ctx, kube, node, request))
 	u.must(drains.WaitForCompletion(ctx, kube, node, request))
-	done, err := drains.Read(ctx, u.Cluster, offset, operators.MachineConfigUser)
+	done, err := drains.Read(ctx, u.Cluster, offset, harness.MachineConfig.HostUser())
 	u.must(err)
 	if len(done.Evicted) > 0 != drained {
 		u.t.Errorf("%s on node %s: evicted %v", request, node, done.Evicted)
@@ -251,6 +251,6 @@ func (u *up) guards(want int) (bool, error) {
 		return false, err
 	}
 	budget := &policyv1.PodDisruptionBudget{}
-	err = u.Cluster.Client().Get(u.ctx, types.NamespacedName{Namespace: scenario.EtcdNamespace, Name: operators.GuardBudget}, budget)
+	err = u.Cluster.Client().Get(u.ctx, types.NamespacedName{Namespace: scenario.EtcdNamespace, Name: etcdguard.PodsBudgetName}, budget)
 	return len(pods.Items) == want && apierrors.IsNotFound(err) == (want == 0), nil
 }

@@ -21,7 +21,7 @@ var (
 	atRest = map[string]string{
 		"GuardControllerProgressing": "False AsExpected", "GuardControllerDegraded": "False AsExpected",
 		"EtcdMembersAvailable": "True AsExpected", "EtcdMembersProgressing": "False AsExpected", "EtcdMembersDegraded": "False AsExpected",
-		"EtcdRunningInCluster": "True EnoughEtcdMembers", "UnsupportedConfigOverridesUpgradeable": "True AsExpected",
+		"EtcdMembersUpgradeable": "True AsExpected", "EtcdRunningInCluster": "True EnoughEtcdMembers", "UnsupportedConfigOverridesUpgradeable": "True AsExpected",
 	}
 )
 

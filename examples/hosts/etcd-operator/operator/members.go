@@ -63,7 +63,7 @@ func (r *memberReconciler) reconcile(ctx context.Context, cluster topology.Clust
 	gate, unreadable := scalingOf(cluster, overrides)
 	conditions := []operatorv1.OperatorCondition{overrideCondition(gate.deprecation, unreadable)}
 	if unreadable == nil && gate.minimum == 0 {
-		return append(conditions, memberConditions(nil, gate, nil)...), nil // etcd is not in the cluster
+		return append(conditions, append(memberConditions(nil, gate, nil), restartCondition(""))...), nil // etcd is not in the cluster
 	}
 	members, err := r.etcdClient.members(ctx)
 	if ctx.Err() != nil {
