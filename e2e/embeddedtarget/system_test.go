@@ -143,6 +143,36 @@ func TestSNO(t *testing.T) {
 	u.Stop() // does nothing
 }
 
+// A cluster with operators that vendor the modules: no controller runs where there is one, guards and drains follow the
+// topology without another event, and a restart changes nothing.
+func TestVendored(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute; make proof runs it")
+	}
+	t.Parallel()
+	u := startUp(t, "none-sno-day1-worker", Vendored)
+	for _, module := range harness.AllModules() {
+		controls := u.Cluster.Program(module.Controller().Name) != nil
+		if hosted := module.HasHost() && u.Cluster.Program(module.Host().Name) != nil; hosted == controls {
+			t.Errorf("%s: host %t, controller %t, want one of them", module, hosted, controls)
+		}
+	}
+	request := machineconfig.Request{Verb: machineconfig.VerbDrain, Config: "one"}
+	for _, node := range []string{"master-0", "worker-0"} {
+		u.drain(node, request, false)
+	}
+	u.must(u.setTopology(u.ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode))
+	u.until("there are guards", func() (bool, error) { return u.guards(3) })
+	u.must(u.restartOperator(u.ctx, string(harness.EtcdGuard)))
+	u.workload("worker-0")
+	request.Config = "two"
+	u.drain("worker-0", request, true)
+	request.Verb = machineconfig.VerbUncordon
+	u.drain("worker-0", request, false)
+	u.must(u.setTopology(u.ctx, configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode))
+	u.until("there is no guard", func() (bool, error) { return u.guards(0) })
+}
+
 // A cluster with stock operators, and what their stand-ins do.
 func TestBaseline(t *testing.T) {
 	if testing.Short() {
