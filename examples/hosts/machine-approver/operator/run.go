@@ -32,6 +32,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
 // Run runs the operator until the context ends, which is not an error. It has no leader election.
@@ -70,18 +71,23 @@ func Run(ctx context.Context, restConfig *rest.Config, options Options) error {
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)
 	}
-	only := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
-		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: operatorName}}}
+	pass := reconcile.Request{NamespacedName: client.ObjectKey{Name: operatorName}}
+	only := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{pass} })
+	// Without any object there is no event.
+	first := source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		queue.Add(pass)
+		return nil
 	})
-	const first, last = 50 * time.Millisecond, 30 * time.Second
+	const shortest, longest = 50 * time.Millisecond, 30 * time.Second
 	err = ctrl.NewControllerManagedBy(mgr).Named("requests").
+		WatchesRawSource(first).
 		// The requests are read again without a cache, so their metadata is enough here.
 		Watches(&certificatesv1.CertificateSigningRequest{}, only, builder.OnlyMetadata).
 		Watches(&configv1.Infrastructure{}, only).
 		Watches(&configv1.ClusterOperator{}, only).
 		Watches(&corev1.ConfigMap{}, only).
 		Watches(&corev1.Node{}, only, builder.OnlyMetadata, builder.WithPredicates(createdOrDeleted())).
-		WithOptions(controller.Options{RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](first, last)}).
+		WithOptions(controller.Options{RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](shortest, longest)}).
 		Complete(&reconciler{
 			reader: reader{live: mgr.GetAPIReader(), call: options.call}, writer: client.WithFieldOwner(mgr.GetClient(), fieldManager),
 			rules: options.rules(), disabled: disabled, retry: options.RetryInterval, maxPending: options.MaxPending,
