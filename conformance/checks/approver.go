@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"fmt"
 
+	configv1 "github.com/openshift/api/config/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,6 +30,10 @@ const (
 	approverName      = "machine-approver"
 	approverConfig    = "ConfigMap " + approverNamespace + "/machine-approver-config"
 	approverFile      = "config.yaml"
+	approverOperator  = "ClusterOperator " + approverName
+	// approverFlow is the condition by which an operator reports whether it approves client certificates. The stock
+	// approver has none.
+	approverFlow = "NodeClientApprovalEnabled"
 	// unknownNode is in no inventory and has no Machine.
 	unknownNode = "sno-conformance-unknown"
 )
@@ -48,6 +53,14 @@ func approverChecks() []Check {
 	setConfig := func(text string) func(*Environment) bool {
 		return func(b *Environment) bool {
 			b.State.Approver = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: approverNamespace, Name: "machine-approver-config"}, Data: map[string]string{approverFile: text}}
+			b.State.ApproverOperator = nil
+			return true
+		}
+	}
+	reportFlow := func(status configv1.ConditionStatus) func(*Environment) bool {
+		return func(b *Environment) bool {
+			b.State.Approver, b.State.ApproverOperator = nil, &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: approverName}}
+			b.State.ApproverOperator.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{Type: approverFlow, Status: status}}
 			return true
 		}
 	}
@@ -70,7 +83,10 @@ func approverChecks() []Check {
 			Run: approverOff,
 			Controls: []Control{
 				{Name: "the configuration turns it on", Change: setConfig("nodeClientCert:\n  disabled: false\n")},
-				{Name: "no configuration", Change: func(b *Environment) bool { b.State.Approver = nil; return true }},
+				{Name: "no configuration", Change: func(b *Environment) bool { b.State.Approver, b.State.ApproverOperator = nil, nil; return true }},
+				{Name: "the operator reports that it is on", Change: reportFlow(configv1.ConditionTrue)},
+				{Name: "the operator does not know whether it is on", Change: reportFlow(configv1.ConditionUnknown)},
+				{Name: "the operator reports that it is off", MustPass: true, Change: reportFlow(configv1.ConditionFalse)},
 				{Name: "the configuration has more fields", MustPass: true, Change: setConfig("nodeServingCert:\n  disabled: false\nnodeClientCert: {disabled: true} # why\n")},
 			},
 		},
@@ -88,6 +104,7 @@ func approverChecks() []Check {
 			Controls: []Control{
 				{Name: "the configuration turns it off", Change: setConfig("nodeClientCert:\n  disabled: true\n")},
 				{Name: "no replicas", Change: onDeployment(approverNamespace, approverName, setReplicas(0))},
+				{Name: "the operator reports that it is off", Change: reportFlow(configv1.ConditionFalse)},
 				{Name: "the configuration turns it on", MustPass: true, Change: setConfig("nodeClientCert:\n  disabled: false\n")},
 			},
 		},
@@ -135,21 +152,44 @@ func clientFlowOff(s *State) (bool, error) {
 	return off, nil
 }
 
+// reportedFlow returns the operator's condition about its flow for client certificates, or an empty string.
+func reportedFlow(s *State) configv1.ConditionStatus {
+	if s.ApproverOperator == nil {
+		return ""
+	}
+	for _, c := range s.ApproverOperator.Status.Conditions {
+		if c.Type == approverFlow {
+			return c.Status
+		}
+	}
+	return ""
+}
+
+// approverOff accepts an operator that decides by the topology itself, and reports that.
 func approverOff(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	if d := b.State.Deployment(approverNamespace, approverName); replicas(d) == 0 {
 		return []report.Evidence{found(nameOf(d), "spec.replicas", "0", 0, true)}, nil
 	}
 	off, err := clientFlowOff(b.State)
+	if reported := reportedFlow(b.State); reported != "" && !off && err == nil {
+		held := reported == configv1.ConditionFalse
+		return []report.Evidence{found(approverOperator, "status.conditions["+approverFlow+"]", string(configv1.ConditionFalse), reported, held)}, nil
+	}
 	return []report.Evidence{found(approverConfig, "nodeClientCert.disabled", "true", off, off)}, err
 }
 
 func approverOn(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	d := b.State.Deployment(approverNamespace, approverName)
 	off, err := clientFlowOff(b.State)
-	return []report.Evidence{
+	evidence := []report.Evidence{
 		found(approverConfig, "nodeClientCert.disabled", "false or not set", off, !off),
 		found(nameOf(d), "spec.replicas", "at least 1", replicas(d), replicas(d) >= 1),
-	}, err
+	}
+	if reported := reportedFlow(b.State); reported != "" {
+		held := reported == configv1.ConditionTrue
+		evidence = append(evidence, found(approverOperator, "status.conditions["+approverFlow+"]", string(configv1.ConditionTrue), reported, held))
+	}
+	return evidence, err
 }
 
 // requestCertificate creates the request that a new node sends first, watches it for times.Quiet, and deletes it.

@@ -82,6 +82,10 @@ func withoutSecrets(s *State) *State {
 		o.BinaryData = nil
 		metas = append(metas, &o.ObjectMeta)
 	}
+	if o := c.ApproverOperator; o != nil {
+		o.Status.Extension = nothing
+		metas = append(metas, &o.ObjectMeta)
+	}
 	for _, m := range metas {
 		withholdAnnotations(m.Annotations)
 	}

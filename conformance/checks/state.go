@@ -50,6 +50,8 @@ type State struct {
 	Pods         []corev1.Pod
 	Budgets      []policyv1.PodDisruptionBudget
 	Approver     *corev1.ConfigMap
+	// ApproverOperator is the ClusterOperator of the machine approver.
+	ApproverOperator *configv1.ClusterOperator
 	// Machines is their number; 0 also if the kind is not served.
 	Machines       int
 	KubeletConfigs []unstructured.Unstructured
@@ -76,6 +78,7 @@ func Read(ctx context.Context, kube client.Client, namespaces []string) (*State,
 	s.Authentication = one(&r, "authentications.operator.openshift.io", "", "cluster", &operatorv1.Authentication{})
 	s.Etcd = one(&r, "etcds.operator.openshift.io", "", "cluster", &operatorv1.Etcd{})
 	s.Approver = one(&r, "configmaps", "openshift-cluster-machine-approver", "machine-approver-config", &corev1.ConfigMap{})
+	s.ApproverOperator = one(&r, "clusteroperators.config.openshift.io", "", "machine-approver", &configv1.ClusterOperator{})
 
 	var nodes corev1.NodeList
 	var deployments appsv1.DeploymentList
@@ -160,8 +163,8 @@ func (s *State) DeepCopy() *State {
 	c := &State{
 		Infrastructure: s.Infrastructure.DeepCopy(), Ingress: s.Ingress.DeepCopy(), IngressController: s.IngressController.DeepCopy(),
 		ClusterVersion: s.ClusterVersion.DeepCopy(), Console: s.Console.DeepCopy(), Authentication: s.Authentication.DeepCopy(), Etcd: s.Etcd.DeepCopy(),
-		Approver: s.Approver.DeepCopy(),
-		Nodes:    copies(s.Nodes), Deployments: copies(s.Deployments), StatefulSets: copies(s.StatefulSets), DaemonSets: copies(s.DaemonSets), Pods: copies(s.Pods),
+		Approver: s.Approver.DeepCopy(), ApproverOperator: s.ApproverOperator.DeepCopy(),
+		Nodes: copies(s.Nodes), Deployments: copies(s.Deployments), StatefulSets: copies(s.StatefulSets), DaemonSets: copies(s.DaemonSets), Pods: copies(s.Pods),
 		Budgets:        copies(s.Budgets),
 		Machines:       s.Machines,
 		KubeletConfigs: copies(s.KubeletConfigs),

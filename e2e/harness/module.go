@@ -90,9 +90,9 @@ var modules = map[Module]parts{
 		install: installMachineConfiguration,
 	},
 	Approver: {
-		controller: programs.ApproverController, condition: "ApproverTopologyPatchInForce",
+		controller: programs.ApproverController, host: programs.ApproverHost, condition: "ApproverTopologyPatchInForce",
 		kind: configv1.GroupVersion.WithKind("ClusterOperator"), key: client.ObjectKey{Name: StockApprover},
-		install: installStockApprover,
+		install: installStockApprover, atRest: []string{string(configv1.OperatorProgressing)},
 	},
 }
 

@@ -70,10 +70,10 @@ var (
 	ConsoleHost = host("console-operator", true)
 	// AuthHost stands in for the authentication operator.
 	AuthHost = host("authentication-operator", false)
-	// EtcdHost stands in for the etcd operator.
-	EtcdHost = host("etcd-operator", false)
-	// MachineConfigHost stands in for the machine-config operator.
-	MachineConfigHost = host("machine-config-operator", false)
+	// ApproverHost stands in for the machine approver.
+	ApproverHost = host("machine-approver", false)
+	// OLMHost is an operator that OLM installs. It reads the Infrastructure object and nothing else of OpenShift.
+	OLMHost = host("olm-operator", false)
 )
 
 func controller(module string) Program {

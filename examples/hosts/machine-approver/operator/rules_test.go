@@ -15,7 +15,9 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/events"
 
 	"github.com/solonode/sno/approver"
 	"github.com/solonode/sno/approver/inventory"
@@ -195,6 +197,27 @@ func TestMergedConditions(t *testing.T) {
 		if diff := cmp.Diff(test.want, merged(test.present, list{renamed}, now)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
+	}
+}
+
+func TestExplainsEachReasonOnce(t *testing.T) {
+	recorder := events.NewFakeRecorder(10)
+	r := &reconciler{events: recorder, reported: map[types.UID]string{}}
+	csr := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "csr-1", UID: "1"}}
+	for _, reason := range []string{"NodeMissing", "NodeMissing", "NamesNotProven"} {
+		r.explain(t.Context(), decision{csr: csr, verdict: requests.Verdict{Reason: reason, Message: "Why"}})
+	}
+	r.explain(t.Context(), decision{csr: csr, changed: true})
+	r.forget(nil)
+	r.explain(t.Context(), decision{csr: csr, verdict: requests.Verdict{Reason: "NamesNotProven", Message: "Why"}})
+	close(recorder.Events)
+	var got []string
+	for event := range recorder.Events {
+		got = append(got, event)
+	}
+	want := []string{"Warning NodeMissing Not approved: Why", "Warning NamesNotProven Not approved: Why", "Warning NamesNotProven Not approved: Why"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
