@@ -164,7 +164,7 @@ func TestTarget(t *testing.T) {
 	if got.Config == nil || got.Scenario != ProviderName || got.Provider != ProviderName || got.Image != "an/image" || got.Times != checks.RealTimes() {
 		t.Errorf("target %+v", got)
 	}
-	if want := "does not serve clusterversions.config.openshift.io, ingresscontrollers.operator.openshift.io"; !strings.Contains(progress, want) {
+	if want := "does not serve clusteroperators.config.openshift.io, clusterversions.config.openshift.io, ingresscontrollers.operator.openshift.io"; !strings.Contains(progress, want) {
 		t.Errorf("%q is missing in:\n%s", want, progress)
 	}
 

@@ -105,6 +105,9 @@ func (s *system) deployments() []client.ObjectKey {
 	if s.Scenario.StockReplicas > 0 {
 		keys = append(keys, client.ObjectKey{Namespace: scenario.RouterNamespace, Name: "router-default"})
 	}
+	if s.variant == Vendored {
+		keys = append(keys, client.ObjectKey{Namespace: harness.OLMNamespace, Name: harness.OLMOperand})
+	}
 	return keys
 }
 

@@ -30,7 +30,8 @@ type Variant string
 var (
 	// SNO has operators that vendor the modules of operands, and the controllers of all modules.
 	SNO = Variant("sno")
-	// Vendored has an operator that vendors it for every module, and no controllers.
+	// Vendored has an operator that vendors it for every module, one of OLM that vendors only topology, and no
+	// controllers.
 	Vendored = Variant("vendored")
 	// Baseline has stock operators.
 	Baseline = Variant("baseline")
@@ -81,6 +82,9 @@ func (v Variant) Programs() ([]programs.Program, error) {
 		if v.controls(module) {
 			needed = append(needed, module.Controller())
 		}
+	}
+	if v == Vendored {
+		needed = append(needed, programs.OLMHost)
 	}
 	return needed, nil
 }
@@ -191,6 +195,11 @@ func (s *system) startOperators(ctx context.Context) error {
 	}
 	if err := s.startHosts(ctx, endpoints); err != nil {
 		return err
+	}
+	if s.variant == Vendored {
+		if _, err := s.RunOLMOperator(ctx); err != nil {
+			return err
+		}
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, module := range harness.AllModules() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/solonode/sno/conformance/checks"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/e2e/harness"
 )
 
 const (
@@ -52,7 +53,13 @@ func Start(ctx context.Context, o Options) (checks.Target, error) {
 }
 
 func (s *system) target(o Options) checks.Target {
+	var namespaces []string
+	if s.variant == Vendored { // what OLM installs is not of the payload, but must follow the topology here
+		namespaces = append(checks.PayloadNamespaces(), harness.OLMNamespace)
+	}
 	return checks.Target{
+		PayloadNamespaces: namespaces,
+
 		Config:   s.Cluster.RESTConfig(),
 		Scenario: s.Scenario.Name, Description: s.Scenario.Description, Variant: string(o.Variant), Provider: Provider,
 		ControlPlaneOrigin: s.Cluster.Origin(),

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package harness_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/programs"
+	"github.com/solonode/sno/testcluster/embedded"
+	"github.com/solonode/sno/testcluster/scenario"
+)
+
+const (
+	olmSingle  = "1, 0/1, no rule, on node-role.kubernetes.io/worker, no budget, lease 270 s"
+	olmSeveral = "2, 1/1, DoNotSchedule by kubernetes.io/hostname, on node-role.kubernetes.io/worker, budget 1, lease 137 s"
+	// olmQuiet is how long the operator must not write to count as being at rest.
+	olmQuiet = 3 * time.Second
+)
+
+// olmShape returns what depends on the topology. The Lease is written at the next renewal only, so it may be left out.
+func olmShape(ctx context.Context, c *embedded.Cluster) (shape, lease string, err error) {
+	key := client.ObjectKey{Namespace: harness.OLMNamespace, Name: harness.OLMOperand}
+	deployment, budget, held := &appsv1.Deployment{}, &policyv1.PodDisruptionBudget{}, &coordinationv1.Lease{}
+	if err := c.Client().Get(ctx, key, deployment); err != nil {
+		return "", "", err
+	}
+	spec := deployment.Spec
+	rule, pool, budgeted := "no rule", "any node", "no budget"
+	for _, constraint := range spec.Template.Spec.TopologySpreadConstraints {
+		rule = string(constraint.WhenUnsatisfiable) + " by " + constraint.TopologyKey
+	}
+	for label := range spec.Template.Spec.NodeSelector {
+		pool = "on " + label
+	}
+	if err := c.Client().Get(ctx, key, budget); client.IgnoreNotFound(err) != nil {
+		return "", "", err
+	} else if err == nil {
+		budgeted = "budget " + budget.Spec.MaxUnavailable.String()
+	}
+	if err := c.Client().Get(ctx, client.ObjectKey{Namespace: harness.OLMNamespace, Name: harness.OLMLease}, held); err != nil {
+		return "", "", err
+	}
+	rolling := spec.Strategy.RollingUpdate
+	shape = fmt.Sprintf("%d, %s/%s, %s, %s, %s", *spec.Replicas, rolling.MaxUnavailable, rolling.MaxSurge, rule, pool, budgeted)
+	return shape, fmt.Sprintf("lease %d s", ptr.Deref(held.Spec.LeaseDurationSeconds, 0)), nil
+}
+
+func expectOLM(t *testing.T, c *embedded.Cluster, want string) {
+	t.Helper()
+	last := ""
+	err := wait.PollUntilContextTimeout(t.Context(), pollRouter, waitTimeout, true, func(ctx context.Context) (bool, error) {
+		shape, lease, err := olmShape(ctx, c)
+		if err != nil {
+			last = err.Error()
+			return false, nil
+		}
+		if !strings.Contains(want, "lease") {
+			lease = ""
+		} else {
+			lease = ", " + lease
+		}
+		last = cmp.Diff(want, shape+lease)
+		return last == "", nil
+	})
+	if err != nil {
+		t.Fatalf("%v: %s\n%s", err, last, c.Program(programs.OLMHost.Name).LogTail(4000))
+	}
+}
+
+func withoutLease(shape string) string {
+	before, _, _ := strings.Cut(shape, ", lease")
+	return before
+}
+
+// olmRests fails the test for writes while nothing changes, other than renewals of the Lease.
+func olmRests(t *testing.T, c *embedded.Cluster, act func()) {
+	t.Helper()
+	user := "system:serviceaccount:" + harness.OLMNamespace + ":olm-operator"
+	offset, err := c.AuditOffset(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	act()
+	over := time.NewTimer(olmQuiet)
+	defer over.Stop()
+	<-over.C
+	events, _, err := c.AuditEvents(t.Context(), offset, embedded.AuditFilter{User: user, WritesOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range events {
+		if event.ObjectRef.Resource != "leases" {
+			t.Errorf("at rest: %s %s", event.Verb, event.RequestURI)
+		}
+	}
+}
+
+// TestOLMOperator runs the operator that OLM installs, with the rights of its ClusterServiceVersion, on one node.
+func TestOLMOperator(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	r, err := harness.Start(ctx, harness.Config{Scenario: "none-sno"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Stop()
+	c := r.Cluster
+	program, err := r.RunOLMOperator(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: scenario.ClusterName}}
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: harness.OLMNamespace, Name: harness.OLMOperand}}
+	patch := func(object client.Object, body string) {
+		t.Helper()
+		if err := c.Client().Patch(ctx, object, client.RawPatch("application/merge-patch+json", []byte(body))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expectOLM(t, c, olmSingle)
+	olmRests(t, c, func() {
+		patch(infrastructure, fmt.Sprintf(`{"metadata":{"annotations":{"example.com/touched":%q}}}`, time.Now()))
+		patch(deployment, `{"metadata":{"annotations":{"example.com/touched":"yes"}}}`)
+	})
+
+	t.Log("The topology changes while it runs")
+	set := func(mode configv1.TopologyMode) {
+		t.Helper()
+		if err := r.SetTopology(ctx, mode, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(configv1.HighlyAvailableTopologyMode)
+	expectOLM(t, c, withoutLease(olmSeveral))
+	olmRests(t, c, func() {})
+	set(configv1.SingleReplicaTopologyMode)
+	expectOLM(t, c, withoutLease(olmSingle))
+
+	t.Log("Another client changes and deletes its objects")
+	patch(deployment, `{"spec":{"replicas":5,"template":{"spec":{"tolerations":[{"operator":"Exists"}]}}}}`)
+	expectOLM(t, c, withoutLease(olmSingle))
+	if err := c.Client().Delete(ctx, deployment.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	expectOLM(t, c, withoutLease(olmSingle))
+
+	t.Log("The API server restarts, and the topology changes before every watch is back")
+	pid := program.PID()
+	if err := c.KillAPIServer(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.StartAPIServer(ctx); err != nil {
+		t.Fatal(err)
+	}
+	set(configv1.HighlyAvailableTopologyMode)
+	expectOLM(t, c, withoutLease(olmSeveral))
+	if program.PID() != pid {
+		t.Error("the operator was restarted")
+	}
+
+	t.Log("The Infrastructure is deleted")
+	if err := c.Client().Delete(ctx, infrastructure.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	olmRests(t, c, func() { patch(deployment, `{"metadata":{"annotations":{"example.com/touched":"again"}}}`) })
+	expectOLM(t, c, withoutLease(olmSeveral))
+
+	t.Log("A new process has no topology, and leaves the Deployment alone")
+	if err := program.Terminate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	live := &coordinationv1.Lease{}
+	if err := c.Client().Get(ctx, client.ObjectKey{Namespace: harness.OLMNamespace, Name: harness.OLMLease}, live); err != nil || ptr.Deref(live.Spec.HolderIdentity, "") != "" {
+		t.Errorf("the Lease is held by %q after the end of its holder: %v", ptr.Deref(live.Spec.HolderIdentity, ""), err)
+	}
+	olmRests(t, c, func() {
+		if err := program.Start(ctx); err != nil {
+			t.Fatal(err)
+		}
+	})
+	infrastructure.ResourceVersion = ""
+	if err := c.Client().Create(ctx, infrastructure); err != nil {
+		t.Fatal(err)
+	}
+	set(configv1.SingleReplicaTopologyMode)
+	expectOLM(t, c, olmSingle)
+
+	olmReadsNothingElse(t, c)
+}
+
+// olmReadsNothingElse checks in the audit log that the operator has requested no other resource of OpenShift.
+func olmReadsNothingElse(t *testing.T, c *embedded.Cluster) {
+	t.Helper()
+	events, _, err := c.AuditEvents(t.Context(), 0, embedded.AuditFilter{UserAgent: "olm-operator"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	for _, event := range events {
+		if event.ObjectRef != nil {
+			used[event.ObjectRef.Resource+"."+event.ObjectRef.APIGroup] = true
+		}
+	}
+	want := []string{"deployments.apps", "infrastructures.config.openshift.io", "leases.coordination.k8s.io", "poddisruptionbudgets.policy"}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(used))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestOLMOperatorElsewhere runs it on a cluster that has no kind Infrastructure, until it has one.
+func TestOLMOperatorElsewhere(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	c, err := embedded.Start(ctx, embedded.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Stop() }()
+	kind := &unstructured.Unstructured{}
+	kind.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	if err := c.Client().Get(ctx, client.ObjectKey{Name: "infrastructures.config.openshift.io"}, kind); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Client().Delete(ctx, kind.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	err = wait.PollUntilContextTimeout(ctx, pollRouter, waitTimeout, true, func(ctx context.Context) (bool, error) {
+		return apierrors.IsNotFound(c.Client().List(ctx, &configv1.InfrastructureList{})), nil
+	})
+	if err != nil {
+		t.Fatalf("the kind Infrastructure is still served: %v", err)
+	}
+	r := harness.Attach(c, scenario.Scenario{}, t.Output())
+	program, err := r.RunOLMOperator(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectOLM(t, c, "2, 1/1, DoNotSchedule by kubernetes.io/hostname, any node, budget 1, lease 137 s")
+	log, err := os.ReadFile(filepath.Join(c.Dir(), programs.OLMHost.Name+".log"))
+	if err != nil || !strings.Contains(string(log), "it is not OpenShift") {
+		t.Errorf("%v: the log does not say why:\n%s", err, program.LogTail(2000))
+	}
+	deployment := &appsv1.Deployment{}
+	if err := c.Client().Get(ctx, client.ObjectKey{Namespace: harness.OLMNamespace, Name: harness.OLMOperand}, deployment); err != nil ||
+		!strings.Contains(deployment.Annotations["olm-operator.example.com/topology"], "it is not OpenShift") {
+		t.Errorf("%v: the annotations are %v", err, deployment.Annotations)
+	}
+	kind.SetResourceVersion("")
+	if err := c.Client().Create(ctx, kind); err != nil {
+		t.Fatal(err)
+	}
+	err = wait.PollUntilContextTimeout(ctx, pollRouter, waitTimeout, true, func(ctx context.Context) (bool, error) {
+		return c.Client().List(ctx, &configv1.InfrastructureList{}) == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("the kind Infrastructure is not served: %v", err)
+	}
+	s, err := scenario.Lookup("none-sno")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Install(ctx, c); err != nil {
+		t.Fatal(err)
+	}
+	expectOLM(t, c, withoutLease(olmSingle))
+}
