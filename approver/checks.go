@@ -11,8 +11,8 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// Checks returns the preconditions of the patch, in order. The first that returns a result ends the decision.
-func Checks() patch.Chain[Inputs] {
+// checks returns the preconditions of the patch, in order. The first that returns a result ends the decision.
+func checks() patch.Chain[Inputs] {
 	return patch.Chain[Inputs]{
 		{Name: "Valid", Evaluate: checkValid},
 		{Name: "TopologyKnown", Evaluate: func(in Inputs) *patch.Result { return patch.TopologyKnown(in.Cluster) }},
@@ -27,7 +27,7 @@ func Checks() patch.Chain[Inputs] {
 func checkValid(in Inputs) *patch.Result {
 	err := in.Validate()
 	if err == nil {
-		_, err = overrides.Read(in.ClusterVersion, FieldOwner, Override())
+		_, err = overrides.Read(in.ClusterVersion, FieldOwner, override())
 	}
 	for _, o := range in.objects() {
 		if err == nil {

@@ -39,13 +39,13 @@ type ConfigWrite struct {
 // Decide returns the next write. The stock approver is restricted only where it has no second source (R-APP-1,
 // R-SNO-12).
 func Decide(in Inputs) Decision {
-	switch result, fields := Checks().Run(in); {
+	switch result, fields := checks().Run(in); {
 	case result != nil && fields == patch.ReleaseFields:
 		return release(in, result)
 	case result != nil:
 		return Decision{Result: result}
 	}
-	claim, err := overrides.Read(in.ClusterVersion, FieldOwner, Override())
+	claim, err := overrides.Read(in.ClusterVersion, FieldOwner, override())
 	if err != nil {
 		return Decision{Result: patch.Invalid(err)}
 	}
@@ -190,7 +190,7 @@ func release(in Inputs, result *patch.Result) Decision {
 
 // restore removes the inserted line, or deletes the ConfigMap if this module created it and it has no other data.
 func (in Inputs) restore(result *patch.Result) Decision {
-	text, _ := EnableNodeClient(in.text())
+	text, _ := enableNodeClient(in.text())
 	_, hasKey := in.ConfigMap.Data[ConfigKey]
 	edit, formerOwner, _ := strings.Cut(in.ConfigMap.Annotations[EditAnnotation], "/")
 	write := &ConfigWrite{NewOwner: cmp.Or(in.textOwner(), formerOwner, patch.ReleasedManager(Name))}

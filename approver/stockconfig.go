@@ -67,8 +67,8 @@ func DisableNodeClient(text string) (string, error) {
 	return edited, nil
 }
 
-// EnableNodeClient removes what DisableNodeClient inserted, and reports whether there was such a fragment.
-func EnableNodeClient(text string) (string, bool) {
+// enableNodeClient removes what DisableNodeClient inserted, and reports whether there was such a fragment.
+func enableNodeClient(text string) (string, bool) {
 	without := text
 	for _, fragment := range fragments {
 		without = fragment.ReplaceAllString(without, "")
@@ -195,7 +195,7 @@ func verify(before, after, key string) error {
 	section[disabledKey] = true
 	want[key] = section
 	disabled, err := NodeClientDisabled(after)
-	restored, _ := EnableNodeClient(after)
+	restored, _ := enableNodeClient(after)
 	if err != nil || !disabled || restored != before || !reflect.DeepEqual(want, have) {
 		return fmt.Errorf("%w: its notation cannot be edited; insert %s by hand", ErrConfig, wholeSection)
 	}

@@ -57,6 +57,10 @@ func newFinding(csr *certificatesv1.CertificateSigningRequest, o outcome, v requ
 	return finding{Request: csr.Name, RequestedBy: csr.Spec.Username, Created: csr.CreationTimestamp.UTC(), Outcome: o, Verdict: v, uid: csr.UID}
 }
 
+func failed(findings []requests.Finding) []requests.Finding {
+	return slices.DeleteFunc(slices.Clone(findings), func(f requests.Finding) bool { return f.OK })
+}
+
 func withoutReads(csr *certificatesv1.CertificateSigningRequest, v requests.Verdict) finding {
 	f := newFinding(csr, pending, v)
 	for _, check := range v.Findings {
@@ -65,7 +69,7 @@ func withoutReads(csr *certificatesv1.CertificateSigningRequest, v requests.Verd
 		}
 	}
 	f.Findings = slices.DeleteFunc(slices.Clone(v.Findings), needsReads)
-	if missing := f.Missing(); len(missing) > 0 {
+	if missing := failed(f.Findings); len(missing) > 0 {
 		f.Reason, f.Message = missing[0].Reason, missing[0].Message
 	}
 	return f
@@ -231,7 +235,7 @@ func (r *tableReport) printChecks() {
 		if len(f.NotChecked) > 0 {
 			fmt.Fprintf(r.out, "    skipped  %s\n", strings.Join(f.NotChecked, ", "))
 		}
-		for _, c := range f.Missing() {
+		for _, c := range failed(f.Findings) {
 			fmt.Fprintf(r.out, "    failed   %s: %s\n", c.Check, plain(c.Message))
 		}
 	}

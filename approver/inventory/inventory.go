@@ -7,11 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/validation"
+	"github.com/solonode/sno/approver/internal/plain"
 )
 
 const (
@@ -69,41 +68,6 @@ func (i *Inventory) Node(name string) *Node {
 	return i.nodes[name]
 }
 
-// HasDNSName reports whether the node may serve by that name.
-func (n *Node) HasDNSName(name string) bool { return n != nil && slices.Contains(n.DNSNames, name) }
-
-// HasAddress reports whether the node may serve by that address.
-func (n *Node) HasAddress(address netip.Addr) bool {
-	return n != nil && slices.Contains(n.Addresses, address)
-}
-
-var (
-	numeric = regexp.MustCompile(`(^|\.)[0-9]+$`)
-	// reserved names are those of the API server, a Service, or the machine itself.
-	reserved = regexp.MustCompile(`^(localhost|(kubernetes|openshift)(\.default)?)$|\.(localhost|svc|svc\.cluster\.local)$`)
-)
-
-// InvalidHostReason returns why a name is not the name of one host, as a kubelet writes it, or an empty string.
-func InvalidHostReason(name string) string {
-	switch {
-	case len(validation.IsDNS1123Subdomain(name)) > 0:
-		return "is not the name of a host: letters in lower case, digits, dashes and dots, no wildcard"
-	case numeric.MatchString(name):
-		return "is neither an IP address nor the name of a host"
-	case reserved.MatchString(name):
-		return "is reserved for the cluster or the machine itself; no node may serve by it"
-	}
-	return ""
-}
-
-// InvalidAddressReason returns why an address is not that of one host, or an empty string.
-func InvalidAddressReason(address netip.Addr) string {
-	if !address.IsGlobalUnicast() || address.Is4In6() || address.Zone() != "" {
-		return "is not the address of one host: no loopback, link-local, multicast or IPv4-mapped address, and no zone"
-	}
-	return ""
-}
-
 // New returns an inventory of copies of the nodes, by the rules of Load. Count is 1 by default; a node's own name is
 // allowed.
 func New(nodes ...Node) (*Inventory, error) {
@@ -155,15 +119,15 @@ func (b *builder) result() (*Inventory, error) {
 // add adds a copy of a node; path, names and addresses are the fields of the node, its names and its addresses.
 func (b *builder) add(node Node, path string, names, addresses []string) {
 	node.DNSNames, node.Addresses = slices.Clone(node.DNSNames), slices.Clone(node.Addresses)
-	if problem := InvalidHostReason(node.Name); problem != "" {
+	if problem := plain.InvalidHost(node.Name); problem != "" {
 		b.fault(path+".name", "%q %s", node.Name, problem)
 	}
 	b.own(path+".name", node.Name, node.Name)
 	for i, name := range node.DNSNames {
-		value(b, node.Name, names[i], name, node.DNSNames[:i], InvalidHostReason)
+		value(b, node.Name, names[i], name, node.DNSNames[:i], plain.InvalidHost)
 	}
 	for i, address := range node.Addresses {
-		value(b, node.Name, addresses[i], address, node.Addresses[:i], InvalidAddressReason)
+		value(b, node.Name, addresses[i], address, node.Addresses[:i], plain.InvalidAddress)
 	}
 	if n := len(node.DNSNames) + len(node.Addresses); n > MaxAddresses {
 		b.fault(path+".addresses", "there are %d names and addresses, at most %d are allowed", n, MaxAddresses)

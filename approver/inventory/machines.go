@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/solonode/sno/approver/internal/plain"
 )
 
 // MachineSkew and MachineWindow bound when the node of a Machine may join, from before to after its creation, as in the
@@ -109,7 +111,7 @@ func (m Machine) nodes() []Node {
 		switch a.Type {
 		case corev1.NodeInternalDNS, corev1.NodeExternalDNS, corev1.NodeHostName:
 			name := strings.ToLower(strings.TrimSuffix(a.Address, "."))
-			if InvalidHostReason(name) != "" {
+			if plain.InvalidHost(name) != "" {
 				continue
 			}
 			node.DNSNames = appendNew(node.DNSNames, name)
@@ -117,7 +119,7 @@ func (m Machine) nodes() []Node {
 				internal = appendNew(internal, name)
 			}
 		case corev1.NodeInternalIP, corev1.NodeExternalIP:
-			if ip, err := netip.ParseAddr(a.Address); err == nil && InvalidAddressReason(ip) == "" {
+			if ip, err := netip.ParseAddr(a.Address); err == nil && plain.InvalidAddress(ip) == "" {
 				node.Addresses = appendNew(node.Addresses, ip)
 			}
 		}

@@ -85,15 +85,14 @@ type Verdict struct {
 	Findings []Finding `json:"findings,omitempty"` // of all checks of the flow, in order
 }
 
-// Missing returns the findings of the checks that failed.
-func (v Verdict) Missing() []Finding {
-	return slices.DeleteFunc(slices.Clone(v.Findings), func(f Finding) bool { return f.OK })
-}
-
 // NeedsKubeletCertificate reports whether only the names are not proven, so that calling the kubelet may help.
 func (v Verdict) NeedsKubeletCertificate() bool {
-	missing := v.Missing()
+	missing := failed(v)
 	return len(missing) == 1 && missing[0].Reason == ReasonNamesNotProven
+}
+
+func failed(v Verdict) []Finding {
+	return slices.DeleteFunc(slices.Clone(v.Findings), func(f Finding) bool { return f.OK })
 }
 
 // parsed is a parsed request with the other inputs.

@@ -53,7 +53,7 @@ func TestNodeExistsWithoutInventory(t *testing.T) {
 	in.Inventory = nil
 	in.Nodes.Insert("new-0")
 	var missing []string
-	for _, finding := range requests.Decide(in).Missing() {
+	for _, finding := range requests.Failed(requests.Decide(in)) {
 		missing = append(missing, finding.Reason)
 	}
 	if diff := cmp.Diff([]string{requests.ReasonNotInInventory, requests.ReasonNodeExists}, missing); diff != "" {
@@ -169,7 +169,7 @@ nodes:
 		}
 		verdict := requests.Decide(requests.Inputs{Request: csr, Nodes: sets.New[string](), Approvals: map[string]int{}, Inventory: list, Now: now})
 		fmt.Println(verdict.Node, verdict.Approve, verdict.Reason)
-		for _, missing := range verdict.Missing() {
+		for _, missing := range requests.Failed(verdict) {
 			fmt.Println("-", missing.Check+":", missing.Message)
 		}
 	}

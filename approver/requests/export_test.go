@@ -8,6 +8,7 @@ var (
 	DecideBy = decide
 	Checks   = checks
 	FlowOf   = flowOf
+	Failed   = failed
 )
 
 func (c check) Name() string { return c.name }

@@ -79,7 +79,7 @@ func FuzzDecide(f *testing.F) {
 		if allowed := read(text).allows(in, kubelet.proof); verdict.Approve != allowed {
 			t.Errorf("approved: %t, the oracle: %t: %s (%s)", verdict.Approve, allowed, verdict.Reason, verdict.Message)
 		}
-		if verdict.Approve != (len(verdict.Missing()) == 0 && len(verdict.Findings) > 0) {
+		if verdict.Approve != (len(requests.Failed(verdict)) == 0 && len(verdict.Findings) > 0) {
 			t.Errorf("the verdict is inconsistent: %+v", verdict)
 		}
 	})

@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/solonode/sno/approver/inventory"
+	"github.com/solonode/sno/approver/internal/plain"
 )
 
 func checkNodeItself(p *parsed) *Finding {
@@ -31,12 +31,12 @@ func checkNames(p *parsed) *Finding {
 // checkPlainNames refuses proven names as well, so that a name once approved by hand is not renewed forever.
 func checkPlainNames(p *parsed) *Finding {
 	for _, name := range p.content.DNSNames {
-		if problem := inventory.InvalidHostReason(name); problem != "" {
+		if problem := plain.InvalidHost(name); problem != "" {
 			return refuse(ReasonNamesNotPlain, "It requests %q, which %s", name, problem)
 		}
 	}
 	for _, address := range addressesOf(p.content.IPAddresses) {
-		if problem := inventory.InvalidAddressReason(address); problem != "" {
+		if problem := plain.InvalidAddress(address); problem != "" {
 			return refuse(ReasonNamesNotPlain, "It requests %s, which %s", address, problem)
 		}
 	}
@@ -53,8 +53,12 @@ func addressesOf[IP ~[]byte](ips []IP) []netip.Addr {
 }
 
 func (p *parsed) unlisted() (names []string, addresses []netip.Addr) {
-	names = slices.DeleteFunc(slices.Clone(p.content.DNSNames), p.entry.HasDNSName)
-	return names, slices.DeleteFunc(addressesOf(p.content.IPAddresses), p.entry.HasAddress)
+	names, addresses = slices.Clone(p.content.DNSNames), addressesOf(p.content.IPAddresses)
+	if p.entry == nil {
+		return names, addresses
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(p.entry.DNSNames, name) })
+	return names, slices.DeleteFunc(addresses, func(address netip.Addr) bool { return slices.Contains(p.entry.Addresses, address) })
 }
 
 func (p *parsed) source() string {

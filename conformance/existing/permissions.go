@@ -44,8 +44,8 @@ var required = map[checks.Tier][]permission{
 	checks.Static: {
 		{verb: "get", group: "config.openshift.io", resource: "infrastructures"},
 		{verb: "get", group: "config.openshift.io", resource: "ingresses"},
-		{verb: "get", group: "config.openshift.io", resource: "clusterversions"},
 		{verb: "get", group: "config.openshift.io", resource: "clusteroperators"},
+		{verb: "get", group: "config.openshift.io", resource: "clusterversions"},
 		{verb: "get", group: "operator.openshift.io", resource: "ingresscontrollers", namespace: "openshift-ingress-operator"},
 		{verb: "get", group: "operator.openshift.io", resource: "consoles"},
 		{verb: "get", group: "operator.openshift.io", resource: "authentications"},

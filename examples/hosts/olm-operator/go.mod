@@ -3,6 +3,7 @@ module github.com/solonode/sno/examples/hosts/olm-operator
 go 1.26.0
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/openshift/api v0.0.0-20260810132456-8f52beb625b5
 	github.com/solonode/sno/topology v0.1.0
 	go.yaml.in/yaml/v2 v2.4.3
