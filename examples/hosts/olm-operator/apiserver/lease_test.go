@@ -105,6 +105,18 @@ func run(t *testing.T, l *leases, identity string, durations func() Durations) c
 	return c
 }
 
+// received waits for a value, or for the end of the channel.
+func received[T any](t *testing.T, from <-chan T) T {
+	t.Helper()
+	select {
+	case value := <-from:
+		return value
+	case <-time.After(timeout):
+		t.Fatal("nothing happens")
+		panic("unreachable")
+	}
+}
+
 func quick(seconds int) func() Durations {
 	return func() Durations {
 		return Durations{Lease: time.Duration(seconds) * time.Second, Renew: 200 * time.Millisecond, Retry: 10 * time.Millisecond}
@@ -114,14 +126,14 @@ func quick(seconds int) func() Durations {
 func TestElection(t *testing.T) {
 	l := &leases{}
 	first := run(t, l, "first", quick(100))
-	<-first.led
+	received(t, first.led)
 	l.expect(t, [3]string{"first", "100", "0"})
 	second := run(t, l, "second", quick(200))
 	first.stop()
-	if err := <-first.ended; err != nil {
+	if err := received(t, first.ended); err != nil {
 		t.Error(err)
 	}
-	<-second.led // at once, because the first has released the Lease
+	received(t, second.led) // at once, because the first has released the Lease
 	l.expect(t, [3]string{"second", "200", "1"})
 
 	t.Log("Another process takes the Lease")
@@ -131,7 +143,7 @@ func TestElection(t *testing.T) {
 		l.version++
 		l.lease.ResourceVersion = strconv.Itoa(l.version)
 	})
-	if err := <-second.ended; !errors.Is(err, ErrLeadershipLost) {
+	if err := received(t, second.ended); !errors.Is(err, ErrLeadershipLost) {
 		t.Errorf("the error is %v", err)
 	}
 	l.expect(t, [3]string{"other", "200", "1"})
@@ -144,7 +156,7 @@ func TestElectionAfterACrash(t *testing.T) {
 	l.lease = &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &crashed, LeaseDurationSeconds: &seconds}}
 	began := time.Now()
 	next := run(t, l, "next", quick(100))
-	<-next.led
+	received(t, next.led)
 	if waited := time.Since(began); waited < time.Second {
 		t.Errorf("the Lease was taken after %s", waited)
 	}
@@ -161,7 +173,7 @@ func TestElectionFollowsDurations(t *testing.T) {
 		defer mu.Unlock()
 		return Durations{Lease: time.Duration(seconds) * time.Second, Renew: timeout, Retry: 10 * time.Millisecond}
 	})
-	<-leader.led
+	received(t, leader.led)
 	l.expect(t, [3]string{"leader", "100", "0"})
 	l.set(func(l *leases) { l.down = true })
 	mu.Lock()
@@ -175,9 +187,9 @@ func TestElectionFollowsDurations(t *testing.T) {
 func TestElectionEndsWithAnOutage(t *testing.T) {
 	l := &leases{}
 	leader := run(t, l, "leader", quick(100))
-	<-leader.led
+	received(t, leader.led)
 	l.set(func(l *leases) { l.down = true })
-	if err := <-leader.ended; !errors.Is(err, ErrLeadershipLost) {
+	if err := received(t, leader.ended); !errors.Is(err, ErrLeadershipLost) {
 		t.Errorf("the error is %v", err)
 	}
 }
