@@ -362,8 +362,8 @@ func (s *site) expect(kind configv1.ClusterStatusConditionType, want string) {
 	})
 }
 
-// silent fails the test for writes of the host after an event without a change. It tries three times, because an earlier
-// write may come late on a busy machine.
+// silent fails the test for writes of the host after an event without a change. It tries three times, because an
+// earlier write may come late on a busy machine.
 func (s *site) silent() {
 	s.Helper()
 	var writes []patchtest.Write

@@ -190,8 +190,8 @@ func (r *reader) machines(ctx context.Context, s *sources) error {
 	return nil
 }
 
-// callKubelets reads the current certificates of the nodes' kubelets, each once and in parallel. A kubelet that does not
-// answer proves nothing, and is no error.
+// callKubelets reads the current certificates of the nodes' kubelets, each once and in parallel. A kubelet that does
+// not answer proves nothing, and is no error.
 func (r *reader) callKubelets(ctx context.Context, s *sources, nodes []string) error {
 	if len(nodes) == 0 {
 		return nil
