@@ -58,6 +58,7 @@ func (v Variant) hosts() (map[harness.Module][]string, error) {
 		today := []string{"--stock"}
 		return map[harness.Module][]string{
 			harness.Ingress: today, harness.Console: today, harness.Auth: today, harness.EtcdGuard: today, harness.MachineConfig: today,
+			harness.Approver: today,
 		}, nil
 	}
 	return nil, fmt.Errorf("%w %q: choose %s, %s or %s", ErrVariant, v, SNO, Vendored, Baseline)

@@ -74,6 +74,10 @@ var (
 	ApproverHost = host("machine-approver", false)
 	// OLMHost is an operator that OLM installs. It reads the Infrastructure object and nothing else of OpenShift.
 	OLMHost = host("olm-operator", false)
+	// EtcdHost stands in for the etcd operator.
+	EtcdHost = host("etcd-operator", false)
+	// MachineConfigHost stands in for the machine-config operator.
+	MachineConfigHost = host("machine-config-operator", false)
 )
 
 func controller(module string) Program {
