@@ -62,6 +62,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:           "kubectl-sno",
 		Short:         "Plan, make and undo the changes that single-node OpenShift needs",
 		Long:          long,
+		Version:       releaseVersion(),
 		SilenceErrors: true, SilenceUsage: true,
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl sno"},
 		PersistentPreRunE: func(command *cobra.Command, _ []string) error {
@@ -76,7 +77,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	p.cluster.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().IntVarP(&p.verbosity, "v", "v", 0, "Log level on standard error; 0 logs nothing.")
 	root.AddCommand(
-		newTopology(p), newPlan(p), newDiff(p), newApply(p), newStatus(p), newRelease(p), newRender(p), newRun(p), newWaitForStable(p),
+		newTopology(p), newPlan(p), newDiff(p), newApply(p), newStatus(p), newRelease(p), newRender(p), newRun(p), newWaitForStable(p), newManPages(),
 	)
 	return root
 }

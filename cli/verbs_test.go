@@ -18,6 +18,9 @@ import (
 func runnable(command *cobra.Command) []*cobra.Command {
 	var all []*cobra.Command
 	for _, below := range command.Commands() {
+		if below.Hidden {
+			continue
+		}
 		if below.Runnable() {
 			all = append(all, below)
 		}

@@ -45,7 +45,7 @@ var errUsage = errors.New("invalid flags")
 
 type options struct {
 	kubeconfig, inventoryFile, kubeletCA, output string
-	once, watch, dryRun                          bool
+	once, watch, dryRun, version                 bool
 	limit                                        limit
 	policy                                       requests.Policy
 	every, timeout                               time.Duration
@@ -83,6 +83,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.StringVar(&o.output, "o", formatTable, "`Format` of the result: table, or json for one object per line.")
 	flags.BoolVar(&o.once, "once", false, "Make one pass over all requests.")
 	flags.BoolVar(&o.watch, "watch", false, "Make a pass for every new request, until stopped.")
+	flags.BoolVar(&o.version, "version", false, "Print the version.")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "Send the approvals as server-side dry runs; write nothing.")
 	// The default suffices for 25 nodes that join, or 50 that renew, within ten minutes.
 	flags.IntVar(&o.limit.approvals, "max-approvals", 50,
@@ -96,6 +97,9 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.DurationVar(&o.timeout, "timeout", time.Minute, "With --once, limit for the pass.")
 	if err := flags.Parse(args); err != nil {
 		return o, fmt.Errorf("%w: %w", errUsage, err)
+	}
+	if o.version {
+		return o, nil
 	}
 	if err := o.validate(flags.Args()); err != nil {
 		fmt.Fprintf(out, "approve: %v\nTry approve --help.\n", err)
@@ -141,6 +145,9 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		return exitNothingPending
 	case err != nil:
 		return exitUsage
+	case o.version:
+		fmt.Fprintln(stdout, "approve version", releaseVersion())
+		return exitNothingPending
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -12,6 +12,7 @@ func (p Program) command(args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sno-tests",
 		Short:         "Check the behaviour of OpenShift on a single node, and that it is unchanged on three",
+		Version:       releaseVersion(),
 		SilenceErrors: true, SilenceUsage: true,
 	}
 	root.SetArgs(args)
@@ -20,6 +21,7 @@ func (p Program) command(args []string) *cobra.Command {
 	root.SetErr(p.Err)
 	root.AddGroup(&cobra.Group{ID: groupPeople, Title: "For people:"}, &cobra.Group{ID: groupContract, Title: "For OpenShift's test runner:"})
 	root.AddCommand(p.run(), p.diff(), p.catalogue(), p.explain())
+	root.AddCommand(p.Further...)
 	root.AddCommand(p.info(), p.list(), p.runTest(), p.runSuite(), p.images(), p.update())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root

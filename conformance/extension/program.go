@@ -9,6 +9,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/solonode/sno/conformance/checks"
 	"github.com/solonode/sno/conformance/report"
 )
@@ -34,6 +36,8 @@ type Program struct {
 	Catalogue []checks.Check
 	Connect   func(context.Context, checks.Target, checks.Selection) (Runner, error)
 	Now       func() time.Time
+	// Further are commands that are not of the suite.
+	Further []*cobra.Command
 }
 
 // Provider returns the cluster on which checks run.

@@ -11,11 +11,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
-	"time"
 
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/images"
@@ -40,7 +37,9 @@ type Options struct {
 	// Prefix is the prefix of names: a registry and usually a folder. Empty for UnpullablePrefix.
 	Prefix string
 	// Tag is the tag of all images; empty for one by content.
-	Tag      string
+	Tag string
+	// Version is the version of the programs; empty for none.
+	Version  string
 	Progress io.Writer
 }
 
@@ -64,12 +63,13 @@ func Build(ctx context.Context, folder string, o Options) ([]ProgramImage, error
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, fmt.Errorf("make the folder of the images: %w", err)
 	}
-	if err := compile(ctx, folder, o); err != nil {
+	target := Target{Root: o.Root, OS: "linux", Architecture: o.Architecture, Version: o.Version}
+	if err := Compile(ctx, folder, target, o.Programs, o.Progress); err != nil {
 		return nil, err
 	}
 	var all []ProgramImage
 	for _, program := range o.Programs {
-		own, err := wrap(program, filepath.Join(folder, program.Name), o)
+		own, err := Wrap(program, filepath.Join(folder, program.Name), o)
 		if err != nil {
 			return nil, fmt.Errorf("wrap %s: %w", program.Name, err)
 		}
@@ -106,33 +106,13 @@ func (o Options) name(program programs.Program, tag string) string {
 	return o.Prefix + program.Name + ":" + tag
 }
 
-// compile builds all programs at once, without the path of the checkout and the state of git, which differ between
-// machines.
-func compile(ctx context.Context, folder string, o Options) error {
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", folder + string(filepath.Separator)}
-	for _, p := range o.Programs {
-		args = append(args, "./"+p.Module+strings.TrimPrefix(p.Package, "."))
-	}
-	started := time.Now()
-	logf(o.Progress, "Building %d programs for linux/%s (the first time takes some minutes)", len(o.Programs), o.Architecture)
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = o.Root
-	// The versions are those of the workspace, whatever the caller's is.
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+o.Architecture, "GOWORK="+filepath.Join(o.Root, "go.work"))
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the programs for linux/%s (`go tool dist list` lists the platforms): %w\n%s",
-			o.Architecture, err, strings.TrimSpace(string(output)))
-	}
-	logf(o.Progress, "Built the programs in %s", time.Since(started).Round(100*time.Millisecond))
-	return nil
-}
-
-func wrap(program programs.Program, binary string, o Options) (ProgramImage, error) {
+// Wrap writes an SBOM next to a binary, and returns an image with both.
+func Wrap(program programs.Program, binary string, o Options) (ProgramImage, error) {
 	content, err := os.ReadFile(binary)
 	if err != nil {
 		return ProgramImage{}, err
 	}
-	list, err := sbom(content)
+	list, err := SBOM(content, o.Version)
 	if err != nil {
 		return ProgramImage{}, err
 	}

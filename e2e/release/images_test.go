@@ -247,7 +247,7 @@ func TestSBOM(t *testing.T) {
 	if program.Name != "small" || program.PackageURL != "pkg:golang/example.com/small#cmd/small" || len(*(*bom.Dependencies)[0].Dependencies) != len(got) {
 		t.Errorf("%+v", program)
 	}
-	if _, err := sbom([]byte("no program")); err == nil {
+	if _, err := SBOM([]byte("no program"), ""); err == nil {
 		t.Error("an SBOM of a file that is not a program")
 	}
 }

@@ -20,12 +20,20 @@ import (
 // unversioned is Go's version of a module in a folder.
 const unversioned = "(devel)"
 
-// sbom lists the modules of a binary and Go's library like cyclonedx-gomod: from what the linker has written into the
-// binary. It has no serial number and no time, so that the same binary has the same list.
-func sbom(binary []byte) ([]byte, error) {
+// SBOM lists the modules of a binary and Go's library like cyclonedx-gomod: from what the linker has written into the
+// binary. It has no serial number and no time, so that the same binary has the same list. The version, if any, is that
+// of the program and of its siblings in folders, which the linker does not know.
+func SBOM(binary []byte, version string) ([]byte, error) {
 	info, err := buildinfo.Read(bytes.NewReader(binary))
 	if err != nil {
 		return nil, fmt.Errorf("read the build information: %w", err)
+	}
+	if version != "" {
+		for _, module := range append(info.Deps, &info.Main) {
+			if strings.HasPrefix(module.Path, repository) && module.Version == unversioned {
+				module.Version = version
+			}
+		}
 	}
 	sum := sha256.Sum256(binary)
 	program := component(&info.Main)

@@ -60,7 +60,8 @@ func unusable(err error) error {
 // New returns the command.
 func New(out, errs io.Writer) *cobra.Command {
 	root := &cobra.Command{
-		Use: "sno-install", Short: "Install a single node", Long: long, Args: noArguments, SilenceErrors: true, SilenceUsage: true,
+		Use: "sno-install", Short: "Install a single node", Long: long, Version: releaseVersion(), Args: noArguments,
+		SilenceErrors: true, SilenceUsage: true,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetOut(out)
@@ -70,7 +71,7 @@ func New(out, errs io.Writer) *cobra.Command {
 	create := &cobra.Command{Use: "create", Short: "Write Ignition configs", Args: noArguments, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	create.AddCommand(newSingleNode(out, errs), newAllInOne(out, errs), newWorker(out))
 	root.AddCommand(create, newPreflight(out), newEmbed(out), newBootstrap(errs), newStart(out, errs), newRestore(out, errs), newPostReboot(errs),
-		newAllInOneNode(errs), newRemoveUnformed(out, errs), newRotate(errs), newGather(out), newLeftovers(out))
+		newAllInOneNode(errs), newRemoveUnformed(out, errs), newRotate(errs), newGather(out), newLeftovers(out), newManPages())
 	return root
 }
 

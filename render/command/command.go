@@ -70,6 +70,7 @@ func New(out, errs io.Writer) *cobra.Command {
 		Use:           "sno-render --input FOLDER --output FOLDER",
 		Short:         "Render the static pods of a control plane",
 		Long:          long,
+		Version:       releaseVersion(),
 		Args:          cobra.NoArgs,
 		SilenceErrors: true, SilenceUsage: true,
 		RunE: func(c *cobra.Command, _ []string) error { return o.render(c.Context(), out, errs) },
@@ -79,7 +80,7 @@ func New(out, errs io.Writer) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w; %w", err, errUsage) })
 	root.CompletionOptions.HiddenDefaultCmd = true
 	o.bind(root.Flags())
-	root.AddCommand(newRotate(out, errs), newFields(out))
+	root.AddCommand(newRotate(out, errs), newFields(out), newManPages())
 	return root
 }
 

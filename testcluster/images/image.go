@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
 // NonRootUser is a numeric user, because images without a base have no names of users.
@@ -68,7 +69,7 @@ func Write(file string, all ...Image) error {
 		if err != nil {
 			return err
 		}
-		if built[tag], err = build(i); err != nil {
+		if built[tag], err = build(i, types.DockerLayer); err != nil {
 			return fmt.Errorf("make image %s: %w", i.Name, err)
 		}
 	}
@@ -97,7 +98,7 @@ func Digest(archive, image string) (string, error) {
 	return digest.String(), nil
 }
 
-func build(i Image) (v1.Image, error) {
+func build(i Image, layers types.MediaType) (v1.Image, error) {
 	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
 		OS: "linux", Architecture: cmp.Or(i.Architecture, runtime.GOARCH),
 		RootFS: v1.RootFS{Type: "layers"},
@@ -121,7 +122,8 @@ func build(i Image) (v1.Image, error) {
 		return nil, fmt.Errorf("%w: it has no files", ErrImage)
 	}
 	for _, opener := range openers {
-		layer, err := tarball.LayerFromOpener(opener, tarball.WithCompressionLevel(gzip.BestSpeed), tarball.WithCompressedCaching)
+		layer, err := tarball.LayerFromOpener(opener, tarball.WithCompressionLevel(gzip.BestSpeed), tarball.WithCompressedCaching,
+			tarball.WithMediaType(layers))
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
 	"golang.org/x/term"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -29,7 +31,19 @@ func run() int {
 		Colour:   term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("NO_COLOR") == "",
 		Build:    extension.ReadBuild(),
 		Provider: fromKubeconfig,
+		Further:  []*cobra.Command{newManPages()},
 	}.Main(ctx, os.Args[1:])
+}
+
+// newManPages returns a hidden command for packagers.
+func newManPages() *cobra.Command {
+	return &cobra.Command{
+		Use: "man FOLDER", Short: "Write a man page for each command into a folder", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, folder []string) error {
+			c.Root().DisableAutoGenTag = true
+			return doc.GenManTree(c.Root(), &doc.GenManHeader{Section: "1", Manual: "sno", Source: "sno " + c.Root().Version}, folder[0])
+		},
+	}
 }
 
 func fromKubeconfig(ctx context.Context, o extension.ClusterOptions) (checks.Target, error) {
