@@ -220,10 +220,10 @@ boot: ## Boot a single node from a config for inspection: WAY=in-place or all-in
 images: ## Static, reproducible images with SBOMs in one archive for docker, podman or ctr: no engine, no registry
 	@go run ./e2e/cmd/sno-images $(IMAGES_FLAGS)
 
-# Writes dist/. DIST_FLAGS such as -only kubectl-sno -platforms linux/amd64,windows/arm64 or -check: see DIST_FLAGS=-help.
+# Writes dist/. DIST_FLAGS such as -only kubectl-sno -platforms linux/amd64,windows/amd64 or -check: see DIST_FLAGS=-help.
 .PHONY: dist
 dist: ## What a release has for downloads: archives for all platforms, checksums, SBOMs, krew's manifest, multi-arch images; no registry
-	@go run ./e2e/cmd/sno-dist $(DIST_FLAGS)
+	@$(if $(PROVED),$(call prove,make dist,$(everything) render install LICENSE NOTICE,.,$(DIST_FLAGS))) go run ./e2e/cmd/sno-dist $(DIST_FLAGS)
 
 .PHONY: lint
 lint: ## Lint all modules

@@ -4,13 +4,13 @@ package cli
 
 import "runtime/debug"
 
-// version is set by the linker in archives of a release (make dist).
-var version string
+// linkedVersion is set by the linker in archives of a release (make dist).
+var linkedVersion string
 
 // releaseVersion returns the version of the release, or the one of the module that "go install MODULE@VERSION" has built.
 func releaseVersion() string {
-	if version != "" {
-		return version
+	if linkedVersion != "" {
+		return linkedVersion
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		return info.Main.Version

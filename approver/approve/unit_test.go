@@ -341,3 +341,10 @@ func TestManyKubelets(t *testing.T) {
 		}
 	})
 }
+
+func TestVersion(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := Main([]string{"--version"}, &out, &errs); code != exitNothingPending || !strings.HasPrefix(out.String(), "approve version ") || errs.Len() > 0 {
+		t.Errorf("%d, %q, %q", code, &out, &errs)
+	}
+}

@@ -44,6 +44,9 @@ type Platform struct{ OS, Architecture string }
 
 func (p Platform) String() string { return p.OS + "/" + p.Architecture }
 
+// here is the platform of this machine.
+func here() Platform { return Platform{runtime.GOOS, runtime.GOARCH} }
+
 // Platforms returns the platforms of a release.
 func Platforms() (all []Platform) {
 	for _, system := range []string{"linux", "darwin", "windows"} {
@@ -52,6 +55,15 @@ func Platforms() (all []Platform) {
 		}
 	}
 	return all
+}
+
+// Omitted returns why a program has no archive for a platform, or "". Those that write files of a node, with modes and
+// locks of Unix, have none for windows.
+func Omitted(program programs.Program, p Platform) string {
+	if p.OS == "windows" && (program == programs.Install || program == programs.Render) {
+		return "it writes files of a node, with modes and locks that windows does not have"
+	}
+	return ""
 }
 
 // ErrInput means that a name or a platform is unknown, or that the folder has other files.
@@ -177,13 +189,18 @@ type build struct {
 }
 
 func (b build) run(ctx context.Context) ([]Row, error) {
-	here := Platform{runtime.GOOS, runtime.GOARCH}
+	here := here()
 	platforms := b.Platforms
 	if len(b.Archived) > 0 && !slices.Contains(platforms, here) {
 		platforms = append(slices.Clone(platforms), here) // it prints completions and man pages
 	}
 	for _, p := range platforms {
-		all := slices.Clone(b.Archived)
+		var all []programs.Program
+		for _, program := range b.Archived {
+			if Omitted(program, p) == "" {
+				all = append(all, program)
+			}
+		}
 		if p.OS == "linux" && slices.Contains(b.Platforms, p) {
 			all = append(all, without(b.Shipped, all)...)
 		}
@@ -197,27 +214,37 @@ func (b build) run(ctx context.Context) ([]Row, error) {
 			return nil, err
 		}
 	}
-	rows := make([]Row, len(b.Archived)*len(b.Platforms))
 	group, groupContext := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, program := range b.Archived {
+	var packed []*Row
+	for _, program := range b.Archived {
 		papers, err := b.papers(ctx, program, filepath.Join(b.folder(here), b.target(here).Binary(program)))
 		if err != nil {
 			return nil, err
 		}
-		for j, p := range b.Platforms {
+		for _, p := range b.Platforms {
+			if why := Omitted(program, p); why != "" {
+				logf(b.Progress, "%s is not for %s: %s", program.Name, p, why)
+				continue
+			}
+			row := &Row{}
+			packed = append(packed, row)
 			group.Go(func() error {
 				if groupContext.Err() != nil {
 					return groupContext.Err()
 				}
-				row, err := b.pack(program, p, papers)
-				rows[i*len(b.Platforms)+j] = row
+				var err error
+				*row, err = b.pack(program, p, papers)
 				return err
 			})
 		}
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
+	}
+	var rows []Row
+	for _, row := range packed {
+		rows = append(rows, *row)
 	}
 	if slices.Contains(b.Archived, programs.KubectlSNO) {
 		if err := b.krew(rows); err != nil {

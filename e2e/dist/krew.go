@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -85,7 +84,7 @@ func CheckKrew(ctx context.Context, folder string, o Options, rows []Row) (err e
 		return err
 	}
 	logf(o.Progress, "krew's validation accepts %s", Manifest)
-	here := Platform{runtime.GOOS, runtime.GOARCH}
+	here := here()
 	i := slices.IndexFunc(rows, func(r Row) bool { return r.Program == programs.KubectlSNO.Name && r.Platform == here.String() })
 	if i < 0 {
 		logf(o.Progress, "krew installs nothing: there is no archive for %s", here)

@@ -79,10 +79,14 @@ func (b build) flagPage(ctx context.Context, program programs.Program, binary st
 	first, rest, _ := strings.Cut(string(help), "\n\n")
 	var page bytes.Buffer
 	command := &cobra.Command{
-		Use: program.Name + " [FLAG...]", Short: strings.TrimPrefix(strings.TrimSpace(first), program.Name+" "), DisableAutoGenTag: true,
-		Long: "```\n" + strings.TrimSpace(rest) + "\n```", Run: func(*cobra.Command, []string) {},
+		Use: program.Name, Short: strings.TrimPrefix(strings.TrimSpace(first), program.Name+" "), DisableAutoGenTag: true,
+		Long: "```\n" + strings.Trim(rest, "\n") + "\n```", Run: func(*cobra.Command, []string) {},
 	}
-	command.Flags().SortFlags = false
+	// The help lists the flags, and cobra would add another --help.
+	command.Flags().Bool("help", false, "")
+	if err := command.Flags().MarkHidden("help"); err != nil {
+		return entry{}, err
+	}
 	err = doc.GenMan(command, &doc.GenManHeader{
 		Title: strings.ToUpper(program.Name), Section: "1", Manual: "sno", Source: "sno " + b.Source.Version, Date: &b.Source.Time,
 	}, &page)

@@ -40,7 +40,7 @@ func (t Target) Binary(p programs.Program) string {
 
 const repository = "github.com/solonode/sno/"
 
-// versioned are the packages with a variable called version. The linker ignores those that a program does not have.
+// versioned are the packages with a variable called linkedVersion. The linker ignores those that a program does not have.
 var versioned = []string{"cli", "conformance/extension", "approver/approve", "render/command", "install/command"}
 
 // Compile compiles static programs into a folder, without the path of the checkout and the state of git, which differ
@@ -50,7 +50,7 @@ func Compile(ctx context.Context, folder string, t Target, all []programs.Progra
 	flags := "-s -w -buildid="
 	if t.Version != "" {
 		for _, dir := range versioned {
-			flags += " -X " + repository + dir + ".version=" + t.Version
+			flags += " -X " + repository + dir + ".linkedVersion=" + t.Version
 		}
 	}
 	groups := map[string][]string{}

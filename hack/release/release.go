@@ -91,7 +91,8 @@ func (r Release) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(r.Out, "Released %s as commit %s with %d tags. Push them together:\n  git push --atomic origin HEAD %s\n",
+	fmt.Fprintf(r.Out, "Released %s as commit %s with %d tags. Build the downloads of this commit:\n  make dist DIST_FLAGS=-check\n"+
+		"Push the tags together:\n  git push --atomic origin HEAD %s\n",
 		r.Version, commit, len(names), strings.Join(names, " "))
 	return nil
 }
