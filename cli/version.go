@@ -7,7 +7,7 @@ import "runtime/debug"
 // linkedVersion is set by the linker in archives of a release (make dist).
 var linkedVersion string
 
-// releaseVersion returns the version of the release, or the one of the module that "go install MODULE@VERSION" has built.
+// releaseVersion returns the version of the release, or that of the module for `go install MODULE@VERSION`.
 func releaseVersion() string {
 	if linkedVersion != "" {
 		return linkedVersion

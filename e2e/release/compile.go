@@ -40,7 +40,7 @@ func (t Target) Binary(p programs.Program) string {
 
 const repository = "github.com/solonode/sno/"
 
-// versioned are the packages with a variable called linkedVersion. The linker ignores those that a program does not have.
+// versioned are the packages with a variable linkedVersion. The linker ignores those that a program does not have.
 var versioned = []string{"cli", "conformance/extension", "approver/approve", "render/command", "install/command"}
 
 // Compile compiles static programs into a folder, without the path of the checkout and the state of git, which differ
