@@ -5,6 +5,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/solonode/sno/cli/operatorcondition"
 	"github.com/solonode/sno/patch/run"
 )
 
@@ -34,6 +35,13 @@ One process leads through a Lease, whose durations follow the topology. Outside 
 		config, err := p.config()
 		if err != nil {
 			return err
+		}
+		condition, err := operatorcondition.FromEnvironment(options.LeaderElectNamespace)
+		if err != nil {
+			return err
+		}
+		if condition != nil {
+			chosen = append(chosen, condition)
 		}
 		p.log(command, true)
 		return run.Run(command.Context(), config, processName, options, chosen...)
