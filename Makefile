@@ -225,6 +225,14 @@ images: ## Static, reproducible images with SBOMs in one archive for docker, pod
 dist: ## What a release has for downloads: archives for all platforms, checksums, SBOMs, krew's manifest, multi-arch images; no registry
 	@$(if $(PROVED),$(call prove,make dist,$(everything) render install LICENSE NOTICE,.,$(DIST_FLAGS))) go run ./e2e/cmd/sno-dist $(DIST_FLAGS)
 
+# IMAGE and BUNDLE_IMAGE are names with digests, as a registry has them. Without IMAGE the digest is that of `make images`, which a push that
+# compresses layers changes; without BUNDLE_IMAGE there is no catalogue. BUNDLE_FLAGS such as -previous=FILE: see BUNDLE_FLAGS=-help.
+.PHONY: bundle
+bundle: ## Write bundle/, for the Operator Lifecycle Manager, and with BUNDLE_IMAGE=name@digest catalog/: IMAGE=name@digest
+	@image='$(IMAGE)'; test -n "$$image" || image=$$(go run ./e2e/cmd/sno-images $(IMAGES_FLAGS) | \
+		awk '$$1 == "kubectl-sno" { sub(/:[^:\/]*$$/, "", $$2); print $$2 "@" $$3 }') && \
+		go run -C hack ./cmd/bundle -out '$(CURDIR)' -image "$$image" $(if $(BUNDLE_IMAGE),-bundle-image '$(BUNDLE_IMAGE)') $(BUNDLE_FLAGS)
+
 .PHONY: lint
 lint: ## Lint all modules
 	@go run -C hack ./cmd/verify -only lint

@@ -30,7 +30,7 @@ markers in each module's ` + "`controller/rbac.go`" + `. Tests run each controll
 
 var handWritten = []struct{ title, file string }{
 	{"approve, the outside tool", "approver/config/approve/role.yaml"},
-	{"kubectl-sno run, in addition to the roles of the controllers", "config/all/rbac/role.yaml"},
+	{"kubectl-sno run, in addition to the roles of the controllers", allRoleFile},
 }
 
 type role struct {

@@ -56,6 +56,7 @@ func Steps() []Step {
 		{"api", "hack/api lists the API of every released library, CHANGELOG.md what is gone or changed, and docs/api.md the packages", checkAPI},
 		{"docs", "links have targets, something runs every command, and the documents match the roles and reasons in the code", checkDocs},
 		{"manifests", "every kustomization renders, with safe pods and flags that exist", checkManifests},
+		{"bundle", "the bundle for OLM is valid, and has the Deployment of config/all and exactly the generated rules", checkBundle},
 		{"unused", "every function is reached from a program or a test, and every exported name has a user besides tests of its own package", checkUnused},
 		{"vulnerabilities", "govulncheck finds no call of a function with a known vulnerability", checkVulnerabilities},
 		{"lint", "golangci-lint finds nothing in any module", checkLint},
