@@ -228,6 +228,14 @@ func (r *Environment) RunAllControllers(ctx context.Context, args ...string) (*e
 	return r.runAs(ctx, programs.KubectlSNO, AllAccount, []string{"run"}, args)
 }
 
+// RunInstalled starts or restarts a program with an existing service account of SystemNamespace, and the arguments of its
+// container.
+func (r *Environment) RunInstalled(
+	ctx context.Context, program programs.Program, account string, container []string, args ...string,
+) (*embedded.Component, error) {
+	return r.runAs(ctx, program, account, container, args)
+}
+
 // runAs starts or restarts a program with an existing service account.
 func (r *Environment) runAs(ctx context.Context, program programs.Program, account string, verb, args []string) (*embedded.Component, error) {
 	if running := r.Cluster.Program(program.Name); running != nil {

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package olm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/cli/operatorcondition"
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/olm"
+	"github.com/solonode/sno/e2e/programs"
+	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/testcluster/fakes/etcdmembers"
+	"github.com/solonode/sno/testcluster/scenario"
+)
+
+const timeout = 3 * time.Minute
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// start starts an old release on one node, where five modules have something to patch and two claim overrides.
+func start(t *testing.T) (r *harness.Environment, arguments []string) {
+	t.Helper()
+	r, err := harness.Start(t.Context(), harness.Config{
+		Scenario: "ha", Release: scenario.OldRelease, VersionOperator: true, QuorumGuard: true,
+		Hosts: map[harness.Module][]string{harness.Ingress: nil, harness.Console: {"--downloads=false"}, harness.Auth: nil},
+	})
+	must(t, err)
+	t.Cleanup(r.Stop)
+	etcd, err := etcdmembers.Start(t.Context(), r.Cluster, 1)
+	must(t, err)
+	must(t, r.SetTopology(t.Context(), configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode))
+	for _, module := range harness.AllModules() {
+		must(t, r.Prepare(t.Context(), module))
+	}
+	return r, []string{"--etcd-endpoints=" + etcd.Endpoints[0]}
+}
+
+// settled waits until every module has settled, and returns the conditions and the owners of the patched fields.
+func settled(t *testing.T, r *harness.Environment) map[harness.Module]harness.Condition {
+	t.Helper()
+	conditions := map[harness.Module]harness.Condition{}
+	for _, module := range harness.AllModules() {
+		condition, err := r.WaitReason(t.Context(), module, timeout, "AsExpected")
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", module, err, log(t, r))
+		}
+		conditions[module] = condition
+	}
+	if text := log(t, r); strings.Contains(text, "is forbidden") {
+		t.Errorf("a request is forbidden:\n%s", text)
+	}
+	return conditions
+}
+
+func log(t *testing.T, r *harness.Environment) string {
+	t.Helper()
+	text, err := os.ReadFile(r.Cluster.Program(programs.KubectlSNO.Name).LogPath())
+	must(t, err)
+	return string(text)
+}
+
+func eventually(t *testing.T, what string, check func(context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v: %v", what, err, last)
+	}
+}
+
+// TestBundle installs the bundle on a cluster and config/all on another: the conditions are the same.
+func TestBundle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts two clusters; make proof runs it")
+	}
+	root, err := programs.Root(t.Context())
+	must(t, err)
+	folder := t.TempDir()
+	must(t, olm.Write(t.Context(), root, folder))
+	version, err := olm.Read(folder)
+	must(t, err)
+
+	var bundled map[harness.Module]harness.Condition
+	t.Run("bundle", func(t *testing.T) {
+		t.Setenv(operatorcondition.NameVariable, version.Metadata.Name)
+		r, arguments := start(t)
+		must(t, r.Cluster.InstallCRDs(t.Context(), nil, []string{filepath.Join(root, filepath.FromSlash(olm.ConditionCRD))}))
+		must(t, version.Install(t.Context(), r.Cluster.Client()))
+		deployment := version.Spec.Install.Spec.Deployments[0]
+		eventually(t, "the Deployment is available", func(ctx context.Context) error {
+			live := &appsv1.Deployment{}
+			err := r.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: harness.SystemNamespace, Name: deployment.Name}, live)
+			if err == nil && live.Status.AvailableReplicas != 1 {
+				err = fmt.Errorf("status %+v", live.Status)
+			}
+			return err
+		})
+		pod := deployment.Spec.Template.Spec
+		_, err := r.RunInstalled(t.Context(), programs.KubectlSNO, pod.ServiceAccountName, pod.Containers[0].Args, arguments...)
+		must(t, err)
+		bundled = settled(t, r)
+
+		upgradeable := func(want, reason string, parts ...string) {
+			t.Helper()
+			eventually(t, "Upgradeable is "+want, func(ctx context.Context) error {
+				live := version.Condition(harness.SystemNamespace)
+				if err := r.Cluster.Client().Get(ctx, client.ObjectKeyFromObject(live), live); err != nil {
+					return err
+				}
+				conditions, _, err := unstructured.NestedSlice(live.Object, "spec", "conditions")
+				if err != nil || len(conditions) != 1 {
+					return errors.Join(err, fmt.Errorf("conditions %v", conditions))
+				}
+				condition := conditions[0].(map[string]any)
+				message, _ := condition["message"].(string)
+				for _, part := range parts {
+					if !strings.Contains(message, part) {
+						return fmt.Errorf("the message %q lacks %q", message, part)
+					}
+				}
+				if condition["type"] != "Upgradeable" || condition["status"] != want || condition["reason"] != reason {
+					return fmt.Errorf("condition %v", condition)
+				}
+				return nil
+			})
+		}
+		upgradeable("False", "OverrideClaimed", "Deployment openshift-console/downloads (module console)",
+			"Deployment openshift-etcd/etcd-quorum-guard (module etcdguard)", "docs/undo.md#before-an-upgrade")
+		for _, module := range []harness.Module{harness.Console, harness.EtcdGuard} {
+			object, err := r.Object(t.Context(), module)
+			must(t, err)
+			change := client.MergeFrom(object.DeepCopy())
+			object.SetAnnotations(map[string]string{patch.OptOutAnnotation: "all"})
+			must(t, r.Cluster.Client().Patch(t.Context(), object, change))
+		}
+		upgradeable("True", "AsExpected")
+		if text := log(t, r); strings.Contains(text, "is forbidden") {
+			t.Errorf("a request is forbidden:\n%s", text)
+		}
+	})
+	if t.Failed() {
+		return
+	}
+	t.Run("config/all", func(t *testing.T) {
+		r, arguments := start(t)
+		_, err := r.RunAllControllers(t.Context(), arguments...)
+		must(t, err)
+		if diff := cmp.Diff(settled(t, r), bundled); diff != "" {
+			t.Errorf("conditions (-config/all +bundle):\n%s", diff)
+		}
+	})
+}
