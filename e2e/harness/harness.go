@@ -228,8 +228,8 @@ func (r *Environment) RunAllControllers(ctx context.Context, args ...string) (*e
 	return r.runAs(ctx, programs.KubectlSNO, AllAccount, []string{"run"}, args)
 }
 
-// RunInstalled starts or restarts a program with an existing service account of SystemNamespace, and the arguments of its
-// container.
+// RunInstalled starts or restarts a program with an existing service account of SystemNamespace, and the arguments of
+// its container.
 func (r *Environment) RunInstalled(
 	ctx context.Context, program programs.Program, account string, container []string, args ...string,
 ) (*embedded.Component, error) {

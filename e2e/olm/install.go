@@ -22,13 +22,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/solonode/sno/cli/operatorcondition"
 	"github.com/solonode/sno/e2e/harness"
 )
 
 // ConditionCRD is the file with the CustomResourceDefinition of OperatorConditions, relative to the root of the
 // repository.
 const ConditionCRD = "cli/operatorcondition/testdata/operators.coreos.com_operatorconditions.yaml"
+
+// NameVariable is the environment variable that OLM adds to the containers, with the name of the OperatorCondition.
+const NameVariable = "OPERATOR_CONDITION_NAME"
 
 // ErrBundle is returned for a bundle that cannot be installed.
 var ErrBundle = errors.New("invalid bundle")
@@ -170,7 +172,7 @@ func (v *Version) Install(ctx context.Context, kube client.Client) error {
 	deployment.Labels = install.Deployments[0].Label
 	for i := range deployment.Spec.Template.Spec.Containers {
 		container := &deployment.Spec.Template.Spec.Containers[i]
-		container.Env = append(container.Env, corev1.EnvVar{Name: operatorcondition.NameVariable, Value: condition.GetName()})
+		container.Env = append(container.Env, corev1.EnvVar{Name: NameVariable, Value: condition.GetName()})
 	}
 	objects = append(objects, deployment)
 	for _, object := range objects {

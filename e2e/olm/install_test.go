@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/cli/operatorcondition"
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/olm"
 	"github.com/solonode/sno/e2e/programs"
@@ -105,7 +104,7 @@ func TestBundle(t *testing.T) {
 
 	var bundled map[harness.Module]harness.Condition
 	t.Run("bundle", func(t *testing.T) {
-		t.Setenv(operatorcondition.NameVariable, version.Metadata.Name)
+		t.Setenv(olm.NameVariable, version.Metadata.Name)
 		r, arguments := start(t)
 		must(t, r.Cluster.InstallCRDs(t.Context(), nil, []string{filepath.Join(root, filepath.FromSlash(olm.ConditionCRD))}))
 		must(t, version.Install(t.Context(), r.Cluster.Client()))

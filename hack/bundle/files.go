@@ -31,7 +31,8 @@ var labels = map[string]string{
 	"com.redhat.openshift.versions":                            openshiftVersions,
 }
 
-// Files returns the contents of all files by name, without a catalogue if the image of the bundle is not known. Equal arguments give equal bytes.
+// Files returns the contents of all files by name, without a catalogue if the image of the bundle is not known. Equal
+// arguments give equal bytes.
 func Files(m *Manifests, o Options) (map[string][]byte, error) {
 	csv, err := ClusterServiceVersion(m, o)
 	if err != nil {

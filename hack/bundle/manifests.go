@@ -26,7 +26,8 @@ type Manifests struct {
 	Namespace  *corev1.Namespace
 	Account    string
 	Deployment *appsv1.Deployment
-	// Operator has the rules in the operator's namespace. Cluster has those of ClusterRoles, and of Roles in other namespaces.
+	// Operator has the rules in the operator's namespace. Cluster has those of ClusterRoles, and of Roles in other
+	// namespaces: OLM applies a Role of a bundle in the operator's namespace only.
 	Operator, Cluster []rbacv1.PolicyRule
 	// Others are the objects that OLM applies as they are, in the operator's namespace.
 	Others []*unstructured.Unstructured
