@@ -4,14 +4,17 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/version"
 	"io"
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -34,16 +37,30 @@ const (
 
 // accepted is an entry of hack/vulnerabilities.yaml.
 type accepted struct {
-	ID    string `json:"id"`
-	Why   string `json:"why"`
-	Until string `json:"until"` // 2006-01-02
+	IDs []string `json:"ids"`
+	// In are the scans with the package: scanOfWorkspace or the folder of a module.
+	In    []string `json:"in"`
+	Why   string   `json:"why"`
+	Until string   `json:"until"` // 2006-01-02
 }
 
-// vulnerability is one whose functions a module calls.
-type vulnerability struct{ summary, fixed, call string }
+// scanOfWorkspace is the scan of all modules in go.work.
+const scanOfWorkspace = "go.work"
 
-// checkVulnerabilities runs govulncheck over all modules or none: the first one takes most of the time. Without the
-// database it prints why, and finds nothing.
+// vulnerability is one of a package that is compiled.
+type vulnerability struct{ id, in string }
+
+type details struct {
+	summary, pkg, fixed string
+	// standard means that it is in Go's own library.
+	standard bool
+}
+
+// checkVulnerabilities runs govulncheck over the workspace and the programs outside of it, or over nothing. Tests, and
+// examples outside of the workspace, are not scanned, because nobody installs them. A package that is compiled counts,
+// whether or not its vulnerable functions are called: a search for calls takes minutes and gigabytes. What is in Go's own
+// library is printed only, because the Go release is a choice of whoever builds. Without the database it prints why, and
+// finds nothing.
 func checkVulnerabilities(ctx context.Context, ws *workspace.Workspace, w io.Writer) error {
 	if !ws.InFocus(vulnerabilitiesFile) {
 		fmt.Fprintln(w, "      not for one module")
@@ -66,21 +83,42 @@ func checkVulnerabilities(ctx context.Context, ws *workspace.Workspace, w io.Wri
 	if err != nil {
 		return err
 	}
-	found := map[string]vulnerability{}
+	found := map[vulnerability]details{}
 	var together []string
 	for _, m := range ws.WithCode() {
-		if m.InWork {
-			together = append(together, "./"+m.Dir+"/...")
-			continue
-		}
-		if err := scan(ctx, ws, m.Dir, workspace.Standalone(), govulncheck, database, found, "./..."); err != nil {
-			return err
+		switch {
+		case m.InWork:
+			together = append(together, ws.Path(m.Dir)+"/...")
+		case !strings.HasPrefix(m.Dir, "examples/"):
+			if err := scan(ctx, ws, m.Dir, m.Dir, workspace.Standalone(), govulncheck, database, found, "./..."); err != nil {
+				return err
+			}
 		}
 	}
-	if err := scan(ctx, ws, ".", []string{"GOWORK=" + ws.Path("go.work")}, govulncheck, database, found, together...); err != nil {
+	// govulncheck requires a go.mod in the folder where it runs.
+	if err := scan(ctx, ws, scanOfWorkspace, "hack", []string{"GOWORK=" + ws.Path("go.work")}, govulncheck, database, found, together...); err != nil {
 		return err
 	}
+	if n, fixed := standard(found); n > 0 {
+		fmt.Fprintf(w, "      NOTICE: %d known vulnerabilities in the library of %s; build with %s or later\n", n, runtime.Version(), fixed)
+	}
 	return unaccepted(found, entries, time.Now()).errorOrNil()
+}
+
+// standard returns how many vulnerabilities are in packages of Go's own library that are compiled, and the Go release
+// that has none of them.
+func standard(found map[vulnerability]details) (n int, fixed string) {
+	ids := map[string]bool{}
+	for v, d := range found {
+		if !d.standard {
+			continue
+		}
+		ids[v.id] = true
+		if release := strings.Replace(d.fixed, "v", "go", 1); version.Compare(release, fixed) > 0 {
+			fixed = release
+		}
+	}
+	return len(ids), fixed
 }
 
 // vulnerabilityDatabase returns the folder of the database in the layout that govulncheck reads, in the cache.
@@ -128,21 +166,21 @@ func toolPath(ctx context.Context, ws *workspace.Workspace, name string) (string
 	return strings.TrimSpace(string(output)), nil
 }
 
-// scan adds the vulnerabilities whose functions the packages call.
-func scan(ctx context.Context, ws *workspace.Workspace, dir string, env []string, govulncheck, database string, found map[string]vulnerability, packages ...string) error {
-	args := append([]string{"-format", "json", "-test", "-db", "file://" + filepath.ToSlash(database)}, packages...)
+// scan adds the vulnerabilities of packages that are compiled.
+func scan(ctx context.Context, ws *workspace.Workspace, name, dir string, env []string, govulncheck, database string, found map[vulnerability]details, packages ...string) error {
+	args := append([]string{"-format", "json", "-scan", "package", "-db", "file://" + filepath.ToSlash(database)}, packages...)
 	cmd := ws.Command(ctx, dir, env, govulncheck, args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	output, err := cmd.Output()
 	if err != nil {
-		return fmt.Errorf("%s: govulncheck: %w: %s", dir, err, bytes.TrimSpace(stderr.Bytes()))
+		return fmt.Errorf("%s: govulncheck: %w: %s", name, err, bytes.TrimSpace(stderr.Bytes()))
 	}
-	return readFindings(bytes.NewReader(output), found)
+	return readFindings(bytes.NewReader(output), name, found)
 }
 
 // readFindings reads what govulncheck prints with -format json.
-func readFindings(r io.Reader, found map[string]vulnerability) error {
+func readFindings(r io.Reader, in string, found map[vulnerability]details) error {
 	summaries := map[string]string{}
 	for decoder := json.NewDecoder(r); ; {
 		var message struct {
@@ -154,10 +192,8 @@ func readFindings(r io.Reader, found map[string]vulnerability) error {
 				OSV   string `json:"osv"`
 				Fixed string `json:"fixed_version"`
 				Trace []struct {
-					Module   string `json:"module"`
-					Package  string `json:"package"`
-					Function string `json:"function"`
-					Receiver string `json:"receiver"`
+					Module  string `json:"module"`
+					Package string `json:"package"`
 				} `json:"trace"`
 			} `json:"finding"`
 		}
@@ -170,38 +206,54 @@ func readFindings(r io.Reader, found map[string]vulnerability) error {
 			summaries[message.OSV.ID] = message.OSV.Summary
 		}
 		f := message.Finding
-		// A trace without a function is about a module or a package that is required and not called.
-		if f == nil || len(f.Trace) == 0 || f.Trace[0].Function == "" {
+		// A trace without a package is about a module that is required.
+		if f == nil || len(f.Trace) == 0 || f.Trace[0].Package == "" {
 			continue
 		}
-		caller := f.Trace[len(f.Trace)-1]
-		found[f.OSV] = vulnerability{
-			summary: summaries[f.OSV], fixed: f.Trace[0].Module + "@" + f.Fixed,
-			call: fmt.Sprintf("%s.%s calls %s.%s", caller.Package, caller.Function, f.Trace[0].Package, f.Trace[0].Function),
+		key, module := vulnerability{f.OSV, in}, f.Trace[0].Module
+		// One vulnerability may be in Go's library and in a module that has a copy: the module counts.
+		if old, is := found[key]; is && (!old.standard || module == standardLibrary) {
+			continue
 		}
+		fixed := module + "@" + f.Fixed
+		if module == standardLibrary {
+			fixed = f.Fixed
+		}
+		found[key] = details{summaries[f.OSV], f.Trace[0].Package, fixed, module == standardLibrary}
 	}
 }
 
-// unaccepted returns the vulnerabilities without an entry, and the entries without a reason, a future date or a
-// finding.
-func unaccepted(found map[string]vulnerability, entries []accepted, now time.Time) Findings {
+// standardLibrary is the name of Go's own library in the output of govulncheck.
+const standardLibrary = "stdlib"
+
+// unaccepted returns the vulnerabilities outside of Go's own library that have no entry, and entries without a reason, a
+// future date or a finding.
+func unaccepted(found map[vulnerability]details, entries []accepted, now time.Time) Findings {
 	var faults Findings
 	left := maps.Clone(found)
+	maps.DeleteFunc(left, func(_ vulnerability, d details) bool { return d.standard })
 	for _, entry := range entries {
+		name := fmt.Sprintf("%s: %s", vulnerabilitiesFile, strings.Join(entry.IDs, ", "))
 		until, err := time.Parse(time.DateOnly, entry.Until)
-		switch _, is := found[entry.ID]; {
-		case entry.Why == "" || err != nil:
-			faults = append(faults, fmt.Sprintf("%s: %s: needs a reason (why) and a date (until: 2006-01-02)", vulnerabilitiesFile, entry.ID))
-		case !is:
-			faults = append(faults, fmt.Sprintf("%s: %s is not found any more; delete the entry", vulnerabilitiesFile, entry.ID))
+		switch {
+		case len(entry.IDs) == 0 || len(entry.In) == 0 || entry.Why == "" || err != nil:
+			faults = append(faults, name+": needs ids, in (where), a reason (why) and a date (until: 2006-01-02)")
 		case !now.Before(until.AddDate(0, 0, 1)):
-			faults = append(faults, fmt.Sprintf("%s: %s was accepted until %s", vulnerabilitiesFile, entry.ID, entry.Until))
+			faults = append(faults, fmt.Sprintf("%s was accepted until %s", name, entry.Until))
 		}
-		delete(left, entry.ID)
+		for _, id := range entry.IDs {
+			for _, in := range entry.In {
+				if d, is := found[vulnerability{id, in}]; !is || d.standard {
+					faults = append(faults, fmt.Sprintf("%s: %s is not found any more in %s; delete it from the entry", vulnerabilitiesFile, id, in))
+				}
+				delete(left, vulnerability{id, in})
+			}
+		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(left)) {
-		v := left[id]
-		faults = append(faults, fmt.Sprintf("%s: %s: %s; fixed in %s", id, v.summary, v.call, v.fixed))
+	order := func(a, b vulnerability) int { return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.in, b.in)) }
+	for _, v := range slices.SortedFunc(maps.Keys(left), order) {
+		d := left[v]
+		faults = append(faults, fmt.Sprintf("%s: %s: package %s in %s; fixed in %s", v.id, d.summary, d.pkg, v.in, d.fixed))
 	}
 	return faults
 }
