@@ -56,11 +56,11 @@ type details struct {
 	standard bool
 }
 
-// checkVulnerabilities runs govulncheck over the workspace and the programs outside of it, or over nothing. Tests, and
-// examples outside of the workspace, are not scanned, because nobody installs them. A package that is compiled counts,
-// whether or not its vulnerable functions are called: a search for calls takes minutes and gigabytes. What is in Go's own
-// library is printed only, because the Go release is a choice of whoever builds. Without the database it prints why, and
-// finds nothing.
+// checkVulnerabilities runs govulncheck over the workspace and the programs outside of it, or over nothing. It skips
+// tests, and examples outside of the workspace, because nobody installs them. A package that is compiled counts,
+// whether or not its vulnerable functions are called: a search for calls takes minutes and gigabytes. Vulnerabilities
+// of Go's own library are only printed, because the Go release is a choice of the person who builds. Without the
+// database it prints why, and finds nothing.
 func checkVulnerabilities(ctx context.Context, ws *workspace.Workspace, w io.Writer) error {
 	if !ws.InFocus(vulnerabilitiesFile) {
 		fmt.Fprintln(w, "      not for one module")
@@ -226,8 +226,8 @@ func readFindings(r io.Reader, in string, found map[vulnerability]details) error
 // standardLibrary is the name of Go's own library in the output of govulncheck.
 const standardLibrary = "stdlib"
 
-// unaccepted returns the vulnerabilities outside of Go's own library that have no entry, and entries without a reason, a
-// future date or a finding.
+// unaccepted returns the vulnerabilities outside of Go's own library that have no entry, and entries without a reason,
+// a future date or a finding.
 func unaccepted(found map[vulnerability]details, entries []accepted, now time.Time) Findings {
 	var faults Findings
 	left := maps.Clone(found)
