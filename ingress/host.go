@@ -56,12 +56,6 @@ func NewHost(cluster topology.Cluster, defaultPlacement configv1.DefaultPlacemen
 	}, nil
 }
 
-// Pool returns the pool that the IngressController selects, or else the cluster's default placement. A selector without
-// a label of the control plane selects workers, for example infra nodes.
-func (h Host) Pool() (topology.Pool, error) {
-	return h.pool, h.validate()
-}
-
 func (h Host) validate() error {
 	if h.mode == "" {
 		return ErrHost

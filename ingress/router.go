@@ -42,15 +42,8 @@ func DefaultIngressController(
 	return ic, nil
 }
 
-// EffectiveReplicas returns the number of routers: spec.replicas, or else one where the topology of their pool is
-// SingleReplica (R-ING-1), and two elsewhere (R-ING-2). Error: ErrHost.
-func EffectiveReplicas(h Host) (int32, error) {
-	if err := h.validate(); err != nil {
-		return 0, err
-	}
-	return h.replicas(), nil
-}
-
+// replicas returns the number of routers: spec.replicas, or else one where the topology of their pool is SingleReplica
+// (R-ING-1), and two elsewhere (R-ING-2).
 func (h Host) replicas() int32 {
 	return ptr.Deref(h.spec.Replicas, topology.Replicas(h.mode))
 }
@@ -75,15 +68,8 @@ func ShapeRouter(router *appsv1.Deployment, h Host) (*appsv1.Deployment, error) 
 	return shaped, nil
 }
 
-// RouterStrategy returns only the rolling update. On a highly available pool it is the stock operator's (U-ING-6). A
-// single router on SingleReplica is replaced before its successor starts if it has host ports. Error: ErrHost.
-func RouterStrategy(h Host) (appsv1.DeploymentStrategy, error) {
-	if err := h.validate(); err != nil {
-		return appsv1.DeploymentStrategy{}, err
-	}
-	return h.strategy(), nil
-}
-
+// strategy returns the rolling update. On a highly available pool it is the stock operator's (U-ING-6). A single router
+// on SingleReplica is replaced before its successor starts if it has host ports.
 func (h Host) strategy() appsv1.DeploymentStrategy {
 	replicas, quarter := h.replicas(), intstr.FromString("25%")
 	rollout := topology.Rollout{MaxUnavailable: quarter, MaxSurge: quarter}
@@ -100,18 +86,6 @@ func (h Host) strategy() appsv1.DeploymentStrategy {
 		rollout.MaxUnavailable = intstr.FromString("50%")
 	}
 	return workload.RollingUpdate(rollout)
-}
-
-// RouterAntiAffinity returns only the pod anti-affinity between pods with the labels, or nil where routers may share a
-// node. Error: ErrHost.
-func RouterAntiAffinity(h Host, labels map[string]string) (*corev1.PodAntiAffinity, error) {
-	if err := h.validate(); err != nil {
-		return nil, err
-	}
-	if !h.separated() {
-		return nil, nil
-	}
-	return workload.AntiAffinity(workload.SeparatePerRevision, labels), nil
 }
 
 // separated reports whether routers have anti-affinity. It ignores their number, so that scaling starts no rollout.

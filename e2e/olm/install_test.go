@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/harness"
-	"github.com/solonode/sno/e2e/olm"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/testcluster/fakes/etcdmembers"
@@ -98,15 +97,15 @@ func TestBundle(t *testing.T) {
 	root, err := programs.Root(t.Context())
 	must(t, err)
 	folder := t.TempDir()
-	must(t, olm.Write(t.Context(), root, folder))
-	version, err := olm.Read(folder)
+	must(t, writeBundle(t.Context(), root, folder))
+	version, err := readBundle(folder)
 	must(t, err)
 
 	var bundled map[harness.Module]harness.Condition
 	t.Run("bundle", func(t *testing.T) {
-		t.Setenv(olm.NameVariable, version.Metadata.Name)
+		t.Setenv(nameVariable, version.Metadata.Name)
 		r, arguments := start(t)
-		must(t, r.Cluster.InstallCRDs(t.Context(), nil, []string{filepath.Join(root, filepath.FromSlash(olm.ConditionCRD))}))
+		must(t, r.Cluster.InstallCRDs(t.Context(), nil, []string{filepath.Join(root, filepath.FromSlash(conditionCRD))}))
 		must(t, version.Install(t.Context(), r.Cluster.Client()))
 		deployment := version.Spec.Install.Spec.Deployments[0]
 		eventually(t, "the Deployment is available", func(ctx context.Context) error {

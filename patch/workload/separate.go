@@ -3,7 +3,6 @@
 package workload
 
 import (
-	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -52,15 +51,6 @@ func AntiAffinityOf(deployment *appsv1.Deployment) corev1.PodAntiAffinity {
 		return corev1.PodAntiAffinity{}
 	}
 	return *affinity.PodAntiAffinity
-}
-
-// AntiAffinity returns the anti-affinity between pods with the labels, nil for SeparateNever.
-func AntiAffinity(separation Separation, podLabels map[string]string) *corev1.PodAntiAffinity {
-	required := terms(separation, &metav1.LabelSelector{MatchLabels: maps.Clone(podLabels)})
-	if required == nil {
-		return nil
-	}
-	return &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required}
 }
 
 func terms(separation Separation, selector *metav1.LabelSelector) []corev1.PodAffinityTerm {

@@ -33,17 +33,19 @@ func TestRollingUpdate(t *testing.T) {
 
 func TestAntiAffinity(t *testing.T) {
 	labels := map[string]string{"app": "console"}
-	term := func(keys ...string) *corev1.PodAntiAffinity {
-		return &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+	term := func(keys ...string) corev1.PodAntiAffinity {
+		return corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 			LabelSelector:  &metav1.LabelSelector{MatchLabels: map[string]string{"app": "console"}},
 			MatchLabelKeys: keys,
 			TopologyKey:    "kubernetes.io/hostname",
 		}}}
 	}
-	for separation, want := range map[workload.Separation]*corev1.PodAntiAffinity{
-		workload.SeparateNever: nil, workload.SeparatePerRevision: term("pod-template-hash"), workload.SeparateAlways: term(),
+	for separation, want := range map[workload.Separation]corev1.PodAntiAffinity{
+		workload.SeparateNever: {}, workload.SeparatePerRevision: term("pod-template-hash"), workload.SeparateAlways: term(),
 	} {
-		if diff := cmp.Diff(want, workload.AntiAffinity(separation, labels)); diff != "" {
+		d := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}}}
+		workload.Separate(d, separation)
+		if diff := cmp.Diff(want, workload.AntiAffinityOf(d)); diff != "" {
 			t.Errorf("%d (-want +got):\n%s", separation, diff)
 		}
 	}

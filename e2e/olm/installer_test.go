@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package olm
+package olm_test
 
 import (
 	"context"
@@ -25,21 +25,21 @@ import (
 	"github.com/solonode/sno/e2e/harness"
 )
 
-// ConditionCRD is the file with the CustomResourceDefinition of OperatorConditions, relative to the root of the
+// conditionCRD is the file with the CustomResourceDefinition of OperatorConditions, relative to the root of the
 // repository.
-const ConditionCRD = "cli/operatorcondition/testdata/operators.coreos.com_operatorconditions.yaml"
+const conditionCRD = "cli/operatorcondition/testdata/operators.coreos.com_operatorconditions.yaml"
 
-// NameVariable is the environment variable that OLM adds to the containers, with the name of the OperatorCondition.
-const NameVariable = "OPERATOR_CONDITION_NAME"
+// nameVariable is the environment variable that OLM adds to the containers, with the name of the OperatorCondition.
+const nameVariable = "OPERATOR_CONDITION_NAME"
 
-// ErrBundle is returned for a bundle that cannot be installed.
-var ErrBundle = errors.New("invalid bundle")
+// errBundle is returned for a bundle that cannot be installed.
+var errBundle = errors.New("invalid bundle")
 
 // templateAnnotation has the namespace that the web console makes for the operator.
 const templateAnnotation = "operatorframework.io/suggested-namespace-template"
 
-// Version is what OLM uses of a ClusterServiceVersion.
-type Version struct {
+// installedVersion is what OLM uses of a ClusterServiceVersion.
+type installedVersion struct {
 	Metadata struct {
 		Name        string
 		Annotations map[string]string
@@ -48,8 +48,8 @@ type Version struct {
 		NativeAPIs []metav1.GroupVersionKind
 		Install    struct {
 			Spec struct {
-				Permissions, ClusterPermissions []Permission
-				Deployments                     []Deployment
+				Permissions, ClusterPermissions []permission
+				Deployments                     []installedDeployment
 			}
 		}
 	}
@@ -57,21 +57,21 @@ type Version struct {
 	Others []*unstructured.Unstructured `json:"-"`
 }
 
-// Permission are rules for a service account.
-type Permission struct {
+// permission has rules for a service account.
+type permission struct {
 	ServiceAccountName string
 	Rules              []rbacv1.PolicyRule
 }
 
-// Deployment is a Deployment with its labels.
-type Deployment struct {
+// installedDeployment is a Deployment with its labels.
+type installedDeployment struct {
 	Name  string
 	Label map[string]string
 	Spec  appsv1.DeploymentSpec
 }
 
-// Write writes the bundle of a checkout into a folder.
-func Write(ctx context.Context, root, folder string) error {
+// writeBundle writes the bundle of a checkout into a folder.
+func writeBundle(ctx context.Context, root, folder string) error {
 	command := exec.CommandContext(ctx, "go", "run", "./cmd/bundle", "-out", folder,
 		"-image", "registry.invalid/sno/kubectl-sno@sha256:"+strings.Repeat("0", 64))
 	command.Dir = filepath.Join(root, "hack")
@@ -81,13 +81,13 @@ func Write(ctx context.Context, root, folder string) error {
 	return nil
 }
 
-// Read reads a written bundle.
-func Read(folder string) (*Version, error) {
+// readBundle reads a written bundle.
+func readBundle(folder string) (*installedVersion, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "bundle", "manifests", "*.yaml"))
 	if err != nil {
 		return nil, fmt.Errorf("list the manifests of the bundle: %w", err)
 	}
-	var version *Version
+	var version *installedVersion
 	var others []*unstructured.Unstructured
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -95,7 +95,7 @@ func Read(folder string) (*Version, error) {
 			return nil, fmt.Errorf("read the bundle: %w", err)
 		}
 		if strings.HasSuffix(file, ".clusterserviceversion.yaml") {
-			version = &Version{}
+			version = &installedVersion{}
 			if err := yaml.Unmarshal(text, version); err != nil {
 				return nil, fmt.Errorf("read %s: %w", filepath.Base(file), err)
 			}
@@ -108,14 +108,14 @@ func Read(folder string) (*Version, error) {
 		others = append(others, object)
 	}
 	if version == nil || len(version.Spec.Install.Spec.Deployments) != 1 {
-		return nil, fmt.Errorf("%w: it must have one ClusterServiceVersion with one Deployment", ErrBundle)
+		return nil, fmt.Errorf("%w: it must have one ClusterServiceVersion with one Deployment", errBundle)
 	}
 	version.Others = others
 	return version, nil
 }
 
 // Namespace returns the namespace that the bundle suggests.
-func (v *Version) Namespace() (*corev1.Namespace, error) {
+func (v *installedVersion) Namespace() (*corev1.Namespace, error) {
 	namespace := &corev1.Namespace{}
 	if err := json.Unmarshal([]byte(v.Metadata.Annotations[templateAnnotation]), namespace); err != nil {
 		return nil, fmt.Errorf("read the annotation %s: %w", templateAnnotation, err)
@@ -125,7 +125,7 @@ func (v *Version) Namespace() (*corev1.Namespace, error) {
 
 // Install makes what OLM makes for a bundle, with the same rights in the operator's namespace. OLM also binds the rules
 // of permissions in all namespaces if its OperatorGroup has no target namespaces; the operator does not need that.
-func (v *Version) Install(ctx context.Context, kube client.Client) error {
+func (v *installedVersion) Install(ctx context.Context, kube client.Client) error {
 	for _, api := range v.Spec.NativeAPIs {
 		if _, err := kube.RESTMapper().RESTMapping(schema.GroupKind{Group: api.Group, Kind: api.Kind}, api.Version); err != nil {
 			return fmt.Errorf("requirement %s: %w", api.String(), err)
@@ -139,7 +139,7 @@ func (v *Version) Install(ctx context.Context, kube client.Client) error {
 	at := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace.Name, Name: name} }
 	install := v.Spec.Install.Spec
 	accounts := map[string]bool{}
-	for _, p := range append(append([]Permission{}, install.Permissions...), install.ClusterPermissions...) {
+	for _, p := range append(append([]permission{}, install.Permissions...), install.ClusterPermissions...) {
 		if !accounts[p.ServiceAccountName] {
 			objects = append(objects, &corev1.ServiceAccount{ObjectMeta: at(p.ServiceAccountName)})
 		}
@@ -172,7 +172,7 @@ func (v *Version) Install(ctx context.Context, kube client.Client) error {
 	deployment.Labels = install.Deployments[0].Label
 	for i := range deployment.Spec.Template.Spec.Containers {
 		container := &deployment.Spec.Template.Spec.Containers[i]
-		container.Env = append(container.Env, corev1.EnvVar{Name: NameVariable, Value: condition.GetName()})
+		container.Env = append(container.Env, corev1.EnvVar{Name: nameVariable, Value: condition.GetName()})
 	}
 	objects = append(objects, deployment)
 	for _, object := range objects {
@@ -197,7 +197,7 @@ func subject(namespace, account string) []rbacv1.Subject {
 }
 
 // Condition returns the OperatorCondition of the version, without conditions.
-func (v *Version) Condition(namespace string) *unstructured.Unstructured {
+func (v *installedVersion) Condition(namespace string) *unstructured.Unstructured {
 	condition := &unstructured.Unstructured{}
 	condition.SetGroupVersionKind(schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v2", Kind: "OperatorCondition"})
 	condition.SetNamespace(namespace)
