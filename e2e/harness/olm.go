@@ -21,11 +21,12 @@ import (
 )
 
 const (
-	// OLMNamespace is the namespace of the operator that OLM installs, OLMOperand its Deployment there, and OLMLease its
-	// Lease.
+	// OLMNamespace is the namespace of the operator that OLM installs.
 	OLMNamespace = "example-olm-operator"
-	OLMOperand   = "example-server"
-	OLMLease     = "olm-operator"
+	// OLMOperand is its Deployment there.
+	OLMOperand = "example-server"
+	// OLMLease is its Lease there.
+	OLMLease = "olm-operator"
 
 	olmAccount = "olm-operator"
 )

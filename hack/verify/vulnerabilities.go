@@ -122,7 +122,7 @@ func standard(found map[vulnerability]details) (n int, fixed string) {
 }
 
 // vulnerabilityDatabase returns the folder of the database in the layout that govulncheck reads, in the cache.
-func vulnerabilityDatabase(ctx context.Context, ws *workspace.Workspace) (string, error) {
+func vulnerabilityDatabase(ctx context.Context, ws *workspace.Workspace) (_ string, err error) {
 	limited, cancel := context.WithTimeout(ctx, databaseLimit)
 	defer cancel()
 	output, err := ws.Command(limited, databaseTool, []string{"GOWORK=off"}, "go", "mod", "download", "-json", databaseModule).Output()
@@ -148,7 +148,7 @@ func vulnerabilityDatabase(ctx context.Context, ws *workspace.Workspace) (string
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(scratch)
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	if err := run(ctx, ws, ".", nil, "tools/run", "indexdb", "-vulns", filepath.Join(module.Dir, "data", "osv"), "-out", scratch); err != nil {
 		return "", err
 	}

@@ -219,8 +219,10 @@ func (s *site) addNode(name string) {
 	s.Helper()
 	n := node(name)
 	s.create(n)
-	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	if err := s.admin.Status().Update(s.Context(), n); err != nil {
+	ready := n.DeepCopy()
+	ready.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	// The operator may have changed the node already.
+	if err := s.admin.Status().Patch(s.Context(), ready, client.MergeFrom(n)); err != nil {
 		s.Fatal(err)
 	}
 }

@@ -307,13 +307,13 @@ func (s *site) approval(request string) string {
 	if err := s.admin.Get(s.Context(), client.ObjectKey{Name: request}, csr); err != nil {
 		s.Fatal(err)
 	}
-	for _, c := range csr.Status.Conditions {
-		if c.Type == certificatesv1.CertificateApproved {
-			return c.Reason
-		}
+	if len(csr.Status.Conditions) == 0 {
+		return "pending"
+	}
+	if c := csr.Status.Conditions[0]; c.Type != certificatesv1.CertificateApproved {
 		return string(c.Type)
 	}
-	return "pending"
+	return csr.Status.Conditions[0].Reason
 }
 
 func (s *site) approved(request string) {
