@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -72,6 +73,8 @@ func (r *reader) read(ctx context.Context, nodes client.Reader) (*state, error) 
 		return nil, fmt.Errorf("listing nodes and pools: %w", err)
 	}
 	s.nodes = list.Items
+	// The cache lists in a random order, and whose turn it is must not depend on that.
+	slices.SortFunc(s.nodes, func(a, b corev1.Node) int { return strings.Compare(a.Name, b.Name) })
 	for i := range pools.Items {
 		s.pools = append(s.pools, &pools.Items[i])
 	}
