@@ -60,7 +60,9 @@ func approverChecks() []Check {
 	reportFlow := func(status configv1.ConditionStatus) func(*Environment) bool {
 		return func(b *Environment) bool {
 			b.State.Approver, b.State.ApproverOperator = nil, &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: approverName}}
-			b.State.ApproverOperator.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{Type: approverFlow, Status: status}}
+			b.State.ApproverOperator.Status.Conditions = []configv1.ClusterOperatorStatusCondition{
+				{Type: approverFlow, Status: status, LastTransitionTime: metav1.Now().Rfc3339Copy()},
+			}
 			return true
 		}
 	}
