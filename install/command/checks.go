@@ -166,6 +166,9 @@ func newGather(out io.Writer) *cobra.Command {
 		Use: "gather --id ID", Short: "Gather the logs of this machine", Long: gatherLong, Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Time = time.Now()
+			if !c.Flags().Changed("id") {
+				o.ID = o.Time.UTC().Format("20060102150405")
+			}
 			var err error
 			if to == "-" {
 				err = gather.Bundle(c.Context(), out, o)
@@ -182,7 +185,7 @@ func newGather(out io.Writer) *cobra.Command {
 			return err //nolint:wrapcheck // it names the file
 		},
 	}
-	c.Flags().StringVar(&o.ID, "id", time.Now().UTC().Format("20060102150405"), "name of the bundle")
+	c.Flags().StringVar(&o.ID, "id", "", "name of the bundle; by default the time in UTC, such as 20260102150405")
 	c.Flags().StringVar(&to, "output", "", "file to write, or - for standard output; by default log-bundle-ID.tar.gz")
 	c.Flags().BoolVar(&o.NodeOnly, "node-only", false, "only the part of the node itself")
 	c.Flags().StringVar(&o.Root, "root", "/", "root folder of the machine")

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -124,6 +125,9 @@ func TestGather(t *testing.T) {
 		if diff := cmp.Diff(want, names(t, bytes.NewReader(bundle))); diff != "" {
 			t.Errorf("%s (-standard output +file):\n%s", file, diff)
 		}
+	}
+	if code, out, errs := run(t.Context(), "gather", "--root", dir); code != 0 || !regexp.MustCompile(`^The logs are in log-bundle-\d{14}\.tar\.gz\.\n$`).MatchString(out) {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 	code, out, errs = run(t.Context(), "gather", "--root", dir, "--id", "a/b")
 	if code != phase.ExitInput || out != "" || !strings.HasPrefix(errs, "sno-install: --id: ") {
