@@ -185,7 +185,7 @@ func newGather(out io.Writer) *cobra.Command {
 			return err //nolint:wrapcheck // it names the file
 		},
 	}
-	c.Flags().StringVar(&o.ID, "id", "", "name of the bundle; by default the time in UTC, such as 20260102150405")
+	c.Flags().StringVar(&o.ID, "id", "", "name of the bundle; by default the time in UTC, such as 20060102150405")
 	c.Flags().StringVar(&to, "output", "", "file to write, or - for standard output; by default log-bundle-ID.tar.gz")
 	c.Flags().BoolVar(&o.NodeOnly, "node-only", false, "only the part of the node itself")
 	c.Flags().StringVar(&o.Root, "root", "/", "root folder of the machine")
