@@ -112,7 +112,7 @@ func approverChecks() []Check {
 		},
 		{
 			ID: "SNO-APP-003", Title: "A certificate request of an unknown node stays pending", Module: moduleApprover, Requirement: two, Level: Core, Tier: Scheduled,
-			Needs: []string{"permission to impersonate the node bootstrapper"},
+			Needs: []string{"permission to impersonate the node bootstrapper"}, Recorded: true,
 			Run: func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
 				if b.CSR == nil {
 					outcome, err := b.Copier.requestCertificate(ctx)
@@ -133,6 +133,7 @@ func approverChecks() []Check {
 			Controls: []Control{
 				{Name: "the request is approved", Change: func(b *Environment) bool { b.CSR.Approved = true; return true }},
 				{Name: "the request is denied", MustPass: true, Change: func(b *Environment) bool { b.CSR.Denied = true; return true }},
+				onCluster("a client approves every request of a node"),
 			},
 		},
 		topologyChangeCheck("SNO-APP-004", moduleApprover),

@@ -74,7 +74,9 @@ type Check struct {
 	Run func(context.Context, *Environment) ([]report.Evidence, error)
 	// Figures returns measurements after Run.
 	Figures func(*Environment) []report.Figure
-	// Controls must contain a negative one and a positive one (MustPass).
+	// Recorded is set if Run observes the cluster once and then evaluates its record. Disruptive checks need not set it.
+	Recorded bool
+	// Controls must contain a negative one and a positive one (MustPass), and a check with a record one of KindCluster.
 	Controls []Control
 }
 
@@ -82,9 +84,42 @@ type Check struct {
 type Control struct {
 	Name     string
 	MustPass bool
-	// Change modifies a copy. It returns false if it is not possible on this cluster; the control is left out then.
+	// Change modifies a copy. It returns false if it is not possible on this cluster; the control is left out then. It is
+	// nil for a control of KindCluster, which only a cluster that was created for it allows.
 	Change func(*Environment) bool
 }
+
+// ControlKind is what a control changes, and so what it proves.
+type ControlKind string
+
+const (
+	// KindState is a change of a copy of State: the check evaluates the changed objects.
+	KindState ControlKind = "state"
+	// KindRecord is a change of the recorded result: it proves the comparison, and not that the check detects the fault.
+	KindRecord ControlKind = "record"
+	// KindCluster is a fault of a real cluster. `make conformance-controls` causes it on an embedded one.
+	KindCluster ControlKind = "cluster"
+)
+
+// ControlKinds returns all kinds.
+func ControlKinds() []ControlKind { return []ControlKind{KindState, KindRecord, KindCluster} }
+
+// KindOf returns the kind of one of the check's controls.
+func (c Check) KindOf(control Control) ControlKind {
+	switch {
+	case control.Change == nil:
+		return KindCluster
+	case c.hasRecord():
+		return KindRecord
+	default:
+		return KindState
+	}
+}
+
+func (c Check) hasRecord() bool { return c.Recorded || c.Tier == Disruptive }
+
+// onCluster returns a control that e2e/embeddedtarget implements under the check's id and this name.
+func onCluster(name string) Control { return Control{Name: name} }
 
 // Environment is the input of checks.
 type Environment struct {

@@ -16,14 +16,17 @@ func disruptionChecks() []Check {
 	reboot := Requirement{"R-SUITE-7", "a cluster recovers from a restart of its control-plane node"}
 	usual := Requirement{"R-OPS-1", "operators do what they normally do, disruptive changes included"}
 	return []Check{
-		disruptionCheck("SNO-TOP-008", "A rollout of every operand ends", usual, func(s *Disruptor) disruptFunc { return s.Roll }, func(s *Disruptor) *Disruption { return s.Results.Rollout }, nil),
+		disruptionCheck("SNO-TOP-008", "A rollout of every operand ends", usual, func(s *Disruptor) disruptFunc { return s.Roll },
+			func(s *Disruptor) *Disruption { return s.Results.Rollout }, nil,
+			onCluster("the new pod needs a node without the old one, which must stay")),
 		disruptionCheck("SNO-TOP-009", "Every pod of every operand can be evicted and is replaced",
 			Requirement{"R-SNO-3", "no budget forbids every eviction, and evicted pods are replaced"}, func(s *Disruptor) disruptFunc { return s.Evict },
-			func(s *Disruptor) *Disruption { return s.Results.Eviction }, nil),
+			func(s *Disruptor) *Disruption { return s.Results.Eviction }, nil,
+			onCluster("a budget allows no eviction"), onCluster("a quota forbids the replacement of an evicted pod")),
 		disruptionCheck("SNO-TOP-010", "Operands come back after a restart of every node", reboot, func(s *Disruptor) disruptFunc { return s.Restart },
 			func(s *Disruptor) *Disruption { return s.Results.NodeRestart }, func(b *Environment) string {
 				return unsupported(b.Disruptor.cluster.target.RestartNode == nil, "restarts of nodes")
-			}),
+			}, onCluster("a node is unschedulable after its restart")),
 		outageCheck("SNO-TOP-011", api),
 		unchangedCheck("SNO-TOP-012"),
 	}
@@ -31,7 +34,7 @@ func disruptionChecks() []Check {
 
 type disruptFunc = func(context.Context) (*Disruption, error)
 
-func disruptionCheck(id, title string, requirement Requirement, do func(*Disruptor) disruptFunc, recorded func(*Disruptor) *Disruption, without func(*Environment) string) Check {
+func disruptionCheck(id, title string, requirement Requirement, do func(*Disruptor) disruptFunc, recorded func(*Disruptor) *Disruption, without func(*Environment) string, cluster ...Control) Check {
 	return Check{
 		ID: id, Title: title, Module: moduleTopology, Requirement: requirement, Level: Core, Tier: Disruptive, MissingInput: without,
 		NotApplicable: func(s *State) string {
@@ -64,13 +67,13 @@ func disruptionCheck(id, title string, requirement Requirement, do func(*Disrupt
 			}
 			return figures
 		},
-		Controls: []Control{
+		Controls: append([]Control{
 			{Name: "one operand does not recover", Change: func(b *Environment) bool {
 				recorded(b.Disruptor).Operands[0].Failure = "0 of 1 pods are available"
 				return true
 			}},
 			{Name: "a longer downtime", MustPass: true, Change: func(b *Environment) bool { recorded(b.Disruptor).Operands[0].Downtime++; return true }},
-		},
+		}, cluster...),
 	}
 }
 
@@ -113,6 +116,7 @@ func outageCheck(id string, requirement Requirement) Check {
 				return true
 			}},
 			{Name: "a longer recovery", MustPass: true, Change: func(b *Environment) bool { b.Disruptor.Results.Outage.Recovery++; return true }},
+			onCluster("the outage is longer than a leader may be without its Lease"),
 		},
 	}
 }
@@ -141,6 +145,7 @@ func unchangedCheck(id string) Check {
 				return true
 			}},
 			{Name: "no further difference", MustPass: true, Change: func(b *Environment) bool { return true }},
+			onCluster("a client cordons a node during the run"), onCluster("a client leaves a budget"),
 		},
 	}
 }

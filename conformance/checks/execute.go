@@ -98,6 +98,9 @@ func (c Check) runControls(ctx context.Context, env *Environment) []report.Contr
 	group, ctx := errgroup.WithContext(ctx)
 	for i, control := range c.Controls {
 		group.Go(func() error {
+			if control.Change == nil {
+				return nil
+			}
 			changed := env.copied()
 			if control.Change(changed) {
 				results[i] = c.runControl(ctx, control, changed)
@@ -183,20 +186,35 @@ func Validate(checks []Check) error {
 			errs = append(errs, fmt.Errorf("check %q: the id is missing, not unique or does not match %s", c.ID, idShape))
 		}
 		seen[c.ID] = true
-		negative, positive := 0, 0
-		for _, control := range c.Controls {
-			if control.MustPass {
-				positive++
-			} else {
-				negative++
-			}
-		}
-		if negative == 0 || positive == 0 {
-			errs = append(errs, fmt.Errorf("check %s: it needs a negative and a positive control", c.ID))
-		}
+		errs = append(errs, c.validateControls())
 		if c.Title == "" || c.Module == "" || c.Requirement.ID == "" || c.Requirement.Sentence == "" || c.Level == "" || c.Tier == "" || c.Run == nil {
 			errs = append(errs, fmt.Errorf("check %s: it needs title, module, requirement, level, tier and Run", c.ID))
 		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c Check) validateControls() error {
+	var errs []error
+	negative, positive, cluster := 0, 0, 0
+	for _, control := range c.Controls {
+		switch {
+		case c.KindOf(control) == KindCluster:
+			cluster++
+			if control.MustPass || control.Name == "" {
+				errs = append(errs, fmt.Errorf("check %s: control %q: one of kind %s needs a name and must fail", c.ID, control.Name, KindCluster))
+			}
+		case control.MustPass:
+			positive++
+		default:
+			negative++
+		}
+	}
+	if negative == 0 || positive == 0 {
+		errs = append(errs, fmt.Errorf("check %s: it needs a negative and a positive control", c.ID))
+	}
+	if c.hasRecord() && cluster == 0 {
+		errs = append(errs, fmt.Errorf("check %s: it evaluates a record, so it needs a control of kind %s", c.ID, KindCluster))
 	}
 	return errors.Join(errs...)
 }

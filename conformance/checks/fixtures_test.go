@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -110,15 +111,23 @@ func TestCatalogue(t *testing.T) {
 	if _, err := checks.Lookup("SNO-XYZ-999"); !errors.Is(err, checks.ErrUnknownCheck) {
 		t.Errorf("an unknown id: %v", err)
 	}
+	never := func(*checks.Environment) bool { return false }
 	good := checks.Catalogue()[0]
 	for name, change := range map[string]func(*checks.Check){
 		"no id":               func(c *checks.Check) { c.ID = "" },
 		"another format":      func(c *checks.Check) { c.ID = "SNO-1" },
 		"no title":            func(c *checks.Check) { c.Title = "" },
 		"no requirement":      func(c *checks.Check) { c.Requirement.Sentence = "" },
-		"no negative control": func(c *checks.Check) { c.Controls = []checks.Control{{MustPass: true}} },
-		"no positive control": func(c *checks.Check) { c.Controls = []checks.Control{{}} },
+		"no negative control": func(c *checks.Check) { c.Controls = []checks.Control{{MustPass: true, Change: never}} },
+		"no positive control": func(c *checks.Check) { c.Controls = []checks.Control{{Change: never}} },
 		"no Run":              func(c *checks.Check) { c.Run = nil },
+		"disruptive, without a control on a cluster": func(c *checks.Check) { c.Tier = checks.Disruptive },
+		"with a record, without one":                 func(c *checks.Check) { c.Recorded = true },
+		"a control on a cluster that must pass": func(c *checks.Check) {
+			c.Controls = append(slices.Clone(c.Controls), checks.Control{Name: "x", MustPass: true})
+		},
+		"a control on a cluster without a name":       func(c *checks.Check) { c.Controls = append(slices.Clone(c.Controls), checks.Control{}) },
+		"a control on a cluster as the only negative": func(c *checks.Check) { c.Controls = []checks.Control{{Name: "x"}, {MustPass: true, Change: never}} },
 	} {
 		bad := good
 		change(&bad)
@@ -128,6 +137,58 @@ func TestCatalogue(t *testing.T) {
 	}
 	if checks.Validate([]checks.Check{good, good}) == nil {
 		t.Error("a duplicate id is valid")
+	}
+	good.Tier, good.Controls = checks.Disruptive, append(slices.Clone(good.Controls), checks.Control{Name: "on a cluster"})
+	if err := checks.Validate([]checks.Check{good}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestKinds makes the change of every control on a copy of each cluster, and compares what it changes with its kind.
+func TestKinds(t *testing.T) {
+	modules := map[string]*checks.TopologyChange{}
+	for _, check := range checks.Catalogue() {
+		modules[check.Module] = nil
+	}
+	records := func(drained bool) *checks.Environment {
+		operands := &checks.Disruption{Operands: []checks.OperandDisruption{{Name: "operand"}}}
+		disruptor := &checks.Disruptor{Results: checks.DisruptionResults{
+			Rollout: operands, Eviction: operands, NodeRestart: operands, TopologyChanges: map[string]*checks.TopologyChange{},
+			Outage: &checks.Outage{Leases: map[string]string{}}, Drains: []checks.Drain{{Node: "node", Acknowledged: true, Cordoned: drained, Evictable: 2}},
+		}}
+		if drained {
+			disruptor.Results.Drains[0].Evicted = 2
+		}
+		for module := range modules {
+			disruptor.Results.TopologyChanges[module] = &checks.TopologyChange{}
+		}
+		return &checks.Environment{Disruptor: disruptor, CSR: &checks.CSROutcome{}, IdleWrites: &checks.IdleWrites{Wrote: map[string]string{}}}
+	}
+	for _, name := range fixtures() {
+		state := fixture(t, name)
+		for _, check := range checks.Catalogue() {
+			for _, control := range check.Controls {
+				kind := check.KindOf(control)
+				if kind == checks.KindCluster || check.NotApplicable != nil && check.NotApplicable(state) != "" {
+					continue
+				}
+				drained := check.ID == "SNO-MCO-002"
+				env, unchanged := records(drained), records(drained)
+				env.State = state.DeepCopy()
+				if !control.Change(env) {
+					continue
+				}
+				stateChanged := !reflect.DeepEqual(env.State, state.DeepCopy())
+				recordChanged := !reflect.DeepEqual(env.Disruptor.Results, unchanged.Disruptor.Results) ||
+					!reflect.DeepEqual(env.CSR, unchanged.CSR) || !reflect.DeepEqual(env.IdleWrites, unchanged.IdleWrites)
+				switch {
+				case stateChanged && kind != checks.KindState, recordChanged && kind != checks.KindRecord:
+					t.Errorf("%s: %s, %q, is of kind %s, and changes the state: %t, a record: %t", name, check.ID, control.Name, kind, stateChanged, recordChanged)
+				case !control.MustPass && !stateChanged && !recordChanged:
+					t.Errorf("%s: %s, %q, changes nothing", name, check.ID, control.Name)
+				}
+			}
+		}
 	}
 }
 

@@ -61,6 +61,7 @@ func machineConfigChecks() []Check {
 				{Name: "a pod is evicted", Change: onDrain(func(d *Drain) { d.Evicted = 1 })},
 				{Name: "the request is not acknowledged", Change: onDrain(func(d *Drain) { d.Acknowledged = false })},
 				{Name: "one more pod on the node", MustPass: true, Change: onDrain(func(d *Drain) { d.Evictable++ })},
+				onCluster("a controller drains every node that requests it"),
 			},
 		},
 		{
@@ -80,6 +81,7 @@ func machineConfigChecks() []Check {
 				{Name: "the node is not cordoned", Change: onDrain(func(d *Drain) { d.Cordoned = false })},
 				{Name: "the request is not acknowledged", Change: onDrain(func(d *Drain) { d.Acknowledged = false })},
 				{Name: "one more pod, which is evicted", MustPass: true, Change: onDrain(func(d *Drain) { d.Evicted++; d.Evictable++ })},
+				onCluster("a controller acknowledges requests and drains no node"),
 			},
 		},
 		{

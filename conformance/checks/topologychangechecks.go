@@ -52,6 +52,7 @@ func topologyChangeCheck(id, module string) Check {
 				return true
 			}},
 			{Name: "it takes longer", MustPass: true, Change: func(b *Environment) bool { b.Disruptor.Results.TopologyChanges[module].Change.Seconds++; return true }},
+			onCluster("its operator and controller do not run until they are restarted"),
 		},
 	}
 }

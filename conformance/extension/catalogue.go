@@ -4,6 +4,7 @@ package extension
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -56,9 +57,20 @@ func explained(check checks.Check) string {
 	_ = table.Flush() // a strings.Builder returns no errors
 	b.WriteString("\nControls\n")
 	for _, control := range check.Controls {
-		fmt.Fprintf(&b, "  %s: %s\n", expectation(control), control.Name)
+		fmt.Fprintf(&b, "  %s, %s: %s\n", expectation(control), check.KindOf(control), control.Name)
 	}
 	return b.String()
+}
+
+// kinds returns the kinds of a check's controls.
+func kinds(check checks.Check) string {
+	var all []string
+	for _, kind := range checks.ControlKinds() {
+		if slices.ContainsFunc(check.Controls, func(control checks.Control) bool { return check.KindOf(control) == kind }) {
+			all = append(all, string(kind))
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 func expectation(control checks.Control) string {

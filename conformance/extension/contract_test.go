@@ -32,6 +32,7 @@ func TestGolden(t *testing.T) {
 		"failed.jsonl":      {"run-test", "-o", "jsonl", "-n", rolls},
 		"inconclusive.json": {"run-test", guard},
 		"explain.txt":       {"explain", "SNO-ETC-001"},
+		"disruptive.txt":    {"explain", "SNO-ETC-002"},
 		"catalogue.txt":     {"catalogue"},
 		"catalogue.md":      {"catalogue", "--markdown"},
 	} {

@@ -43,7 +43,8 @@ func golden(t *testing.T, file string, got []byte) {
 }
 
 func someChecks() []checks.Check {
-	controls := []checks.Control{{Name: "a second replica"}, {Name: "an unrelated | label", MustPass: true}}
+	change := func(*checks.Environment) bool { return true }
+	controls := []checks.Control{{Name: "a second replica", Change: change}, {Name: "an unrelated | label", MustPass: true, Change: change}}
 	run := func(context.Context, *checks.Environment) ([]report.Evidence, error) { return nil, nil }
 	single := []string{"SingleReplica"}
 	many := []string{"HighlyAvailable", "DualReplica"}
@@ -57,7 +58,7 @@ func someChecks() []checks.Check {
 		{ID: "SNO-ETC-001", Title: "The guard is gone", Module: "etcdguard", Requirement: checks.Requirement{ID: "R-EXAMPLE-2", Sentence: "no guard"},
 			Level: checks.Extended, Tier: checks.Static, Topologies: single, Controls: controls, Run: run},
 		{ID: "SNO-ETC-002", Title: "A drain ends", Module: "etcdguard", Requirement: checks.Requirement{ID: "R-EXAMPLE-3", Sentence: "drains end"},
-			Level: checks.Core, Tier: checks.Disruptive, Controls: controls, Run: run},
+			Level: checks.Core, Tier: checks.Disruptive, Controls: append(controls, checks.Control{Name: "a drain that does not end"}), Run: run},
 	}
 }
 

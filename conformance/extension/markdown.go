@@ -20,8 +20,12 @@ What a cluster must do on a single node and must keep doing on three. Every chec
 
 - **Level**: a conformant cluster passes all core checks and should pass the extended ones.
 - **Tier**: static checks read; scheduled checks run copies of the cluster's Deployments in their own namespaces; disruptive checks disturb the cluster.
-- **Controls** are changes of copies, in every run: with a negative control the check must fail, with a positive one it must pass. A control with the
-  wrong result makes the check inconclusive. ` + "`sno-tests explain ID`" + ` prints the controls of a check and its requirement.
+- **Controls** are changes with which a check must fail (negative) or pass (positive). ` + "`sno-tests explain ID`" + ` prints those of a check.
+  - **state**: a change of a copy of the objects that were read, in every run. The check evaluates the changed objects.
+  - **record**: a change of a copy of the recorded result, in every run. It proves the comparison, not that the check detects the fault.
+  - **cluster**: a fault of an embedded cluster, in ` + "`make conformance-controls`" + `. Every check that has a record has such a control.
+
+  A control with the wrong result makes the check inconclusive.
 
 `
 
@@ -34,7 +38,7 @@ func (p Program) markdown() []byte {
 	}
 	for _, module := range p.modules() {
 		fmt.Fprintf(&b, "\n## %s\n\n", module)
-		b.WriteString("| id | what must hold | level, tier | requirement | where |\n|---|---|---|---|---|\n")
+		b.WriteString("| id | what must hold | level, tier | controls | requirement | where |\n|---|---|---|---|---|---|\n")
 		for _, check := range p.Catalogue {
 			if check.Module == module {
 				b.WriteString(checkRow(check))
@@ -61,12 +65,12 @@ func checkRow(check checks.Check) string {
 	if len(check.Needs) > 0 {
 		where += "; needs " + strings.Join(check.Needs, ", ")
 	}
-	cells := []string{check.ID, check.Title, string(check.Level) + ", " + string(check.Tier), "", where}
+	cells := []string{check.ID, check.Title, string(check.Level) + ", " + string(check.Tier), kinds(check), "", where}
 	for i := range cells {
 		cells[i] = inCell(cells[i])
 	}
 	cells[0] = fmt.Sprintf("<a id=%q></a>%s", strings.ToLower(check.ID), cells[0])
-	cells[3] = fmt.Sprintf("[%s](requirements.md#%s)", check.Requirement.ID, strings.ToLower(check.Requirement.ID))
+	cells[4] = fmt.Sprintf("[%s](requirements.md#%s)", check.Requirement.ID, strings.ToLower(check.Requirement.ID))
 	return "| " + strings.Join(cells, " | ") + " |\n"
 }
 
