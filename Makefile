@@ -161,7 +161,7 @@ tiers = static,scheduled$(if $(filter-out 0 false no,$(DISRUPTIVE)),$(,)disrupti
 # A faulty KUBECONFIG ends make with one line and exit code 2, before anything is built.
 check-kubeconfig = $(eval problem := $$(shell go run -C hack ./cmd/kubeconfig '$(if $(KUBECONFIG),$(abspath $(KUBECONFIG)))'))$(if $(problem),$(error $(problem)))
 
-.PHONY: conformance conformance-vendored conformance-baseline
+.PHONY: conformance conformance-vendored conformance-baseline conformance-controls
 conformance: ## The conformance suite on every scenario, or on KUBECONFIG=file (IMAGE=image of workload copies); DISRUPTIVE=1 for all tiers
 ifeq ($(origin KUBECONFIG),command line)
 	$(check-kubeconfig)
@@ -177,6 +177,9 @@ conformance-vendored: ## The same with operators that vendor the modules, and wi
 
 conformance-baseline: ## The same with the stock operators: exactly the expected checks must fail
 	@$(call prove,make conformance-baseline,$(everything),.,$(CONFORMANCE_FLAGS)) go run -C e2e ./cmd/sno-conformance $(CONFORMANCE_FLAGS) -variant baseline -tiers $(tiers) -out '$(abspath $(CONFORMANCE_OUT))/baseline' -expect matrix/baseline.yaml
+
+conformance-controls: ## Faults of embedded clusters, which the checks that evaluate a record must detect; a few minutes: CONTROLS=regexp selects by id or name
+	@$(with-kube-assets) && SNO_SAMPLE= go test -C e2e/embeddedtarget -count=1 -vet=off -ldflags=-s -timeout=30m -run='^TestClusterControls' -controls='$(CONTROLS)'
 
 # Folder of the report and measurements. KIND_FLAGS such as -keep, -scenario=none-sno or -experiments=NAME,NAME: see sno-kind -help.
 KIND_OUT ?= .conformance/kind

@@ -7,8 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
+	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -23,8 +26,6 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	operatorv1 "github.com/openshift/api/operator/v1"
 
 	"github.com/solonode/sno/conformance/checks"
 	"github.com/solonode/sno/e2e/harness"
@@ -43,8 +44,10 @@ const (
 	// writes is the interval of a client that keeps writing: shorter than Times.Quiet, and long enough for a run to begin.
 	writes = 2 * time.Second
 	// An election that an outage of disturbedTimes outlives.
-	leaseDuration, renewDeadline, retryPeriod = 4 * time.Second, 3 * time.Second, 500 * time.Millisecond
+	leaseDuration, renewDeadline, retryPeriod = 6 * time.Second, 5 * time.Second, 500 * time.Millisecond
 )
+
+var errElection = errors.New("the election of the control")
 
 // disturbance causes a fault. It may replace the acts of a target. The result reverts the fault; it is not nil.
 type disturbance func(ctx context.Context, s *system, target *checks.Target) (undo undo, err error)
@@ -183,15 +186,23 @@ func stopped(module harness.Module) disturbance {
 	return func(ctx context.Context, s *system, _ *checks.Target) (undo, error) { return stop(ctx, s, module) }
 }
 
-// forbidEvictions creates a budget over the console that allows no eviction.
+// forbidEvictions creates a budget over the console that allows no eviction, and waits for its status.
 func forbidEvictions(ctx context.Context, s *system, _ *checks.Target) (undo, error) {
 	live, err := s.Cluster.Clientset().AppsV1().Deployments(scenario.ConsoleNamespace).Get(ctx, console, metav1.GetOptions{})
 	if err != nil {
 		return nothing, fmt.Errorf("read the console: %w", err)
 	}
-	return create(ctx, s, &policyv1.PodDisruptionBudget{
+	budget := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: careless},
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: live.Spec.Selector, MaxUnavailable: ptr.To(intstr.FromInt32(0))},
+	}
+	remove, err := create(ctx, s, budget)
+	if err != nil {
+		return nothing, err
+	}
+	return remove, wait.PollUntilContextTimeout(ctx, poll, waitTimeout, true, func(ctx context.Context) (bool, error) {
+		err := s.Cluster.Client().Get(ctx, client.ObjectKeyFromObject(budget), budget)
+		return budget.Status.ObservedGeneration >= budget.Generation, err
 	})
 }
 
@@ -211,7 +222,7 @@ func forbidPods(ctx context.Context, s *system, _ *checks.Target) (undo, error) 
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: careless, Image: careless}}},
 		}
 		_, err := kube.CoreV1().Pods(scenario.RouterNamespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if apierrors.IsForbidden(err) && err != nil {
+		if apierrors.IsForbidden(err) {
 			return true, nil
 		}
 		return false, err
@@ -286,7 +297,7 @@ func answerRequests(drain bool) disturbance {
 			}
 			if drain {
 				do := operand.Drain
-				if desired[:len(machineconfig.VerbUncordon)] == string(machineconfig.VerbUncordon) {
+				if strings.HasPrefix(desired, string(machineconfig.VerbUncordon)) {
 					do = operand.Uncordon
 				}
 				if err := do(ctx, s.Cluster, node.Name); err != nil {
@@ -331,7 +342,7 @@ func longOutage(ctx context.Context, s *system, target *checks.Target) (undo, er
 			if err != nil {
 				return err
 			}
-			elector.Run(ctx)
+			elector.Run(logr.NewContext(ctx, logr.Discard()))
 			return nil
 		}
 	}
@@ -363,8 +374,6 @@ func longOutage(ctx context.Context, s *system, target *checks.Target) (undo, er
 	}
 	return end, err
 }
-
-var errElection = errors.New("the election of the control")
 
 func routerDeployment() client.Object {
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: scenario.RouterNamespace, Name: router}}
