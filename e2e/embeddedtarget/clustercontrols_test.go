@@ -85,7 +85,7 @@ func clusterControls() []clusterControl {
 		object: "Lease " + harness.SystemNamespace + "/" + careless, got: "lost"})
 }
 
-// TestClusterControlsAreDeclared compares the controls of kind cluster in the catalogue with those that are implemented.
+// TestClusterControlsAreDeclared compares the catalogue's controls of kind cluster with those that are implemented.
 func TestClusterControlsAreDeclared(t *testing.T) {
 	var declared, implemented []string
 	for _, check := range checks.Catalogue() {
