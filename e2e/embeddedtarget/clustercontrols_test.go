@@ -6,6 +6,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -69,7 +70,7 @@ func clusterControls() []clusterControl {
 		{check: "SNO-TOP-012", name: "a client cordons a node during the run", scenario: withWorker, onlyAPI: true, disturb: cordoned(workerNode),
 			object: "Node " + workerNode, got: "is unschedulable true"},
 		{check: "SNO-TOP-012", name: "a client leaves a budget", scenario: withWorker, onlyAPI: true, disturb: leaveBudget,
-			object: "PodDisruptionBudget openshift-console/" + careless, got: "created"},
+			object: "PodDisruptionBudget openshift-console/" + faultName, got: "created"},
 	}
 	for _, follows := range []struct {
 		check  string
@@ -82,7 +83,7 @@ func clusterControls() []clusterControl {
 	}
 	// Clients back off after an outage, so it is the last disturbance of its cluster.
 	return append(all, clusterControl{check: "SNO-TOP-011", name: "the outage is longer than a leader may be without its Lease", scenario: single, disturb: longOutage,
-		object: "Lease " + harness.SystemNamespace + "/" + careless, got: "lost"})
+		object: "Lease " + harness.SystemNamespace + "/" + faultName, got: "lost"})
 }
 
 // TestClusterControlsAreDeclared compares the catalogue's controls of kind cluster with those that are implemented.
@@ -119,7 +120,7 @@ func TestClusterControls(t *testing.T) {
 	if len(chosen) == 0 {
 		t.Fatalf("-controls: %q matches no control", *onlyControls)
 	}
-	fmt.Printf("%-11s  %-66s  %-7s  %-12s  %8s\n", "CHECK", "CONTROL", "KIND", "RESULT", "TIME")
+	fmt.Fprintf(os.Stdout, "%-11s  %-66s  %-7s  %-12s  %8s\n", "CHECK", "CONTROL", "KIND", "RESULT", "TIME")
 	for _, name := range []string{single, withWorker, several} {
 		controls := slices.DeleteFunc(slices.Clone(chosen), func(c clusterControl) bool { return c.scenario != name })
 		if len(controls) == 0 {
@@ -238,5 +239,5 @@ func (u *up) result(target checks.Target, id string, begin func()) report.Result
 
 // row prints a row of the table. `make conformance-controls` runs the tests such that each appears at once.
 func row(check, control, kind, result string, took time.Duration) {
-	fmt.Printf("%-11s  %-66s  %-7s  %-12s  %6.1f s\n", check, control, kind, result, took.Seconds())
+	fmt.Fprintf(os.Stdout, "%-11s  %-66s  %-7s  %-12s  %6.1f s\n", check, control, kind, result, took.Seconds())
 }

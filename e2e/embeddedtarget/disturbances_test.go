@@ -35,8 +35,8 @@ import (
 )
 
 const (
-	// careless is the name of everything that the disturbances create, and of their clients.
-	careless = "careless"
+	// faultName is the name of the objects that disturbances create, and of their clients.
+	faultName = "fault"
 
 	router  = "router-default"
 	console = "console"
@@ -77,7 +77,7 @@ func background(ctx context.Context, run func(context.Context) error) undo {
 
 // create creates an object.
 func create(ctx context.Context, s *system, object client.Object) (undo, error) {
-	if err := s.Cluster.Client().Create(ctx, object, client.FieldOwner(careless)); err != nil {
+	if err := s.Cluster.Client().Create(ctx, object, client.FieldOwner(faultName)); err != nil {
 		return nothing, fmt.Errorf("create %s: %w", client.ObjectKeyFromObject(object), err)
 	}
 	return func(ctx context.Context) error { return client.IgnoreNotFound(s.Cluster.Client().Delete(ctx, object)) }, nil
@@ -87,9 +87,9 @@ func create(ctx context.Context, s *system, object client.Object) (undo, error) 
 func keepWriting(object client.Object) disturbance {
 	return func(ctx context.Context, s *system, _ *checks.Target) (undo, error) {
 		annotate := func(ctx context.Context, value string) error {
-			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/%s":%s}}}`, careless, value))
+			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/%s":%s}}}`, faultName, value))
 			target, _ := object.DeepCopyObject().(client.Object)
-			return s.Cluster.Client().Patch(ctx, target, patch, client.FieldOwner(careless))
+			return s.Cluster.Client().Patch(ctx, target, patch, client.FieldOwner(faultName))
 		}
 		stop := background(ctx, func(ctx context.Context) error {
 			return wait.PollUntilContextCancel(ctx, writes, true, func(ctx context.Context) (bool, error) {
@@ -119,7 +119,7 @@ func approveAll(ctx context.Context, s *system, _ *checks.Target) (undo, error) 
 					continue
 				}
 				request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
-					{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Careless", Message: "Every request of a node is approved."},
+					{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Fault", Message: "Every request of a node is approved."},
 				}
 				if _, err := requests.UpdateApproval(ctx, request.Name, request, metav1.UpdateOptions{}); err != nil && ctx.Err() == nil {
 					return err
@@ -152,7 +152,7 @@ func deadlock(ctx context.Context, s *system, _ *checks.Target) (undo, error) {
 		if err != nil {
 			return err
 		}
-		_, err = deployments.Patch(ctx, console, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: careless})
+		_, err = deployments.Patch(ctx, console, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: faultName})
 		return err
 	}
 	undone := undo(func(ctx context.Context) error { return write(ctx, &before.Spec) }).and(restart)
@@ -193,7 +193,7 @@ func forbidEvictions(ctx context.Context, s *system, _ *checks.Target) (undo, er
 		return nothing, fmt.Errorf("read the console: %w", err)
 	}
 	budget := &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: careless},
+		ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: faultName},
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: live.Spec.Selector, MaxUnavailable: ptr.To(intstr.FromInt32(0))},
 	}
 	remove, err := create(ctx, s, budget)
@@ -210,7 +210,7 @@ func forbidEvictions(ctx context.Context, s *system, _ *checks.Target) (undo, er
 func forbidPods(ctx context.Context, s *system, _ *checks.Target) (undo, error) {
 	kube := s.Cluster.Clientset()
 	remove, err := create(ctx, s, &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Namespace: scenario.RouterNamespace, Name: careless},
+		ObjectMeta: metav1.ObjectMeta{Namespace: scenario.RouterNamespace, Name: faultName},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
 	})
 	if err != nil {
@@ -218,8 +218,8 @@ func forbidPods(ctx context.Context, s *system, _ *checks.Target) (undo, error) 
 	}
 	err = wait.PollUntilContextTimeout(ctx, poll, waitTimeout, true, func(ctx context.Context) (bool, error) {
 		pod := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: scenario.RouterNamespace, Name: careless},
-			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: careless, Image: careless}}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: scenario.RouterNamespace, Name: faultName},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: faultName, Image: faultName}}},
 		}
 		_, err := kube.CoreV1().Pods(scenario.RouterNamespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if apierrors.IsForbidden(err) {
@@ -234,7 +234,7 @@ func forbidPods(ctx context.Context, s *system, _ *checks.Target) (undo, error) 
 			return err
 		}
 		for i := range sets.Items {
-			body := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/%s":"undone"}}}`, careless)
+			body := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/%s":"undone"}}}`, faultName)
 			if _, err := kube.AppsV1().ReplicaSets(scenario.RouterNamespace).Patch(ctx, sets.Items[i].Name, types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
 				return err
 			}
@@ -274,9 +274,9 @@ func cordoned(node string) disturbance {
 // leaveBudget creates a budget that disturbs nothing.
 func leaveBudget(ctx context.Context, s *system, _ *checks.Target) (undo, error) {
 	return create(ctx, s, &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: scenario.ConsoleNamespace, Name: careless},
+		ObjectMeta: metav1.ObjectMeta{Namespace: scenario.ConsoleNamespace, Name: faultName},
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": careless}}, MaxUnavailable: ptr.To(intstr.FromInt32(1)),
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": faultName}}, MaxUnavailable: ptr.To(intstr.FromInt32(1)),
 		},
 	})
 }
@@ -305,7 +305,7 @@ func answerRequests(drain bool) disturbance {
 				}
 			}
 			body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, machineconfig.LastAppliedDrainAnnotation, desired)
-			_, err := nodes.Patch(ctx, node.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: careless})
+			_, err := nodes.Patch(ctx, node.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: faultName})
 			return err
 		}
 		end := background(ctx, func(ctx context.Context) error {
@@ -330,7 +330,7 @@ func answerRequests(drain bool) disturbance {
 // be without the Lease. The outage ends when the other candidate leads.
 func longOutage(ctx context.Context, s *system, target *checks.Target) (undo, error) {
 	kube := s.Cluster.Clientset()
-	lease := metav1.ObjectMeta{Namespace: harness.SystemNamespace, Name: careless}
+	lease := metav1.ObjectMeta{Namespace: harness.SystemNamespace, Name: faultName}
 	leads := make(chan string, 2)
 	candidate := func(identity string) func(context.Context) error {
 		return func(ctx context.Context) error {
@@ -359,7 +359,7 @@ func longOutage(ctx context.Context, s *system, target *checks.Target) (undo, er
 			return fmt.Errorf("%w: %s does not lead: %w", errElection, identity, ctx.Err())
 		}
 	}
-	first, second := careless+"-0", careless+"-1"
+	first, second := faultName+"-0", faultName+"-1"
 	end := background(ctx, candidate(first))
 	err := leader(ctx, first)
 	end = end.and(background(ctx, candidate(second))).and(func(ctx context.Context) error {
