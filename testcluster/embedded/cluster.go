@@ -42,7 +42,8 @@ type Config struct {
 	Keep bool
 	// CRDs are the CustomResourceDefinitions to install, as paths inside module github.com/openshift/api. Nil:
 	// DefaultCRDs. Not nil but empty: none.
-	CRDs     []string
+	CRDs []string
+	// CRDFiles are further files. What they define is never replaced by a definition of that module.
 	CRDFiles []string
 	// APIServer are additional arguments of the API server, such as --admission-control-config-file=FILE. They override
 	// the defaults.
@@ -66,6 +67,7 @@ type Cluster struct {
 	components  []*Component
 	progress    *log.Logger
 	started     time.Time
+	given       map[string]bool // the CustomResourceDefinitions of Config.CRDFiles
 
 	programsMu sync.Mutex
 	programs   []*Component
@@ -158,7 +160,14 @@ func (c *Cluster) bringUp(ctx context.Context, config Config) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	var crds []*apiextensionsv1.CustomResourceDefinition
 	group.Go(func() error {
-		var err error
+		given, err := readCRDs(groupCtx, nil, config.CRDFiles)
+		if err != nil {
+			return err
+		}
+		c.given = map[string]bool{}
+		for _, crd := range given {
+			c.given[crd.Name] = true
+		}
 		crds, err = readCRDs(groupCtx, config.CRDs, config.CRDFiles)
 		return err
 	})

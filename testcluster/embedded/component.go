@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -38,6 +39,10 @@ type Component struct {
 	log     string
 	dir     string
 	env     []string // in addition to that of this process
+	// ended, if not nil, is called when a run has ended that neither this program nor its caller ended.
+	ended func(how string)
+	// group means that what is left of the process group is killed when the process has ended.
+	group bool
 
 	mu      sync.Mutex
 	args    []string
@@ -49,6 +54,7 @@ type run struct {
 	cmd    *exec.Cmd
 	since  time.Time
 	exited chan struct{} // closed after Wait
+	asked  bool          // it was asked to end; protected by the mutex of the component
 }
 
 // LogPath returns the path of the component's log file. A restart appends to it.
@@ -109,10 +115,19 @@ func (p *Component) start(ctx context.Context) (*run, error) {
 	}
 	r := &run{cmd: cmd, since: since, exited: make(chan struct{})}
 	go func() {
-		defer close(r.exited)
-		// The exit status is not needed: the log has the reason.
+		// The exit status is in the ProcessState.
 		_ = cmd.Wait()
 		release()
+		if p.group {
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		}
+		close(r.exited)
+		p.mu.Lock()
+		asked := r.asked || p.retired
+		p.mu.Unlock()
+		if p.ended != nil && !asked {
+			p.ended(cmd.ProcessState.String())
+		}
 	}()
 	p.run = r
 	return r, nil
@@ -120,9 +135,7 @@ func (p *Component) start(ctx context.Context) (*run, error) {
 
 // Kill ends the component with SIGKILL and returns when it is gone. It does nothing when the component does not run.
 func (p *Component) Kill() error {
-	p.mu.Lock()
-	r := p.run
-	p.mu.Unlock()
+	r := p.askedToEnd()
 	if r == nil || r.over() {
 		return nil
 	}
@@ -131,6 +144,16 @@ func (p *Component) Kill() error {
 	}
 	<-r.exited
 	return nil
+}
+
+// askedToEnd returns the current run, if any, and notes that its end is wanted.
+func (p *Component) askedToEnd() *run {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.run != nil {
+		p.run.asked = true
+	}
+	return p.run
 }
 
 // retire kills the component permanently: later and concurrent starts fail.

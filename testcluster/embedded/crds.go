@@ -3,15 +3,22 @@
 package embedded
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/testcluster/assets"
 )
@@ -34,8 +41,12 @@ func DefaultCRDs() []string {
 	}
 }
 
+// ErrCRDs means that a folder cannot be read, or does not contain CustomResourceDefinitions and nothing else.
+var ErrCRDs = errors.New("not a folder of CustomResourceDefinitions")
+
+// readCRDs returns one definition for every name: that of files, if both have it.
 func readCRDs(ctx context.Context, openshift, files []string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	options := envtest.CRDInstallOptions{Paths: files, ErrorIfPathMissing: true}
+	options := envtest.CRDInstallOptions{ErrorIfPathMissing: true}
 	if len(openshift) > 0 {
 		module, err := assets.ModuleFolder(ctx, openshiftAPI)
 		if err != nil {
@@ -45,6 +56,7 @@ func readCRDs(ctx context.Context, openshift, files []string) ([]*apiextensionsv
 			options.Paths = append(options.Paths, filepath.Join(module, filepath.FromSlash(file)))
 		}
 	}
+	options.Paths = append(options.Paths, files...) // the last one wins
 	if err := envtest.ReadCRDFiles(&options); err != nil {
 		return nil, fmt.Errorf("read the CustomResourceDefinitions: %w", err)
 	}
@@ -72,11 +84,86 @@ func installCRDs(ctx context.Context, config *rest.Config, crds []*apiextensions
 }
 
 // InstallCRDs installs additional CustomResourceDefinitions into a running cluster: openshift names files inside
-// module github.com/openshift/api, files any others. It returns when their resources are served.
+// module github.com/openshift/api, files any others. One of openshift that is also in Config.CRDFiles is not installed.
+// It returns when their resources are served.
 func (c *Cluster) InstallCRDs(ctx context.Context, openshift, files []string) error {
-	crds, err := readCRDs(ctx, openshift, files)
+	crds, err := readCRDs(ctx, openshift, nil)
 	if err != nil {
 		return err
 	}
-	return installCRDs(ctx, c.admin, crds)
+	crds = slices.DeleteFunc(crds, func(crd *apiextensionsv1.CustomResourceDefinition) bool { return c.given[crd.Name] })
+	others, err := readCRDs(ctx, nil, files)
+	if err != nil {
+		return err
+	}
+	return installCRDs(ctx, c.admin, append(crds, others...))
+}
+
+// CRDFiles returns the YAML and JSON files of folders, without subfolders, for Config.CRDFiles. Every document in them
+// must be a CustomResourceDefinition, and no two of them may define the same one.
+func CRDFiles(folders ...string) ([]string, error) {
+	var files []string
+	in := map[string]string{}
+	for _, folder := range folders {
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrCRDs, err)
+		}
+		before := len(files)
+		for _, entry := range entries {
+			if entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) {
+				continue
+			}
+			file := filepath.Join(folder, entry.Name())
+			names, err := crdNames(file)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %s: %w", ErrCRDs, file, err)
+			}
+			for _, name := range names {
+				if other, found := in[name]; found {
+					return nil, fmt.Errorf("%w: %s and %s both define %s; keep the one of the cluster's feature set", ErrCRDs, other, file, name)
+				}
+				in[name] = file
+			}
+			files = append(files, file)
+		}
+		if len(files) == before {
+			return nil, fmt.Errorf("%w: %s has no YAML or JSON file", ErrCRDs, folder)
+		}
+	}
+	return files, nil
+}
+
+// crdNames returns the names of the CustomResourceDefinitions in a file, which has nothing else.
+func crdNames(path string) ([]string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	var names []string
+	for documents := utilyaml.NewYAMLReader(bufio.NewReader(file)); ; {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		var crd *apiextensionsv1.CustomResourceDefinition
+		switch err := yaml.Unmarshal(document, &crd); {
+		case err != nil:
+			return nil, err
+		case crd == nil: // comments only
+			continue
+		case crd.APIVersion != apiextensionsv1.SchemeGroupVersion.String() || crd.Kind != "CustomResourceDefinition" || crd.Name == "":
+			return nil, fmt.Errorf("it has %q of %q, wanted only kind CustomResourceDefinition of %s", //nolint:err113 // ErrCRDs is added
+				crd.Kind, crd.APIVersion, apiextensionsv1.SchemeGroupVersion)
+		}
+		names = append(names, crd.Name)
+	}
+	if len(names) == 0 {
+		return nil, errors.New("it has no document") //nolint:err113 // ErrCRDs is added
+	}
+	return names, nil
 }

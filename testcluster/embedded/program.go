@@ -3,6 +3,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -10,10 +11,35 @@ import (
 	"syscall"
 )
 
+// Process is a program to run in parallel with the components.
+type Process struct {
+	// Name is its name for Program and of its log.
+	Name string
+	Path string
+	Args []string
+	// Dir is its working directory. Empty: the cluster's folder.
+	Dir string
+	// Env are variables in addition to those of this process.
+	Env []string
+	// Ended, if not nil, is called with the exit status when it has ended although neither Kill, Terminate nor Stop was
+	// called. It may start the component again.
+	Ended func(how string)
+	// Group means that its children end with it, as in a container. Without that only a signal of their own ends them.
+	Group bool
+}
+
 // Run starts a program in parallel with the components, such as a controller under test. Like them it ends with the
 // cluster, also after a crash, and its output is in the file name.log of the cluster's folder.
 func (c *Cluster) Run(ctx context.Context, name, program string, args ...string) (*Component, error) {
-	p := &Component{name: name, program: program, args: args, log: filepath.Join(c.dir, name+".log"), dir: c.dir}
+	return c.RunProcess(ctx, Process{Name: name, Path: program, Args: args})
+}
+
+// RunProcess is Run with more settings.
+func (c *Cluster) RunProcess(ctx context.Context, process Process) (*Component, error) {
+	p := &Component{
+		name: process.Name, program: process.Path, args: process.Args, log: filepath.Join(c.dir, process.Name+".log"),
+		dir: cmp.Or(process.Dir, c.dir), env: process.Env, ended: process.Ended, group: process.Group,
+	}
 	c.programsMu.Lock()
 	defer c.programsMu.Unlock()
 	if err := p.Start(ctx); err != nil {
@@ -77,9 +103,7 @@ func (p *Component) Terminate(ctx context.Context) error {
 }
 
 func (p *Component) signal(signal syscall.Signal) error {
-	p.mu.Lock()
-	r := p.run
-	p.mu.Unlock()
+	r := p.askedToEnd()
 	if r == nil || r.over() {
 		return nil
 	}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package embedded
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/testcluster/assets"
+)
+
+const someCRD = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.com}
+spec:
+  group: example.com
+  names: {kind: Thing, plural: things}
+  scope: Cluster
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+`
+
+func TestCRDFiles(t *testing.T) {
+	const other = "kind: Service\napiVersion: v1\nmetadata: {name: s}\n"
+	for _, test := range []struct {
+		name    string
+		folders []map[string]string
+		files   []string
+		want    string
+	}{
+		{"several kinds of files", []map[string]string{
+			{"a.yaml": "# comment\n---\n" + someCRD, "b.txt": "no YAML", "c.json": `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "c"}}`},
+		}, []string{"0/a.yaml", "0/c.json"}, ""},
+		{"several folders", []map[string]string{{"a.yaml": someCRD}, {"b.yml": strings.ReplaceAll(someCRD, "things", "others")}}, []string{"0/a.yaml", "1/b.yml"}, ""},
+		{"another kind", []map[string]string{{"a.yaml": someCRD + "---\n" + other}}, nil, `a.yaml: it has "Service" of "v1"`},
+		{"old version", []map[string]string{{"a.yaml": strings.Replace(someCRD, "/v1", "/v1beta1", 1)}}, nil, `"apiextensions.k8s.io/v1beta1"`},
+		{"no YAML", []map[string]string{{"a.yaml": "{"}}, nil, "a.yaml: "},
+		{"no object", []map[string]string{{"a.yaml": "text"}}, nil, "a.yaml: "},
+		{"no document", []map[string]string{{"a.yaml": "# comment\n"}}, nil, "it has no document"},
+		{"no file", []map[string]string{{"README.md": "text"}}, nil, "has no YAML or JSON file"},
+		{"twice in a file", []map[string]string{{"a.yaml": someCRD + "---\n" + someCRD}}, nil, "both define things.example.com"},
+		{"twice in two folders", []map[string]string{{"a.yaml": someCRD}, {"a.yaml": someCRD}}, nil, "both define things.example.com"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			root := t.TempDir()
+			var folders, want []string
+			for i, files := range test.folders {
+				folders = append(folders, filepath.Join(root, strconv.Itoa(i)))
+				if err := os.Mkdir(folders[i], 0o755); err != nil {
+					t.Fatal(err)
+				}
+				for name, text := range files {
+					if err := os.WriteFile(filepath.Join(folders[i], name), []byte(text), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for _, file := range test.files {
+				want = append(want, filepath.Join(root, file))
+			}
+			got, err := CRDFiles(folders...)
+			if test.want == "" && err != nil || test.want != "" && (!errors.Is(err, ErrCRDs) || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("%v, want %s", err, test.want)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	if _, err := CRDFiles(filepath.Join(t.TempDir(), "gone")); !errors.Is(err, ErrCRDs) || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no folder: %v", err)
+	}
+}
+
+// A definition of Config.CRDFiles replaces that of openshift/api at the start and in InstallCRDs, and other ones are
+// installed.
+func TestGivenCRDs(t *testing.T) {
+	ctx := testContext(t)
+	module, err := assets.ModuleFolder(ctx, openshiftAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const etcds = "operator/v1/zz_generated.crd-manifests/0000_12_etcd_01_etcds-Default.crd.yaml"
+	text, err := os.ReadFile(filepath.Join(module, filepath.FromSlash(etcds)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal(text, own); err != nil {
+		t.Fatal(err)
+	}
+	own.Spec.Names.ShortNames = []string{"given"}
+	if text, err = yaml.Marshal(own); err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for name, content := range map[string][]byte{"etcds.yaml": text, "things.yaml": []byte(someCRD)} {
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := CRDFiles(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Start(ctx, Config{CRDs: []string{etcds}, CRDFiles: files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Stop() //nolint:errcheck // the next start removes the folder
+	check := func(when string) {
+		t.Helper()
+		live := &apiextensionsv1.CustomResourceDefinition{}
+		if err := c.Client().Get(ctx, client.ObjectKey{Name: own.Name}, live); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"given"}, live.Spec.Names.ShortNames); diff != "" {
+			t.Errorf("%s it is not the given one:\n%s", when, diff)
+		}
+	}
+	check("after the start")
+	const consoles = "operator/v1/zz_generated.crd-manifests/0000_50_console_01_consoles.crd.yaml"
+	if err := c.InstallCRDs(ctx, []string{etcds, consoles}, nil); err != nil {
+		t.Fatal(err)
+	}
+	check("after InstallCRDs")
+	for _, name := range []string{"things.example.com", "consoles.operator.openshift.io"} {
+		if err := c.Client().Get(ctx, client.ObjectKey{Name: name}, &apiextensionsv1.CustomResourceDefinition{}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Ended is only called for an end that was not requested, children of a group end with it, and the working directory and
+// the variables are those of the process.
+func TestRunProcess(t *testing.T) {
+	ctx := testContext(t)
+	c := sharedCluster(t)
+	dir, ended := t.TempDir(), make(chan string, 1)
+	p, err := c.RunProcess(ctx, Process{
+		Name: "process", Path: "/bin/sh", Args: []string{"-c", `sleep 1000 & echo $! >child; mv child "$NAME"; wait`}, Dir: dir, Env: []string{"NAME=started"},
+		Ended: func(how string) { ended <- how }, Group: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := func() int {
+		var pid int
+		err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(context.Context) (bool, error) {
+			text, err := os.ReadFile(filepath.Join(dir, "started"))
+			if errors.Is(err, fs.ErrNotExist) {
+				return false, nil
+			}
+			if err == nil {
+				pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
+			}
+			return true, err
+		})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, p.LogTail(logTailBytes))
+		}
+		if err := os.Remove(filepath.Join(dir, "started")); err != nil {
+			t.Fatal(err)
+		}
+		return pid
+	}
+	gone := func(pid int) {
+		t.Helper()
+		err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(context.Context) (bool, error) {
+			status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+			return err != nil || strings.Contains(string(status), ") Z "), nil
+		})
+		if err != nil {
+			t.Errorf("the child %d still runs", pid)
+		}
+	}
+	for name, end := range map[string]func() error{"Kill": p.Kill, "Terminate": func() error { return p.Terminate(ctx) }} {
+		pid := child()
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+		gone(pid)
+		select {
+		case how := <-ended:
+			t.Errorf("%s counts as an end by itself: %s", name, how)
+		case <-time.After(pollInterval):
+		}
+		if err := p.Start(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pid := child()
+	if err := syscall.Kill(p.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case how := <-ended:
+		if !strings.Contains(how, "killed") {
+			t.Errorf("it ended with %q", how)
+		}
+	case <-ctx.Done():
+		t.Fatal("its end was not reported")
+	}
+	gone(pid)
+}
