@@ -249,6 +249,9 @@ func (r *Runner) Report() report.Report {
 		Provider: r.target.Provider, ControlPlaneOrigin: r.target.ControlPlaneOrigin,
 		Topology: report.Topology{Expected: r.target.Expected}, Started: r.started.UTC(), Seconds: time.Since(r.started).Seconds(),
 	}
+	if r.target.Operators != nil {
+		out.Operators = r.target.Operators()
+	}
 	if r.env != nil && r.env.State.Infrastructure != nil {
 		status := r.env.State.Infrastructure.Status
 		out.Topology.Observed = report.Modes{ControlPlane: string(status.ControlPlaneTopology), Infrastructure: string(status.InfrastructureTopology)}

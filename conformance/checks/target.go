@@ -22,6 +22,8 @@ type Target struct {
 	Scenario, Description, Variant, Provider string
 	// ControlPlaneOrigin is where the control plane's programs are from; empty if unknown.
 	ControlPlaneOrigin string
+	// Operators returns the host operators; nil if the cluster was not set up for the run.
+	Operators func() []report.Operator
 	// Expected are the topologies of the installation; empty if unknown.
 	Expected report.Modes
 	// PayloadNamespaces are those of OpenShift's own objects; empty for the function of that name.

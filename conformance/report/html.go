@@ -66,6 +66,7 @@ type page struct {
 
 type side struct {
 	Name, Caption, About string
+	Operators            operators
 	Before               bool
 	Tally                tally
 	Rows                 []row
@@ -126,7 +127,7 @@ func (h HTML) scenarios() []Report {
 }
 
 func newSide(reports, scenarios []Report, modules []string, prefix string) side {
-	s := side{About: about(reports)}
+	s := side{About: about(reports), Operators: operatorsOf(reports)}
 	for _, head := range scenarios {
 		r := row{Scenario: head.Scenario, Description: head.Description}
 		i := slices.IndexFunc(reports, func(report Report) bool { return report.Scenario == head.Scenario })

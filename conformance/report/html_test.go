@@ -139,6 +139,7 @@ func TestHTMLEscapes(t *testing.T) {
 	const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>'` + "`"
 	report := smallReport()
 	report.Scenario, report.Description, report.Tool = hostile, hostile, hostile
+	report.Operators = []Operator{{Module: hostile, Command: hostile}, {Module: hostile + "2", Command: hostile, StandIn: true}}
 	report.Topology.Observed.ControlPlane, report.Topology.Expected.ControlPlane = hostile, hostile+"2"
 	for i := range report.Results {
 		r := &report.Results[i]

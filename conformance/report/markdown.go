@@ -10,11 +10,12 @@ import (
 	"unicode"
 )
 
-// WriteMarkdown writes the matrix of scenarios and modules, all failures with evidence, the waivers, and the
+// WriteMarkdown writes the matrix of scenarios and modules, the host operators, all failures with evidence, the waivers, and the
 // measurements.
 func WriteMarkdown(w io.Writer, reports ...Report) error {
 	var b bytes.Buffer
 	writeMatrix(&b, reports)
+	writeOperators(&b, reports)
 	writeFaults(&b, reports)
 	writeWaived(&b, reports)
 	writeMeasured(&b, reports)

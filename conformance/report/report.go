@@ -44,16 +44,30 @@ type Report struct {
 	Provider string `json:"provider"`
 	// ControlPlaneOrigin is where the programs of an embedded control plane are from: "built from source", "given
 	// folder", or hosts and SHA-256.
-	ControlPlaneOrigin string    `json:"controlPlaneOrigin,omitempty"`
-	Topology           Topology  `json:"topology"`
-	Tool               string    `json:"tool,omitempty"`
-	Started            time.Time `json:"started"`
-	Seconds            float64   `json:"seconds"`
+	ControlPlaneOrigin string `json:"controlPlaneOrigin,omitempty"`
+	// Operators are the host operators of a cluster that was set up for the run, in the order of the modules.
+	Operators []Operator `json:"operators,omitempty"`
+	Topology  Topology   `json:"topology"`
+	Tool      string     `json:"tool,omitempty"`
+	Started   time.Time  `json:"started"`
+	Seconds   float64    `json:"seconds"`
 	// Counts contains every status.
 	Counts  map[Status]int `json:"counts"`
 	Results []Result       `json:"results"`
 	// Measurements of experiments on the same cluster.
 	Measurements []Measurement `json:"measurements,omitempty"`
+}
+
+// Operator is a host operator: it owns the operands of a module, and may vendor it.
+type Operator struct {
+	Module string `json:"module"`
+	// Command is its command line, without the connection to the cluster for a stand-in.
+	Command string `json:"command"`
+	// StandIn means that it is an operator of this repository that stands in for that of OpenShift. Otherwise it was
+	// given for the run.
+	StandIn bool `json:"standIn"`
+	// Exits is how often it ended by itself and was started again.
+	Exits int `json:"exits,omitempty"`
 }
 
 // Measurement is the result of an experiment, as text with units.

@@ -39,6 +39,10 @@ func sampleReports(variant string) []Report {
 			APIVersion: APIVersion, Kind: Kind, Scenario: s.name, Description: s.description, Variant: variant, Provider: "embedded", ControlPlaneOrigin: "built from source",
 			Topology: Topology{Expected: observed, Observed: observed}, Tool: "sno-tests v0.1.0", Started: started, Seconds: 12.5,
 		}
+		report.Operators = []Operator{{Module: "ingress", Command: "ingress-operator --stock", StandIn: true}, {Module: "console", Command: "console-operator", StandIn: true}}
+		if variant == "baseline" {
+			report.Operators[1] = Operator{Module: "console", Command: "./console <operator> --verbosity=2", Exits: i % 2}
+		}
 		for m, module := range sampleModules {
 			for n := range module.checks {
 				report.Results = append(report.Results, sampleResult(variant, module.name, module.short, i, m, n))

@@ -22,6 +22,20 @@ func (r Report) Validate() error {
 	if r.Scenario == "" {
 		fault("scenario: it is empty")
 	}
+	hosted := map[string]bool{}
+	for i, operator := range r.Operators {
+		switch {
+		case operator.Module == "":
+			fault("operators[%d].module: it is empty", i)
+		case hosted[operator.Module]:
+			fault("operators[%d].module: %q is a duplicate", i, operator.Module)
+		case operator.Command == "":
+			fault("operators[%d].command: it is empty", i)
+		case operator.Exits < 0:
+			fault("operators[%d].exits: it is %d", i, operator.Exits)
+		}
+		hosted[operator.Module] = true
+	}
 	seen := map[string]bool{}
 	for i, result := range r.Results {
 		if seen[result.ID] {

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// operators are those of several reports: what stands in, by module, and what was given.
+type operators struct {
+	StandIns []string
+	Given    []Operator
+}
+
+// operatorsOf adds up the exits of the same command on several clusters.
+func operatorsOf(reports []Report) operators {
+	var o operators
+	for _, report := range reports {
+		for _, operator := range report.Operators {
+			if operator.StandIn {
+				if !slices.Contains(o.StandIns, operator.Module) {
+					o.StandIns = append(o.StandIns, operator.Module)
+				}
+				continue
+			}
+			same := func(other Operator) bool { return other.Module == operator.Module && other.Command == operator.Command }
+			if i := slices.IndexFunc(o.Given, same); i >= 0 {
+				o.Given[i].Exits += operator.Exits
+			} else {
+				o.Given = append(o.Given, operator)
+			}
+		}
+	}
+	return o
+}
+
+// StandInText is the sentence about stand-ins, or empty.
+func (o operators) StandInText() string {
+	if len(o.StandIns) == 0 {
+		return ""
+	}
+	return "Stand-ins for operators of OpenShift: " + strings.Join(o.StandIns, ", ")
+}
+
+// ExitText is the remark about a command that ended by itself, or empty.
+func (o Operator) ExitText() string {
+	if o.Exits == 0 {
+		return ""
+	}
+	return fmt.Sprintf("ended by itself and was restarted, times: %d", o.Exits)
+}
+
+func writeOperators(b *bytes.Buffer, reports []Report) {
+	o := operatorsOf(reports)
+	if text := o.StandInText(); text != "" {
+		fmt.Fprintf(b, "\n%s\n", plain(text))
+	}
+	for i, operator := range o.Given {
+		if i == 0 {
+			b.WriteString("\nOperators given for the run:\n\n")
+		}
+		fmt.Fprintf(b, "- %s: %s", plain(operator.Module), code(operator.Command))
+		if text := operator.ExitText(); text != "" {
+			fmt.Fprintf(b, " (%s)", text)
+		}
+		b.WriteString("\n")
+	}
+}
