@@ -67,13 +67,14 @@ help: ## Show this list
 	@echo
 	@echo 'MODULE is one of: $(NAMES)'
 
+# RUN_FLAGS and CONFORMANCE_FLAGS such as "--operator 'ingress=COMMAND'": see sno-run -help and sno-conformance -help.
 .PHONY: run
 run: ## Run the controllers on an embedded cluster; SCENARIO=name selects another, ONCE=1 ends after the checks
-	@$(if $(PROVED),$(call prove,make run,$(everything),.)) go run ./e2e/cmd/sno-run $(if $(SCENARIO),-scenario='$(SCENARIO)') $(if $(filter-out 0 false no,$(ONCE)),-once)
+	@$(if $(PROVED),$(call prove,make run,$(everything),.,$(RUN_FLAGS))) go run ./e2e/cmd/sno-run $(RUN_FLAGS) $(if $(SCENARIO),-scenario='$(SCENARIO)') $(if $(filter-out 0 false no,$(ONCE)),-once)
 
 .PHONY: shell
 shell: ## A shell with kubectl and kubectl-sno on the same cluster without controllers, as the documents have it: SCENARIO=name; its end removes the cluster
-	@go run ./e2e/cmd/sno-run -shell $(if $(SCENARIO),-scenario='$(SCENARIO)')
+	@go run ./e2e/cmd/sno-run -shell $(RUN_FLAGS) $(if $(SCENARIO),-scenario='$(SCENARIO)')
 
 # What counts for them besides the programs.
 documents := docs README.md ARCHITECTURE.md CONTRIBUTING.md
@@ -167,16 +168,16 @@ ifeq ($(origin KUBECONFIG),command line)
 	$(check-kubeconfig)
 	@go run -C conformance ./cmd/sno-tests run --kubeconfig '$(abspath $(KUBECONFIG))' --tiers $(tiers) $(if $(IMAGE),--image '$(IMAGE)') -o '$(abspath $(CONFORMANCE_OUT))/existing'
 else
-	@$(call prove,make conformance,$(everything),.,$(CONFORMANCE_FLAGS)) go run -C e2e ./cmd/sno-conformance $(CONFORMANCE_FLAGS) -tiers $(tiers) -out '$(abspath $(CONFORMANCE_OUT))/sno' \
+	@$(call prove,make conformance,$(everything),.,$(CONFORMANCE_FLAGS)) go run ./e2e/cmd/sno-conformance $(CONFORMANCE_FLAGS) -tiers $(tiers) -out '$(abspath $(CONFORMANCE_OUT))/sno' \
 		-before '$(abspath $(CONFORMANCE_OUT))/baseline/report.yaml'
 endif
 
 conformance-vendored: ## The same with operators that vendor the modules, and without controllers: exactly the expected checks must fail
-	@$(call prove,make conformance-vendored,$(everything),.,$(CONFORMANCE_FLAGS)) go run -C e2e ./cmd/sno-conformance $(CONFORMANCE_FLAGS) -variant vendored -tiers $(tiers) -out '$(abspath $(CONFORMANCE_OUT))/vendored' \
-		-before '$(abspath $(CONFORMANCE_OUT))/baseline/report.yaml' -expect matrix/vendored.yaml
+	@$(call prove,make conformance-vendored,$(everything),.,$(CONFORMANCE_FLAGS)) go run ./e2e/cmd/sno-conformance $(CONFORMANCE_FLAGS) -variant vendored -tiers $(tiers) -out '$(abspath $(CONFORMANCE_OUT))/vendored' \
+		-before '$(abspath $(CONFORMANCE_OUT))/baseline/report.yaml' -expect e2e/matrix/vendored.yaml
 
-conformance-baseline: ## The same with the stock operators: exactly the expected checks must fail
-	@$(call prove,make conformance-baseline,$(everything),.,$(CONFORMANCE_FLAGS)) go run -C e2e ./cmd/sno-conformance $(CONFORMANCE_FLAGS) -variant baseline -tiers $(tiers) -out '$(abspath $(CONFORMANCE_OUT))/baseline' -expect matrix/baseline.yaml
+conformance-baseline: ## The same with stand-ins for the stock operators: exactly the expected checks must fail
+	@$(call prove,make conformance-baseline,$(everything),.,$(CONFORMANCE_FLAGS)) go run ./e2e/cmd/sno-conformance $(CONFORMANCE_FLAGS) -variant baseline -tiers $(tiers) -out '$(abspath $(CONFORMANCE_OUT))/baseline' -expect e2e/matrix/baseline.yaml
 
 conformance-controls: ## Faults of embedded clusters, which the checks that evaluate a record must detect; a few minutes: CONTROLS=regexp selects by id or name
 	@$(with-kube-assets) && SNO_SAMPLE= go test -C e2e/embeddedtarget -count=1 -vet=off -ldflags=-s -timeout=30m -run='^TestClusterControls' -controls='$(CONTROLS)'

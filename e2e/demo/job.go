@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -33,6 +34,8 @@ var ErrVerificationFailed = errors.New("the proof did not hold")
 // Options configure a run.
 type Options struct {
 	Scenario string
+	// Operators play hosts instead of the stand-ins.
+	Operators harness.Operators
 	// Once ends after the proof. Otherwise the cluster stays up and changes are printed until ctx ends.
 	Once bool
 	// Out receives the output; Colour enables colours of a terminal.
@@ -77,12 +80,16 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	defer j.stop()
-	if err := j.prove(ctx); err != nil {
+	if err := j.whileOperatorsRun(ctx, j.prove); err != nil {
+		if errors.Is(err, harness.ErrOperatorEnded) {
+			return err
+		}
 		j.printf("\n%s %v", j.paint(red, "The proof did not hold:"), err)
 		j.logs()
 		return err
 	}
 	j.printf("\n%s", j.paint(green, "The proof held."))
+	j.operators()
 	if options.Once {
 		return nil
 	}
@@ -91,6 +98,24 @@ func Run(ctx context.Context, options Options) error {
 
 func (j *job) stop() {
 	j.env.Stop()
+}
+
+// operators prints which host operators were given and which are stand-ins.
+func (j *job) operators() {
+	var standIns []string
+	for _, operator := range j.env.HostOperators() {
+		switch {
+		case operator.StandIn:
+			standIns = append(standIns, operator.Module)
+		case operator.Exits > 0:
+			j.printf("  Given operator of %s, which ended by itself and was restarted, times: %d: %s", operator.Module, operator.Exits, operator.Command)
+		default:
+			j.printf("  Given operator of %s: %s", operator.Module, operator.Command)
+		}
+	}
+	if len(standIns) > 0 {
+		j.printf("  Stand-ins for operators of OpenShift: %s", strings.Join(standIns, ", "))
+	}
 }
 
 func (j *job) expectation() string {
@@ -106,10 +131,10 @@ func (j *job) start(ctx context.Context) error {
 	var err error
 	// A stock ingress operator, and operators that vendor the modules. With a single node, downloads comes from a static
 	// manifest, as in old releases, for the module to take over. Otherwise the module would not change that manifest,
-	// which has no pool and cannot be rolled out on two nodes.
-	manifest := j.scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode
+	// which has no pool and cannot be rolled out on two nodes. A given operator has downloads itself.
+	manifest := j.scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode && !j.options.Operators.Play(harness.Console)
 	j.env, err = harness.Start(ctx, harness.Config{
-		Scenario: j.scenario.Name, Progress: indent{j.out}, Keep: j.options.Keep, VersionOperator: manifest,
+		Scenario: j.scenario.Name, Progress: indent{j.out}, Keep: j.options.Keep, VersionOperator: manifest, Operators: j.options.Operators,
 		Hosts: map[harness.Module][]string{
 			harness.Ingress: {"--stock"}, harness.Console: {"--downloads=" + strconv.FormatBool(!manifest)}, harness.Auth: nil,
 		},
@@ -123,8 +148,17 @@ func (j *job) start(ctx context.Context) error {
 		return err
 	}
 	// The etcd operator creates guards of the members.
-	if j.scenario.ControlPlaneTopology != configv1.ExternalTopologyMode {
-		if err := j.env.RunHost(ctx, harness.EtcdGuard, "--stock"); err != nil {
+	later := []harness.Module{harness.EtcdGuard}
+	for _, module := range j.options.Operators.Modules() {
+		if module != harness.EtcdGuard && !slices.Contains(harness.Modules(), module) {
+			later = append(later, module)
+		}
+	}
+	for _, module := range later {
+		if module == harness.EtcdGuard && j.scenario.ControlPlaneTopology == configv1.ExternalTopologyMode {
+			continue
+		}
+		if err := j.env.RunHost(ctx, module, "--stock"); err != nil {
 			j.env.Stop()
 			return err
 		}
@@ -132,6 +166,17 @@ func (j *job) start(ctx context.Context) error {
 	j.kube = j.env.Cluster.Client()
 	j.router = router{kube: j.kube}
 	return nil
+}
+
+// whileOperatorsRun returns early if a given operator ends.
+func (j *job) whileOperatorsRun(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := j.env.UntilOperatorEnds(ctx)
+	defer cancel()
+	err := do(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), harness.ErrOperatorEnded) {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 func (j *job) prove(ctx context.Context) error {

@@ -36,6 +36,11 @@ func (j *job) finalReasons() map[harness.Module][]string {
 	if j.scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode {
 		reasons[harness.Console] = []string{asExpected}
 	}
+	for module := range reasons {
+		if j.options.Operators.Play(module) { // it may write the fields, and may do so by the module
+			reasons[module] = []string{asExpected, notNeeded, "FieldOwnedByOther"}
+		}
+	}
 	if j.scenario.ControlPlaneTopology == configv1.ExternalTopologyMode {
 		// One of its three objects needs nothing in any case, two because the control plane is external.
 		reasons[harness.Auth] = []string{notNeeded, "ExternalControlPlane"}

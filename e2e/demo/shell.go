@@ -43,7 +43,7 @@ func Shell(ctx context.Context, options Options, shell guides.Shell) error {
 		return err
 	}
 	defer j.stop()
-	if err := j.installed(ctx); err != nil {
+	if err := j.whileOperatorsRun(ctx, j.installed); err != nil {
 		return err
 	}
 	shell.Scratch = filepath.Join(j.env.Cluster.Dir(), "shell")

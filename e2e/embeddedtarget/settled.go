@@ -3,9 +3,11 @@
 package embeddedtarget
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,11 +36,12 @@ const (
 
 var errUnsettled = errors.New("does not settle")
 
-// settled waits until every Deployment exists and is settled, and until the controllers have the expected reasons.
+// settled waits until every Deployment exists and is settled, and until the controllers have the expected reasons. For
+// hosts that are commands see givenSettled.
 func (s *system) settled(ctx context.Context) error {
 	var wrong string
 	err := wait.PollUntilContextTimeout(ctx, poll, s.settle, true, func(ctx context.Context) (bool, error) {
-		now, err := s.moving(ctx)
+		now, err := s.moving(ctx, s.deployments(false))
 		if err == nil {
 			wrong = now
 		}
@@ -56,14 +59,68 @@ func (s *system) settled(ctx context.Context) error {
 		}
 	}
 	for module, wanted := range ExpectedReasons(s.Scenario) {
-		if !s.variant.controls(module) {
+		if !s.variant.controls(module) || s.operators.Play(module) {
 			continue
 		}
 		if _, err := s.WaitReason(ctx, module, s.settle, wanted...); err != nil {
 			return fmt.Errorf("%s: %w%s", module, err, s.unfinished(context.WithoutCancel(ctx)))
 		}
 	}
+	return s.givenSettled(ctx)
+}
+
+// givenSettled waits until the operands of hosts that are commands are settled and neither they nor the conditions of
+// their controllers have changed for a while. It does not require any condition of such a host, or of a controller next
+// to it. If the limit is over, that is printed and is no error: the checks find what is wrong.
+func (s *system) givenSettled(ctx context.Context) error {
+	if len(s.operators.Modules()) == 0 {
+		return nil
+	}
+	var last, wrong string
+	since := time.Now()
+	err := wait.PollUntilContextTimeout(ctx, poll, s.settle, true, func(ctx context.Context) (bool, error) {
+		moving, err := s.moving(ctx, s.deployments(true))
+		if err != nil {
+			return false, err
+		}
+		now, err := s.givenState(ctx)
+		if err != nil {
+			return false, err
+		}
+		if wrong = moving; moving != "" || now != last {
+			last, since = now, time.Now()
+		}
+		return time.Since(since) >= s.quiet, nil
+	})
+	if !wait.Interrupted(err) || ctx.Err() != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(s.progress, "The operands of the given operators have not settled within %s: %s\n", s.settle, cmp.Or(wrong, "they keep changing"))
 	return nil
+}
+
+// givenState describes the operands of hosts that are commands, and the conditions of their controllers.
+func (s *system) givenState(ctx context.Context) (string, error) {
+	var text strings.Builder
+	for _, key := range s.deployments(true) {
+		live := &appsv1.Deployment{}
+		if err := s.Cluster.Client().Get(ctx, key, live); client.IgnoreNotFound(err) != nil {
+			return "", fmt.Errorf("read Deployment %s: %w", key, err)
+		}
+		fmt.Fprintf(&text, "%s %d\n", key, live.Generation)
+	}
+	expected := ExpectedReasons(s.Scenario) // there are objects for the conditions of these modules
+	for _, module := range s.operators.Modules() {
+		if _, ok := expected[module]; !ok || !s.variant.controls(module) {
+			continue
+		}
+		condition, err := s.Condition(ctx, module)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&text, "%s\n", condition)
+	}
+	return text.String(), nil
 }
 
 // ExpectedReasons returns the final reasons of each controller, written by hand.
@@ -94,30 +151,43 @@ func ExpectedReasons(s scenario.Scenario) map[harness.Module][]string {
 	return reasons
 }
 
-func (s *system) deployments() []client.ObjectKey {
+// deployments returns the Deployments of hosts that are commands, or all others.
+func (s *system) deployments(given bool) []client.ObjectKey {
 	var keys []client.ObjectKey
+	add := func(module harness.Module, namespace, name string) {
+		if s.operators.Play(module) == given {
+			keys = append(keys, client.ObjectKey{Namespace: namespace, Name: name})
+		}
+	}
 	if s.Scenario.ControlPlaneTopology != configv1.ExternalTopologyMode {
-		keys = append(keys, client.ObjectKey{Namespace: harness.StockApproverNamespace, Name: harness.StockApprover})
+		add(harness.Approver, harness.StockApproverNamespace, harness.StockApprover)
 	}
 	for _, o := range s.Scenario.Operands.List() {
-		keys = append(keys, client.ObjectKey{Namespace: o.Namespace, Name: o.Name})
+		add(moduleOf(o), o.Namespace, o.Name)
 	}
 	if s.Scenario.StockReplicas > 0 {
-		keys = append(keys, client.ObjectKey{Namespace: scenario.RouterNamespace, Name: "router-default"})
+		add(harness.Ingress, scenario.RouterNamespace, "router-default")
 	}
 	if s.variant == Vendored {
-		keys = append(keys, client.ObjectKey{Namespace: harness.OLMNamespace, Name: harness.OLMOperand})
+		add("", harness.OLMNamespace, harness.OLMOperand)
 	}
 	return keys
 }
 
+func moduleOf(o scenario.Operand) harness.Module {
+	if o.Namespace == scenario.ConsoleNamespace {
+		return harness.Console
+	}
+	return harness.Auth
+}
+
 // moving returns what is not settled, or nothing. A pod that is unschedulable is settled.
-func (s *system) moving(ctx context.Context) (string, error) {
+func (s *system) moving(ctx context.Context, keys []client.ObjectKey) (string, error) {
 	if err := s.sweepLate(ctx); err != nil {
 		return "", err
 	}
 	kube := s.Cluster.Client()
-	for _, key := range s.deployments() {
+	for _, key := range keys {
 		live := &appsv1.Deployment{}
 		err := kube.Get(ctx, key, live)
 		if apierrors.IsNotFound(err) {
@@ -155,7 +225,7 @@ func (s *system) moving(ctx context.Context) (string, error) {
 func (s *system) unfinished(ctx context.Context) string {
 	var text strings.Builder
 	kube := s.Cluster.Client()
-	for _, key := range s.deployments() {
+	for _, key := range slices.Concat(s.deployments(false), s.deployments(true)) {
 		live := &appsv1.Deployment{}
 		if err := kube.Get(ctx, key, live); err != nil || workload.RolledOut(live) {
 			continue

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/joining"
 	"github.com/solonode/sno/e2e/programs"
@@ -64,20 +66,48 @@ func (v Variant) hosts() (map[harness.Module][]string, error) {
 	return nil, fmt.Errorf("%w %q: choose %s, %s or %s", ErrVariant, v, SNO, Vendored, Baseline)
 }
 
+// hostsWith returns the variant's hosts and those that are commands.
+func (v Variant) hostsWith(operators harness.Operators) (map[harness.Module][]string, error) {
+	hosts, err := v.hosts()
+	if err != nil {
+		return nil, err
+	}
+	for _, module := range operators.Modules() {
+		hosts[module] = nil
+	}
+	return hosts, nil
+}
+
+// Operators returns the host operators of a variant on a cluster for its report.
+func (v Variant) Operators(scenarioName string, operators harness.Operators) ([]report.Operator, error) {
+	hosts, err := v.hostsWith(operators)
+	if err != nil {
+		return nil, err
+	}
+	s, err := scenario.Lookup(scenarioName)
+	if err != nil {
+		return nil, err
+	}
+	if s.ControlPlaneTopology == configv1.ExternalTopologyMode {
+		delete(hosts, harness.EtcdGuard)
+	}
+	return operators.Report(hosts), nil
+}
+
 // controls reports whether the module's controller runs: with Vendored only without a host.
 func (v Variant) controls(module harness.Module) bool {
 	return v == SNO || v == Vendored && !module.HasHost()
 }
 
-// Programs returns the programs that the clusters of a variant need.
-func (v Variant) Programs() ([]programs.Program, error) {
+// Programs returns the programs that the clusters of a variant need, without those of the operators.
+func (v Variant) Programs(operators harness.Operators) ([]programs.Program, error) {
 	hosts, err := v.hosts()
 	if err != nil {
 		return nil, err
 	}
 	var needed []programs.Program
 	for _, module := range harness.AllModules() {
-		if _, ok := hosts[module]; ok {
+		if _, ok := hosts[module]; ok && !operators.Play(module) {
 			needed = append(needed, module.Host())
 		}
 		if v.controls(module) {
@@ -96,8 +126,10 @@ type system struct {
 	// withEtcd means that etcd is in the cluster. later are the hosts that are not started with the cluster.
 	withEtcd         bool
 	later            map[harness.Module][]string
-	settle           time.Duration
+	operators        harness.Operators
+	settle, quiet    time.Duration
 	ignoreConditions bool
+	progress         io.Writer
 	stop             sync.Once
 
 	mu sync.Mutex
@@ -107,7 +139,7 @@ type system struct {
 
 // start returns when the operators and controllers have settled and the day-2 workers have joined.
 func start(ctx context.Context, o Options) (*system, error) {
-	hosts, err := o.Variant.hosts()
+	hosts, err := o.Variant.hostsWith(o.Operators)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +149,8 @@ func start(ctx context.Context, o Options) (*system, error) {
 	}
 	// With an external control plane the release has no guard of etcd.
 	withEtcd := planned.ControlPlaneTopology != configv1.ExternalTopologyMode
-	guarded := withEtcd && o.Variant.controls(harness.EtcdGuard)
+	// A given etcd operator has guards of its own, as those since 4.8 do.
+	guarded := withEtcd && o.Variant.controls(harness.EtcdGuard) && !o.Operators.Play(harness.EtcdGuard)
 	// The others start later: they need members of etcd, or what the controllers need.
 	first, others := map[harness.Module][]string{}, map[harness.Module][]string{}
 	for module, args := range hosts {
@@ -129,16 +162,22 @@ func start(ctx context.Context, o Options) (*system, error) {
 		}
 	}
 	r, err := harness.Start(ctx, harness.Config{
-		Scenario: o.Scenario, Hosts: first, QuorumGuard: guarded, HostCreatesRouter: o.Variant == Vendored,
+		Scenario: o.Scenario, Hosts: first, Operators: o.Operators, QuorumGuard: guarded, HostCreatesRouter: o.Variant == Vendored,
 		RealMinReadySeconds: o.RealMinReadySeconds, APIServer: o.APIServer, Keep: o.Keep, Progress: o.Progress,
 	})
 	if err != nil {
 		return nil, err
 	}
-	s := &system{Environment: r, variant: o.Variant, withEtcd: withEtcd, later: others, settle: o.Times.Settle, ignoreConditions: o.IgnoreConditions}
+	s := &system{
+		Environment: r, variant: o.Variant, withEtcd: withEtcd, later: others, operators: o.Operators, settle: o.Times.Settle, quiet: o.Times.Quiet,
+		ignoreConditions: o.IgnoreConditions, progress: o.Progress,
+	}
 	if err := s.bringUp(ctx); err != nil {
-		// The reason is often in a log.
-		err = fmt.Errorf("set up %s, %s: %w", o.Scenario, o.Variant, errors.Join(err, s.logTails()))
+		if !errors.Is(err, harness.ErrOperatorEnded) { // the end of its log is in the error
+			// The reason is often in a log.
+			err = errors.Join(err, s.logTails())
+		}
+		err = fmt.Errorf("set up %s, %s: %w", o.Scenario, o.Variant, err)
 		s.Stop()
 		return nil, err
 	}
@@ -169,10 +208,16 @@ func (s *system) bringUp(ctx context.Context) error {
 	return s.waitSettled(ctx)
 }
 
-// waitSettled waits until the cluster has settled, or for as long as that could take with ignoreConditions.
+// waitSettled waits until the cluster has settled, or for as long as that could take with ignoreConditions. It returns
+// early if a given operator ends.
 func (s *system) waitSettled(ctx context.Context) error {
-	err := s.settled(ctx)
-	if s.ignoreConditions && ctx.Err() == nil {
+	waiting, cancel := s.UntilOperatorEnds(ctx)
+	defer cancel()
+	err := s.settled(waiting)
+	switch {
+	case errors.Is(context.Cause(waiting), harness.ErrOperatorEnded):
+		return context.Cause(waiting)
+	case s.ignoreConditions && ctx.Err() == nil:
 		return nil
 	}
 	return err

@@ -22,6 +22,9 @@ const (
 type Options struct {
 	Scenario string
 	Variant  Variant
+	// Operators play hosts instead of the stand-ins. The cluster also starts if their operands do not settle: the results
+	// of the checks matter.
+	Operators harness.Operators
 	// IgnoreConditions returns the cluster as soon as it is settled or the limit is over, whatever the conditions are:
 	// with wrong versions of the controllers the results of the checks matter.
 	IgnoreConditions bool
@@ -62,7 +65,7 @@ func (s *system) target(o Options) checks.Target {
 
 		Config:   s.Cluster.RESTConfig(),
 		Scenario: s.Scenario.Name, Description: s.Scenario.Description, Variant: string(o.Variant), Provider: Provider,
-		ControlPlaneOrigin: s.Cluster.Origin(),
+		ControlPlaneOrigin: s.Cluster.Origin(), Operators: s.HostOperators,
 		Expected: report.Modes{
 			ControlPlane: string(s.Scenario.ControlPlaneTopology), Infrastructure: string(s.Scenario.InfrastructureTopology),
 		},

@@ -18,7 +18,7 @@ func Attach(c *embedded.Cluster, s scenario.Scenario, progress io.Writer) *Envir
 	if progress == nil {
 		progress = io.Discard
 	}
-	return &Environment{Cluster: c, Scenario: s, progress: progress, hosts: map[Module][]string{}}
+	return &Environment{Cluster: c, Scenario: s, progress: progress, hosts: map[Module][]string{}, supervisor: newSupervisor()}
 }
 
 // Prepare installs what a module's controller and host need. RunController and RunHost do so by themselves.

@@ -38,6 +38,8 @@ type Config struct {
 	Release string
 	// Hosts are the host operators to run, by the module that they may vendor, with further arguments.
 	Hosts map[Module][]string
+	// Operators play some of these hosts.
+	Operators Operators
 	// HostCreatesRouter leaves the default IngressController to the ingress host, which then has the arguments for it.
 	HostCreatesRouter bool
 	// VersionOperator runs the stand-in of the cluster-version-operator with downloads as a static manifest.
@@ -62,6 +64,8 @@ type Environment struct {
 	realMinReady bool
 	canary       bool
 	hosts        map[Module][]string // by their last arguments
+	operators    Operators
+	supervisor   *supervisor
 	// endVersionOperator stops the stand-in; nil when it does not run.
 	endVersionOperator func() error
 }
@@ -76,15 +80,24 @@ func Start(ctx context.Context, config Config) (*Environment, error) {
 	if config.Progress == nil {
 		config.Progress = io.Discard
 	}
-	r := &Environment{Scenario: s, progress: config.Progress, realMinReady: config.RealMinReadySeconds, canary: true, hosts: map[Module][]string{}}
+	r := &Environment{
+		Scenario: s, progress: config.Progress, realMinReady: config.RealMinReadySeconds, canary: true, hosts: map[Module][]string{},
+		operators: config.Operators, supervisor: newSupervisor(),
+	}
 	hosts := slices.Sorted(maps.Keys(config.Hosts))
 	for _, module := range hosts {
+		if r.operators.Play(module) {
+			continue
+		}
 		// Build first, so that the cluster does not wait for a compiler.
 		if _, err := programs.Build(ctx, module.Host(), r.progress); err != nil {
 			return nil, err
 		}
 	}
-	if r.Cluster, err = embedded.Start(ctx, embedded.Config{Progress: config.Progress, Keep: config.Keep, APIServer: config.APIServer}); err != nil {
+	r.Cluster, err = embedded.Start(ctx, embedded.Config{
+		Progress: config.Progress, Keep: config.Keep, APIServer: config.APIServer, CRDFiles: config.Operators.crdFiles,
+	})
+	if err != nil {
 		return nil, err
 	}
 	if config.HostCreatesRouter {
@@ -122,12 +135,25 @@ func (r *Environment) Stop() {
 	_ = r.Cluster.Stop()
 }
 
-// RunHost starts or restarts a host operator, which has all rights.
+// RunHost starts or restarts a host operator, which has all rights. Arguments are those of the stand-in.
 func (r *Environment) RunHost(ctx context.Context, module Module, args ...string) error {
 	if running := r.Cluster.Program(module.Host().Name); running != nil {
-		if err := running.Terminate(ctx); err != nil {
+		if err := r.terminate(ctx, module, running); err != nil {
 			return err
 		}
+	}
+	if err := r.Prepare(ctx, module); err != nil {
+		return err
+	}
+	var all []string
+	if prepare := modules[module].prepare; prepare != nil {
+		var err error
+		if all, err = prepare(ctx, r.Cluster); err != nil {
+			return err
+		}
+	}
+	if r.operators.Play(module) {
+		return r.runCommand(ctx, module)
 	}
 	binary, err := programs.Build(ctx, module.Host(), r.progress)
 	if err != nil {
@@ -137,19 +163,9 @@ func (r *Environment) RunHost(ctx context.Context, module Module, args ...string
 	if err != nil {
 		return err
 	}
-	if err := r.Prepare(ctx, module); err != nil {
-		return err
-	}
-	all := []string{"--kubeconfig", kubeconfig}
+	all = append(all, "--kubeconfig", kubeconfig)
 	if module == Ingress {
 		all = append(all, fmt.Sprintf("--canary=%t", r.canary), fmt.Sprintf("--min-ready-seconds=%d", r.minReadySeconds()))
-	}
-	if prepare := modules[module].prepare; prepare != nil {
-		own, err := prepare(ctx, r.Cluster)
-		if err != nil {
-			return err
-		}
-		all = append(all, own...)
 	}
 	r.hosts[module] = args
 	_, err = r.Cluster.Run(ctx, module.Host().Name, binary, append(all, args...)...)
@@ -164,11 +180,11 @@ func (r *Environment) minReadySeconds() int {
 	return 1
 }
 
-// UseRealMinReadySeconds sets RealMinReadySeconds. Pods of routers stay.
+// UseRealMinReadySeconds sets RealMinReadySeconds for the stand-in. Pods of routers stay.
 func (r *Environment) UseRealMinReadySeconds(ctx context.Context) error {
 	r.realMinReady = true
 	args, runs := r.hosts[Ingress]
-	if !runs {
+	if !runs || r.operators.Play(Ingress) {
 		return nil
 	}
 	return r.RunHost(ctx, Ingress, args...)
@@ -302,8 +318,12 @@ func (r *Environment) condition(ctx context.Context, module Module, kind string)
 	return condition, nil
 }
 
-// WaitHost waits until a module's host operator has nothing left to do.
+// WaitHost waits until a module's host operator has nothing left to do. It returns at once for a command, of whose
+// conditions nothing is known.
 func (r *Environment) WaitHost(ctx context.Context, module Module, timeout time.Duration) error {
+	if r.operators.Play(module) {
+		return nil
+	}
 	for _, kind := range modules[module].atRest {
 		last := Condition{Type: kind}
 		err := wait.PollUntilContextTimeout(ctx, poll, timeout, true, func(ctx context.Context) (bool, error) {

@@ -17,7 +17,7 @@ import (
 func (r *Environment) Roll(ctx context.Context, want []scenario.Operand, revision string) error {
 	host := r.Cluster.Program(Console.Host().Name)
 	if host != nil {
-		if err := host.Terminate(ctx); err != nil {
+		if err := r.terminate(ctx, Console, host); err != nil {
 			return err
 		}
 	}

@@ -44,7 +44,7 @@ func (e *Env) Target() checks.Target {
 			ControlPlane: string(e.Scenario.ControlPlaneTopology), Infrastructure: string(e.Scenario.InfrastructureTopology),
 		},
 		Times: Times(), Image: doNothing, Progress: e.Progress,
-		Logs: e.Logs,
+		Logs: e.Logs, Operators: e.HostOperators,
 	}
 	if e.Kind != nil {
 		target.RestartNode, target.Outage = e.Kind.Restart, e.Outage

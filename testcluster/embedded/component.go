@@ -40,7 +40,7 @@ type Component struct {
 	dir     string
 	env     []string // in addition to that of this process
 	// ended, if not nil, is called when a run has ended that neither this program nor its caller ended.
-	ended func(how string)
+	ended func(p *Component, how string)
 	// group means that what is left of the process group is killed when the process has ended.
 	group bool
 
@@ -126,7 +126,7 @@ func (p *Component) start(ctx context.Context) (*run, error) {
 		asked := r.asked || p.retired
 		p.mu.Unlock()
 		if p.ended != nil && !asked {
-			p.ended(cmd.ProcessState.String())
+			p.ended(p, cmd.ProcessState.String())
 		}
 	}()
 	p.run = r

@@ -152,7 +152,7 @@ func TestRunProcess(t *testing.T) {
 	dir, ended := t.TempDir(), make(chan string, 1)
 	p, err := c.RunProcess(ctx, Process{
 		Name: "process", Path: "/bin/sh", Args: []string{"-c", `sleep 1000 & echo $! >child; mv child "$NAME"; wait`}, Dir: dir, Env: []string{"NAME=started"},
-		Ended: func(how string) { ended <- how }, Group: true,
+		Ended: func(_ *Component, how string) { ended <- how }, Group: true,
 	})
 	if err != nil {
 		t.Fatal(err)

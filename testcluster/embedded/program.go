@@ -23,7 +23,7 @@ type Process struct {
 	Env []string
 	// Ended, if not nil, is called with the exit status when it has ended although neither Kill, Terminate nor Stop was
 	// called. It may start the component again.
-	Ended func(how string)
+	Ended func(p *Component, how string)
 	// Group means that its children end with it, as in a container. Without that only a signal of their own ends them.
 	Group bool
 }

@@ -34,9 +34,12 @@ func child(ctx context.Context, o options) (err error) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	options := embeddedtarget.Options{Scenario: o.scenarios[0], Variant: o.variant, RealMinReadySeconds: o.realMinReady, Keep: o.keep, Progress: os.Stderr, Times: checks.SimulatedTimes()}
-	if o.realMinReady {
-		// The router is rolled out several times after a change of the topology.
+	options := embeddedtarget.Options{
+		Scenario: o.scenarios[0], Variant: o.variant, Operators: o.operators, RealMinReadySeconds: o.realMinReady, Keep: o.keep, Progress: os.Stderr,
+		Times: checks.SimulatedTimes(),
+	}
+	if o.realMinReady || len(o.operators.Modules()) > 0 {
+		// The router is rolled out several times after a change of the topology, by a given operator at its own speed.
 		options.Times.Converge = checks.RealTimes().Converge
 	}
 	if o.overlay != "" {

@@ -25,6 +25,7 @@ import (
 	"github.com/solonode/sno/conformance/checks"
 	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/e2e/embeddedtarget"
+	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -52,6 +53,8 @@ type options struct {
 	// some and disrupt are the numbers of clusters and of those with disruptive checks; 0 for all.
 	some, disrupt int
 	start         uint64
+	operatorFlags harness.OperatorFlags
+	operators     harness.Operators
 }
 
 func main() { os.Exit(run()) }
@@ -117,7 +120,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	var scenarios, tiers, modules string
 	flags := flag.NewFlagSet("sno-conformance", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.StringVar((*string)(&o.variant), "variant", string(o.variant), "Operators of the clusters: sno for the modules, vendored for operators that vendor them and no controllers, or baseline for stock operators.")
+	flags.StringVar((*string)(&o.variant), "variant", string(o.variant), "Operators of the clusters: sno for the modules, vendored for operators that vendor them and no controllers, or baseline for stand-ins for stock operators.")
 	flags.StringVar(&scenarios, "scenarios", "", "Names of clusters, separated by commas. Empty: all.")
 	flags.StringVar(&tiers, "tiers", "", "static, scheduled, disruptive, separated by commas. Empty: all.")
 	flags.StringVar(&modules, "modules", "", "Modules whose checks to run, separated by commas. Empty: all.")
@@ -134,6 +137,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.BoolVar(&o.built, "built", false, "Use the operators and controllers of an earlier run without checking that they are up to date.")
 	flags.BoolVar(&o.keep, "keep", false, "Keep the clusters' folders.")
 	flags.BoolVar(&o.realMinReady, "real-min-ready", false, "A router counts as available after 30 seconds as on a real cluster, not after one. A cluster takes twice as long.")
+	o.operatorFlags.Bind(flags)
 	flags.BoolVar(&o.child, "child", false, "Internal: run the only scenario, and write its report to the folder.")
 	if err := flags.Parse(args); err != nil {
 		return o, err //nolint:wrapcheck // describes the fault
@@ -141,7 +145,10 @@ func parse(args []string, out io.Writer) (options, error) {
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("%w: unexpected argument %q", errInput, flags.Arg(0))
 	}
-	if _, err := o.variant.Programs(); err != nil {
+	if o.operators, err = o.operatorFlags.Read(); err != nil {
+		return o, fmt.Errorf("%w: %w", errInput, err)
+	}
+	if _, err := o.variant.Programs(o.operators); err != nil {
 		return o, fmt.Errorf("%w: -variant: %w", errInput, err)
 	}
 	for _, s := range scenario.All() {
@@ -199,6 +206,8 @@ func (o options) lost(name, reason string) report.Report {
 	if s, err := scenario.Lookup(name); err == nil {
 		r.Description = s.Description
 	}
+	// The variant and the name are valid.
+	r.Operators, _ = o.variant.Operators(name, o.operators)
 	for _, c := range checks.Catalogue() {
 		result := c.Result()
 		result.Status, result.Reason = report.Failed, reason

@@ -18,6 +18,7 @@ import (
 	"github.com/solonode/sno/conformance/checks"
 	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/e2e/embeddedtarget"
+	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/matrix"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/e2e/sample"
@@ -30,7 +31,7 @@ const childEnvironment = "GOGC=400"
 
 // captions describe the variants in the HTML report.
 var captions = map[embeddedtarget.Variant]string{
-	embeddedtarget.SNO: "with the modules", embeddedtarget.Vendored: "operators that vendor the modules", embeddedtarget.Baseline: "stock operators",
+	embeddedtarget.SNO: "with the modules", embeddedtarget.Vendored: "operators that vendor the modules", embeddedtarget.Baseline: "stock operators or stand-ins for them",
 }
 
 // parent runs every scenario in a child and writes the results.
@@ -43,7 +44,7 @@ func parent(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if err := build(ctx, o.variant); err != nil {
+	if err := build(ctx, o.variant, o.operators); err != nil {
 		return err
 	}
 	self, err := os.Executable()
@@ -63,8 +64,10 @@ func parent(ctx context.Context, o options) error {
 			if !slices.Contains(disrupted, name) {
 				tiers = slices.DeleteFunc(slices.Clone(tiers), func(t checks.Tier) bool { return t == checks.Disruptive })
 			}
-			cmd := exec.Command(self, "-child", "-variant="+string(o.variant), "-scenarios="+name, "-tiers="+join(tiers), "-out="+folder,
-				"-modules="+strings.Join(o.modules, ","), "-overlay="+o.overlay, fmt.Sprintf("-keep=%t", o.keep), fmt.Sprintf("-real-min-ready=%t", o.realMinReady))
+			cmd := exec.Command(self, append([]string{
+				"-child", "-variant=" + string(o.variant), "-scenarios=" + name, "-tiers=" + join(tiers), "-out=" + folder,
+				"-modules=" + strings.Join(o.modules, ","), "-overlay=" + o.overlay, fmt.Sprintf("-keep=%t", o.keep), fmt.Sprintf("-real-min-ready=%t", o.realMinReady),
+			}, o.operatorFlags.Arguments()...)...)
 			cmd.Env = append(os.Environ(), childEnvironment)
 			return cmd
 		},
@@ -158,11 +161,11 @@ func (o options) inputs() (inputs, error) {
 }
 
 // build builds everything once for all children.
-func build(ctx context.Context, variant embeddedtarget.Variant) error {
+func build(ctx context.Context, variant embeddedtarget.Variant, operators harness.Operators) error {
 	if _, err := assets.Ensure(ctx, os.Stderr); err != nil {
 		return fmt.Errorf("get the programs of the clusters: %w", err)
 	}
-	needed, err := variant.Programs()
+	needed, err := variant.Programs(operators)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/solonode/sno/e2e/demo"
 	"github.com/solonode/sno/e2e/guides"
+	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/scenario"
 )
@@ -35,12 +36,19 @@ func run() int {
 		"kubectl-sno in its PATH. The cluster is removed when the shell exits.")
 	built := flag.Bool("built", false, "Take the programs that an earlier run has built for up to date.")
 	list := flag.Bool("list", false, "Print the scenarios and exit.")
+	var operators harness.OperatorFlags
+	operators.Bind(flag.CommandLine)
 	flag.Parse()
 	if *list {
 		for _, s := range scenario.All() {
 			fmt.Printf("%-26s %s\n", s.Name, s.Description)
 		}
 		return 0
+	}
+	var err error
+	if options.Operators, err = operators.Read(); err != nil {
+		fmt.Fprintln(os.Stderr, "sno-run:", err)
+		return 2
 	}
 	ctrl.SetLogger(logr.Discard())
 	// The API server warns about the node role of OpenShift.

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/shlex"
+
+	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/testcluster/embedded"
+)
+
+var (
+	// ErrOperators means that operators for hosts, or their CustomResourceDefinitions, cannot be used.
+	ErrOperators = errors.New("operators that cannot be used")
+	// ErrOperatorEnded means that the operator of a command ended by itself.
+	ErrOperatorEnded = errors.New("the operator ended by itself")
+)
+
+const (
+	// kubeconfigWord is replaced by the path of the operator's kubeconfig.
+	kubeconfigWord = "{kubeconfig}"
+	// operatorGrace is how long an operator may take to end after SIGTERM, as a pod may.
+	operatorGrace = 30 * time.Second
+	// operatorBackOff is the time before an operator that ended by itself is started again, as that of a container.
+	operatorBackOff = 10 * time.Second
+	// operatorTail fits into the end of the log that sno-conformance prints.
+	operatorTail = 1200
+)
+
+// operatorNames are the names of the hosts in flags.
+var operatorNames = map[string]Module{
+	"ingress": Ingress, "console": Console, "auth": Auth, "etcd": EtcdGuard, "machineconfig": MachineConfig, "approver": Approver,
+}
+
+// Operators are commands that play hosts instead of the stand-ins, with the CustomResourceDefinitions that they need.
+// The zero value has none.
+type Operators struct {
+	commands map[Module]command
+	crdFiles []string
+	dir      string
+}
+
+type command struct {
+	text, program string
+	args          []string
+}
+
+// OperatorFlags are flags for Operators.
+type OperatorFlags struct{ commands, folders []string }
+
+// Bind adds the flags to a set.
+func (f *OperatorFlags) Bind(flags *flag.FlagSet) {
+	flags.Func("operator", "`NAME=COMMAND` starts a host operator instead of the stand-in; repeatable. NAME is one of "+strings.Join(names(), ", ")+". "+
+		"The command has KUBECONFIG in its environment, "+kubeconfigWord+" in it is replaced by the same path, and no shell reads it.",
+		func(value string) error {
+			f.commands = append(f.commands, value)
+			return nil
+		})
+	flags.Func("operator-crds", "`FOLDER` with CustomResourceDefinitions, and no other objects, for these operators; repeatable. They replace those of the same name.",
+		func(value string) error {
+			f.folders = append(f.folders, value)
+			return nil
+		})
+}
+
+// Arguments returns the flags for another process in the same folder.
+func (f *OperatorFlags) Arguments() []string {
+	var arguments []string
+	for _, value := range f.commands {
+		arguments = append(arguments, "-operator="+value)
+	}
+	for _, value := range f.folders {
+		arguments = append(arguments, "-operator-crds="+value)
+	}
+	return arguments
+}
+
+// Read returns the operators of the flags.
+func (f *OperatorFlags) Read() (Operators, error) { return ReadOperators(f.commands, f.folders) }
+
+// ReadOperators reads commands of the form NAME=COMMAND and checks that their programs exist, and folders of
+// CustomResourceDefinitions. The words of a command are split as a shell does.
+func ReadOperators(commands, folders []string) (Operators, error) {
+	o := Operators{commands: map[Module]command{}}
+	var err error
+	if o.dir, err = os.Getwd(); err != nil {
+		return o, fmt.Errorf("%w: %w", ErrOperators, err)
+	}
+	for _, value := range commands {
+		name, text, found := strings.Cut(value, "=")
+		if !found {
+			return o, fmt.Errorf("%w: %q is not NAME=COMMAND", ErrOperators, value)
+		}
+		module, known := operatorNames[name]
+		if !known {
+			return o, fmt.Errorf("%w: unknown name %q, choose one of %s", ErrOperators, name, strings.Join(names(), ", "))
+		}
+		if _, twice := o.commands[module]; twice {
+			return o, fmt.Errorf("%w: %s has two commands", ErrOperators, name)
+		}
+		if o.commands[module], err = readCommand(text); err != nil {
+			return o, fmt.Errorf("%w: %s: %w", ErrOperators, name, err)
+		}
+	}
+	if o.crdFiles, err = embedded.CRDFiles(folders...); err != nil {
+		return o, fmt.Errorf("%w: %w", ErrOperators, err)
+	}
+	return o, nil
+}
+
+func readCommand(text string) (command, error) {
+	words, err := shlex.Split(text)
+	if err != nil {
+		return command{}, fmt.Errorf("read command %q: %w", text, err)
+	}
+	if len(words) == 0 {
+		return command{}, errors.New("its command is empty") //nolint:err113 // ErrOperators is added
+	}
+	program, err := exec.LookPath(words[0])
+	if err != nil {
+		return command{}, fmt.Errorf("find its program: %w", err)
+	}
+	// It may be started from another folder.
+	if program, err = filepath.Abs(program); err != nil {
+		return command{}, fmt.Errorf("find its program: %w", err)
+	}
+	return command{text: strings.TrimSpace(text), program: program, args: words[1:]}, nil
+}
+
+func names() []string {
+	var all []string
+	for _, module := range AllModules() {
+		all = append(all, module.operatorName())
+	}
+	return all
+}
+
+func (m Module) operatorName() string {
+	for name, module := range operatorNames {
+		if module == m {
+			return name
+		}
+	}
+	return string(m)
+}
+
+// Play reports whether a command plays the module's host.
+func (o Operators) Play(module Module) bool {
+	_, ok := o.commands[module]
+	return ok
+}
+
+// Modules returns the modules whose hosts are commands.
+func (o Operators) Modules() []Module {
+	return slices.DeleteFunc(AllModules(), func(m Module) bool { return !o.Play(m) })
+}
+
+// Report returns the host operators of a cluster for its report. hosts are all of them, with arguments for stand-ins.
+func (o Operators) Report(hosts map[Module][]string) []report.Operator {
+	var all []report.Operator
+	for _, module := range AllModules() {
+		args, runs := hosts[module]
+		switch {
+		case !runs:
+		case o.Play(module):
+			all = append(all, report.Operator{Module: string(module), Command: o.commands[module].text})
+		default:
+			text := strings.Join(append([]string{module.Host().Name}, args...), " ")
+			all = append(all, report.Operator{Module: string(module), Command: text, StandIn: true})
+		}
+	}
+	return all
+}
+
+// GivenUser returns the user name of a command that plays the module's host.
+func (m Module) GivenUser() string { return "given-" + m.Host().Name }
+
+// supervisor starts commands again that end by themselves.
+type supervisor struct {
+	mu sync.Mutex
+	// exits counts them, and first is the first of them.
+	exits map[Module]int
+	first error
+	// ended is closed with the first one.
+	ended chan struct{}
+	// turns count the wanted starts and ends, so that a late restart does not follow one.
+	turns map[Module]int
+}
+
+func newSupervisor() *supervisor {
+	return &supervisor{exits: map[Module]int{}, turns: map[Module]int{}, ended: make(chan struct{})}
+}
+
+func (s *supervisor) turn(module Module) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turns[module]++
+}
+
+// HostOperators returns the host operators that run, for a report.
+func (r *Environment) HostOperators() []report.Operator {
+	all := r.operators.Report(r.hosts)
+	r.supervisor.mu.Lock()
+	defer r.supervisor.mu.Unlock()
+	for i := range all {
+		all[i].Exits = r.supervisor.exits[Module(all[i].Module)]
+	}
+	return all
+}
+
+// UntilOperatorEnds returns a context that also ends when the operator of a command ends by itself. Its cause is then an
+// ErrOperatorEnded with the end of the operator's log.
+func (r *Environment) UntilOperatorEnds(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-r.supervisor.ended:
+			r.supervisor.mu.Lock()
+			defer r.supervisor.mu.Unlock()
+			cancel(r.supervisor.first)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(context.Canceled) }
+}
+
+// terminate ends a module's host. Like the container of a pod, a command is killed if it does not end in time.
+func (r *Environment) terminate(ctx context.Context, module Module, host *embedded.Component) error {
+	if !r.operators.Play(module) {
+		return host.Terminate(ctx)
+	}
+	r.supervisor.turn(module)
+	limited, cancel := context.WithTimeout(ctx, operatorGrace)
+	defer cancel()
+	if err := host.Terminate(limited); err != nil && (limited.Err() == nil || ctx.Err() != nil) {
+		return err
+	}
+	return nil
+}
+
+// runCommand starts or restarts the command that plays the module's host. It has all rights and a user name of its own.
+func (r *Environment) runCommand(ctx context.Context, module Module) error {
+	kubeconfig, err := r.Cluster.KubeconfigForAdministrator(module.GivenUser())
+	if err != nil {
+		return err
+	}
+	command := r.operators.commands[module]
+	process := embedded.Process{
+		Name: module.Host().Name, Path: command.program, Dir: r.operators.dir, Env: []string{"KUBECONFIG=" + kubeconfig}, Group: true,
+		Ended: func(p *embedded.Component, how string) { r.commandEnded(module, p, how) },
+	}
+	for _, arg := range command.args {
+		process.Args = append(process.Args, strings.ReplaceAll(arg, kubeconfigWord, kubeconfig))
+	}
+	r.hosts[module] = nil
+	_, _ = fmt.Fprintf(r.progress, "The %s operator is: %s\n", module.operatorName(), command.text)
+	if _, err := r.Cluster.RunProcess(ctx, process); err != nil {
+		return fmt.Errorf("operator of %s: %w", module.operatorName(), err)
+	}
+	return nil
+}
+
+// commandEnded reports that the command of a module ended by itself, and starts it again as a kubelet does.
+func (r *Environment) commandEnded(module Module, program *embedded.Component, how string) {
+	s := r.supervisor
+	err := fmt.Errorf("%w: %s, %s (%s); its log ends with:\n%s", ErrOperatorEnded, module.operatorName(), how, r.operators.commands[module].text,
+		program.LogTail(operatorTail))
+	_, _ = fmt.Fprintln(r.progress, err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.exits[module]++
+	if s.first == nil {
+		s.first = err
+		close(s.ended)
+	}
+	turn := s.turns[module]
+	time.AfterFunc(operatorBackOff, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.turns[module] == turn {
+			// Its cluster may be stopped.
+			_ = program.Start(context.Background())
+		}
+	})
+}
