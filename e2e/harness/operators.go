@@ -23,7 +23,7 @@ import (
 
 var (
 	// ErrOperators means that operators for hosts, or their CustomResourceDefinitions, cannot be used.
-	ErrOperators = errors.New("operators that cannot be used")
+	ErrOperators = errors.New("invalid host operators")
 	// ErrOperatorEnded means that the operator of a command ended by itself.
 	ErrOperatorEnded = errors.New("the operator ended by itself")
 )
