@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -71,6 +72,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
+	options.Out = &synchronized{out: options.Out}
 	j := &job{terminal: terminal{out: options.Out, colour: options.Colour}, options: options, scenario: s}
 	j.heading("sno: the cluster operators on %s", s.Name)
 	j.printf("  %s", s.Description)
@@ -420,6 +422,18 @@ func (j *job) logs() {
 		j.printf("  The log of %s ends with:\n%s", name, content)
 	}
 	j.printf("  Run it with -keep to have all logs.")
+}
+
+// synchronized is for the output of several goroutines: an operator may end at any time.
+type synchronized struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (s *synchronized) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.Write(p)
 }
 
 type indent struct{ out io.Writer }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/solonode/sno/e2e/demo"
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
@@ -32,5 +34,35 @@ func TestUnknownScenario(t *testing.T) {
 	err := demo.Run(t.Context(), demo.Options{Scenario: "none-such", Once: true, Out: &bytes.Buffer{}})
 	if !errors.Is(err, scenario.ErrUnknown) || !strings.Contains(err.Error(), "none-sno-day2-workers") {
 		t.Errorf("got %v, want ErrUnknown and the known names", err)
+	}
+}
+
+// A given operator plays a host of the main job, and one that ends is an error at once.
+func TestOperators(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts clusters, as make run does; make proof runs it")
+	}
+	t.Parallel()
+	binary, err := programs.Build(t.Context(), programs.IngressHost, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		command string
+		ends    error
+		want    string
+	}{
+		{binary + " --kubeconfig={kubeconfig} --stock --min-ready-seconds=1", nil, "Given operator of ingress: " + binary},
+		{"sh -c 'echo broken; exit 4'", harness.ErrOperatorEnded, "ingress, exit status 4 (sh -c 'echo broken; exit 4'); its log ends with:\nbroken"},
+	} {
+		operators, err := harness.ReadOperators([]string{"ingress=" + test.command}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		err = demo.Run(t.Context(), demo.Options{Scenario: "none-sno-day2-workers", Operators: operators, Once: true, Out: &out})
+		if !errors.Is(err, test.ends) || errors.Is(err, demo.ErrVerificationFailed) || !strings.Contains(out.String(), test.want) {
+			t.Errorf("%s: %v, wanted %v and %q in:\n%s", test.command, err, test.ends, test.want, out.String())
+		}
 	}
 }

@@ -27,6 +27,7 @@ func Shell(ctx context.Context, options Options, shell guides.Shell) error {
 	if err != nil {
 		return err
 	}
+	options.Out = &synchronized{out: options.Out}
 	plugin, err := programs.Build(ctx, programs.KubectlSNO, options.Out)
 	if err != nil {
 		return err

@@ -14,12 +14,14 @@ import (
 
 	"github.com/solonode/sno/conformance/checks"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/matrix"
 )
 
 func TestParse(t *testing.T) {
 	for _, args := range [][]string{
 		{"more"}, {"-variant=tomorrow"}, {"-scenarios=nowhere"}, {"-scenarios=ha,"}, {"-tiers=wild"}, {"-modules=wild"}, {"-parallel=-1"}, {"-limit=0s"}, {"-some=-1"}, {"-disrupt=-1"},
+		{"-operator=ingress"}, {"-operator=dns=sleep 1"}, {"-operator=ingress=sno-such-operator"}, {"-operator-crds=nowhere"},
 	} {
 		if _, err := parse(args, io.Discard); !errors.Is(err, errInput) {
 			t.Errorf("%v: %v", args, err)
@@ -32,6 +34,14 @@ func TestParse(t *testing.T) {
 	if !slices.Equal(o.modules, []string{"ingress", "console"}) {
 		t.Errorf("modules: %v", o.modules)
 	}
+	// A child gets the same operators.
+	o, err = parse([]string{"--operator=etcd=sleep 1"}, io.Discard)
+	if err == nil {
+		o, err = parse(o.operatorFlags.Arguments(), io.Discard)
+	}
+	if err != nil || !slices.Equal(o.operators.Modules(), []harness.Module{harness.EtcdGuard}) {
+		t.Errorf("operators: %v, %v", o.operators.Modules(), err)
+	}
 	if o, err := parse(nil, io.Discard); err != nil || !slices.Equal(o.scenarios, allScenarios()) || !slices.Equal(o.tiers, checks.Tiers()) {
 		t.Errorf("all: %+v, %v", o, err)
 	}
@@ -42,6 +52,9 @@ func TestLost(t *testing.T) {
 	r := options{variant: "sno"}.lost("ha", "it crashed")
 	if len(r.Results) != len(checks.Catalogue()) || r.Counts[report.Failed] != len(r.Results) || r.Description == "" {
 		t.Errorf("%d results, %v, %q", len(r.Results), r.Counts, r.Description)
+	}
+	if i := slices.IndexFunc(r.Operators, func(o report.Operator) bool { return o.Module == "ingress" && o.StandIn }); i < 0 {
+		t.Errorf("operators: %+v", r.Operators)
 	}
 	if err := report.Verdict([]report.Report{r}); !errors.Is(err, report.ErrFailed) {
 		t.Errorf("the result is %v", err)
