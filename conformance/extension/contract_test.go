@@ -219,7 +219,7 @@ func TestBadInput(t *testing.T) {
 		"cluster":            {"run", "--kubeconfig", "none"},
 		"waivers":            {"run", "--waivers", filepath.Join("testdata", "nowhere.yaml")},
 		"explain":            {"explain", "SNO-ING-999"},
-		"diff":               {"diff", "nowhere.yaml", "nowhere.yaml"},
+		"compare":            {"compare", "nowhere.yaml", "nowhere.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fake{}

@@ -128,7 +128,7 @@ func TestInterruptionClosesTheRunner(t *testing.T) {
 	}
 }
 
-func TestDiff(t *testing.T) {
+func TestCompare(t *testing.T) {
 	folder := t.TempDir()
 	good, notSuccessful := filepath.Join(folder, "good.yaml"), filepath.Join(folder, "bad.yaml")
 	(&fake{}).run(t, nil, "run", "-o", good)
@@ -137,8 +137,10 @@ func TestDiff(t *testing.T) {
 		before, after string
 		code          int
 	}{{good, good, 0}, {good, notSuccessful, exitFailed}, {notSuccessful, good, 0}, {notSuccessful, notSuccessful, 0}} {
-		if code, _, _ := (&fake{}).run(t, nil, "diff", test.before, test.after); code != test.code {
-			t.Errorf("diff %s %s: exit code %d, want %d", filepath.Base(test.before), filepath.Base(test.after), code, test.code)
+		for _, command := range []string{"compare", "diff"} {
+			if code, _, _ := (&fake{}).run(t, nil, command, test.before, test.after); code != test.code {
+				t.Errorf("%s %s %s: exit code %d, want %d", command, filepath.Base(test.before), filepath.Base(test.after), code, test.code)
+			}
 		}
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-func (p Program) diff() *cobra.Command {
+func (p Program) compare() *cobra.Command {
 	return &cobra.Command{
-		Use: "diff BEFORE AFTER", GroupID: groupPeople, Short: "Compare two reports", Args: cobra.ExactArgs(2),
+		Use: "compare BEFORE AFTER", GroupID: groupPeople, Short: "Compare two reports", Args: cobra.ExactArgs(2),
 		Long: "Compare two reports. The exit code is 0 without regressions, 1 with regressions, 2 if a file is not a report.",
 		RunE: func(_ *cobra.Command, args []string) error {
 			before, err := report.ReadFiles(args[0])
@@ -31,4 +31,11 @@ func (p Program) diff() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// diff is the former name of compare.
+func (p Program) diff() *cobra.Command {
+	c := p.compare()
+	c.Use, c.Hidden = "diff BEFORE AFTER", true
+	return c
 }
