@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/solonode/sno/conformance/traffic"
 	"github.com/solonode/sno/e2e/bench"
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/kindtarget"
 	"github.com/solonode/sno/testcluster/scenario"
-	"github.com/solonode/sno/testcluster/traffic"
 )
 
 // FloatingRouter deletes the router repeatedly after workers were added. It must return to the control plane (R-ING-3,

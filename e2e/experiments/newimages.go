@@ -10,10 +10,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/solonode/sno/conformance/traffic"
 	"github.com/solonode/sno/e2e/bench"
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/kindtarget"
-	"github.com/solonode/sno/testcluster/traffic"
 )
 
 // NewImages rolls out a controller and then a router with another image of the same programs (R-OPS-1).

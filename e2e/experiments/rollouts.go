@@ -16,10 +16,10 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/solonode/sno/conformance/traffic"
 	"github.com/solonode/sno/e2e/bench"
 	"github.com/solonode/sno/e2e/kindtarget"
 	"github.com/solonode/sno/testcluster/scenario"
-	"github.com/solonode/sno/testcluster/traffic"
 )
 
 // Rollouts measures outages while the router is rolled out on a single node.

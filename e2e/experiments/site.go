@@ -24,11 +24,11 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/solonode/sno/conformance/traffic"
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/kindtarget"
 	"github.com/solonode/sno/testcluster/images"
 	"github.com/solonode/sno/testcluster/scenario"
-	"github.com/solonode/sno/testcluster/traffic"
 )
 
 const (
@@ -116,7 +116,7 @@ func (s *site) run(ctx context.Context, image string, hostArgs ...string) error 
 }
 
 func (s *site) visit(ctx context.Context, scheme string, port int) *traffic.Generator {
-	return traffic.Start(ctx, scheme+"://"+net.JoinHostPort(s.address, strconv.Itoa(port))+"/", greeting)
+	return traffic.Start(ctx, traffic.Endpoint{URL: scheme + "://" + net.JoinHostPort(s.address, strconv.Itoa(port)) + "/", Body: greeting})
 }
 
 func (s *site) loadRouters(ctx context.Context) error {

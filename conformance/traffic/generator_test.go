@@ -22,7 +22,7 @@ func TestGenerator(t *testing.T) {
 		_, _ = w.Write([]byte("hello"))
 	}))
 	defer server.Close()
-	u := Start(t.Context(), server.URL, "hello")
+	u := Start(t.Context(), Endpoint{URL: server.URL, Body: "hello"})
 	const stable, soon = 4 * Interval, 20 * time.Second
 	if err := u.WaitAnswered(t.Context(), stable, soon); err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestGenerator(t *testing.T) {
 
 func TestGeneratorExpectsItsAnswer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("unknown")) }))
-	u := Start(t.Context(), server.URL, "hello")
+	u := Start(t.Context(), Endpoint{URL: server.URL, Body: "hello"})
 	defer u.Stop()
 	if err := u.WaitAnswered(t.Context(), Interval, 10*Interval); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "another answer") {
 		t.Errorf("another server: %v", err)
@@ -66,7 +66,7 @@ func TestGeneratorExpectsItsAnswer(t *testing.T) {
 }
 
 func TestWaitAnsweredEndsWithItsContext(t *testing.T) {
-	u := Start(t.Context(), "http://192.0.2.1/", "hello")
+	u := Start(t.Context(), Endpoint{URL: "http://192.0.2.1/", Body: "hello"})
 	defer u.Stop()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -90,5 +90,38 @@ func TestStreak(t *testing.T) {
 		if good, problem := streak(requests(test.answers)); good != test.good || problem != test.problem {
 			t.Errorf("%s: %s, %q; want %s, %q", test.answers, good, problem, test.good, test.problem)
 		}
+	}
+}
+
+// An endpoint at another address keeps the host of its URL, redirects are answers, and errors begin where configured.
+func TestEndpoint(t *testing.T) {
+	var host atomic.Value
+	var status atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host.Store(r.Host)
+		w.Header().Set("Location", "http://192.0.2.1/")
+		w.WriteHeader(int(status.Load()))
+	}))
+	defer server.Close()
+	for _, test := range []struct {
+		status, errors int
+		want           bool
+	}{
+		{http.StatusOK, 0, true},
+		{http.StatusFound, 0, true},
+		{http.StatusForbidden, 0, false},
+		{http.StatusForbidden, http.StatusInternalServerError, true},
+		{http.StatusServiceUnavailable, http.StatusInternalServerError, false},
+	} {
+		status.Store(int32(test.status))
+		var seen atomic.Int32
+		u := Start(t.Context(), Endpoint{
+			URL: "http://canary.apps.invalid/", Address: server.Listener.Addr().String(), Errors: test.errors, Interval: Interval / 5, Each: func(Sample) { seen.Add(1) },
+		})
+		err := u.WaitAnswered(t.Context(), 2*Interval, 20*Interval)
+		if (err == nil) != test.want || host.Load() != "canary.apps.invalid" || seen.Load() == 0 {
+			t.Errorf("status %d, errors from %d: %v; host %v, seen %d", test.status, test.errors, err, host.Load(), seen.Load())
+		}
+		u.Stop()
 	}
 }
