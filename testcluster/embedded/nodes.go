@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 )
@@ -137,7 +138,7 @@ func (c *Cluster) node(spec NodeSpec) *corev1.Node {
 				{Type: corev1.NodeHostName, Address: spec.Name},
 			},
 			NodeInfo: corev1.NodeSystemInfo{
-				Architecture: runtime.GOARCH, OperatingSystem: "linux", KubeletVersion: c.assets.Version,
+				Architecture: runtime.GOARCH, OperatingSystem: "linux", KubeletVersion: c.assets.Version, BootID: string(uuid.NewUUID()),
 			},
 		},
 	}
@@ -196,6 +197,15 @@ func (c *Cluster) SetNodeReady(ctx context.Context, name string, ready bool) err
 	})
 	if err != nil {
 		return fmt.Errorf("wait for the readiness of node %s: %w", name, err)
+	}
+	return nil
+}
+
+// SetBootID gives a node another boot ID, as its kubelet does after a boot.
+func (c *Cluster) SetBootID(ctx context.Context, name string) error {
+	body := fmt.Sprintf(`{"status":{"nodeInfo":{"bootID":%q}}}`, uuid.NewUUID())
+	if _, err := c.clientset.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(body), metav1.PatchOptions{}, "status"); err != nil {
+		return fmt.Errorf("set the boot ID of node %s: %w", name, err)
 	}
 	return nil
 }

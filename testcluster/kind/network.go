@@ -19,7 +19,18 @@ const (
 	podSubnet   = "10.244.0.0/16"
 	poll        = 200 * time.Millisecond
 	networkFile = "/etc/cni/net.d/10-sno.conflist"
+	routesFile  = "/etc/sno-routes"
+	bootFile    = "/etc/systemd/system/kubelet.service.d/20-sno.conf"
 )
+
+// bootConfig has a node behave as a machine does when its container starts again: its boot ID is another one, although
+// containers share that of the kernel, and its routes return. /run is empty then. systemd reads the file only at the
+// start of the container, so a restart of the kubelet alone changes nothing before.
+const bootConfig = `[Service]
+ExecStartPre=-/bin/sh -c 'test -e /run/boot-id || { cat /proc/sys/kernel/random/uuid >/run/boot-id && \
+  mount --bind /run/boot-id /proc/sys/kernel/random/boot_id; }'
+ExecStartPre=-/bin/sh ` + routesFile + `
+`
 
 // networkConfig connects the pods of a node by plugins that are in every image for kind's nodes.
 const networkConfig = `{
@@ -72,20 +83,20 @@ func (c *Cluster) withRanges(ctx context.Context) ([]corev1.Node, error) {
 }
 
 func (c *Cluster) configureNetwork(ctx context.Context, node *corev1.Node, all []corev1.Node) error {
-	file := strings.NewReader(fmt.Sprintf(networkConfig, node.Spec.PodCIDR))
-	if _, err := c.engine.Pipe(ctx, file, "exec", "--interactive", node.Name, "sh", "-c", "cat >"+networkFile); err != nil {
-		return fmt.Errorf("configure the network of node %s: %w", node.Name, err)
-	}
-	var routes []string
+	var routes strings.Builder
 	for i := range all {
 		if all[i].Name != node.Name {
-			routes = append(routes, fmt.Sprintf("ip route replace %s via %s", all[i].Spec.PodCIDR, address(&all[i])))
+			fmt.Fprintf(&routes, "ip route replace %s via %s || exit\n", all[i].Spec.PodCIDR, address(&all[i]))
 		}
 	}
-	if len(routes) == 0 {
-		return nil
+	for _, file := range []struct{ name, content string }{
+		{networkFile, fmt.Sprintf(networkConfig, node.Spec.PodCIDR)}, {bootFile, bootConfig}, {routesFile, routes.String()},
+	} {
+		if _, err := c.engine.Pipe(ctx, strings.NewReader(file.content), "exec", "--interactive", node.Name, "sh", "-c", "cat >"+file.name); err != nil {
+			return fmt.Errorf("configure the network of node %s: %w", node.Name, err)
+		}
 	}
-	if _, err := c.Exec(ctx, node.Name, "sh", "-c", strings.Join(routes, " && ")); err != nil {
+	if _, err := c.Exec(ctx, node.Name, "sh", routesFile); err != nil {
 		return fmt.Errorf("route from node %s: %w", node.Name, err)
 	}
 	return nil

@@ -113,7 +113,7 @@ func evict(ctx context.Context, c *embedded.Cluster, pod *corev1.Pod) error {
 }
 
 // Restart simulates a restart of a node for the rest of the cluster: the node is NotReady, its pods are deleted, and
-// then the node is Ready again. No operand may return to the node while it is NotReady.
+// then the node is Ready again, with another boot ID. No operand may return to the node while it is NotReady.
 func Restart(ctx context.Context, c *embedded.Cluster, node string) error {
 	ctx, cancel := context.WithTimeout(ctx, WaitTimeout)
 	defer cancel()
@@ -135,6 +135,9 @@ func Restart(ctx context.Context, c *embedded.Cluster, node string) error {
 	})
 	if err != nil {
 		return fmt.Errorf("remove the pods of node %s: %w%s", node, err, describe(on))
+	}
+	if err := c.SetBootID(ctx, node); err != nil {
+		return err
 	}
 	return c.SetNodeReady(ctx, node, true)
 }

@@ -135,10 +135,20 @@ func (c onCluster) refused(offset int64, want int, ended <-chan error) {
 
 func (c onCluster) restart(pinned scenario.Operand) {
 	c.Helper()
-	before := c.pods(pinned)
+	before, boot := c.pods(pinned), c.bootID("master-0")
 	c.must(Restart(c.Context(), c.Cluster, "master-0"))
 	c.must(WaitSettled(c.Context(), c.Client(), []scenario.Operand{pinned}))
 	c.replaced(before, pinned)
+	if after := c.bootID("master-0"); boot == "" || after == "" || after == boot {
+		c.Errorf("the boot ID was %q, and is %q after a restart", boot, after)
+	}
+}
+
+func (c onCluster) bootID(node string) string {
+	c.Helper()
+	live, err := c.Clientset().CoreV1().Nodes().Get(c.Context(), node, metav1.GetOptions{})
+	c.must(err)
+	return live.Status.NodeInfo.BootID
 }
 
 func (c onCluster) must(err error) {
