@@ -26,24 +26,45 @@ type downtime struct {
 	away  time.Duration
 }
 
-func watchAvailability(ctx context.Context, kube kubernetes.Interface, all []appsv1.Deployment) (*availability, error) {
+// watchAvailability begins a watch, which is repeated after an API server has ended it, at most once an interval.
+func watchAvailability(ctx context.Context, kube kubernetes.Interface, all []appsv1.Deployment, interval time.Duration) (*availability, error) {
 	a := &availability{deployments: map[string]*downtime{}}
 	for i := range all {
 		a.deployments[nameOf(&all[i])] = &downtime{}
 	}
-	watching, err := kube.AppsV1().Deployments(metav1.NamespaceAll).Watch(ctx, metav1.ListOptions{})
+	ctx, a.stop = context.WithCancel(ctx)
+	begin := func() (watch.Interface, error) {
+		return kube.AppsV1().Deployments(metav1.NamespaceAll).Watch(ctx, metav1.ListOptions{})
+	}
+	watching, err := begin()
 	if err != nil {
+		a.stop()
 		return nil, fmt.Errorf("watch Deployments: %w", err)
 	}
-	a.stop = watching.Stop
 	go func() {
-		for event := range watching.ResultChan() {
-			if d, ok := event.Object.(*appsv1.Deployment); ok && event.Type != watch.Deleted {
-				a.observe(d, time.Now())
+		again := time.NewTicker(interval)
+		defer again.Stop()
+		for {
+			a.follow(watching)
+			select {
+			case <-ctx.Done():
+				return
+			case <-again.C:
+			}
+			if next, err := begin(); err == nil { // the watch begins with the present Deployments
+				watching = next
 			}
 		}
 	}()
 	return a, nil
+}
+
+func (a *availability) follow(watching watch.Interface) {
+	for event := range watching.ResultChan() {
+		if d, ok := event.Object.(*appsv1.Deployment); ok && event.Type != watch.Deleted {
+			a.observe(d, time.Now())
+		}
+	}
 }
 
 func (a *availability) observe(d *appsv1.Deployment, now time.Time) {

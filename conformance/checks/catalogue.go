@@ -11,7 +11,8 @@ import (
 var idShape = regexp.MustCompile(`^SNO-[A-Z]{3}-[0-9]{3}$`)
 
 // Catalogue returns all checks by module. Last are those that disrupt all modules; among them the outage of the API
-// server, after which clients back off, and the comparison with the initial state.
+// server, after which clients back off, then the comparison with the initial state, and an upgrade, which changes that
+// state.
 func Catalogue() []Check {
 	return slices.Concat(
 		topologyChecks(), ingressChecks(), etcdGuardChecks(), machineConfigChecks(), consoleChecks(), authChecks(), approverChecks(), disruptionChecks(),

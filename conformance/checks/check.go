@@ -70,7 +70,7 @@ type Check struct {
 	// MissingInput returns which input of the run is missing, or "". The check is skipped then.
 	MissingInput func(*Environment) string
 	// Run returns the evidence. With an error the check has failed; it is inconclusive with ErrInconclusive,
-	// ErrForbidden, or a Forbidden error of the API server.
+	// ErrNotPerformed, ErrForbidden, or a Forbidden error of the API server.
 	Run func(context.Context, *Environment) ([]report.Evidence, error)
 	// Figures returns measurements after Run.
 	Figures func(*Environment) []report.Figure

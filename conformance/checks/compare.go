@@ -16,6 +16,9 @@ func (s *Disruptor) Compare(ctx context.Context, all []func(context.Context) err
 	if s.Results.Differences != nil {
 		return s.Results.Differences, nil
 	}
+	if s.Results.Upgrade != nil {
+		return nil, fmt.Errorf("%w: an upgrade has changed what was found", ErrInconclusive)
+	}
 	for _, act := range all {
 		if err := act(ctx); err != nil {
 			return nil, err

@@ -171,25 +171,6 @@ func (c *targetCluster) evictAll(ctx context.Context, d *appsv1.Deployment) (why
 	return "", nil
 }
 
-// Restart restarts every node, one after the other.
-func (s *Disruptor) Restart(ctx context.Context) (*Disruption, error) {
-	if s.Results.NodeRestart == nil {
-		d, err := s.cluster.disturb(ctx, "Restarting every node", func(ctx context.Context, _ []appsv1.Deployment) (map[string]string, error) {
-			for _, node := range s.cluster.before.Nodes {
-				if err := s.cluster.target.RestartNode(ctx, node.Name); err != nil {
-					return nil, fmt.Errorf("restart node %s: %w", node.Name, err)
-				}
-			}
-			return nil, nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		s.Results.NodeRestart = d
-	}
-	return s.Results.NodeRestart, nil
-}
-
 func (d *Disruption) failures() map[string]string {
 	all := map[string]string{}
 	if d != nil {
@@ -211,7 +192,7 @@ func (c *targetCluster) disturb(ctx context.Context, what string, do func(contex
 		return nil, err
 	}
 	all := operands(state)
-	watching, err := watchAvailability(ctx, c.set, all)
+	watching, err := watchAvailability(ctx, c.set, all, c.target.Times.Poll)
 	if err != nil {
 		return nil, err
 	}
@@ -221,10 +202,17 @@ func (c *targetCluster) disturb(ctx context.Context, what string, do func(contex
 		return nil, err
 	}
 	wrong := map[string]string{}
+	var unread error
 	_, err = within(ctx, c.target.Times.Poll, c.target.Times.Settle, func(ctx context.Context) (bool, error) {
 		state, err := c.read(ctx)
-		if err != nil {
+		if ctx.Err() == nil { // an API server on a disturbed node can fail again
+			unread = err
+		}
+		switch {
+		case errors.Is(err, ErrForbidden):
 			return false, err
+		case err != nil:
+			return false, nil
 		}
 		clear(wrong)
 		for i := range all {
@@ -234,7 +222,7 @@ func (c *targetCluster) disturb(ctx context.Context, what string, do func(contex
 		}
 		return len(wrong) == 0, nil
 	})
-	if err != nil {
+	if err := errors.Join(err, unread); err != nil {
 		return nil, err
 	}
 	d := &Disruption{}

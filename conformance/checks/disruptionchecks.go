@@ -29,6 +29,7 @@ func disruptionChecks() []Check {
 			}, onCluster("a node is unschedulable after its restart")),
 		outageCheck("SNO-TOP-011", api),
 		unchangedCheck("SNO-TOP-012"),
+		upgradeCheck("SNO-TOP-014"),
 	}
 }
 
@@ -48,25 +49,9 @@ func disruptionCheck(id, title string, requirement Requirement, do func(*Disrupt
 			if err != nil {
 				return nil, err
 			}
-			var evidence []report.Evidence
-			for _, o := range d.Operands {
-				got := "available"
-				if o.Failure != "" {
-					got = o.Failure
-				}
-				evidence = append(evidence, found(o.Name, "status.availableReplicas, afterwards", "available", got, o.Failure == ""))
-			}
-			return evidence, nil
+			return d.evidence(), nil
 		},
-		Figures: func(b *Environment) []report.Figure {
-			var figures []report.Figure
-			if d := recorded(b.Disruptor); d != nil {
-				for _, o := range d.Operands {
-					figures = append(figures, report.Figure{Name: "no pod available: " + o.Name, Value: o.Downtime, Unit: "s"})
-				}
-			}
-			return figures
-		},
+		Figures: func(b *Environment) []report.Figure { return recorded(b.Disruptor).figures() },
 		Controls: append([]Control{
 			{Name: "one operand does not recover", Change: func(b *Environment) bool {
 				recorded(b.Disruptor).Operands[0].Failure = "0 of 1 pods are available"
@@ -75,6 +60,29 @@ func disruptionCheck(id, title string, requirement Requirement, do func(*Disrupt
 			{Name: "a longer downtime", MustPass: true, Change: func(b *Environment) bool { recorded(b.Disruptor).Operands[0].Downtime++; return true }},
 		}, cluster...),
 	}
+}
+
+func (d *Disruption) evidence() []report.Evidence {
+	var evidence []report.Evidence
+	for _, o := range d.Operands {
+		got := "available"
+		if o.Failure != "" {
+			got = o.Failure
+		}
+		evidence = append(evidence, found(o.Name, "status.availableReplicas, afterwards", "available", got, o.Failure == ""))
+	}
+	return evidence
+}
+
+func (d *Disruption) figures() []report.Figure {
+	if d == nil {
+		return nil
+	}
+	var figures []report.Figure
+	for _, o := range d.Operands {
+		figures = append(figures, report.Figure{Name: "no pod available: " + o.Name, Value: o.Downtime, Unit: "s"})
+	}
+	return figures
 }
 
 func outageCheck(id string, requirement Requirement) Check {

@@ -4,6 +4,7 @@ package checks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,6 +21,8 @@ type Disruptor struct {
 	Results DisruptionResults
 	// changeErr is why the topology could not be changed; it is not tried again.
 	changeErr error
+	// notPerformed are acts that did not happen, with the reason. They are not tried again.
+	notPerformed map[string]error
 }
 
 // DisruptionResults is the record of all acts; nil for those that were not performed.
@@ -27,6 +30,7 @@ type DisruptionResults struct {
 	Rollout, Eviction, NodeRestart *Disruption
 	TopologyChanges                map[string]*TopologyChange
 	Outage                         *Outage
+	Upgrade                        *Upgrade
 	Drains                         []Drain
 	// Differences to the state before all acts, each as "object: what".
 	Differences []string
@@ -40,11 +44,40 @@ type targetCluster struct {
 	before *State
 }
 
+// NewDisruptor connects, and waits until the cluster is stable.
+func NewDisruptor(ctx context.Context, target Target) (*Disruptor, error) {
+	r, err := NewRunner(ctx, target, Selection{Tiers: []Tier{Disruptive}})
+	if err != nil {
+		return nil, err
+	}
+	state, err := r.settle(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.newDisruptor(state), nil
+}
+
+// once performs an act if no check has needed it before.
+func once[T any](s *Disruptor, act string, record **T, do func() (*T, error)) (*T, error) {
+	if *record != nil || s.notPerformed[act] != nil {
+		return *record, s.notPerformed[act]
+	}
+	done, err := do()
+	if errors.Is(err, ErrNotPerformed) {
+		s.notPerformed[act] = err
+	}
+	if err != nil {
+		return nil, err
+	}
+	*record = done
+	return done, nil
+}
+
 func (s *Disruptor) copied() *Disruptor {
 	if s == nil {
 		return nil
 	}
-	c := &Disruptor{cluster: s.cluster, Results: s.Results, changeErr: s.changeErr}
+	c := &Disruptor{cluster: s.cluster, Results: s.Results, changeErr: s.changeErr, notPerformed: maps.Clone(s.notPerformed)}
 	r := &c.Results
 	r.Rollout, r.Eviction, r.NodeRestart = r.Rollout.copied(), r.Eviction.copied(), r.NodeRestart.copied()
 	r.TopologyChanges = maps.Clone(r.TopologyChanges)
@@ -54,6 +87,10 @@ func (s *Disruptor) copied() *Disruptor {
 	if r.Outage != nil {
 		r.Outage = ptr.To(*r.Outage)
 		r.Outage.Leases = maps.Clone(r.Outage.Leases)
+	}
+	if r.Upgrade != nil {
+		r.Upgrade = ptr.To(*r.Upgrade)
+		r.Upgrade.Operands = slices.Clone(r.Upgrade.Operands)
 	}
 	r.Drains, r.Differences = slices.Clone(r.Drains), slices.Clone(r.Differences)
 	return c

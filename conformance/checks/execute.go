@@ -62,7 +62,7 @@ func Execute(ctx context.Context, check Check, env *Environment) (result report.
 }
 
 func isInconclusive(err error) bool {
-	return errors.Is(err, ErrInconclusive) || errors.Is(err, ErrForbidden) || apierrors.IsForbidden(err)
+	return errors.Is(err, ErrInconclusive) || errors.Is(err, ErrNotPerformed) || errors.Is(err, ErrForbidden) || apierrors.IsForbidden(err)
 }
 
 // Result returns a skipped result with the fields of the catalogue.

@@ -5,27 +5,42 @@ package checks
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/solonode/sno/conformance/traffic"
 )
 
 // Outage is the result of an outage of the API server.
 type Outage struct {
-	// Both are in seconds. Recovery is the time until all checks passed again.
+	// Both are in seconds. Length is how long no request was answered, and Recovery the time from the end of the act until
+	// all checks passed again.
 	Length, Recovery float64
 	Failure          string
 	// Leases are the leader elections by name: "kept" or "lost".
 	Leases map[string]string
 }
 
-// InterruptAPIServer stops the API server for Times.Outage.
+const (
+	// probeInterval is the time between two requests to the API server during an outage.
+	probeInterval = 250 * time.Millisecond
+	// probeTolerance is by how much the requests can miss the begin and the end of an outage.
+	probeTolerance = 2 * probeInterval
+	probeStable    = time.Second
+	probeLimit     = 30 * time.Second
+)
+
+// InterruptAPIServer stops the API server for Times.Outage. An API server that answers requests in the meantime was not
+// stopped.
 func (s *Disruptor) InterruptAPIServer(ctx context.Context) (*Outage, error) {
-	if s.Results.Outage != nil {
-		return s.Results.Outage, nil
-	}
-	c := s.cluster
+	return once(s, "outage", &s.Results.Outage, func() (*Outage, error) { return s.cluster.interruptAPIServer(ctx) })
+}
+
+func (c *targetCluster) interruptAPIServer(ctx context.Context) (*Outage, error) {
 	before, err := c.leases(ctx)
 	if err != nil {
 		return nil, err
@@ -36,10 +51,17 @@ func (s *Disruptor) InterruptAPIServer(ctx context.Context) (*Outage, error) {
 	}
 	length := c.target.Times.Outage
 	c.progressf("Stopping the API server for %s", length)
-	if err := c.target.Outage(ctx, length); err != nil {
+	probes, err := c.probe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer probes.Stop()
+	limited, cancel := context.WithTimeout(ctx, length+c.target.Times.Settle)
+	defer cancel()
+	if err := c.target.Outage(limited, length); err != nil {
 		return nil, fmt.Errorf("stop the API server: %w", err)
 	}
-	outage := &Outage{Length: length.Seconds(), Leases: map[string]string{}}
+	outage := &Outage{Leases: map[string]string{}}
 	began := time.Now()
 	_, err = within(ctx, c.target.Times.Poll, c.target.Times.Settle, func(ctx context.Context) (bool, error) {
 		state, err := c.read(ctx)
@@ -56,6 +78,11 @@ func (s *Disruptor) InterruptAPIServer(ctx context.Context) (*Outage, error) {
 		return nil, err
 	}
 	outage.Recovery = time.Since(began).Seconds()
+	unanswered := traffic.Longest(traffic.Outages(probes.Stop()), time.Now())
+	if outage.Length = unanswered.Seconds(); unanswered < length-probeTolerance {
+		c.progressf("The API server did not answer for %s", unanswered)
+		return nil, fmt.Errorf("%w: the API server answered during the outage of %s", ErrNotPerformed, length)
+	}
 	after, err := c.leases(ctx)
 	if err != nil {
 		return nil, err
@@ -66,8 +93,21 @@ func (s *Disruptor) InterruptAPIServer(ctx context.Context) (*Outage, error) {
 			outage.Leases[name] = "lost"
 		}
 	}
-	s.Results.Outage = outage
 	return outage, nil
+}
+
+// probe sends requests to the API server, without an account: any answer that is no error of a server counts.
+func (c *targetCluster) probe(ctx context.Context) (*traffic.Generator, error) {
+	address, _, err := rest.DefaultServerUrlFor(c.target.Config)
+	if err != nil {
+		return nil, fmt.Errorf("find the API server: %w", err)
+	}
+	probes := traffic.Start(ctx, traffic.Endpoint{URL: address.JoinPath("version").String(), Errors: http.StatusInternalServerError, Interval: probeInterval})
+	if err := probes.WaitAnswered(ctx, probeStable, probeLimit); err != nil {
+		probes.Stop()
+		return nil, fmt.Errorf("%w: without a proxy the API server does not answer: %w", ErrInconclusive, err)
+	}
+	return probes, nil
 }
 
 // firstFailure returns the first failure that did not exist before the outage, or "".

@@ -124,7 +124,7 @@ func (r *Runner) Start(ctx context.Context) error {
 		}
 	}
 	if r.tiers[Disruptive] {
-		r.env.Disruptor = &Disruptor{cluster: &targetCluster{target: r.target, kube: r.kube, set: r.set, checks: r.checks, before: state}}
+		r.env.Disruptor = r.newDisruptor(state)
 	}
 	for _, check := range r.checks {
 		if r.selected[check.ID] && check.Tier != Disruptive {
@@ -136,6 +136,12 @@ func (r *Runner) Start(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (r *Runner) newDisruptor(before *State) *Disruptor {
+	return &Disruptor{
+		cluster: &targetCluster{target: r.target, kube: r.kube, set: r.set, checks: r.checks, before: before}, notPerformed: map[string]error{},
+	}
 }
 
 func (r *Runner) progressf(format string, args ...any) {

@@ -30,6 +30,8 @@ var (
 	ErrForbidden = errors.New("a permission is missing")
 	// ErrInconclusive is returned if the cluster prevents a check for a reason that the check is not about.
 	ErrInconclusive = errors.New("the cluster prevents the check")
+	// ErrNotPerformed is returned if a disruption was requested and did not happen.
+	ErrNotPerformed = errors.New("the disruption did not happen")
 )
 
 // State is the part of a cluster that checks read.

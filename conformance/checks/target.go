@@ -34,12 +34,15 @@ type Target struct {
 	Image    string
 	Progress io.Writer
 
-	// RestartNode returns when the node is Ready again.
+	// RestartNode restarts a node. The run waits until the node has another boot ID and is Ready.
 	RestartNode func(ctx context.Context, node string) error
 	// SetTopology writes the status of the Infrastructure object, and creates the nodes that the topology needs.
 	SetTopology func(ctx context.Context, controlPlane, infrastructure configv1.TopologyMode) error
-	// Outage stops the API server and starts it after length.
+	// Outage stops the API server and starts it after length. The run measures how long it did not answer.
 	Outage func(ctx context.Context, length time.Duration) error
+	// Upgrade begins or performs an upgrade. The run waits until the history of the ClusterVersion has a newer entry that
+	// is Completed.
+	Upgrade func(ctx context.Context) error
 	// MayDrain is set if nodes may request drains: no daemon on them would restart them.
 	MayDrain bool
 	// RestartOperator restarts the stock operator and the controller of a module.

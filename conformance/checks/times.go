@@ -30,8 +30,11 @@ type Times struct {
 	// Converge is how long operators may take to follow a change of the topology.
 	Converge time.Duration
 	// Outage is the length of the outage of the API server.
-	Outage  time.Duration
+	Outage time.Duration
+	// Restart is how long the restart of a node may take, until its pods have restarted.
 	Restart time.Duration
+	// Upgrade is how long an upgrade may take.
+	Upgrade time.Duration
 	// Cleanup is how long the removal of all objects may take.
 	Cleanup time.Duration
 }
@@ -48,6 +51,7 @@ func SimulatedTimes() Times {
 		Converge: 45 * time.Second,
 		Outage:   5 * time.Second,
 		Restart:  30 * time.Second,
+		Upgrade:  2 * time.Minute, // operators restart, one after the other
 		Cleanup:  30 * time.Second,
 	}
 }
@@ -63,6 +67,7 @@ func RealTimes() Times {
 		Converge: 3 * time.Minute,  // a resync of a minute, then a rollout
 		Outage:   2 * time.Minute,  // R-OPS-4
 		Restart:  15 * time.Minute, // firmware is slow
+		Upgrade:  3 * time.Hour,    // one node reboots, and pulls every image of the release
 		Cleanup:  2 * time.Minute,
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/solonode/sno/conformance/checks"
@@ -90,14 +91,29 @@ var required = map[checks.Tier][]permission{
 	},
 }
 
-func requiredBy(tiers []checks.Tier) []permission {
+// forRecovery are the permissions of a recovery, beyond those of the static tier.
+func forRecovery(route types.NamespacedName) []permission {
+	return []permission{
+		{verb: "get", group: "route.openshift.io", resource: "routes", namespace: route.Namespace},
+		{verb: "watch", group: "apps", resource: "deployments"},
+		{verb: "delete", resource: "pods", namespace: "openshift-ingress"},
+	}
+}
+
+func requiredBy(tiers []checks.Tier, route *types.NamespacedName) []permission {
 	all := slices.Clone(required[checks.Static])
-	for _, tier := range tiers {
-		for _, p := range required[tier] {
+	add := func(more []permission) {
+		for _, p := range more {
 			if !slices.Contains(all, p) {
 				all = append(all, p)
 			}
 		}
+	}
+	for _, tier := range tiers {
+		add(required[tier])
+	}
+	if route != nil {
+		add(forRecovery(*route))
 	}
 	return all
 }

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,13 +34,22 @@ type Options struct {
 	// PayloadNamespaces are those of OpenShift's own objects; empty for checks.PayloadNamespaces.
 	PayloadNamespaces []string
 	// Tiers are those of the selected checks; the account needs their permissions.
-	Tiers    []checks.Tier
-	Progress io.Writer
+	Tiers []checks.Tier
+	// Route is set for a recovery, in which the router is deleted while requests are sent through this Route; the account
+	// needs permission for both.
+	Route *types.NamespacedName
+	// RebootCommand, OutageCommand and UpgradeCommand are lines of the shell that perform acts which the API alone does
+	// not allow. The first gets a node's name as its last argument, and the second the length in OutageVariable. They are
+	// optional; checks that need a missing one are skipped.
+	RebootCommand, OutageCommand, UpgradeCommand string
+	// Artifacts is a folder for the output of these commands; empty for none.
+	Artifacts string
+	Progress  io.Writer
 }
 
 // Target connects to a cluster. It returns ErrKubeconfig, ErrUnreachable, or checks.ErrForbidden with all missing
-// permissions. The target cannot restart nodes or change topologies, because an API alone cannot start a node or create
-// those that another topology needs.
+// permissions. The target cannot change topologies, because an API alone cannot create the nodes that another topology
+// needs.
 func Target(ctx context.Context, options Options) (checks.Target, error) {
 	c, err := connect(ctx, options.Kubeconfig)
 	if err != nil {
@@ -49,7 +59,7 @@ func Target(ctx context.Context, options Options) (checks.Target, error) {
 	if err != nil {
 		return checks.Target{}, err
 	}
-	missing, err := lacking(ctx, c.kube, requiredBy(options.Tiers), served)
+	missing, err := lacking(ctx, c.kube, requiredBy(options.Tiers, options.Route), served)
 	if err != nil {
 		return checks.Target{}, fmt.Errorf("%w: %s: %w", ErrUnreachable, c.source, err)
 	}
@@ -63,11 +73,13 @@ func Target(ctx context.Context, options Options) (checks.Target, error) {
 	for _, note := range append(unservedNotes(served), unknownTopologyNotes(infrastructure)...) {
 		fmt.Fprintln(options.Progress, note)
 	}
-	return checks.Target{
+	target := checks.Target{
 		Config: c.config, Scenario: scenario(options, infrastructure), Description: "existing cluster at " + c.config.Host,
 		Provider: ProviderName, Times: checks.RealTimes(), Image: options.Image, Progress: options.Progress,
 		PayloadNamespaces: options.PayloadNamespaces,
-	}, nil
+	}
+	attach(&target, options)
+	return target, nil
 }
 
 // scenario is never empty, because it identifies reports.

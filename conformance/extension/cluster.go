@@ -23,6 +23,17 @@ func (c *clusterFlags) bind(flags *pflag.FlagSet) {
 		"namespaces whose objects count as OpenShift's own; default: those of the release payload, without add-ons. The run prints those that exist")
 }
 
+// bindHooks adds the commands that act on the cluster. OpenShift's test runner does not know them.
+func (c *clusterFlags) bindHooks(flags *pflag.FlagSet) {
+	flags.StringVar(&c.options.RebootCommand, "reboot-command", "", "shell command that reboots the node of its last argument; proved by the node's boot ID")
+	flags.StringVar(&c.options.UpgradeCommand, "upgrade-command", "", "shell command that upgrades the cluster; proved by the history of the ClusterVersion")
+}
+
+func (c *clusterFlags) bindOutageHook(flags *pflag.FlagSet) {
+	flags.StringVar(&c.options.OutageCommand, "outage-command", "",
+		"shell command that stops the API server for $SNO_OUTAGE_SECONDS seconds and starts it; proved by requests without an answer")
+}
+
 // runChecks runs checks on the configured cluster, and deletes the cluster if it was created for the run.
 func (c *clusterFlags) runChecks(ctx context.Context, p Program, chosen []checks.Check, artifacts string, each func(finished)) (report.Report, error) {
 	options := c.options

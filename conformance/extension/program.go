@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/solonode/sno/conformance/checks"
 	"github.com/solonode/sno/conformance/report"
@@ -54,6 +55,10 @@ type ClusterOptions struct {
 	// PayloadNamespaces are those of OpenShift's own objects; empty for checks.PayloadNamespaces.
 	PayloadNamespaces []string
 	Tiers             []checks.Tier
+	// RebootCommand, OutageCommand and UpgradeCommand perform acts that the API does not allow; see package existing.
+	RebootCommand, OutageCommand, UpgradeCommand string
+	// Route is set for a recovery: requests are sent through it while the router is deleted.
+	Route *types.NamespacedName
 	// Artifacts is a folder for logs of the cluster; empty for none.
 	Artifacts string
 	Progress  io.Writer

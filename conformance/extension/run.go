@@ -30,17 +30,21 @@ func (p Program) run() *cobra.Command {
 		Long: `Check a cluster and write a report.
 
 Without -o only a summary is printed. The static tier reads; the scheduled tier works in its own namespaces, which it deletes;
-the disruptive tier disturbs the cluster and must be selected.
+the disruptive tier disturbs the cluster and must be selected. Its checks of a reboot, an outage of the API server and an
+upgrade need a command for each. A command that ends with success and changes nothing makes a check inconclusive. What it
+leaves running is killed; after an interruption it has 30 seconds to clean up.
 
 The exit code is 0 if all checks that ran passed or are waived, 1 if not, 2 for invalid arguments or an unusable cluster.`,
 		RunE: func(c *cobra.Command, _ []string) error { return p.check(c.Context(), o) },
 	}
 	o.cluster.bind(c.Flags())
+	o.cluster.bindHooks(c.Flags())
+	o.cluster.bindOutageHook(c.Flags())
 	c.Flags().StringSliceVar(&o.tiers, "tiers", []string{string(checks.Static), string(checks.Scheduled)}, "tiers to run")
 	c.Flags().BoolVar(&o.disruptive, "disruptive", false, "run all tiers")
 	c.Flags().StringSliceVar(&o.modules, "modules", nil, "only the checks of these modules")
 	c.Flags().StringSliceVar(&o.ids, "checks", nil, "only the checks with these ids")
-	c.Flags().StringVar(&o.artifacts, "artifacts", "", "folder for artifacts of failed checks")
+	c.Flags().StringVar(&o.artifacts, "artifacts", "", "folder for artifacts of failed checks, and for the output of the commands")
 	c.Flags().StringVar(&o.waivers, "waivers", "", "file of waivers: known failures with an expiry date")
 	c.Flags().StringSliceVarP(&o.outputs, "output", "o", nil,
 		"folder for the report in all forms, or a file that ends in .yaml, .json, .xml (JUnit), .md or .html; may be repeated")

@@ -48,6 +48,7 @@ func newManPages() *cobra.Command {
 
 func fromKubeconfig(ctx context.Context, o extension.ClusterOptions) (checks.Target, error) {
 	return existing.Target(ctx, existing.Options{
-		Kubeconfig: o.Kubeconfig, Scenario: o.Scenario, Image: o.Image, PayloadNamespaces: o.PayloadNamespaces, Tiers: o.Tiers, Progress: o.Progress,
+		Kubeconfig: o.Kubeconfig, Scenario: o.Scenario, Image: o.Image, PayloadNamespaces: o.PayloadNamespaces, Tiers: o.Tiers, Route: o.Route,
+		RebootCommand: o.RebootCommand, OutageCommand: o.OutageCommand, UpgradeCommand: o.UpgradeCommand, Artifacts: o.Artifacts, Progress: o.Progress,
 	})
 }

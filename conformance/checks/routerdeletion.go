@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var errNoRouter = errors.New("no pod of a router exists")
+
+// DeleteRouters deletes all pods of the default router, and waits until they are gone and others are available. Checks
+// do not use it.
+func (s *Disruptor) DeleteRouters(ctx context.Context) (*Disruption, error) {
+	c := s.cluster
+	return c.disturb(ctx, "Deleting the pods of the default router", func(ctx context.Context, all []appsv1.Deployment) (map[string]string, error) {
+		state, err := c.read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		deleted := map[types.UID]bool{}
+		for i := range all {
+			if !slices.Contains(routers(), workload{all[i].Namespace, all[i].Name}) {
+				continue
+			}
+			for _, pod := range state.podsOf(&all[i]) {
+				err := c.set.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
+				if err != nil && !apierrors.IsNotFound(err) {
+					return nil, fmt.Errorf("delete pod %s/%s: %w", pod.Namespace, pod.Name, err)
+				}
+				deleted[pod.UID] = true
+			}
+		}
+		if len(deleted) == 0 {
+			return nil, errNoRouter
+		}
+		_, err = within(ctx, c.target.Times.Poll, c.target.Times.Settle, func(ctx context.Context) (bool, error) {
+			state, err := c.read(ctx)
+			return err == nil && !slices.ContainsFunc(state.Pods, func(pod corev1.Pod) bool { return deleted[pod.UID] }), err
+		})
+		return nil, err
+	})
+}
