@@ -4,6 +4,7 @@ package checks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,6 +23,16 @@ type Upgrade struct {
 	// Seconds is the time until the entry was Completed.
 	Seconds float64
 	Disruption
+}
+
+var errPartial = errors.New("the upgrade is not complete")
+
+// Succeeded returns an error if the upgrade is not complete, and how the operands came back otherwise.
+func (u *Upgrade) Succeeded() (*Disruption, error) {
+	if u.State != configv1.CompletedUpdate {
+		return nil, fmt.Errorf("%w: %s is %s", errPartial, u.To, u.State)
+	}
+	return &u.Disruption, nil
 }
 
 // Upgrade has the cluster upgraded, and waits until the upgrade is complete and all operands are available.

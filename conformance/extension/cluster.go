@@ -34,15 +34,23 @@ func (c *clusterFlags) bindOutageHook(flags *pflag.FlagSet) {
 		"shell command that stops the API server for $SNO_OUTAGE_SECONDS seconds and starts it; proved by requests without an answer")
 }
 
-// runChecks runs checks on the configured cluster, and deletes the cluster if it was created for the run.
-func (c *clusterFlags) runChecks(ctx context.Context, p Program, chosen []checks.Check, artifacts string, each func(finished)) (report.Report, error) {
+// connect returns the configured cluster for checks. Stop deletes it if it was created for the run, once; also after an
+// error.
+func (c *clusterFlags) connect(ctx context.Context, p Program, chosen []checks.Check, artifacts string) (target checks.Target, stop func(), err error) {
 	options := c.options
 	options.Tiers, options.Artifacts, options.Progress = checks.TiersOf(chosen), artifacts, p.Err
-	target, err := p.Provider(ctx, options)
-	if target.Stop != nil { // the runner calls it too, if there is one
-		target.Stop = sync.OnceFunc(target.Stop)
-		defer target.Stop()
+	target, err = p.Provider(ctx, options)
+	if target.Stop == nil {
+		return target, func() {}, err
 	}
+	target.Stop = sync.OnceFunc(target.Stop)
+	return target, target.Stop, err
+}
+
+// runChecks runs checks on the configured cluster.
+func (c *clusterFlags) runChecks(ctx context.Context, p Program, chosen []checks.Check, artifacts string, each func(finished)) (report.Report, error) {
+	target, stop, err := c.connect(ctx, p, chosen, artifacts)
+	defer stop()
 	if err != nil {
 		return report.Report{}, err
 	}
