@@ -70,7 +70,7 @@ func (s *system) target(o Options) checks.Target {
 			ControlPlane: string(s.Scenario.ControlPlaneTopology), Infrastructure: string(s.Scenario.InfrastructureTopology),
 		},
 		Times: o.Times, Image: image, Progress: o.Progress,
-		RestartNode: s.restartNode, SetTopology: s.setTopology, Outage: s.outage, RestartOperator: s.restartOperator,
+		RestartNode: s.restartNode, SetTopology: s.setTopology, Outage: s.outage, Upgrade: s.upgrade, RestartOperator: s.restartOperator,
 		MayDrain: true, Logs: s.Cluster.CopyLogs, Stop: s.Stop,
 	}
 }
