@@ -20,8 +20,8 @@ import (
 )
 
 // Shell starts the cluster of the main job without the modules' controllers, waits until its operators have rolled out,
-// and runs a shell on it until that exits or ctx ends. The shell's PATH has kubectl, the plugin kubectl-sno, and oc as
-// another name of kubectl. Options.Out has the progress. The error of a shell that fails is an *exec.ExitError.
+// and runs a shell on it until that exits or ctx ends. The shell's PATH has kubectl, the plugin kubectl-sno, sno-tests,
+// and oc as another name of kubectl. Options.Out has the progress. The error of a shell that fails is an *exec.ExitError.
 func Shell(ctx context.Context, options Options, shell guides.Shell) error {
 	s, err := scenario.Lookup(options.Scenario)
 	if err != nil {
@@ -32,12 +32,16 @@ func Shell(ctx context.Context, options Options, shell guides.Shell) error {
 	if err != nil {
 		return err
 	}
+	tests, err := programs.Build(ctx, programs.SNOTests, options.Out)
+	if err != nil {
+		return err
+	}
 	node, err := assets.EnsureNode(ctx, options.Out)
 	if err != nil {
 		return fmt.Errorf("get kubectl: %w", err)
 	}
 	kubectl := node.Program("kubectl")
-	shell.Programs = map[string]string{"kubectl": kubectl, "oc": kubectl, programs.KubectlSNO.Name: plugin}
+	shell.Programs = map[string]string{"kubectl": kubectl, "oc": kubectl, programs.KubectlSNO.Name: plugin, programs.SNOTests.Name: tests}
 
 	j := &job{terminal: terminal{out: options.Out, colour: options.Colour}, options: options, scenario: s}
 	if err := j.start(ctx); err != nil {
