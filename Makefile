@@ -73,7 +73,7 @@ run: ## Run the controllers on an embedded cluster; SCENARIO=name selects anothe
 	@$(if $(PROVED),$(call prove,make run,$(everything),.,$(RUN_FLAGS))) go run ./e2e/cmd/sno-run $(RUN_FLAGS) $(if $(SCENARIO),-scenario='$(SCENARIO)') $(if $(filter-out 0 false no,$(ONCE)),-once)
 
 .PHONY: shell
-shell: ## A shell with kubectl and kubectl-sno on the same cluster without controllers, as the documents have it: SCENARIO=name; its end removes the cluster
+shell: ## A shell with kubectl, kubectl-sno and sno-tests on the same cluster without controllers, as the documents have it: SCENARIO=name; its end removes the cluster
 	@go run ./e2e/cmd/sno-run -shell $(RUN_FLAGS) $(if $(SCENARIO),-scenario='$(SCENARIO)')
 
 # What counts for them besides the programs.

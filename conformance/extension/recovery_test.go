@@ -70,11 +70,11 @@ func (a *application) clients(t *testing.T) []trafficClient {
 // Each step has its own requests, of each client.
 func TestRecovery(t *testing.T) {
 	a := newApplication(t)
-	calm := func(context.Context) (*checks.Disruption, error) { return &checks.Disruption{}, nil }
+	nothing := func(context.Context) (*checks.Disruption, error) { return &checks.Disruption{}, nil }
 	r := recovery{stable: stableFor, limit: time.Minute, clients: a.clients(t), steps: []step{
-		{name: "calm", act: calm},
+		{name: "nothing", act: nothing},
 		{name: "outage", act: func(ctx context.Context) (*checks.Disruption, error) { return a.unavailable(ctx, outage) }},
-		{name: "calm again", act: calm},
+		{name: "nothing again", act: nothing},
 	}}
 	for _, c := range r.clients {
 		if err := c.WaitAnswered(t.Context(), stableFor, time.Minute); err != nil {

@@ -20,8 +20,8 @@ import (
 )
 
 // Shell starts the cluster of the main job without the modules' controllers, waits until its operators have rolled out,
-// and runs a shell on it until that exits or ctx ends. The shell's PATH has kubectl, the plugin kubectl-sno, sno-tests,
-// and oc as another name of kubectl. Options.Out has the progress. The error of a shell that fails is an *exec.ExitError.
+// and runs a shell on it until that exits or ctx ends. The shell's PATH has kubectl, kubectl-sno, sno-tests, and oc as
+// another name of kubectl. Options.Out has the progress. The error of a shell that fails is an *exec.ExitError.
 func Shell(ctx context.Context, options Options, shell guides.Shell) error {
 	s, err := scenario.Lookup(options.Scenario)
 	if err != nil {

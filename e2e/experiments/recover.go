@@ -52,8 +52,8 @@ var (
 // rebootCommand resets a node, which is its last argument.
 const rebootCommand = "docker restart --time 0"
 
-// outageScript moves the manifest of the API server away, also if it is interrupted, as docs/conformance-on-your-cluster.md
-// does by ssh.
+// outageScript moves the manifest of the API server away and back, also if it is interrupted. The document of the suite
+// on a cluster of the reader does the same by ssh.
 const outageScript = `#!/bin/sh
 on() { docker exec NODE "$@"; }
 trap 'on mv --no-clobber /etc/kubernetes/kube-apiserver.yaml /etc/kubernetes/manifests/ 2>/dev/null' EXIT

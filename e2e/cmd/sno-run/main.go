@@ -32,8 +32,8 @@ func run() int {
 	flag.StringVar(&options.Scenario, "scenario", "none-sno-day2-workers", "Scenario; -list prints all.")
 	flag.BoolVar(&options.Once, "once", false, "Stop after the proof. The exit code is 0 only if it held.")
 	flag.BoolVar(&options.Keep, "keep", false, "Keep the cluster's folder with the logs of every component.")
-	shell := flag.Bool("shell", false, "Start the same cluster without the modules' controllers, and run a shell on it with kubectl, oc and "+
-		"kubectl-sno in its PATH. The cluster is removed when the shell exits.")
+	shell := flag.Bool("shell", false, "Start the same cluster without the modules' controllers, and run a shell on it with kubectl, oc, "+
+		"kubectl-sno and sno-tests in its PATH. The cluster is removed when the shell exits.")
 	built := flag.Bool("built", false, "Take the programs that an earlier run has built for up to date.")
 	list := flag.Bool("list", false, "Print the scenarios and exit.")
 	var operators harness.OperatorFlags
