@@ -144,10 +144,16 @@ func onlyCheck(t *testing.T, id string, options Options, times checks.Times) (re
 	return result, progress.String()
 }
 
-// shortTimes are for one node without controllers.
-func shortTimes() checks.Times {
+// timesFor returns those for one node without controllers. Acts that succeed have a minute, for a busy machine, and
+// others end with the limit.
+func timesFor(succeeds bool) checks.Times {
 	times := checks.SimulatedTimes()
-	times.Poll, times.Quiet, times.Restart, times.Upgrade, times.Settle, times.Outage = 50*time.Millisecond, 300*time.Millisecond, 3*time.Second, 3*time.Second, 10*time.Second, 2*time.Second
+	times.Poll, times.Quiet, times.Outage = 50*time.Millisecond, 300*time.Millisecond, 3*time.Second
+	times.Restart = 6 * time.Second
+	if succeeds {
+		times.Restart = time.Minute
+	}
+	times.Upgrade = times.Restart
 	return times
 }
 
@@ -233,7 +239,7 @@ func TestRebootCommand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			console(t)
 			folder := filepath.Join(t.TempDir(), "artifacts")
-			result, progress := onlyCheck(t, "SNO-TOP-010", Options{Kubeconfig: file, RebootCommand: test.line, Artifacts: folder}, shortTimes())
+			result, progress := onlyCheck(t, "SNO-TOP-010", Options{Kubeconfig: file, RebootCommand: test.line, Artifacts: folder}, timesFor(test.want == report.Passed))
 			if result.Status != test.want || result.Reason != test.reason {
 				t.Errorf("%s, %q, want %s, %q\n%+v", result.Status, result.Reason, test.want, test.reason, result)
 			}
@@ -262,7 +268,7 @@ func TestFailedActIsNotRepeated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.Times = shortTimes()
+	got.Times = timesFor(false)
 	disruptor, err := checks.NewDisruptor(t.Context(), got)
 	if err != nil {
 		t.Fatal(err)
@@ -306,7 +312,7 @@ func TestUpgradeCommand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			console(t)
 			clusterVersion(t)
-			result, _ := onlyCheck(t, "SNO-TOP-014", Options{Kubeconfig: file, UpgradeCommand: test.line}, shortTimes())
+			result, _ := onlyCheck(t, "SNO-TOP-014", Options{Kubeconfig: file, UpgradeCommand: test.line}, timesFor(test.want == report.Passed))
 			if result.Status != test.want || result.Reason != test.reason {
 				t.Errorf("%s, %q, want %s, %q\n%+v", result.Status, result.Reason, test.want, test.reason, result)
 			}
@@ -400,9 +406,7 @@ func TestOutageCommand(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			times := shortTimes()
-			times.Outage = 3 * time.Second
-			result, progress := onlyCheck(t, "SNO-TOP-011", Options{Kubeconfig: file, OutageCommand: test.line}, times)
+			result, progress := onlyCheck(t, "SNO-TOP-011", Options{Kubeconfig: file, OutageCommand: test.line}, timesFor(true))
 			if result.Status != test.want || result.Reason != test.reason {
 				t.Errorf("%s, %q, want %s, %q\n%+v\n%s", result.Status, result.Reason, test.want, test.reason, result, progress)
 			}
