@@ -94,3 +94,32 @@ func ExampleShapeRouter() {
 	// tolerates: node-role.kubernetes.io/control-plane Exists NoSchedule
 	// affinity: nil budget: nil
 }
+
+func ExampleHost_WithSharedHostPorts() {
+	cluster := singleNode()
+	host, err := ingress.NewHost(cluster, "", &operatorv1.IngressController{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	router := &appsv1.Deployment{}
+	router.Spec.Template.Spec = corev1.PodSpec{
+		HostNetwork: true,
+		Containers: []corev1.Container{{
+			Name: "router", Ports: []corev1.ContainerPort{{Name: "https", ContainerPort: 443}},
+			ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"ready"}}}},
+		}},
+	}
+	for _, host := range []ingress.Host{host, host.WithSharedHostPorts()} {
+		shaped, err := ingress.ShapeRouter(router, host)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		update := shaped.Spec.Strategy.RollingUpdate
+		fmt.Println("unavailable:", update.MaxUnavailable, "surge:", update.MaxSurge, "ports:", len(shaped.Spec.Template.Spec.Containers[0].Ports))
+	}
+	// Output:
+	// unavailable: 1 surge: 0 ports: 1
+	// unavailable: 0 surge: 1 ports: 0
+}

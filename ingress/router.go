@@ -3,6 +3,7 @@
 package ingress
 
 import (
+	"fmt"
 	"maps"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -50,7 +51,8 @@ func (h Host) replicas() int32 {
 
 // ShapeRouter returns a copy of the router Deployment whose replicas, rolling update, anti-affinity, node selector and
 // tolerations follow the topology, so that rollouts and drains finish (R-SNO-2). Set the selector and the pods' labels
-// before, and compute a hash over the pod template afterwards. Error: ErrHost.
+// before, and compute a hash over the pod template afterwards. Errors: ErrHost, and ErrSharedHostPorts after
+// WithSharedHostPorts.
 func ShapeRouter(router *appsv1.Deployment, h Host) (*appsv1.Deployment, error) {
 	if err := h.validate(); err != nil {
 		return nil, err
@@ -60,6 +62,11 @@ func ShapeRouter(router *appsv1.Deployment, h Host) (*appsv1.Deployment, error) 
 	shaped.Spec.Strategy = h.strategy()
 	pod := &shaped.Spec.Template.Spec
 	pod.NodeSelector, pod.Tolerations = h.placement(pod.Tolerations)
+	if h.sharesPorts() {
+		if err := sharePorts(pod); err != nil {
+			return nil, fmt.Errorf("Deployment %s/%s: %w", router.Namespace, router.Name, err)
+		}
+	}
 	separation := workload.SeparateNever
 	if h.separated() {
 		separation = workload.SeparatePerRevision
@@ -69,13 +76,13 @@ func ShapeRouter(router *appsv1.Deployment, h Host) (*appsv1.Deployment, error) 
 }
 
 // strategy returns the rolling update. On a highly available pool it is the stock operator's (U-ING-6). A single router
-// on SingleReplica is replaced before its successor starts if it has host ports.
+// on SingleReplica is replaced before its successor starts if it has host ports that it does not share.
 func (h Host) strategy() appsv1.DeploymentStrategy {
 	replicas, quarter := h.replicas(), intstr.FromString("25%")
 	rollout := topology.Rollout{MaxUnavailable: quarter, MaxSurge: quarter}
 	switch single := topology.SingleReplica(h.mode); {
 	case single && replicas <= 1:
-		rollout = topology.RolloutStrategy(h.mode, h.hostNetwork)
+		rollout = topology.RolloutStrategy(h.mode, h.hostNetwork && !h.sharesPorts())
 	case h.hostNetwork:
 		rollout.MaxSurge = intstr.FromInt32(0)
 		if h.onlyNode() {
