@@ -116,6 +116,20 @@ func TestRouterFollowsTopology(t *testing.T) {
 	})
 }
 
+// With --shared-host-ports the router of a single node has no host ports and is replaced by surge. Of several routers
+// each has the ports.
+func TestSharedHostPortsFollowTopology(t *testing.T) {
+	s := newSite(t, hosts()[0], sr, sr, []string{"--shared-host-ports", "--router-image=router"}, ingressController("default"))
+	for _, infrastructure := range []configv1.TopologyMode{sr, ha, sr} {
+		s.topology(sr, infrastructure)
+		if infrastructure == sr {
+			s.expectRouter("default", &router{Replicas: 1, Unavailable: "0", Surge: "1", NodeSelector: linuxWorker})
+			continue
+		}
+		s.expectRouter("default", &router{Replicas: 2, Unavailable: "25%", Surge: "0", NodeSelector: linuxWorker, HostPorts: nodePorts, Budget: "50%"})
+	}
+}
+
 // The host waits for a missing Infrastructure, and a deleted one changes nothing.
 func TestInfrastructureComesAndGoes(t *testing.T) {
 	onBoth(t, func(t *testing.T, h host) {
@@ -183,6 +197,7 @@ func TestWritesNothingAtRest(t *testing.T) {
 	}
 	onBoth(t, func(t *testing.T, h host) { rest(t, h) })
 	t.Run("stock", func(t *testing.T) { rest(t, hosts()[0], "--stock") })
+	t.Run("shared host ports", func(t *testing.T) { rest(t, hosts()[0], "--shared-host-ports", "--router-image=router") })
 	t.Run("image", func(t *testing.T) { rest(t, hosts()[0], "--router-image=example.com/router:1") })
 }
 

@@ -24,6 +24,9 @@ type Options struct {
 	// RouterImage is an image that serves the router's ports, and its readiness on the last of them at /healthz/ready.
 	// Empty: one that only simulated nodes run.
 	RouterImage string
+	// SharedHostPorts lets a single router share its ports with its successor. RouterImage must meet the conditions of
+	// ingress.Host.WithSharedHostPorts: its readiness is checked by readyCommand.
+	SharedHostPorts bool
 	// RevertPlacement reverts the default IngressController's nodePlacement to the first one that this process has read.
 	RevertPlacement bool
 	// RevertInterval is the minimum time between two reverts; 0 reverts at once.
@@ -40,6 +43,7 @@ func (o *Options) BindFlags(flags *flag.FlagSet) {
 	flags.IntVar(&o.MinReadySeconds, "min-ready-seconds", o.MinReadySeconds, "Seconds for which a router's pod must have been ready before it counts as available.")
 	flags.BoolVar(&o.Canary, "canary", o.Canary, "Maintain the DaemonSet openshift-ingress-canary/ingress-canary.")
 	flags.StringVar(&o.RouterImage, "router-image", o.RouterImage, "Image of the router. Without it, one that only simulated nodes run.")
+	flags.BoolVar(&o.SharedHostPorts, "shared-host-ports", o.SharedHostPorts, "Start the new pod of a single router with host ports before the old one ends.")
 	flags.BoolVar(&o.RevertPlacement, "revert-placement", o.RevertPlacement, "For tests of faults: take other people's nodePlacement off the default IngressController.")
 	flags.DurationVar(&o.RevertInterval, "revert-every", o.RevertInterval, "With --revert-placement: least time between two reverts; 0 reverts at once.")
 }
@@ -49,6 +53,8 @@ func (o *Options) Validate(arguments []string) error {
 	switch {
 	case len(arguments) > 0:
 		return fmt.Errorf("%w: unexpected argument %q", ErrOptions, arguments[0])
+	case o.SharedHostPorts && o.Stock:
+		return fmt.Errorf("%w: --shared-host-ports is a rule of the vendored module, not one of --stock", ErrOptions)
 	case o.MinReadySeconds < 0:
 		return fmt.Errorf("%w: --min-ready-seconds=%d; want 0 or more", ErrOptions, o.MinReadySeconds)
 	case o.RevertInterval < 0:
@@ -63,5 +69,5 @@ func (o *Options) rules() rules {
 	if o.Stock {
 		return stockRules()
 	}
-	return vendoredRules()
+	return vendoredRules(o.SharedHostPorts)
 }

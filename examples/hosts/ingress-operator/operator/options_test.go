@@ -20,6 +20,8 @@ func TestOptions(t *testing.T) {
 	}{
 		{nil, Options{MinReadySeconds: 30}, nil},
 		{[]string{"--create-default", "--stock"}, Options{MinReadySeconds: 30, CreateDefault: true, Stock: true}, nil},
+		{[]string{"--shared-host-ports"}, Options{MinReadySeconds: 30, SharedHostPorts: true}, nil},
+		{[]string{"--shared-host-ports", "--stock"}, Options{MinReadySeconds: 30, SharedHostPorts: true, Stock: true}, ErrOptions},
 		{[]string{"--canary", "--min-ready-seconds=0"}, Options{Canary: true}, nil},
 		{[]string{"--min-ready-seconds=-1"}, Options{MinReadySeconds: -1}, ErrOptions},
 		{[]string{"--revert-placement", "--revert-every=5s"}, Options{MinReadySeconds: 30, RevertPlacement: true, RevertInterval: 5 * time.Second}, nil},

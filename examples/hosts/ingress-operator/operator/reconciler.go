@@ -130,7 +130,7 @@ func (r *reconciler) ensure(ctx context.Context, ic *operatorv1.IngressControlle
 	decided.Status.EndpointPublishingStrategy = publishing
 	base := r.options.baseRouter(liveRouter, ic.Name, publishing)
 	if r.options.RouterImage != "" {
-		serve(base, r.options.RouterImage)
+		serve(base, r.options.RouterImage, r.options.SharedHostPorts)
 	}
 	router, budget, err := r.rules.shape(base, inputs{cluster: *r.known, placement: placement, ic: decided})
 	if err != nil {

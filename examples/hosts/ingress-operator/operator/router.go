@@ -32,6 +32,10 @@ const (
 	// image is never pulled: the nodes are simulated.
 	image = "router"
 
+	// statsVariable has the address of a router's health and metrics, instead of its last port.
+	statsVariable = "STATS_BIND"
+	statsSocket   = "unix@/etc/router/stats.sock"
+
 	// Values of every router of the stock operator, in any topology (U-ING-9).
 	stockMinReadySeconds     = 30
 	stockGracePeriodSeconds  = 3600
@@ -64,7 +68,7 @@ func (o Options) baseRouter(live *appsv1.Deployment, ingressController string, p
 	if i := slices.IndexFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == containerName }); i >= 0 {
 		container = pod.Containers[i]
 	}
-	container.Name, container.Image, container.ReadinessProbe = containerName, image, nil
+	container.Name, container.Image, container.ReadinessProbe, container.Env = containerName, image, nil, nil
 	container.Ports = ports(publishing)
 	container.Resources = corev1.ResourceRequirements{Requests: corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("256Mi"),
@@ -88,7 +92,7 @@ func seal(router *appsv1.Deployment) error {
 	encoded, err := json.Marshal(corev1.PodSpec{
 		NodeSelector: pod.NodeSelector, Tolerations: pod.Tolerations, Affinity: pod.Affinity,
 		TopologySpreadConstraints: pod.TopologySpreadConstraints, HostNetwork: pod.HostNetwork,
-		Containers: []corev1.Container{{Image: pod.Containers[0].Image, Ports: pod.Containers[0].Ports}},
+		Containers: []corev1.Container{{Image: pod.Containers[0].Image, Ports: pod.Containers[0].Ports, Env: pod.Containers[0].Env}},
 	})
 	if err != nil {
 		return fmt.Errorf("hashing the pods of %s: %w", router.Name, err)
@@ -99,17 +103,23 @@ func seal(router *appsv1.Deployment) error {
 }
 
 // serve sets an image of a router and its readiness probe, with the API server's defaults, so that the live router is
-// equal.
-func serve(router *appsv1.Deployment, image string) {
+// equal. With sharedPorts health and metrics are on a socket in the pod: the old router may answer on every port.
+func serve(router *appsv1.Deployment, image string, sharedPorts bool) {
 	container := &router.Spec.Template.Spec.Containers[0]
 	container.Image = image
-	container.ReadinessProbe = &corev1.Probe{
-		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
-			Path: "/healthz/ready", Scheme: corev1.URISchemeHTTP, Port: intstr.FromInt32(container.Ports[len(container.Ports)-1].ContainerPort),
-		}},
-		PeriodSeconds: 1, TimeoutSeconds: 1, SuccessThreshold: 1, FailureThreshold: 3,
+	container.ReadinessProbe = &corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 1, SuccessThreshold: 1, FailureThreshold: 3}
+	if sharedPorts {
+		container.Env = []corev1.EnvVar{{Name: statsVariable, Value: statsSocket}}
+		container.ReadinessProbe.Exec = &corev1.ExecAction{Command: readyCommand()}
+		return
+	}
+	container.ReadinessProbe.HTTPGet = &corev1.HTTPGetAction{
+		Path: "/healthz/ready", Scheme: corev1.URISchemeHTTP, Port: intstr.FromInt32(container.Ports[len(container.Ports)-1].ContainerPort),
 	}
 }
+
+// readyCommand is a program of the image that asks statsSocket.
+func readyCommand() []string { return []string{"/bin/bash", "/etc/router/ready"} }
 
 // ports returns the router's three ports. On the host network they are ports of the node.
 func ports(publishing *operatorv1.EndpointPublishingStrategy) []corev1.ContainerPort {

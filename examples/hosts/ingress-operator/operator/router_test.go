@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -72,7 +73,7 @@ func TestBaseRouterKeepsWhatItDoesNotDecide(t *testing.T) {
 	live.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "left-over"}}
 	live.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}
 	live.Spec.Template.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{TopologyKey: "left-over"}}
-	serve(live, "another")
+	serve(live, "another", true)
 	live.Spec.Template.Spec.Containers = append(live.Spec.Template.Spec.Containers, corev1.Container{Name: "stowaway"})
 	before := live.DeepCopy()
 
@@ -86,9 +87,9 @@ func TestBaseRouterKeepsWhatItDoesNotDecide(t *testing.T) {
 
 func TestServe(t *testing.T) {
 	router := DefaultOptions().baseRouter(nil, "internal", hostNetwork())
-	serve(router, "example.com/router:1")
+	serve(router, "example.com/router:1", false)
 	container := router.Spec.Template.Spec.Containers[0]
-	if container.Image != "example.com/router:1" || container.ReadinessProbe.HTTPGet.Port.IntVal != 1936 {
+	if container.Image != "example.com/router:1" || container.ReadinessProbe.HTTPGet.Port.IntVal != 1936 || container.Env != nil {
 		t.Errorf("%+v", container)
 	}
 	if diff := cmp.Diff(DefaultOptions().baseRouter(nil, "internal", hostNetwork()).Spec.Template.Spec.Containers[0].Ports, container.Ports); diff != "" {
@@ -107,7 +108,7 @@ func TestSealComesLast(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			router, _, err := vendoredRules().shape(base, inputs{cluster: cluster(sr, sr), ic: ingressController(nil, placement)})
+			router, _, err := vendoredRules(false).shape(base, inputs{cluster: cluster(sr, sr), ic: ingressController(nil, placement)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -176,5 +177,30 @@ func TestEffectivePublishing(t *testing.T) {
 		if got := effectivePublishing(ic, test.platform).Type; got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}
+	}
+}
+
+// The readiness of a router that shares its ports is checked inside of its pod. A router that no longer shares them has
+// no rest of that.
+func TestServeSharedPorts(t *testing.T) {
+	options := DefaultOptions()
+	router := options.baseRouter(nil, "default", hostNetwork())
+	serve(router, "example.com/router:1", true)
+	shaped, _, err := vendoredRules(true).shape(router, inputs{cluster: cluster(sr, sr), ic: ingressController(nil, pinned())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	container := shaped.Spec.Template.Spec.Containers[0]
+	if container.Ports != nil || container.ReadinessProbe.HTTPGet != nil || container.ReadinessProbe.Exec == nil || len(container.Env) != 1 {
+		t.Errorf("%+v", container)
+	}
+	if _, _, err := vendoredRules(true).shape(options.baseRouter(nil, "default", hostNetwork()), inputs{
+		cluster: cluster(sr, sr), ic: ingressController(nil, pinned()),
+	}); err != nil {
+		t.Errorf("without an image: %v", err)
+	}
+	if diff := cmp.Diff(options.baseRouter(nil, "default", hostNetwork()), options.baseRouter(shaped, "default", hostNetwork()),
+		cmpopts.IgnoreFields(appsv1.DeploymentSpec{}, "Replicas", "Strategy")); diff != "" {
+		t.Errorf("the base of a live router that shared its ports (-want +got):\n%s", diff)
 	}
 }

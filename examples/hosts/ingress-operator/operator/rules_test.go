@@ -190,15 +190,15 @@ func TestVendoredShape(t *testing.T) {
 			outcome{Replicas: 2, Unavailable: "50%", Surge: "25%", NodeSelector: linuxWorker, Apart: true, Budget: "50%", UnhealthyAreEvicted: true}},
 	} {
 		test.want.SpreadConstraints = 1 // the operator's own, which the module keeps
-		got := outcomeOf(t, vendoredRules(), inputs{test.cluster, test.placement, test.ic}, test.publishing)
+		got := outcomeOf(t, vendoredRules(false), inputs{test.cluster, test.placement, test.ic}, test.publishing)
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
 	}
-	if got, err := vendoredRules().defaultIngressController(cluster(external, sr), ""); err != nil || got != nil {
+	if got, err := vendoredRules(false).defaultIngressController(cluster(external, sr), ""); err != nil || got != nil {
 		t.Errorf("External: a default IngressController %v, %v, want none", got, err)
 	}
-	ic, err := vendoredRules().defaultIngressController(cluster(sr, sr), "")
+	ic, err := vendoredRules(false).defaultIngressController(cluster(sr, sr), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestVendoredRolloutIsStockWhereHighlyAvailable(t *testing.T) {
 								ic.Spec.Replicas = ptr.To(n)
 							}
 							in := inputs{cluster(controlPlane, infrastructure), placement, ic}
-							want, got := of(outcomeOf(t, stockRules(), in, publishing)), of(outcomeOf(t, vendoredRules(), in, publishing))
+							want, got := of(outcomeOf(t, stockRules(), in, publishing)), of(outcomeOf(t, vendoredRules(false), in, publishing))
 							if want != got {
 								t.Errorf("%q/%q, default placement %q, pinned %v, %s, %d replicas: stock %+v, vendored %+v",
 									controlPlane, infrastructure, placement, where != nil, publishing.Type, n, want, got)
@@ -246,7 +246,7 @@ func TestVendoredRolloutIsStockWhereHighlyAvailable(t *testing.T) {
 // Both interpret a node selector equally: an expression that is equivalent to a label is applied, any other is an
 // error.
 func TestNodeSelectors(t *testing.T) {
-	for name, rules := range map[string]rules{"stock": stockRules(), "vendored": vendoredRules()} {
+	for name, rules := range map[string]rules{"stock": stockRules(), "vendored": vendoredRules(false)} {
 		shape := func(operator metav1.LabelSelectorOperator, values ...string) (map[string]string, error) {
 			ic := ingressController(nil, &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{
 				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "node-role.kubernetes.io/infra", Operator: operator, Values: values}},
@@ -279,7 +279,7 @@ func TestRulesReplaceEachOther(t *testing.T) {
 		}
 		return shaped
 	}
-	for _, pair := range [][2]rules{{stockRules(), vendoredRules()}, {vendoredRules(), stockRules()}} {
+	for _, pair := range [][2]rules{{stockRules(), vendoredRules(false)}, {vendoredRules(false), stockRules()}} {
 		got := shape(pair[1], DefaultOptions().baseRouter(shape(pair[0], base), "default", private()))
 		if diff := cmp.Diff(shape(pair[1], base), got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

@@ -12,7 +12,8 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-func vendoredRules() rules {
+// vendoredRules returns the rules of the module. A router with sharedPorts shares its ports with its successor.
+func vendoredRules(sharedPorts bool) rules {
 	return rules{
 		defaultIngressController: func(cluster topology.Cluster, placement configv1.DefaultPlacement) (*operatorv1.IngressController, error) {
 			return ingress.DefaultIngressController(cluster, placement, ingress.PlacementFromTopology)
@@ -21,6 +22,9 @@ func vendoredRules() rules {
 			host, err := ingress.NewHost(in.cluster, in.placement, in.ic)
 			if err != nil {
 				return nil, nil, err
+			}
+			if sharedPorts {
+				host = host.WithSharedHostPorts()
 			}
 			budget, err := ingress.RouterPodDisruptionBudget(host, router.Spec.Selector.MatchLabels)
 			if err != nil {
