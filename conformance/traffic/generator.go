@@ -31,6 +31,8 @@ type Endpoint struct {
 	Body string
 	// Errors is the lowest status that is not an answer, without Body; 0 for 400. Redirects are not followed.
 	Errors int
+	// Within is the limit for an answer; 0 for a second. Where only lost requests count, it is long enough for a busy machine.
+	Within time.Duration
 	// Interval is the time between two requests; 0 for the constant.
 	Interval time.Duration
 	// Each is called with every request that has ended, never concurrently; it may be nil.
@@ -62,7 +64,7 @@ func Start(ctx context.Context, endpoint Endpoint) *Generator {
 	u := &Generator{
 		Requests: Requests{to: endpoint.URL}, endpoint: endpoint, stop: stop, done: make(chan struct{}),
 		client: &http.Client{
-			Timeout: answerTimeout, Transport: transport,
+			Timeout: cmp.Or(endpoint.Within, answerTimeout), Transport: transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}

@@ -65,6 +65,24 @@ func TestGeneratorExpectsItsAnswer(t *testing.T) {
 	}
 }
 
+// A server that takes longer than a second.
+func TestWithin(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		<-time.After(answerTimeout + Interval)
+		_, _ = w.Write([]byte("hello"))
+	}))
+	defer server.Close()
+	slow, other := Start(t.Context(), Endpoint{URL: server.URL, Within: time.Minute}), Start(t.Context(), Endpoint{URL: server.URL})
+	defer slow.Stop()
+	defer other.Stop()
+	if err := slow.WaitAnswered(t.Context(), Interval, 20*time.Second); err != nil {
+		t.Error(err)
+	}
+	if err := other.WaitAnswered(t.Context(), Interval, 2*answerTimeout); !errors.Is(err, ErrLost) {
+		t.Errorf("within a second: %v", err)
+	}
+}
+
 func TestWaitAnsweredEndsWithItsContext(t *testing.T) {
 	u := Start(t.Context(), Endpoint{URL: "http://192.0.2.1/", Body: "hello"})
 	defer u.Stop()
