@@ -26,6 +26,8 @@ type Experiment struct {
 	// Exclusive means that it loads the machine, or that load would distort its measurements: no other exclusive one and
 	// no setup of a cluster runs at the same time.
 	Exclusive bool
+	// OptIn means that only its name selects it, because it takes long.
+	OptIn bool
 	// Run runs it. It must restore the cluster, and returns an error if the result differs from Description.
 	Run func(ctx context.Context, e *Env) error
 }
@@ -33,21 +35,23 @@ type Experiment struct {
 // ErrExperiment means that no experiment has the name.
 var ErrExperiment = errors.New("unknown experiment")
 
-// Select returns the named experiments in the order of all; the name "all" selects every one.
+// everything is the name of all experiments that are not OptIn.
+const everything = "all"
+
+// Select returns the named experiments in the order of all; the name "all" selects those that are not OptIn.
 func Select(all []Experiment, names []string) ([]Experiment, error) {
-	if slices.Contains(names, "all") {
-		return all, nil
-	}
 	var known []string
 	for _, experiment := range all {
 		known = append(known, experiment.Name)
 	}
 	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("%w: %q: choose from %s", ErrExperiment, name, strings.Join(append(known, "all"), ", "))
+		if name != everything && !slices.Contains(known, name) {
+			return nil, fmt.Errorf("%w: %q: choose from %s", ErrExperiment, name, strings.Join(append(known, everything), ", "))
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(e Experiment) bool { return !slices.Contains(names, e.Name) }), nil
+	return slices.DeleteFunc(slices.Clone(all), func(e Experiment) bool {
+		return !slices.Contains(names, e.Name) && (e.OptIn || !slices.Contains(names, everything))
+	}), nil
 }
 
 // WriteFigure writes a measurement as JSON to the folder of the figures. The name ends in .json.

@@ -23,8 +23,8 @@ import (
 )
 
 func TestSelect(t *testing.T) {
-	all := []Experiment{{Name: "a"}, {Name: "b"}, {Name: "c"}}
-	for want, names := range map[string][]string{"": nil, "ac": {"c", "a"}, "abc": {"all"}} {
+	all := []Experiment{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d", OptIn: true}}
+	for want, names := range map[string][]string{"": nil, "ac": {"c", "a"}, "abc": {"all"}, "d": {"d"}, "abcd": {"all", "d"}} {
 		chosen, err := Select(all, names)
 		got := ""
 		for _, e := range chosen {
@@ -34,7 +34,7 @@ func TestSelect(t *testing.T) {
 			t.Errorf("%v: %q, %v", names, got, err)
 		}
 	}
-	if _, err := Select(all, []string{"a", "d"}); !errors.Is(err, ErrExperiment) {
+	if _, err := Select(all, []string{"a", "e"}); !errors.Is(err, ErrExperiment) {
 		t.Error(err)
 	}
 }

@@ -61,7 +61,7 @@ var (
 	// MachineConfigServer stands in for the machine-config server.
 	MachineConfigServer = Program{Name: "machine-config-server", Module: "e2e", Package: "./cmd/machine-config-server", Static: true}
 
-	// WebServer is an example workload whose replicas return their names.
+	// WebServer is an example workload whose replicas return their names, or what a WebSocket sends.
 	WebServer = Program{Name: "web-server", Module: "e2e", Package: "./cmd/web-server", Static: true}
 
 	// IngressHost stands in for the ingress operator.

@@ -86,7 +86,11 @@ func do(ctx context.Context, o options) error {
 	switch {
 	case o.list:
 		for _, e := range experiments.All() {
-			fmt.Printf("%-24s %s\n", e.Name, e.Description)
+			only := ""
+			if e.OptIn {
+				only = " (not in all)"
+			}
+			fmt.Printf("%-24s %s%s\n", e.Name, e.Description, only)
 		}
 		return nil
 	case o.remove:
