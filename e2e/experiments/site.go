@@ -42,6 +42,7 @@ const (
 	routerLabel = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
 	// backendAddress is in kubeadm's range of Services. The proxy's configuration precedes the Service.
 	backendAddress = "10.96.0.80"
+	echoAddress    = "10.96.0.81"
 	greeting       = "hello from behind the router"
 	// nodePort is for routers that are not on their node's network.
 	nodePort = 30080
@@ -57,6 +58,8 @@ var (
 	appConfig string
 	//go:embed router.sh
 	routerScript string
+	//go:embed ready.sh
+	readyScript string
 )
 
 // site is an application behind the default router, whose name resolves to the address of the first control-plane node,
@@ -116,7 +119,11 @@ func (s *site) run(ctx context.Context, image string, hostArgs ...string) error 
 }
 
 func (s *site) visit(ctx context.Context, scheme string, port int) *traffic.Generator {
-	return traffic.Start(ctx, traffic.Endpoint{URL: scheme + "://" + net.JoinHostPort(s.address, strconv.Itoa(port)) + "/", Body: greeting})
+	return traffic.Start(ctx, traffic.Endpoint{URL: s.url(scheme, port) + "/", Body: greeting})
+}
+
+func (s *site) url(scheme string, port int) string {
+	return scheme + "://" + net.JoinHostPort(s.address, strconv.Itoa(port))
 }
 
 func (s *site) loadRouters(ctx context.Context) error {
@@ -131,7 +138,7 @@ func (s *site) loadRouters(ctx context.Context) error {
 		return err
 	}
 	layer := filepath.Join(folder, "layer.tar")
-	if err := s.Kind.Pack(ctx, layer, proxy, "/bin/bash"); err != nil {
+	if err := s.Kind.Pack(ctx, layer, proxy, "/bin/bash", "/usr/bin/socat"); err != nil {
 		return err
 	}
 	certificate, key, err := cert.GenerateSelfSignedCertKey("apps.example.com", nil, nil)
@@ -140,9 +147,10 @@ func (s *site) loadRouters(ctx context.Context) error {
 	}
 	files := map[string]string{}
 	for name, content := range map[string]string{
-		"etc/router/haproxy.cfg": strings.ReplaceAll(proxyConfig, "BACKEND", net.JoinHostPort(backendAddress, "80")),
+		"etc/router/haproxy.cfg": strings.NewReplacer("BACKEND", net.JoinHostPort(backendAddress, "80"), "ECHO", net.JoinHostPort(echoAddress, "80")).Replace(proxyConfig),
 		"etc/router/app.cfg":     strings.ReplaceAll(appConfig, "GREETING", greeting),
 		"etc/router/run":         routerScript,
+		"etc/router/ready":       readyScript,
 		"etc/router/tls.pem":     string(bytes.Join([][]byte{certificate, key}, nil)),
 	} {
 		files[name] = filepath.Join(folder, filepath.Base(name))
