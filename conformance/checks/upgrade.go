@@ -143,6 +143,7 @@ func upgradeCheck(id string) Check {
 				return true
 			}},
 			{Name: "a longer upgrade", MustPass: true, Change: func(b *Environment) bool { b.Disruptor.Results.Upgrade.Seconds++; return true }},
+			onCluster("the upgrade does not complete"),
 		},
 	}
 }

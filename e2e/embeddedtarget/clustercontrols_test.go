@@ -67,6 +67,8 @@ func clusterControls() []clusterControl {
 			object: routers, got: "0 of 1 pods are available"},
 		{check: "SNO-TOP-010", name: "a node is unschedulable after its restart", scenario: withWorker, disturb: cordonedByRestart,
 			object: routers, got: "a pod is not scheduled"},
+		{check: "SNO-TOP-014", name: "the upgrade does not complete", scenario: withWorker, disturb: partialUpgrade,
+			object: "ClusterVersion version", got: "is Partial"},
 		{check: "SNO-TOP-012", name: "a client cordons a node during the run", scenario: withWorker, onlyAPI: true, disturb: cordoned(workerNode),
 			object: "Node " + workerNode, got: "is unschedulable true"},
 		{check: "SNO-TOP-012", name: "a client leaves a budget", scenario: withWorker, onlyAPI: true, disturb: leaveBudget,
@@ -162,7 +164,7 @@ func (u *up) undisturbed(o Options, control clusterControl) {
 // disturbedTimes limit the waits for what does not come. A busy machine may make other objects fail as well.
 func disturbedTimes() checks.Times {
 	times := checks.SimulatedTimes()
-	times.Settle, times.Converge, times.Outage = 8*time.Second, 8*time.Second, 3*time.Second
+	times.Settle, times.Converge, times.Upgrade, times.Outage = 8*time.Second, 8*time.Second, 8*time.Second, 3*time.Second
 	return times
 }
 
@@ -176,6 +178,7 @@ func (u *up) disturbed(o Options, control clusterControl) {
 		// The runner copies its target before the disturbance replaces acts.
 		target.RestartNode = func(ctx context.Context, node string) error { return acts.RestartNode(ctx, node) }
 		target.Outage = func(ctx context.Context, length time.Duration) error { return acts.Outage(ctx, length) }
+		target.Upgrade = func(ctx context.Context) error { return acts.Upgrade(ctx) }
 	}
 	undo, began := undo(nothing), time.Now()
 	result := u.result(target, control.check, func() {
@@ -207,7 +210,7 @@ func (u *up) acts(o Options, control clusterControl) checks.Target {
 	target := u.target(o)
 	target.Stop, target.Progress = nil, u.t.Output()
 	if control.onlyAPI {
-		target.RestartNode, target.SetTopology, target.Outage, target.RestartOperator, target.MayDrain = nil, nil, nil, nil, false
+		target.RestartNode, target.SetTopology, target.Outage, target.Upgrade, target.RestartOperator, target.MayDrain = nil, nil, nil, nil, nil, false
 	}
 	return target
 }

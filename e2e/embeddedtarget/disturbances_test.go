@@ -47,7 +47,10 @@ const (
 	leaseDuration, renewDeadline, retryPeriod = 6 * time.Second, 5 * time.Second, 500 * time.Millisecond
 )
 
-var errElection = errors.New("the election of the control")
+var (
+	errElection = errors.New("the election of the control")
+	errUpgrade  = errors.New("the upgrade of the control")
+)
 
 // disturbance causes a fault. It may replace the acts of a target. The result reverts the fault; it is not nil.
 type disturbance func(ctx context.Context, s *system, target *checks.Target) (undo undo, err error)
@@ -263,6 +266,17 @@ func cordonedByRestart(_ context.Context, s *system, target *checks.Target) (und
 		return errors.Join(cordon(ctx, s, node, true), restart(ctx, node))
 	}
 	return func(ctx context.Context) error { return cordon(ctx, s, controlPlaneNode, false) }, nil
+}
+
+// partialUpgrade makes an upgrade begin and end before its last operator is replaced. Another one completes.
+func partialUpgrade(_ context.Context, s *system, target *checks.Target) (undo, error) {
+	target.Upgrade = func(ctx context.Context) error {
+		if err := s.Upgrade(ctx, func(context.Context) error { return errUpgrade }); !errors.Is(err, errUpgrade) {
+			return fmt.Errorf("begin an upgrade: %w", err)
+		}
+		return nil
+	}
+	return func(ctx context.Context) error { return s.Upgrade(ctx, nothing) }, nil
 }
 
 func cordoned(node string) disturbance {

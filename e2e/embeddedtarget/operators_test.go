@@ -5,6 +5,7 @@ package embeddedtarget
 import (
 	"errors"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -69,9 +70,9 @@ func runChecks(t *testing.T, o Options, selection checks.Selection) (*system, re
 	return s, runner.Report()
 }
 
-func statuses(r report.Report) map[string]report.Status {
+func statuses(results iter.Seq[report.Result]) map[string]report.Status {
 	all := map[string]report.Status{}
-	for _, result := range r.Results {
+	for result := range results {
 		all[result.ID] = result.Status
 	}
 	return all
@@ -89,7 +90,7 @@ func TestGivenOperator(t *testing.T) {
 	command := build(t, programs.IngressHost) + " --kubeconfig={kubeconfig} --canary=true --min-ready-seconds=1 --stock"
 	o.Operators = given(t, "ingress="+command)
 	s, got := runChecks(t, o, selection)
-	if diff := cmp.Diff(statuses(standIn), statuses(got)); diff != "" {
+	if diff := cmp.Diff(statuses(slices.Values(standIn.Results)), statuses(slices.Values(got.Results))); diff != "" {
 		t.Errorf("(-stand-in +command):\n%s", diff)
 	}
 	if got.Counts[report.Failed] == 0 || got.Counts[report.Passed] == 0 {
