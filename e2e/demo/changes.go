@@ -75,7 +75,7 @@ func (j *job) showChanges(before, after map[patched]*unstructured.Unstructured) 
 		switch {
 		case err != nil:
 			return err
-		case j.options.Operators.Play(p.module): // what is left to the controller depends on the operator
+		case j.options.Operators.Has(p.module): // what is left to the controller depends on the operator
 		case len(own) > 0 && !j.expectsPatch(p.module):
 			return fmt.Errorf("%w: nothing is to be patched, but the %s controller owns %v", ErrVerificationFailed, p.module, own)
 		case len(own) == 0 && j.expectsPatch(p.module):

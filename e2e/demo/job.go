@@ -35,7 +35,7 @@ var ErrVerificationFailed = errors.New("the proof did not hold")
 // Options configure a run.
 type Options struct {
 	Scenario string
-	// Operators play hosts instead of the stand-ins.
+	// Operators are hosts instead of the stand-ins.
 	Operators harness.Operators
 	// Once ends after the proof. Otherwise the cluster stays up and changes are printed until ctx ends.
 	Once bool
@@ -134,7 +134,7 @@ func (j *job) start(ctx context.Context) error {
 	// A stock ingress operator, and operators that vendor the modules. With a single node, downloads comes from a static
 	// manifest, as in old releases, for the module to take over. Otherwise the module would not change that manifest,
 	// which has no pool and cannot be rolled out on two nodes. A given operator has downloads itself.
-	manifest := j.scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode && !j.options.Operators.Play(harness.Console)
+	manifest := j.scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode && !j.options.Operators.Has(harness.Console)
 	j.env, err = harness.Start(ctx, harness.Config{
 		Scenario: j.scenario.Name, Progress: indent{j.out}, Keep: j.options.Keep, VersionOperator: manifest, Operators: j.options.Operators,
 		Hosts: map[harness.Module][]string{

@@ -37,7 +37,7 @@ func TestUnknownScenario(t *testing.T) {
 	}
 }
 
-// A given operator plays a host of the main job, and one that ends is an error at once.
+// A given operator is a host of the main job, and one that ends is an error at once.
 func TestOperators(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts clusters, as make run does; make proof runs it")

@@ -37,7 +37,7 @@ func (j *job) finalReasons() map[harness.Module][]string {
 		reasons[harness.Console] = []string{asExpected}
 	}
 	for module := range reasons {
-		if j.options.Operators.Play(module) { // it may write the fields, and may do so by the module
+		if j.options.Operators.Has(module) { // it may write the fields, and may do so by the module
 			reasons[module] = []string{asExpected, notNeeded, "FieldOwnedByOther"}
 		}
 	}

@@ -59,7 +59,7 @@ func (s *system) settled(ctx context.Context) error {
 		}
 	}
 	for module, wanted := range ExpectedReasons(s.Scenario) {
-		if !s.variant.controls(module) || s.operators.Play(module) {
+		if !s.variant.controls(module) || s.operators.Has(module) {
 			continue
 		}
 		if _, err := s.WaitReason(ctx, module, s.settle, wanted...); err != nil {
@@ -155,7 +155,7 @@ func ExpectedReasons(s scenario.Scenario) map[harness.Module][]string {
 func (s *system) deployments(given bool) []client.ObjectKey {
 	var keys []client.ObjectKey
 	add := func(module harness.Module, namespace, name string) {
-		if s.operators.Play(module) == given {
+		if s.operators.Has(module) == given {
 			keys = append(keys, client.ObjectKey{Namespace: namespace, Name: name})
 		}
 	}

@@ -107,7 +107,7 @@ func (v Variant) Programs(operators harness.Operators) ([]programs.Program, erro
 	}
 	var needed []programs.Program
 	for _, module := range harness.AllModules() {
-		if _, ok := hosts[module]; ok && !operators.Play(module) {
+		if _, ok := hosts[module]; ok && !operators.Has(module) {
 			needed = append(needed, module.Host())
 		}
 		if v.controls(module) {
@@ -150,7 +150,7 @@ func start(ctx context.Context, o Options) (*system, error) {
 	// With an external control plane the release has no guard of etcd.
 	withEtcd := planned.ControlPlaneTopology != configv1.ExternalTopologyMode
 	// A given etcd operator has guards of its own, as those since 4.8 do.
-	guarded := withEtcd && o.Variant.controls(harness.EtcdGuard) && !o.Operators.Play(harness.EtcdGuard)
+	guarded := withEtcd && o.Variant.controls(harness.EtcdGuard) && !o.Operators.Has(harness.EtcdGuard)
 	// The others start later: they need members of etcd, or what the controllers need.
 	first, others := map[harness.Module][]string{}, map[harness.Module][]string{}
 	for module, args := range hosts {

@@ -22,7 +22,7 @@ const (
 type Options struct {
 	Scenario string
 	Variant  Variant
-	// Operators play hosts instead of the stand-ins. The cluster also starts if their operands do not settle: the results
+	// Operators are hosts instead of the stand-ins. The cluster also starts if their operands do not settle: the results
 	// of the checks matter.
 	Operators harness.Operators
 	// IgnoreConditions returns the cluster as soon as it is settled or the limit is over, whatever the conditions are:

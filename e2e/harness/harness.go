@@ -38,7 +38,7 @@ type Config struct {
 	Release string
 	// Hosts are the host operators to run, by the module that they may vendor, with further arguments.
 	Hosts map[Module][]string
-	// Operators play some of these hosts.
+	// Operators are some of these hosts.
 	Operators Operators
 	// HostCreatesRouter leaves the default IngressController to the ingress host, which then has the arguments for it.
 	HostCreatesRouter bool
@@ -86,7 +86,7 @@ func Start(ctx context.Context, config Config) (*Environment, error) {
 	}
 	hosts := slices.Sorted(maps.Keys(config.Hosts))
 	for _, module := range hosts {
-		if r.operators.Play(module) {
+		if r.operators.Has(module) {
 			continue
 		}
 		// Build first, so that the cluster does not wait for a compiler.
@@ -152,7 +152,7 @@ func (r *Environment) RunHost(ctx context.Context, module Module, args ...string
 			return err
 		}
 	}
-	if r.operators.Play(module) {
+	if r.operators.Has(module) {
 		return r.runCommand(ctx, module)
 	}
 	binary, err := programs.Build(ctx, module.Host(), r.progress)
@@ -184,7 +184,7 @@ func (r *Environment) minReadySeconds() int {
 func (r *Environment) UseRealMinReadySeconds(ctx context.Context) error {
 	r.realMinReady = true
 	args, runs := r.hosts[Ingress]
-	if !runs || r.operators.Play(Ingress) {
+	if !runs || r.operators.Has(Ingress) {
 		return nil
 	}
 	return r.RunHost(ctx, Ingress, args...)
@@ -321,7 +321,7 @@ func (r *Environment) condition(ctx context.Context, module Module, kind string)
 // WaitHost waits until a module's host operator has nothing left to do. It returns at once for a command, of whose
 // conditions nothing is known.
 func (r *Environment) WaitHost(ctx context.Context, module Module, timeout time.Duration) error {
-	if r.operators.Play(module) {
+	if r.operators.Has(module) {
 		return nil
 	}
 	for _, kind := range modules[module].atRest {

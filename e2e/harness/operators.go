@@ -44,7 +44,7 @@ var operatorNames = map[string]Module{
 	"ingress": Ingress, "console": Console, "auth": Auth, "etcd": EtcdGuard, "machineconfig": MachineConfig, "approver": Approver,
 }
 
-// Operators are commands that play hosts instead of the stand-ins, with the CustomResourceDefinitions that they need.
+// Operators are commands that are hosts instead of the stand-ins, with the CustomResourceDefinitions that they need.
 // The zero value has none.
 type Operators struct {
 	commands map[Module]command
@@ -156,15 +156,15 @@ func (m Module) operatorName() string {
 	return string(m)
 }
 
-// Play reports whether a command plays the module's host.
-func (o Operators) Play(module Module) bool {
+// Has reports whether the module's host is a command.
+func (o Operators) Has(module Module) bool {
 	_, ok := o.commands[module]
 	return ok
 }
 
 // Modules returns the modules whose hosts are commands.
 func (o Operators) Modules() []Module {
-	return slices.DeleteFunc(AllModules(), func(m Module) bool { return !o.Play(m) })
+	return slices.DeleteFunc(AllModules(), func(m Module) bool { return !o.Has(m) })
 }
 
 // Report returns the host operators of a cluster for its report. hosts are all of them, with arguments for stand-ins.
@@ -174,7 +174,7 @@ func (o Operators) Report(hosts map[Module][]string) []report.Operator {
 		args, runs := hosts[module]
 		switch {
 		case !runs:
-		case o.Play(module):
+		case o.Has(module):
 			all = append(all, report.Operator{Module: string(module), Command: o.commands[module].text})
 		default:
 			text := strings.Join(append([]string{module.Host().Name}, args...), " ")
@@ -184,7 +184,7 @@ func (o Operators) Report(hosts map[Module][]string) []report.Operator {
 	return all
 }
 
-// GivenUser returns the user name of a command that plays the module's host.
+// GivenUser returns the user name of a command that is the module's host.
 func (m Module) GivenUser() string { return "given-" + m.Host().Name }
 
 // supervisor starts commands again that end by themselves.
@@ -238,7 +238,7 @@ func (r *Environment) UntilOperatorEnds(ctx context.Context) (context.Context, c
 
 // terminate ends a module's host. Like the container of a pod, a command is killed if it does not end in time.
 func (r *Environment) terminate(ctx context.Context, module Module, host *embedded.Component) error {
-	if !r.operators.Play(module) {
+	if !r.operators.Has(module) {
 		return host.Terminate(ctx)
 	}
 	r.supervisor.turn(module)
@@ -250,7 +250,7 @@ func (r *Environment) terminate(ctx context.Context, module Module, host *embedd
 	return nil
 }
 
-// runCommand starts or restarts the command that plays the module's host. It has all rights and a user name of its own.
+// runCommand starts or restarts the command that is the module's host. It has all rights and a user name of its own.
 func (r *Environment) runCommand(ctx context.Context, module Module) error {
 	kubeconfig, err := r.Cluster.KubeconfigForAdministrator(module.GivenUser())
 	if err != nil {

@@ -144,8 +144,8 @@ func TestGivenCRDs(t *testing.T) {
 	}
 }
 
-// Ended is only called for an end that was not requested, children of a group end with it, and the working directory and
-// the variables are those of the process.
+// Ended is only called for an end that was not requested, children of a group end with it, and the folder and the
+// variables are those of the process.
 func TestRunProcess(t *testing.T) {
 	ctx := testContext(t)
 	c := sharedCluster(t)
