@@ -78,7 +78,7 @@ func statuses(results iter.Seq[report.Result]) map[string]report.Status {
 	return all
 }
 
-// A command has the verdicts of the same program as a stand-in, also when the topology changes and the operator restarts.
+// A command has the verdicts of the same program as a stand-in, also when the topology changes and it restarts.
 func TestGivenOperator(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts two clusters; make proof runs it")

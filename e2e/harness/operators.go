@@ -220,7 +220,7 @@ func (r *Environment) HostOperators() []report.Operator {
 	return all
 }
 
-// UntilOperatorEnds returns a context that also ends when the operator of a command ends by itself. Its cause is then an
+// UntilOperatorEnds returns a context that also ends when the operator of a command ends by itself. Its cause is then
 // ErrOperatorEnded with the end of the operator's log.
 func (r *Environment) UntilOperatorEnds(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -238,7 +238,7 @@ while :; do sleep 1000 & wait $!; done
 	}
 }
 
-// givenMachineConfigurations writes another definition of this kind, which is not in every cluster, and returns its name.
+// givenMachineConfigurations writes another definition of a kind that not every cluster has, and returns its name.
 func givenMachineConfigurations(t *testing.T, ctx context.Context, folder string) string { //nolint:revive // the test is first
 	t.Helper()
 	module, err := assets.ModuleFolder(ctx, "github.com/openshift/api")
