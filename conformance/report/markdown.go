@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// WriteMarkdown writes the matrix of scenarios and modules, the host operators, all failures with evidence, the waivers,
-// and the measurements.
+// WriteMarkdown writes the matrix of scenarios and modules, the host operators, all failures with evidence, the
+// waivers, and the measurements.
 func WriteMarkdown(w io.Writer, reports ...Report) error {
 	var b bytes.Buffer
 	writeMatrix(&b, reports)

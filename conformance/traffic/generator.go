@@ -31,7 +31,7 @@ type Endpoint struct {
 	Body string
 	// Errors is the lowest status that is not an answer, without Body; 0 for 400. Redirects are not followed.
 	Errors int
-	// Within is the limit for an answer; 0 for a second. Where only lost requests count, it is long enough for a busy machine.
+	// Within is the limit for an answer; 0 for a second. Where only lost requests count, a busy machine may need more.
 	Within time.Duration
 	// Interval is the time between two requests; 0 for the constant.
 	Interval time.Duration
