@@ -154,7 +154,8 @@ func TestKinds(t *testing.T) {
 		operands := &checks.Disruption{Operands: []checks.OperandDisruption{{Name: "operand"}}}
 		disruptor := &checks.Disruptor{Results: checks.DisruptionResults{
 			Rollout: operands, Eviction: operands, NodeRestart: operands, TopologyChanges: map[string]*checks.TopologyChange{},
-			Outage: &checks.Outage{Leases: map[string]string{}}, Drains: []checks.Drain{{Node: "node", Acknowledged: true, Cordoned: drained, Evictable: 2}},
+			Outage: &checks.Outage{Leases: map[string]string{}}, Upgrade: &checks.Upgrade{Disruption: *operands},
+			Drains: []checks.Drain{{Node: "node", Acknowledged: true, Cordoned: drained, Evictable: 2}},
 		}}
 		if drained {
 			disruptor.Results.Drains[0].Evicted = 2
