@@ -24,8 +24,8 @@ import (
 
 // Rollouts measures outages while the router is rolled out on a single node.
 var Rollouts = kindtarget.Experiment{
-	Name: "rollouts", Scenario: "none-sno-day2-workers", Exclusive: true, Run: rollouts,
-	Description: "a rollout of the router on a single node ends, and without host ports, or with shared ones, it causes no outage",
+	Name: "rollouts", Description: "a rollout of the router on a single node ends, and without host ports it causes no outage", Scenario: "none-sno-day2-workers",
+	Exclusive: true, Run: rollouts,
 }
 
 const rolloutsEach = 5
@@ -38,8 +38,6 @@ type arrangement struct {
 	publishing *operatorv1.EndpointPublishingStrategy
 	port       int
 	bound      time.Duration
-	// migrates is the node's value of tcp_migrate_req.
-	migrates bool
 }
 
 // A router on its node's network has to end before the next one begins. Then the scheduler and the kubelet have to
@@ -57,11 +55,10 @@ func arrangements() []arrangement {
 		Type: operatorv1.PrivateStrategyType, Private: &operatorv1.PrivateStrategy{Protocol: operatorv1.TCPProtocol},
 	}
 	return []arrangement{
-		{name: "host ports, stock strategy (25 %, no surge)", hostArgs: stock, publishing: onNode, port: 80, bound: ownPorts},
-		{name: "host ports, shaped by the module", publishing: onNode, port: 80, bound: ownPorts},
-		{name: "host ports, shared with the next router", hostArgs: []string{sharedFlag}, publishing: onNode, port: 80, migrates: true},
-		{name: "no host ports, stock strategy (25 %, surge 25 %)", hostArgs: stock, publishing: private, port: nodePort, bound: ownPorts},
-		{name: "no host ports, shaped by the module", publishing: private, port: nodePort, bound: unnoticed},
+		{"host ports, stock strategy (25 %, no surge)", stock, onNode, 80, ownPorts},
+		{"host ports, shaped by the module", nil, onNode, 80, ownPorts},
+		{"no host ports, stock strategy (25 %, surge 25 %)", stock, private, nodePort, ownPorts},
+		{"no host ports, shaped by the module", nil, private, nodePort, unnoticed},
 	}
 }
 
@@ -80,7 +77,7 @@ func rollouts(ctx context.Context, e *kindtarget.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.migrate(ctx, false), s.publish(ctx, hostNetwork()), s.close(ctx)) }()
+	defer func() { err = errors.Join(err, s.publish(ctx, hostNetwork()), s.close(ctx)) }()
 	var rows []bench.Row
 	for _, a := range arrangements() {
 		row, err := s.measure(ctx, a)
@@ -93,7 +90,7 @@ func rollouts(ctx context.Context, e *kindtarget.Env) (err error) {
 }
 
 func (s *site) measure(ctx context.Context, a arrangement) (bench.Row, error) {
-	if err := errors.Join(s.migrate(ctx, a.migrates), s.publish(ctx, a.publishing)); err != nil {
+	if err := s.publish(ctx, a.publishing); err != nil {
 		return bench.Row{}, err
 	}
 	if err := s.run(ctx, firstRouter, a.hostArgs...); err != nil {

@@ -45,6 +45,7 @@ const (
 
 	echoName  = "sno-echo"
 	echoImage = "registry.invalid/sno/web-server:1"
+	echoPort  = 8080
 
 	sharedFlag = "--shared-host-ports"
 	migrate    = "net.ipv4.tcp_migrate_req"
@@ -59,6 +60,7 @@ var (
 type sharing struct {
 	name     string
 	hostArgs []string
+	shared   bool
 	// migrates is the node's value of tcp_migrate_req.
 	migrates bool
 	// required means that no request may be lost.
@@ -68,8 +70,8 @@ type sharing struct {
 func sharings() []sharing {
 	return []sharing{
 		{name: "today's strategy", hostArgs: []string{"--stock"}},
-		{name: "shared, " + migrate + "=0", hostArgs: []string{sharedFlag}},
-		{name: "shared, " + migrate + "=1", hostArgs: []string{sharedFlag}, migrates: true, required: true},
+		{name: "shared, " + migrate + "=0", hostArgs: []string{sharedFlag}, shared: true},
+		{name: "shared, " + migrate + "=1", hostArgs: []string{sharedFlag}, shared: true, migrates: true, required: true},
 	}
 }
 
@@ -107,7 +109,9 @@ func sharedHostPorts(ctx context.Context, e *kindtarget.Env) (err error) {
 // load is what clients noticed during all rollouts.
 type load struct {
 	http, https []traffic.Sample
-	cuts        []traffic.Outage
+	// control are requests to a server on the same node without the router. They are slow if the machine is.
+	control []traffic.Sample
+	cuts    []traffic.Outage
 	// deleted is when the old router of each rollout was deleted, to the second before.
 	deleted []time.Time
 	ended   time.Time
@@ -120,6 +124,10 @@ func (s *site) rollShared(ctx context.Context, how sharing) (*load, error) {
 	if err := s.run(ctx, firstRouter, how.hostArgs...); err != nil {
 		return nil, err
 	}
+	shares := func(p *corev1.Pod) bool { return (len(p.Spec.Containers[0].Ports) == 0) == how.shared }
+	if _, err := s.router(ctx, "rolled out with "+how.name, shares); err != nil {
+		return nil, err
+	}
 	plain := traffic.Start(ctx, traffic.Endpoint{URL: s.url("http", 80) + "/", Body: greeting, Within: answerLimit})
 	secured := traffic.Start(ctx, traffic.Endpoint{URL: s.url("https", 443) + "/", Body: greeting, Within: answerLimit})
 	defer plain.Stop()
@@ -129,9 +137,11 @@ func (s *site) rollShared(ctx context.Context, how sharing) (*load, error) {
 		return nil, err
 	}
 	defer socket.Stop()
+	control := traffic.Start(ctx, traffic.Endpoint{URL: s.url("http", echoPort) + "/", Body: s.node + "\n", Within: answerLimit})
+	defer control.Stop()
 	restored := func() error {
 		return errors.Join(plain.WaitAnswered(ctx, answeredFor, waitTimeout), secured.WaitAnswered(ctx, answeredFor, waitTimeout),
-			socket.WaitConnected(ctx, waitTimeout))
+			control.WaitAnswered(ctx, answeredFor, waitTimeout), socket.WaitConnected(ctx, waitTimeout))
 	}
 	if _, err := s.replaced(ctx, ""); err != nil {
 		return nil, err
@@ -151,7 +161,7 @@ func (s *site) rollShared(ctx context.Context, how sharing) (*load, error) {
 		result.deleted = append(result.deleted, deleted)
 	}
 	result.ended, result.cuts = time.Now(), socket.Outages(begun)
-	result.http, result.https = plain.Since(begun), secured.Since(begun)
+	result.http, result.https, result.control = plain.Since(begun), secured.Since(begun), control.Since(begun)
 	return result, nil
 }
 
@@ -165,7 +175,8 @@ func (l *load) judge(how sharing) ([]bench.Row, error) {
 	}
 	what := fmt.Sprintf("%d router rollouts on one node, host ports, %s", len(l.deleted), how.name)
 	requests := bench.Row{
-		What: what + ": requests", Bound: "-", Held: true, Compared: "-",
+		What: what + ": requests", Bound: "-", Held: true,
+		Compared: fmt.Sprintf("without the router: lost %d of %d, slowest answer %s", lostOf(l.control), len(l.control), seconds(slowest(l.control))),
 		Measured: fmt.Sprintf("lost http %d of %d, https %d of %d; longest outage %s; slowest answer %s",
 			lostOf(l.http), len(l.http), lostOf(l.https), len(l.https), seconds(longest), seconds(max(slowest(l.http), slowest(l.https)))),
 	}
@@ -244,8 +255,10 @@ func (s *site) replaced(ctx context.Context, old types.UID) (deleted time.Time, 
 			return false, nil //nolint:nilerr // tried again
 		}
 		for i := range pods.Items {
-			if pod := &pods.Items[i]; pod.UID == old && pod.DeletionTimestamp != nil {
-				deleted = pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
+			// The kubelet deletes the pod again, without a grace period, when its containers have ended.
+			grace := ptr.Deref(pods.Items[i].DeletionGracePeriodSeconds, 0)
+			if pod := &pods.Items[i]; pod.UID == old && grace > 0 {
+				deleted = pod.DeletionTimestamp.Add(-time.Duration(grace) * time.Second)
 			}
 		}
 		return len(pods.Items) == 1 && pods.Items[0].UID != old, nil
@@ -293,12 +306,13 @@ func (s *site) echo() []client.Object {
 		&appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
-				NodeName: s.node, TerminationGracePeriodSeconds: ptr.To[int64](0),
+				// On the host network it also answers the requests of the control.
+				NodeName: s.node, HostNetwork: true, TerminationGracePeriodSeconds: ptr.To[int64](0),
 				Containers: []corev1.Container{{Name: "echo", Image: echoImage}},
 			}},
 		}},
 		&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
-			ClusterIP: echoAddress, Selector: labels, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}},
+			ClusterIP: echoAddress, Selector: labels, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(echoPort)}},
 		}},
 	}
 }

@@ -34,13 +34,13 @@ func TestJudge(t *testing.T) {
 		err                  error
 		requests, connection string
 	}{
-		{"nothing lost", load{good, good, drainedCuts, deleted, at(20)}, nil,
+		{"nothing lost", load{good, good, good, drainedCuts, deleted, at(20)}, nil,
 			"lost http 0 of 3, https 0 of 3; longest outage 0.00 s; slowest answer 0.25 s", "closed 2 times, 0 failed attempts, without it for at most 0.10 s"},
-		{"a request over HTTP", load{bad, good, drainedCuts, deleted, at(20)}, errLost, "lost http 1 of 3, https 0 of 3; longest outage 1.00 s", ""},
-		{"a request over HTTPS", load{good, bad, drainedCuts, deleted, at(20)}, errLost, "lost http 0 of 3, https 1 of 3; longest outage 1.00 s", ""},
-		{"closed before the drain has ended", load{good, good, []traffic.Outage{cut(3, 3, 0), cut(12.9, 13, 0)}, deleted, at(20)}, errCut, "", ""},
-		{"closed twice in a drain", load{good, good, append(drainedCuts, cut(14, 14, 0)), deleted, at(20)}, errCut, "", "closed 3 times"},
-		{"not opened at once", load{good, good, []traffic.Outage{cut(3, 4, 2), cut(13, 13, 0)}, deleted, at(20)}, errCut, "", "2 failed attempts, without it for at most 1.00 s"},
+		{"a request over HTTP", load{bad, good, good, drainedCuts, deleted, at(20)}, errLost, "lost http 1 of 3, https 0 of 3; longest outage 1.00 s", ""},
+		{"a request over HTTPS", load{good, bad, good, drainedCuts, deleted, at(20)}, errLost, "lost http 0 of 3, https 1 of 3; longest outage 1.00 s", ""},
+		{"closed before the drain has ended", load{good, good, good, []traffic.Outage{cut(3, 3, 0), cut(12.9, 13, 0)}, deleted, at(20)}, errCut, "", ""},
+		{"closed twice in a drain", load{good, good, good, append(drainedCuts, cut(14, 14, 0)), deleted, at(20)}, errCut, "", "closed 3 times"},
+		{"not opened at once", load{good, good, good, []traffic.Outage{cut(3, 4, 2), cut(13, 13, 0)}, deleted, at(20)}, errCut, "", "2 failed attempts, without it for at most 1.00 s"},
 	} {
 		rows, err := test.load.judge(sharing{name: "shared", required: true})
 		if !errors.Is(err, test.err) || test.err == nil && err != nil || len(rows) != 2 ||
