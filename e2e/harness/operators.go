@@ -259,7 +259,7 @@ func (r *Environment) runCommand(ctx context.Context, module Module) error {
 	command := r.operators.commands[module]
 	process := embedded.Process{
 		Name: module.Host().Name, Path: command.program, Dir: r.operators.dir, Env: []string{"KUBECONFIG=" + kubeconfig}, Group: true,
-		Ended: func(p *embedded.Component, how string) { r.commandEnded(module, p, how) },
+		Ended: func(p *embedded.Component, how string) { r.commandEnded(context.WithoutCancel(ctx), module, p, how) },
 	}
 	for _, arg := range command.args {
 		process.Args = append(process.Args, strings.ReplaceAll(arg, kubeconfigWord, kubeconfig))
@@ -273,7 +273,7 @@ func (r *Environment) runCommand(ctx context.Context, module Module) error {
 }
 
 // commandEnded reports that the command of a module ended by itself, and starts it again as a kubelet does.
-func (r *Environment) commandEnded(module Module, program *embedded.Component, how string) {
+func (r *Environment) commandEnded(ctx context.Context, module Module, program *embedded.Component, how string) {
 	s := r.supervisor
 	err := fmt.Errorf("%w: %s, %s (%s); its log ends with:\n%s", ErrOperatorEnded, module.operatorName(), how, r.operators.commands[module].text,
 		program.LogTail(operatorTail))
@@ -291,7 +291,7 @@ func (r *Environment) commandEnded(module Module, program *embedded.Component, h
 		defer s.mu.Unlock()
 		if s.turns[module] == turn {
 			// Its cluster may be stopped.
-			_ = program.Start(context.Background())
+			_ = program.Start(ctx)
 		}
 	})
 }

@@ -239,7 +239,7 @@ while :; do sleep 1000 & wait $!; done
 }
 
 // givenMachineConfigurations writes another definition of a kind that not every cluster has, and returns its name.
-func givenMachineConfigurations(t *testing.T, ctx context.Context, folder string) string { //nolint:revive // the test is first
+func givenMachineConfigurations(t *testing.T, ctx context.Context, folder string) string {
 	t.Helper()
 	module, err := assets.ModuleFolder(ctx, "github.com/openshift/api")
 	if err != nil {
