@@ -50,7 +50,7 @@ var (
 )
 
 // rebootCommand resets a node, which is its last argument.
-const rebootCommand = "docker restart --time 0"
+const rebootCommand = "docker restart -t 0"
 
 // outageScript moves the manifest of the API server away and back, also if it is interrupted. The document of the suite
 // on a cluster of the reader does the same by ssh.
