@@ -226,19 +226,24 @@ func (r *Environment) RunController(ctx context.Context, module Module, args ...
 	return r.runAs(ctx, module.Controller(), module.Account(), nil, args)
 }
 
-// RunAllControllers starts or restarts kubectl-sno, all controllers in one process, with the service account and the
-// rights of config/all.
-func (r *Environment) RunAllControllers(ctx context.Context, args ...string) (*embedded.Component, error) {
+// InstallAllControllers prepares the cluster for kubectl-sno, all controllers in one process, and applies the rights of
+// config/all.
+func (r *Environment) InstallAllControllers(ctx context.Context) error {
 	for _, module := range AllModules() {
 		if err := r.Prepare(ctx, module); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	root, err := programs.Root(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := ApplyConfig(ctx, r.Cluster.Client(), filepath.Join(root, "config", "all"), "Deployment", "Service"); err != nil {
+	return ApplyConfig(ctx, r.Cluster.Client(), filepath.Join(root, "config", "all"), "Deployment", "Service")
+}
+
+// RunAllControllers starts or restarts kubectl-sno with the service account and the rights of config/all.
+func (r *Environment) RunAllControllers(ctx context.Context, args ...string) (*embedded.Component, error) {
+	if err := r.InstallAllControllers(ctx); err != nil {
 		return nil, err
 	}
 	return r.runAs(ctx, programs.KubectlSNO, AllAccount, []string{"run"}, args)

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/ownership"
+)
+
+// Violation is a broken invariant.
+type Violation struct{ Invariant, Text string }
+
+func (v Violation) String() string { return v.Invariant + ": " + v.Text }
+
+// The invariants.
+const (
+	InvariantTwice      = "nothing is written twice"
+	InvariantNeedless   = "no write repeats what is in place"
+	InvariantEvicted    = "no pod is evicted twice"
+	InvariantAnswered   = "a request is acknowledged once, after its drain"
+	InvariantOneWriter  = "an object of the cluster-version-operator is written only while it is claimed"
+	InvariantKept       = "values of other clients stay"
+	InvariantOwned      = "a field in force has its owner"
+	InvariantReleased   = "a release leaves no field of the module"
+	InvariantOrphan     = "no field is left without an owner"
+	InvariantRest       = "nothing is written at rest"
+	InvariantOldLeader  = "a former leader changes nothing"
+	InvariantSame       = "the objects are as without faults"
+	InvariantProcess    = "the process keeps running"
+	InvariantPremature  = "a restart of the node is written when its decision has been stable for ten minutes"
+	InvariantRequests   = "the number of requests is bounded"
+	InvariantBackoff    = "a jump of the clock neither repeats nor blocks a retry"
+	InvariantNoLostTime = "the Lease keeps its holder"
+)
+
+// isReport reports whether a write is no patch: an event, a Lease or a review.
+func isReport(w Write) bool {
+	return slices.Contains([]string{"events", "leases", "subjectaccessreviews", "selfsubjectaccessreviews", "tokenreviews"}, w.Object.Resource)
+}
+
+// WrittenTwice returns the writes of the controllers that repeat the effect of an earlier one, although no other client
+// has written to the same part of the object in between. All writes have to follow one change of the cluster. Reports
+// of a condition may return to an earlier content, but not repeat the previous one.
+func WrittenTwice(writes []Write, ours func(Write) bool) []Violation {
+	type part struct {
+		Object
+		subresource string
+	}
+	var found []Violation
+	before := map[part]map[string]Write{}
+	for _, w := range writes {
+		if !w.Effective || isReport(w) || w.Object.Resource == "pods" {
+			continue
+		}
+		at := part{w.Object, w.Subresource}
+		if !ours(w) {
+			delete(before, at)
+			continue
+		}
+		content := w.content()
+		if first, is := before[at][content]; is {
+			found = append(found, Violation{InvariantTwice, fmt.Sprintf("%s repeats %s: %.300s", w, first, content)})
+		}
+		if before[at] == nil || w.Subresource == "status" {
+			before[at] = map[string]Write{}
+		}
+		before[at][content] = w
+	}
+	return found
+}
+
+// Needless returns the accepted writes of the controllers that changed nothing.
+func Needless(writes []Write, ours func(Write) bool) []Violation {
+	var found []Violation
+	for _, w := range writes {
+		if ours(w) && w.accepted() && !w.Effective && !isReport(w) {
+			found = append(found, Violation{InvariantNeedless, w.String() + " changed nothing"})
+		}
+	}
+	return found
+}
+
+// EvictedTwice returns evictions of pods that were evicted before. The names of pods must be unique.
+func EvictedTwice(writes []Write, ours func(Write) bool) []Violation {
+	var found []Violation
+	evicted := map[Object]Write{}
+	for _, w := range writes {
+		if !isEviction(w) || !ours(w) {
+			continue
+		}
+		if first, is := evicted[w.Object]; is {
+			found = append(found, Violation{InvariantEvicted, fmt.Sprintf("%s repeats %s", w, first)})
+		}
+		evicted[w.Object] = w
+	}
+	return found
+}
+
+func isEviction(w Write) bool {
+	return w.Effective && w.Object.Resource == "pods" && w.Subresource == "eviction" && w.Verb == "create"
+}
+
+// DrainRequest is what a node requested.
+type DrainRequest struct {
+	Node    string
+	Request machineconfig.Request
+	// Evict are the pods to evict, as namespace/name. Drain reports whether the node is to be drained at all.
+	Evict []string
+	Drain bool
+}
+
+// Answered checks the writes of the controllers since a request.
+func Answered(writes []Write, ours func(Write) bool, request DrainRequest) []Violation {
+	var found []Violation
+	add := func(format string, args ...any) {
+		found = append(found, Violation{InvariantAnswered, fmt.Sprintf("node %s, %s: ", request.Node, request.Request) + fmt.Sprintf(format, args...)})
+	}
+	var answers []Write
+	for _, w := range writes {
+		if w.Object.Resource == "nodes" && ours(w) && w.Effective && acknowledgement(w) != "" {
+			answers = append(answers, w)
+			if got := acknowledgement(w); w.Object.Name != request.Node || got != request.Request.String() {
+				add("%s acknowledges %s", w, got)
+			}
+		}
+	}
+	if len(answers) != 1 {
+		add("acknowledged %d times", len(answers))
+		return found
+	}
+	evicted := sets.New[string]()
+	for _, w := range writes {
+		isNode := w.Object.Resource == "nodes" && w.Object.Name == request.Node && w.Effective && ours(w) && acknowledgement(w) == ""
+		switch pod := w.Object.Namespace + "/" + w.Object.Name; {
+		case isNode && !request.Drain && request.Request.Verb == machineconfig.VerbDrain:
+			add("%s, but the node is not to be drained", w)
+		case isEviction(w) && ours(w) && (!request.Drain || request.Request.Verb != machineconfig.VerbDrain):
+			add("%s, but the node is not to be drained", w)
+		case isEviction(w) || w.Effective && w.Object.Resource == "pods" && w.Verb == "delete":
+			if w.Received.Before(answers[0].Received) {
+				evicted.Insert(pod)
+			}
+		}
+	}
+	for _, pod := range request.Evict {
+		if !evicted.Has(pod) {
+			add("pod %s was not evicted before the acknowledgement", pod)
+		}
+	}
+	return found
+}
+
+func acknowledgement(w Write) string {
+	body, ok := w.Body.(map[string]any)
+	if !ok || w.Manager != machineconfig.FieldOwner {
+		return ""
+	}
+	text, _, _ := unstructured.NestedString(body, "metadata", "annotations", machineconfig.LastAppliedDrainAnnotation)
+	return text
+}
+
+// Claim is an object that the cluster-version-operator writes unless an entry in spec.overrides makes it unmanaged.
+type Claim struct {
+	Object Object
+	Kind   string
+}
+
+// ClusterVersion is the ClusterVersion in the audit log.
+var ClusterVersion = Object{Group: "config.openshift.io", Resource: "clusterversions", Name: "version"}
+
+// OneWriter returns writes of the controllers to objects that they had not claimed, or whose claim the
+// cluster-version-operator had not observed. version is the ClusterVersion before the writes.
+func OneWriter(version *unstructured.Unstructured, writes []Write, ours func(Write) bool, claims ...Claim) []Violation {
+	var found []Violation
+	since := make([]int64, len(claims)) // the generation with which the claim began; 0 without one
+	observed := int64(0)
+	read := func(v *unstructured.Unstructured) {
+		for i, claim := range claims {
+			if !hasEntry(v, claim) {
+				since[i] = 0
+			} else if since[i] == 0 {
+				since[i] = v.GetGeneration()
+			}
+		}
+		seen, _, _ := unstructured.NestedInt64(v.Object, "status", "observedGeneration")
+		observed = max(observed, seen)
+	}
+	if version != nil {
+		read(version)
+	}
+	for _, w := range writes {
+		if w.Object == ClusterVersion && w.Effective && w.Result != nil {
+			read(w.Result)
+		}
+		for i, claim := range claims {
+			if w.Object == claim.Object && w.Subresource == "" && w.Effective && ours(w) && (since[i] == 0 || observed < since[i]) {
+				found = append(found, Violation{InvariantOneWriter, fmt.Sprintf("%s: claimed by generation %d of the ClusterVersion, observed %d", w, since[i], observed)})
+			}
+		}
+	}
+	return found
+}
+
+func hasEntry(version *unstructured.Unstructured, claim Claim) bool {
+	entries, _, _ := unstructured.NestedSlice(version.Object, "spec", "overrides")
+	return slices.ContainsFunc(entries, func(each any) bool {
+		entry, ok := each.(map[string]any)
+		return ok && entry["unmanaged"] == true && entry["kind"] == claim.Kind && entry["name"] == claim.Object.Name && entry["namespace"] == claim.Object.Namespace
+	})
+}
+
+// Value is a value that another client has set.
+type Value struct {
+	Object Object
+	Path   fieldpath.Path
+	Value  any
+}
+
+// Kept returns versions of the object in which the value was not set, and the writes that made them.
+func Kept(writes []Write, kept ...Value) []Violation {
+	var found []Violation
+	for _, w := range writes {
+		for _, v := range kept {
+			if w.Object != v.Object || !w.Effective || w.Result == nil {
+				continue
+			}
+			if got, is := lookup(w.Result.Object, v.Path); !is || !reflect.DeepEqual(got, v.Value) {
+				found = append(found, Violation{InvariantKept, fmt.Sprintf("%s is %v after %s, want %v", v.Path, got, w, v.Value)})
+			}
+		}
+	}
+	return found
+}
+
+// Owned returns the fields of a module that have no value, or that its field owner does not own.
+func Owned(live *unstructured.Unstructured, module string, fields ...fieldpath.Path) []Violation {
+	var found []Violation
+	for _, field := range fields {
+		managers, err := ownership.ManagersAt(live, field)
+		_, is := lookup(live.Object, field)
+		if err != nil || !is || !slices.Contains(managers, patch.FieldOwner(module)) {
+			found = append(found, Violation{InvariantOwned, fmt.Sprintf("%s of %s %s has a value: %t, owners %v, want %s (%v)",
+				field, live.GetKind(), live.GetName(), is, managers, patch.FieldOwner(module), err)})
+		}
+	}
+	return found
+}
+
+// Released returns what a module has left in an object. live is nil if the object does not exist.
+func Released(live *unstructured.Unstructured, module string) []Violation {
+	if live == nil {
+		return nil
+	}
+	var found []Violation
+	if ownership.ManagedBy(live, patch.FieldOwner(module)) {
+		found = append(found, Violation{InvariantReleased, fmt.Sprintf("%s still owns fields of %s %s", patch.FieldOwner(module), live.GetKind(), live.GetName())})
+	}
+	if kept, is := live.GetAnnotations()[patch.ReplacedAnnotation(module)]; is {
+		found = append(found, Violation{InvariantReleased, fmt.Sprintf("%s %s still has %s: %s", live.GetKind(), live.GetName(), patch.ReplacedAnnotation(module), kept)})
+	}
+	return found
+}
+
+// Orphans returns fields of the live object that the module owned in an earlier version and that nobody owns now.
+// history has the writes of the object.
+func Orphans(history []Write, live *unstructured.Unstructured, module string) []Violation {
+	var found []Violation
+	seen := sets.New[string]()
+	for _, w := range history {
+		if w.Result == nil || w.Result.GetUID() != live.GetUID() {
+			continue
+		}
+		own, err := ownership.Applied(w.Result, patch.FieldOwner(module), "")
+		if err != nil {
+			found = append(found, Violation{InvariantOrphan, fmt.Sprintf("after %s: %v", w, err)})
+			continue
+		}
+		own.Leaves().Iterate(func(path fieldpath.Path) {
+			if seen.Has(path.String()) {
+				return
+			}
+			seen.Insert(path.String())
+			_, is := lookup(live.Object, path)
+			managers, err := ownership.ManagersAt(live, path)
+			if is && (err != nil || len(managers) == 0) {
+				found = append(found, Violation{InvariantOrphan, fmt.Sprintf("%s of %s %s, which %s owned after %s, has no owner (%v)",
+					path, live.GetKind(), live.GetName(), patch.FieldOwner(module), w, err)})
+			}
+		})
+	}
+	return found
+}
+
+// lookup returns the value at a path, which may lead through elements of lists.
+func lookup(content any, path fieldpath.Path) (any, bool) {
+	for _, element := range path {
+		switch inside := content.(type) {
+		case map[string]any:
+			if element.FieldName == nil {
+				return nil, false
+			}
+			var is bool
+			if content, is = inside[*element.FieldName]; !is {
+				return nil, false
+			}
+		case []any:
+			at := slices.IndexFunc(inside, func(item any) bool { return isElement(item, element) })
+			if at < 0 {
+				return nil, false
+			}
+			content = inside[at]
+		default:
+			return nil, false
+		}
+	}
+	return content, true
+}
+
+func isElement(item any, element fieldpath.PathElement) bool {
+	switch {
+	case element.Value != nil:
+		return value.Equals(value.NewValueInterface(item), *element.Value)
+	case element.Key != nil:
+		fields, ok := item.(map[string]any)
+		return ok && !slices.ContainsFunc(*element.Key, func(key value.Field) bool {
+			return !value.Equals(value.NewValueInterface(fields[key.Name]), key.Value)
+		})
+	}
+	return false
+}
+
+// AtRest returns all writes of the controllers but renewals of Leases.
+func AtRest(writes []Write, ours func(Write) bool) []Violation {
+	var found []Violation
+	for _, w := range writes {
+		if ours(w) && w.Object.Resource != "leases" {
+			found = append(found, Violation{InvariantRest, w.String()})
+		}
+	}
+	return found
+}
+
+// FormerLeader returns the effective writes that a process made after it had lost its Lease. Reports do not count.
+func FormerLeader(writes []Write, process string) []Violation {
+	var found []Violation
+	for _, w := range writes {
+		if w.Process == process && w.Effective && !isReport(w) && w.Subresource != "status" {
+			found = append(found, Violation{InvariantOldLeader, w.String()})
+		}
+	}
+	return found
+}
+
+// Rate is a number of requests.
+type Rate struct {
+	Total int
+	// Average and Most are requests per second: on average, and the maximum in any second.
+	Average float64
+	Most    int
+}
+
+func (r Rate) String() string {
+	return fmt.Sprintf("%d requests, %.1f a second, at most %d in any", r.Total, r.Average, r.Most)
+}
+
+// RateOf returns the rate of requests within a time.
+func RateOf(times []time.Time, within time.Duration) Rate {
+	times = slices.SortedFunc(slices.Values(times), time.Time.Compare)
+	r := Rate{Total: len(times), Average: float64(len(times)) / within.Seconds()}
+	first := 0
+	for last := range times {
+		for times[last].Sub(times[first]) >= time.Second {
+			first++
+		}
+		r.Most = max(r.Most, last-first+1)
+	}
+	return r
+}
+
+// Bounded compares a rate with its bounds.
+func Bounded(r Rate, average float64, most int) []Violation {
+	if r.Average <= average && r.Most <= most {
+		return nil
+	}
+	return []Violation{{InvariantRequests, fmt.Sprintf("%s; want at most %.0f and %d", r, average, most)}}
+}
+
+// requestTimes returns when the requests of users were received, each once.
+func requestTimes(events []auditv1.Event, ours func(user string) bool) []time.Time {
+	received := map[string]metav1.MicroTime{}
+	for i := range events {
+		if ours(events[i].User.Username) {
+			received[string(events[i].AuditID)] = events[i].RequestReceivedTimestamp
+		}
+	}
+	times := make([]time.Time, 0, len(received))
+	for _, at := range received {
+		times = append(times, at.Time)
+	}
+	return times
+}
+
+func texts(violations []Violation) string {
+	lines := make([]string, len(violations))
+	for i, v := range violations {
+		lines[i] = v.String()
+	}
+	return strings.Join(lines, "\n")
+}

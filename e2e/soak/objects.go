@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/testcluster/scenario"
+)
+
+// patchedObject is an object that a module patches on a single node.
+type patchedObject struct {
+	Object
+	gvk    schema.GroupVersionKind
+	module harness.Module
+	// fields are in force on a single node. deleted objects do not exist there.
+	fields  []fieldpath.Path
+	deleted bool
+	// optional objects may be missing where the patch is not in force.
+	optional bool
+}
+
+var (
+	ingressObject = patchedObject{
+		Object: Object{"operator.openshift.io", "ingresscontrollers", scenario.OperatorNamespace, scenario.DefaultIngressController},
+		gvk:    operatorv1.GroupVersion.WithKind("IngressController"), module: harness.Ingress,
+		fields: []fieldpath.Path{field("spec", "nodePlacement", "nodeSelector"), field("spec", "nodePlacement", "tolerations"), field("spec", "replicas")},
+	}
+	downloadsObject = patchedObject{
+		Object: Object{"apps", "deployments", scenario.ConsoleNamespace, "downloads"}, gvk: appsv1.SchemeGroupVersion.WithKind("Deployment"), module: harness.Console,
+		fields: []fieldpath.Path{field("spec", "replicas"), field("spec", "strategy"), field("spec", "template", "spec", "nodeSelector")},
+	}
+	authenticationObject = patchedObject{
+		Object: Object{"operator.openshift.io", "authentications", "", scenario.ClusterName},
+		gvk:    operatorv1.GroupVersion.WithKind("Authentication"), module: harness.Auth,
+		fields: []fieldpath.Path{field("spec", "unsupportedConfigOverrides", "useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer")},
+	}
+	guardObject = patchedObject{
+		Object: Object{"apps", "deployments", scenario.EtcdNamespace, "etcd-quorum-guard"}, gvk: appsv1.SchemeGroupVersion.WithKind("Deployment"),
+		module: harness.EtcdGuard, deleted: true,
+	}
+	budgetObject = patchedObject{
+		Object: Object{"policy", "poddisruptionbudgets", scenario.EtcdNamespace, "etcd-quorum-guard"},
+		gvk:    policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), module: harness.EtcdGuard, deleted: true,
+	}
+	approverObject = patchedObject{
+		Object: Object{"", "configmaps", harness.StockApproverNamespace, "machine-approver-config"}, gvk: corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+		module: harness.Approver, fields: []fieldpath.Path{field("data", "config.yaml")}, optional: true,
+	}
+	versionObject = patchedObject{Object: ClusterVersion, gvk: configv1.GroupVersion.WithKind("ClusterVersion"), module: harness.Console, fields: []fieldpath.Path{
+		overrideEntry("Deployment", "apps", scenario.ConsoleNamespace, "downloads"),
+	}}
+	guardVersionObject = patchedObject{Object: ClusterVersion, gvk: versionObject.gvk, module: harness.EtcdGuard, fields: []fieldpath.Path{
+		overrideEntry("Deployment", "apps", scenario.EtcdNamespace, "etcd-quorum-guard"),
+		overrideEntry("PodDisruptionBudget", "policy", scenario.EtcdNamespace, "etcd-quorum-guard"),
+	}}
+)
+
+func patchedObjects() []patchedObject {
+	return []patchedObject{
+		ingressObject, downloadsObject, versionObject, authenticationObject, guardObject, budgetObject, guardVersionObject, approverObject,
+	}
+}
+
+// optOutObjects are the objects whose annotation opts out of a module.
+func optOutObjects() map[harness.Module]patchedObject {
+	named := func(gvk schema.GroupVersionKind, namespace, name string) patchedObject {
+		return patchedObject{Object: Object{Group: gvk.Group, Resource: strings.ToLower(gvk.Kind), Namespace: namespace, Name: name}, gvk: gvk}
+	}
+	return map[harness.Module]patchedObject{
+		harness.Ingress: ingressObject, harness.Auth: authenticationObject,
+		harness.Console:   named(operatorv1.GroupVersion.WithKind("Console"), "", scenario.ClusterName),
+		harness.EtcdGuard: named(operatorv1.GroupVersion.WithKind("Etcd"), "", scenario.ClusterName),
+		harness.Approver:  named(appsv1.SchemeGroupVersion.WithKind("Deployment"), harness.StockApproverNamespace, harness.StockApprover),
+	}
+}
+
+func claims() []Claim {
+	return []Claim{{downloadsObject.Object, "Deployment"}, {guardObject.Object, "Deployment"}, {budgetObject.Object, "PodDisruptionBudget"}}
+}
+
+func field(names ...string) fieldpath.Path {
+	var path fieldpath.Path
+	for _, name := range names {
+		path = append(path, fieldpath.FieldNameElement(name))
+	}
+	return path
+}
+
+func overrideEntry(kind, group, namespace, name string) fieldpath.Path {
+	return fieldpath.MakePathOrDie("spec", "overrides", fieldpath.KeyByFields("group", group, "kind", kind, "name", name, "namespace", namespace))
+}
+
+// read reads an object; nil if it does not exist.
+func (e *environment) read(ctx context.Context, o patchedObject) (*unstructured.Unstructured, error) {
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(o.gvk)
+	if err := e.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, live); err != nil {
+		return nil, fmt.Errorf("read %s: %w", o, err)
+	}
+	return live, nil
+}
+
+// contentOf returns equal texts for objects with equal contents: without status, owners and counters.
+func contentOf(live *unstructured.Unstructured) string {
+	content := map[string]any{}
+	for _, name := range []string{"spec", "data"} {
+		if value, is := live.Object[name]; is {
+			content[name] = value
+		}
+	}
+	annotations := maps.Clone(live.GetAnnotations())
+	delete(annotations, "deployment.kubernetes.io/revision")
+	if len(annotations) > 0 {
+		content["annotations"] = annotations
+	}
+	if len(live.GetLabels()) > 0 {
+		content["labels"] = live.GetLabels()
+	}
+	text, _ := json.Marshal(content) // of decoded JSON
+	return string(text)
+}
+
+func runtimeCopy(body map[string]any) map[string]any { return runtime.DeepCopyJSON(body) }
