@@ -48,7 +48,7 @@ var errFault = errors.New("cannot make a fault")
 const (
 	poll = 50 * time.Millisecond
 	// settleTimeout bounds the time until everything has its final state after a fault.
-	settleTimeout = 2 * time.Minute
+	settleTimeout = 5 * time.Minute
 	// quietTime is how long a controller must request nothing before it counts as settled. It exceeds the delay of reports.
 	quietTime    = 800 * time.Millisecond
 	workload     = "workload"
@@ -89,6 +89,7 @@ type environment struct {
 	optedOut map[harness.Module]bool
 	modules  []harness.Module // whose controllers run
 	requests int              // of nodes
+	started  int              // processes
 }
 
 // auditRules record the bodies of writes of all objects that matter, and of those only.
@@ -153,18 +154,18 @@ func (e *environment) prepare(ctx context.Context) error {
 	if err := e.InstallAllControllers(ctx); err != nil {
 		return err
 	}
-	for _, module := range harness.AllModules() {
-		if err := e.InstallRBAC(ctx, module); err != nil {
-			return err
-		}
-	}
 	if err := e.SetTopology(ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode); err != nil {
 		return err
 	}
 	if err := e.personal(ctx); err != nil {
 		return err
 	}
-	return e.workload(ctx)
+	if err := e.workload(ctx); err != nil {
+		return err
+	}
+	before, err := e.writes(ctx)
+	e.remember(before)
+	return err
 }
 
 // personal writes values of a person next to fields of the modules.
@@ -228,7 +229,7 @@ func (e *environment) workload(ctx context.Context) error {
 		}
 	}
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: workload, Name: "budgeted"}, Spec: policyv1.PodDisruptionBudgetSpec{
-		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "budgeted"}}, MaxUnavailable: ptr.To(intstr.FromInt32(2)),
+		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "budgeted"}}, MaxUnavailable: ptr.To(intstr.FromInt32(3)),
 	}}
 	if err := e.Cluster.Client().Create(ctx, budget); err != nil {
 		return fmt.Errorf("create the budget: %w", err)

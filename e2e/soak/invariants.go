@@ -28,23 +28,23 @@ func (v Violation) String() string { return v.Invariant + ": " + v.Text }
 
 // The invariants.
 const (
-	InvariantTwice      = "nothing is written twice"
-	InvariantNeedless   = "no write repeats what is in place"
-	InvariantEvicted    = "no pod is evicted twice"
-	InvariantAnswered   = "a request is acknowledged once, after its drain"
-	InvariantOneWriter  = "an object of the cluster-version-operator is written only while it is claimed"
-	InvariantKept       = "values of other clients stay"
-	InvariantOwned      = "a field in force has its owner"
-	InvariantReleased   = "a release leaves no field of the module"
-	InvariantOrphan     = "no field is left without an owner"
-	InvariantRest       = "nothing is written at rest"
-	InvariantOldLeader  = "a former leader changes nothing"
-	InvariantSame       = "the objects are as without faults"
-	InvariantProcess    = "the process keeps running"
-	InvariantPremature  = "a restart of the node is written when its decision has been stable for ten minutes"
-	InvariantRequests   = "the number of requests is bounded"
-	InvariantBackoff    = "a jump of the clock neither repeats nor blocks a retry"
-	InvariantNoLostTime = "the Lease keeps its holder"
+	InvariantTwice     = "nothing is written twice"
+	InvariantNeedless  = "no write repeats what is in place"
+	InvariantEvicted   = "no pod is evicted twice"
+	InvariantAnswered  = "a request is acknowledged once, after its drain"
+	InvariantOneWriter = "an object of the cluster-version-operator is written only while it is claimed"
+	InvariantKept      = "values of other clients stay"
+	InvariantOwned     = "a field in force has its owner"
+	InvariantReleased  = "a release leaves no field of the module"
+	InvariantOrphan    = "no field is left without an owner"
+	InvariantRest      = "nothing is written at rest"
+	InvariantOldLeader = "a former leader changes nothing"
+	InvariantSame      = "the objects are as without faults"
+	InvariantProcess   = "the process keeps running"
+	InvariantPremature = "a restart of the node is written when its decision has been stable for ten minutes"
+	InvariantRequests  = "the number of requests is bounded"
+	InvariantBackoff   = "a jump of the clock neither repeats nor blocks a retry"
+	InvariantLease     = "the Lease keeps its holder"
 )
 
 // isReport reports whether a write is no patch: an event, a Lease or a review.
@@ -53,8 +53,8 @@ func isReport(w Write) bool {
 }
 
 // WrittenTwice returns the writes of the controllers that repeat the effect of an earlier one, although no other client
-// has written to the same part of the object in between. All writes have to follow one change of the cluster. Reports
-// of a condition may return to an earlier content, but not repeat the previous one.
+// has written to the same part of the object in between. A write to the Infrastructure begins anew. Reports of a
+// condition may return to an earlier content, but not repeat the previous one.
 func WrittenTwice(writes []Write, ours func(Write) bool) []Violation {
 	type part struct {
 		Object
@@ -67,6 +67,9 @@ func WrittenTwice(writes []Write, ours func(Write) bool) []Violation {
 			continue
 		}
 		at := part{w.Object, w.Subresource}
+		if w.Object == Infrastructure {
+			clear(before)
+		}
 		if !ours(w) {
 			delete(before, at)
 			continue
@@ -181,6 +184,9 @@ type Claim struct {
 
 // ClusterVersion is the ClusterVersion in the audit log.
 var ClusterVersion = Object{Group: "config.openshift.io", Resource: "clusterversions", Name: "version"}
+
+// Infrastructure is the object with the topology in the audit log.
+var Infrastructure = Object{Group: "config.openshift.io", Resource: "infrastructures", Name: "cluster"}
 
 // OneWriter returns writes of the controllers to objects that they had not claimed, or whose claim the
 // cluster-version-operator had not observed. version is the ClusterVersion before the writes.

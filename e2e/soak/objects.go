@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
@@ -127,6 +128,7 @@ func contentOf(live *unstructured.Unstructured) string {
 	}
 	annotations := maps.Clone(live.GetAnnotations())
 	delete(annotations, "deployment.kubernetes.io/revision")
+	delete(annotations, patch.OptOutAnnotation)
 	if len(annotations) > 0 {
 		content["annotations"] = annotations
 	}

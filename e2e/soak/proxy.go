@@ -276,9 +276,25 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 		p.watch(w, r, number, watch, fault)
 	case fault != "":
 		p.fail(w, r, fault)
+	case isWrite(r):
+		p.forward(w, r)
 	default:
 		p.reverse.ServeHTTP(w, r)
 	}
+}
+
+// forward sends a write that also continues when its client ends. The API server could otherwise end between the two
+// parts of an eviction, which occupies the budget for two minutes.
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
+	detached, err := detach(r)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	ctx, cancel := context.WithCancel(detached.Context()) // with one that has no end, ReverseProxy observes the connection
+	defer cancel()
+	p.held.Add(1)
+	defer p.held.Done()
+	p.reverse.ServeHTTP(w, detached.WithContext(ctx))
 }
 
 // spring carries a trap out.
@@ -359,24 +375,24 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, fault string) {
 	switch fault {
 	case fault429:
 		w.Header().Set("Retry-After", "1")
-		status(w, http.StatusTooManyRequests, "TooManyRequests")
+		answer(w, http.StatusTooManyRequests, "TooManyRequests")
 	case fault500:
-		status(w, http.StatusInternalServerError, "InternalError")
+		answer(w, http.StatusInternalServerError, "InternalError")
 	case fault503:
-		status(w, http.StatusServiceUnavailable, "ServiceUnavailable")
+		answer(w, http.StatusServiceUnavailable, "ServiceUnavailable")
 	case faultReset:
 		reset(r)
 	default:
-		answer, err := p.deliver(r)
-		if err == nil && isWrite(r) && !isReportRequest(r) && answer.StatusCode < http.StatusMultipleChoices {
+		got, err := p.deliver(r)
+		if err == nil && isWrite(r) && !isReportRequest(r) && got.StatusCode < http.StatusMultipleChoices {
 			p.mu.Lock()
 			p.lost++
 			p.mu.Unlock()
 		}
 		if err == nil && fault == faultTruncated {
-			body, _ := io.ReadAll(answer.Body) // from memory
-			maps.Copy(w.Header(), answer.Header)
-			w.WriteHeader(answer.StatusCode)
+			body, _ := io.ReadAll(got.Body) // from memory
+			maps.Copy(w.Header(), got.Header)
+			w.WriteHeader(got.StatusCode)
 			_, _ = w.Write(body[:len(body)/2]) // the client sees it
 			_ = http.NewResponseController(w).Flush()
 		}
@@ -384,8 +400,8 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, fault string) {
 	}
 }
 
-// status answers as the API server does.
-func status(w http.ResponseWriter, code int, reason string) {
+// answer answers as the API server does.
+func answer(w http.ResponseWriter, code int, reason string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"message":"a fault run","code":%d}`, reason, code)

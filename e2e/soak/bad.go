@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/e2e/harness"
+)
+
+// BadServer are the figures of the time with a bad API server.
+type BadServer struct {
+	Time     time.Duration
+	Flips    int
+	Requests Rate
+	Faults   map[string]int
+	// Lost is the number of writes that were carried out although the controller got no answer.
+	Lost int
+	// Settled is the time from the end until everything had its final state.
+	Settled time.Duration
+}
+
+const (
+	faultShare = 0.3
+	// longestWatch bounds a watch of the bad API server.
+	longestWatch = 5 * time.Second
+	// longestPause bounds the time between two flips, and outage is a time in which every request fails.
+	longestPause, outage = 6 * time.Second, 3 * time.Second
+	// recovery bounds the time until everything has its final state: reflectors and failed reconciliations back off.
+	recovery = 90 * time.Second
+	// mostOnAverage and mostInASecond limit the requests per second to a bad API server.
+	mostOnAverage, mostInASecond = 50, 250
+)
+
+// badServer has the API server fail while the topology changes, and checks that everything then settles.
+func (e *environment) badServer(ctx context.Context) (*BadServer, error) {
+	p, err := e.settledAll(ctx)
+	if err != nil {
+		return nil, err
+	}
+	random := rand.New(rand.NewPCG(e.options.Start, 1))
+	faults := func(share float64) *Faults {
+		return &Faults{random: rand.New(rand.NewPCG(random.Uint64(), 2)), share: share, watch: longestWatch}
+	}
+	pid, holder, err := e.identity(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	figures := &BadServer{Time: e.options.BadTime}
+	began := time.Now()
+	for time.Since(began) < figures.Time {
+		share := faultShare
+		if random.IntN(4) == 0 {
+			share = 1
+		}
+		p.SetFaults(faults(share))
+		if err := e.flip().make(ctx); err != nil {
+			return nil, err
+		}
+		figures.Flips++
+		pause := time.Duration(random.Int64N(int64(longestPause)))
+		if share == 1 {
+			pause = outage
+		}
+		if err := pauseFor(ctx, min(pause, figures.Time-time.Since(began))); err != nil {
+			return nil, err
+		}
+	}
+	p.SetFaults(nil)
+	at := p.Figures()
+	figures.Requests, figures.Faults = RateOf(at.Received, time.Since(began)), at.Injected
+	if figures.Settled, err = e.settled(ctx, nil, nil, p); err != nil {
+		return figures, fmt.Errorf("after a bad API server: %w\n%s", err, p.component.LogTail(logTail))
+	}
+	figures.Lost = p.Figures().Lost
+	e.logf("API server bad for %s, %d flips: %s; %v; settled after %s", figures.Time, figures.Flips, figures.Requests, figures.Faults, figures.Settled)
+	writes, err := e.writes(ctx)
+	if err != nil {
+		return figures, err
+	}
+	found, err := e.check(ctx, writes)
+	if err != nil {
+		return figures, err
+	}
+	found = append(found, Bounded(figures.Requests, mostOnAverage, mostInASecond)...)
+	if figures.Settled > recovery {
+		found = append(found, Violation{InvariantSame, fmt.Sprintf("settled %s after the end of the faults, want at most %s", figures.Settled, recovery)})
+	}
+	again, still, err := e.identity(ctx, p)
+	if err != nil {
+		return figures, err
+	}
+	found = append(found, Undisturbed(pid, again, holder, still)...)
+	output, err := os.ReadFile(p.component.LogPath())
+	if err != nil {
+		return figures, fmt.Errorf("read the log of %s: %w", p.name, err)
+	}
+	if bytes.Contains(output, []byte("panic")) {
+		found = append(found, Violation{InvariantProcess, "its log has a panic"})
+	}
+	if len(found) > 0 {
+		return figures, fmt.Errorf("%w with a bad API server:\n%s\nwrites:\n%s", ErrInvariant, texts(found), listing(writes))
+	}
+	return figures, e.end(ctx, p)
+}
+
+// Undisturbed compares the process and the holder of its Lease with those before.
+func Undisturbed(pid, again int, holder, still string) []Violation {
+	var found []Violation
+	if again != pid || pid == 0 {
+		found = append(found, Violation{InvariantProcess, fmt.Sprintf("its ID was %d and is %d", pid, again)})
+	}
+	if still != holder || holder == "" {
+		found = append(found, Violation{InvariantLease, fmt.Sprintf("the holder was %q and is %q", holder, still)})
+	}
+	return found
+}
+
+// identity returns the ID of a process and the holder of its Lease.
+func (e *environment) identity(ctx context.Context, p *process) (int, string, error) {
+	lease := &coordinationv1.Lease{}
+	if err := e.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: harness.SystemNamespace, Name: p.lease}, lease); err != nil {
+		return 0, "", fmt.Errorf("read the Lease %s: %w", p.lease, err)
+	}
+	return p.component.PID(), ptr.Deref(lease.Spec.HolderIdentity, ""), nil
+}
+
+// settledAll starts kubectl-sno and waits until it has settled.
+func (e *environment) settledAll(ctx context.Context) (*process, error) {
+	e.modules = harness.AllModules()
+	e.started++
+	p, err := e.runAll(ctx, fmt.Sprintf("kubectl-sno-%d", e.started))
+	if err != nil {
+		return nil, err
+	}
+	return p, e.undisturbed(ctx, p, change{name: "start", make: func(context.Context) error { return nil }})
+}
+
+func pauseFor(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
