@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"fmt"
@@ -54,7 +55,7 @@ type aging struct {
 func (m *Module) aging(env controller.Environment) *aging {
 	return &aging{
 		live: env.Live, call: (&kubelet.Dialer{}).ServingCertificate, limits: m.limits, requestsEvery: m.requestsEvery, kubeletsEvery: m.kubeletsEvery,
-		clock: clock.RealClock{},
+		clock: cmp.Or[clock.PassiveClock](env.Clock, clock.RealClock{}),
 	}
 }
 

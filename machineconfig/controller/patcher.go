@@ -39,11 +39,13 @@ type patcher struct {
 	events       events.EventRecorder
 	clock        clock.PassiveClock
 
-	drains        map[types.UID]*drain   // in progress, by node
-	invalid       map[string]string      // invalid requests that were reported, by node
-	notOwned      map[types.UID]bool     // nodes with a topology annotation that is neither needed nor of this module
-	settling      machineconfig.Decision // restarts the node, and is not stable yet
-	settlingSince time.Time
+	drains   map[types.UID]*drain   // in progress, by node
+	invalid  map[string]string      // invalid requests that were reported, by node
+	notOwned map[types.UID]bool     // nodes with a topology annotation that is neither needed nor of this module
+	settling machineconfig.Decision // restarts the node, and is not stable yet
+	// For how long it has been stable, by its last repetition.
+	settledFor time.Duration
+	settledAt  time.Time
 }
 
 // observed is the content of the caches: inputs, with only metadata of nodes, and the objects to write, nil if they do

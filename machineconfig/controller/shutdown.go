@@ -20,8 +20,13 @@ import (
 	"github.com/solonode/sno/patch/apply"
 )
 
-// settleInterval is how often a decision that is not stable yet is repeated.
-const settleInterval = time.Minute
+const (
+	// settleInterval is how often a decision that is not stable yet is repeated.
+	settleInterval = time.Minute
+	// longestInterval is how much of the time since the last repetition counts, so that a clock that is set forward restarts
+	// no node.
+	longestInterval = 2 * settleInterval
+)
 
 // shutdown carries out the decision about the graceful shutdown. It reads pods only if necessary.
 func (p *patcher) shutdown(ctx context.Context, f observed) *patch.Result {
@@ -59,14 +64,18 @@ func (p *patcher) shutdown(ctx context.Context, f observed) *patch.Result {
 // ShutdownDebounce.
 func (p *patcher) settle(decision machineconfig.Decision) *patch.Result {
 	if !decision.Restarts || p.Once {
-		p.settling, p.settlingSince = machineconfig.Decision{}, time.Time{}
+		p.settling = machineconfig.Decision{}
 		return nil
 	}
 	decision.Result = nil
-	if !reflect.DeepEqual(p.settling, decision) {
-		p.settling, p.settlingSince = decision, p.clock.Now()
+	now := p.clock.Now()
+	if reflect.DeepEqual(p.settling, decision) {
+		p.settledFor += min(max(now.Sub(p.settledAt), 0), longestInterval)
+	} else {
+		p.settling, p.settledFor = decision, 0
 	}
-	left := machineconfig.ShutdownDebounce - p.clock.Since(p.settlingSince)
+	p.settledAt = now
+	left := machineconfig.ShutdownDebounce - p.settledFor
 	if left <= 0 {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -110,11 +111,9 @@ func TestGracefulShutdown(t *testing.T) {
 	if result.After != settleInterval {
 		t.Errorf("the next reconciliation is after %s", result.After)
 	}
-	l.advance(machineconfig.ShutdownDebounce - 1)
-	l.reconcileOnce()
+	l.settle(machineconfig.ShutdownDebounce - 1)
 	c.wantShutdownObjects(false)
-	l.advance(1)
-	l.reconcileOnce()
+	l.settle(1)
 	c.wantShutdownObjects(true)
 	l.CheckResult(l.reconcileOnce(), patch.InForce, "AsExpected")
 	l.CheckNoWrites()
@@ -124,21 +123,43 @@ func TestGracefulShutdown(t *testing.T) {
 	l.CheckResult(l.reconcileOnce(), patch.Progressing, "Settling")
 	c.setTopology(sr)
 	l.CheckResult(l.reconcileOnce(), patch.InForce, "AsExpected")
-	l.advance(2 * machineconfig.ShutdownDebounce)
-	l.reconcileOnce()
+	l.settle(2 * machineconfig.ShutdownDebounce)
 	c.wantShutdownObjects(true)
 	c.setTopology(ha)
 	dry := c.reconciler("--dry-run")
 	dry.reconcileOnce()
-	dry.advance(machineconfig.ShutdownDebounce)
+	dry.settle(machineconfig.ShutdownDebounce)
 	dry.CheckResult(dry.reconcileOnce(), patch.WouldChange, "DryRun")
 	c.wantShutdownObjects(true)
 	l.reconcileOnce()
-	l.advance(machineconfig.ShutdownDebounce)
-	l.reconcileOnce()
+	l.settle(machineconfig.ShutdownDebounce)
 	c.wantShutdownObjects(false)
 	l.CheckResult(l.reconcileOnce(), patch.InForce, "AsExpected")
 	l.CheckNoWrites()
+}
+
+// settle reconciles as often as it is asked to for a time.
+func (l *reconciler) settle(d time.Duration) {
+	l.Helper()
+	for ; d > 0; d -= settleInterval {
+		l.advance(min(d, settleInterval))
+		l.reconcileOnce()
+	}
+}
+
+// A clock that jumps an hour forward and back neither writes the configuration earlier nor much later.
+func TestGracefulShutdownWithAClockThatJumps(t *testing.T) {
+	c := single(t)
+	l := c.reconciler()
+	l.reconcileOnce()
+	l.settle(time.Minute)
+	for _, by := range []time.Duration{time.Hour, -time.Hour, time.Hour, -time.Hour} {
+		l.advance(by)
+		l.CheckResult(l.reconcileOnce(), patch.Progressing, "Settling")
+	}
+	c.wantShutdownObjects(false)
+	l.settle(machineconfig.ShutdownDebounce - time.Minute)
+	c.wantShutdownObjects(true)
 }
 
 // A single reconciliation does not wait until the decision is stable.

@@ -138,7 +138,8 @@ func (a *Applier) Apply(
 	}
 
 	h := a.history[live.GetUID()]
-	inForce := len(absent.maps) == 0 && ownership.UpToDate(live.Object, body, own)
+	upToDate := ownership.UpToDate(live.Object, body, own)
+	inForce := len(absent.maps) == 0 && upToDate
 	switch {
 	case h.cacheIsStale(live):
 		outcome.Kind = Unchanged
@@ -171,7 +172,9 @@ func (a *Applier) Apply(
 		bind(body, live)
 	}
 	var answer *unstructured.Unstructured
-	if len(conflicts) == 0 || !complete || !a.mayOverride(conflicts) {
+	if upToDate && !a.DryRun {
+		answer = live // only empty maps are left to remove
+	} else if len(conflicts) == 0 || !complete || !a.mayOverride(conflicts) {
 		answer, err = a.put(ctx, live, body, own)
 		conflicts = ConflictsOf(err)
 	}

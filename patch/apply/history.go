@@ -32,8 +32,10 @@ type history struct {
 	resourceVersion string
 	managed         []metav1.ManagedFieldsEntry
 	owned           *fieldpath.Set
-	reverts         int       // their number
-	until           time.Time // when to apply the patch again after the last revert
+	reverts         int // their number
+	// The back-off after the last revert; revertedAt is zero if the patch was in force since.
+	revertedAt time.Time
+	wait       time.Duration
 }
 
 func (h *history) applied(intended string) bool { return h != nil && h.intent == intended }
@@ -63,15 +65,18 @@ func (a *Applier) backoff(h *history) time.Duration {
 	if a.Clock != nil {
 		now = a.Clock.Now()
 	}
-	if h.until.IsZero() {
+	if h.revertedAt.IsZero() {
 		wait := DefaultRevertBackoff
 		for i := 0; i < h.reverts && wait < maxRevertBackoff; i++ {
 			wait *= 2
 		}
 		h.reverts++
-		h.until = now.Add(min(wait, maxRevertBackoff))
+		h.revertedAt, h.wait = now, min(wait, maxRevertBackoff)
 	}
-	return max(h.until.Sub(now), 0)
+	if now.Before(h.revertedAt) { // a clock that was set back must not prolong it
+		h.revertedAt = now
+	}
+	return max(h.wait-now.Sub(h.revertedAt), 0)
 }
 
 // recordApplied records that the intent is in force, no matter which process applied it.

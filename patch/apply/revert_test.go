@@ -51,6 +51,23 @@ func TestRevertIsNotFought(t *testing.T) {
 	}
 }
 
+// A clock that jumps an hour forward and back neither repeats a retry nor delays one for longer than its back-off.
+func TestRevertWithAClockThatJumps(t *testing.T) {
+	b, a, clock := revertEnvironment(t)
+	jump := func(d time.Duration) { clock.SetTime(clock.Now().Add(d)) }
+	b.merge("stock-operator", revert)
+	b.apply(a, pinned(1), apply.Withheld, 0)
+	jump(time.Hour)
+	b.apply(a, pinned(1), apply.Applied, 1)
+	b.apply(a, pinned(1), apply.Unchanged, 0)
+	b.merge("stock-operator", revert)
+	b.apply(a, pinned(1), apply.Withheld, 0)
+	jump(-time.Hour)
+	b.same("back-off", 2*apply.DefaultRevertBackoff, b.apply(a, pinned(1), apply.Withheld, 0).RetryAfter)
+	jump(2 * apply.DefaultRevertBackoff)
+	b.apply(a, pinned(1), apply.Applied, 1)
+}
+
 // A client that only removes fields leaves no entry in managedFields.
 func TestRevertByRemovalNamesNobody(t *testing.T) {
 	b, a, _ := revertEnvironment(t)

@@ -375,8 +375,7 @@ func TestUnsetInterrupted(t *testing.T) {
 			b.absent(all...)
 			b.spec(map[string]any{"podAntiAffinity": map[string]any{}}, "template", "spec", "affinity")
 			if !test.release {
-				_, err := a.Apply(t.Context(), b.live(), b.intent(replicas(1)), test.fields...)
-				b.must(err)
+				b.unset(a, test.fields, apply.Applied, 1) // the first request is not repeated
 				b.absent(withMap...)
 				b.unset(a, nil, apply.Unchanged, 0)
 			}
@@ -421,14 +420,15 @@ func TestUnsetMapLosesTheRace(t *testing.T) {
 	for name, test := range map[string]struct {
 		verb  string
 		first []string // unset by an earlier call, so that no field is left to force
+		again int      // requests of the next call
 	}{
-		"before the intent is applied": {verb: "apply", first: all},
-		"before the map is removed":    {verb: "patch"},
+		"before the intent is applied": {verb: "apply", first: all, again: 2},
+		"before the map is removed":    {verb: "patch", again: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newDeployment(t, stock)
 			if test.first != nil {
-				b.unset(b.applier(takeOver), test.first, apply.Applied, 1)
+				b.apply(b.applier(takeOver), replicas(3), apply.Applied, 1, test.first...)
 			}
 			a := b.intercept(b.applier(takeOver), func(verb string) error {
 				if verb == test.verb {
@@ -440,7 +440,7 @@ func TestUnsetMapLosesTheRace(t *testing.T) {
 			b.fails("applying", err, apply.ErrStale)
 			b.managers(affinity+".nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution", person)
 			a = b.applier(takeOver)
-			b.unset(a, []string{affinity + ".podAntiAffinity"}, apply.Applied, 2)
+			b.unset(a, []string{affinity + ".podAntiAffinity"}, apply.Applied, test.again)
 			b.spec(nodes, "template", "spec", "affinity")
 			b.release(a, apply.ReleaseOptions{}, apply.Released, 2)
 			b.same("number of values after the release", 1, len(b.values(antiAffinity)))

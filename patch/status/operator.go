@@ -105,6 +105,9 @@ func (o *OperatorConditions) Publish(
 		return 0, nil
 	}
 
+	if now.Before(o.last.at) { // the clock was set back
+		o.last.at = now
+	}
 	if o.last.uid == target.GetUID() && slices.Equal(o.last.conditions, untimed) {
 		if wait := o.last.at.Add(ReassertInterval).Sub(now); wait > 0 {
 			return wait, nil

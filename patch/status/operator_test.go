@@ -187,6 +187,18 @@ func TestDroppedConditionsComeBack(t *testing.T) {
 		"SamplePatchInProgress=False AsExpected 03:06:05")
 }
 
+// A clock that is set back delays a reassertion by no more than ReassertInterval.
+func TestReassertWithAClockThatIsSetBack(t *testing.T) {
+	b := newEnvironment(t)
+	same := func() []operatorv1.OperatorCondition { return conditionsOf(patch.InForce, "AsExpected") }
+	b.publish(same(), 1, 0)
+	b.hostWrites("False")
+	b.clock.SetTime(b.clock.Now().Add(-time.Hour))
+	b.publish(same(), 0, status.ReassertInterval)
+	b.clock.SetTime(b.clock.Now().Add(status.ReassertInterval))
+	b.publish(same(), 1, 0)
+}
+
 func TestConditionsOfAnObjectThatIsGone(t *testing.T) {
 	b := newEnvironment(t)
 	target := b.live()

@@ -74,7 +74,7 @@ func (r *Reporter) failing(result patch.Result) (after time.Duration, persistent
 		return 0, false
 	}
 	now := now(r.Clock)
-	if r.failingSince.IsZero() {
+	if r.failingSince.IsZero() || now.Before(r.failingSince) { // or the clock was set back
 		r.failingSince = now
 	}
 	after = max(FailingAfter-now.Sub(r.failingSince), 0)

@@ -120,6 +120,15 @@ func TestFailingOnceItLasts(t *testing.T) {
 	s.report(sample(), patch.Failed, "ApplyFailed", "Warning ApplyFailed Because", fine, 2*time.Minute)
 }
 
+func TestFailingWithAClockThatIsSetBack(t *testing.T) {
+	s := newReporterEnvironment(t)
+	s.report(sample(), patch.Failed, "ApplyFailed", "Warning ApplyFailed Because", fine, 2*time.Minute)
+	s.later(-time.Hour)
+	s.report(sample(), patch.Failed, "ApplyFailed", "", fine, 2*time.Minute)
+	s.later(2 * time.Minute)
+	s.report(sample(), patch.Failed, "ApplyFailed", "", "True ApplyFailed", 0)
+}
+
 func TestReportAgainAtTheEarlierTime(t *testing.T) {
 	s := newReporterEnvironment(t)
 	s.sink.again = time.Minute
