@@ -109,6 +109,7 @@ require (
 	github.com/prometheus/common v0.67.5 // indirect
 	github.com/prometheus/procfs v0.19.2
 	github.com/solonode/sno/etcdguard v0.1.0
+	github.com/solonode/sno/ingress v0.1.0
 	github.com/solonode/sno/machineconfig v0.1.0
 	github.com/solonode/sno/patch v0.1.0
 	github.com/spf13/pflag v1.0.10 // indirect

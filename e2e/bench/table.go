@@ -38,6 +38,7 @@ const (
 	Bench         Table = "measured"
 	RealKubelets  Table = "real kubelets"
 	Installations Table = "installations"
+	Faults        Table = "faults"
 )
 
 func (t Table) begin() string { return "<!-- " + string(t) + ": begin -->" }

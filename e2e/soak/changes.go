@@ -21,8 +21,6 @@ import (
 // change is a change of the cluster that the controllers follow.
 type change struct {
 	name string
-	// module is the one that follows it, or empty for all.
-	module harness.Module
 	// writes is about how many writes the controllers make, for the choice of one.
 	writes int
 	make   func(context.Context) error
@@ -34,7 +32,7 @@ type change struct {
 
 // flip changes the topology to the other one.
 func (e *environment) flip() change {
-	c := change{name: "flip to three nodes", writes: 22, make: func(ctx context.Context) error {
+	c := change{name: "flip to three nodes", writes: 15, make: func(ctx context.Context) error {
 		e.single = !e.single
 		return e.SetTopology(ctx, e.mode(), e.mode())
 	}}
@@ -51,7 +49,7 @@ func (e *environment) optOut(module harness.Module) change {
 	if e.optedOut[module] {
 		to, name = nil, "hand-over back to "+string(module)
 	}
-	return change{name: name, module: module, writes: 5, make: func(ctx context.Context) error {
+	return change{name: name, writes: 3, make: func(ctx context.Context) error {
 		if e.optedOut[module] {
 			delete(e.optedOut, module)
 		} else {
@@ -101,11 +99,11 @@ func (e *environment) drain(ctx context.Context) (drain, uncordon change, err er
 	e.requests++
 	config := fmt.Sprintf("soak-%d", e.requests)
 	r := DrainRequest{Node: node, Request: machineconfig.Request{Verb: machineconfig.VerbDrain, Config: config}, Evict: evict, Drain: true}
-	name := "drain"
+	name, writes := "drain", 9
 	if e.single {
-		r.Evict, r.Drain, name = nil, false, "drain that is not needed"
+		r.Evict, r.Drain, name, writes = nil, false, "drain that is not needed", 1
 	}
-	drain = e.request(name, 12, r)
+	drain = e.request(name, writes, r)
 	uncordon = e.request("uncordon", 2, DrainRequest{Node: node, Request: machineconfig.Request{Verb: machineconfig.VerbUncordon, Config: config}})
 	return drain, uncordon, nil
 }
@@ -113,7 +111,7 @@ func (e *environment) drain(ctx context.Context) (drain, uncordon change, err er
 func (e *environment) request(name string, writes int, r DrainRequest) change {
 	kube := e.Cluster.Clientset()
 	return change{
-		name: name, module: harness.MachineConfig, writes: writes,
+		name: name, writes: writes,
 		make: func(ctx context.Context) error { return drains.WriteRequest(ctx, kube, r.Node, r.Request) },
 		done: func(ctx context.Context) (string, error) {
 			node, err := kube.CoreV1().Nodes().Get(ctx, r.Node, metav1.GetOptions{})

@@ -50,7 +50,10 @@ const (
 	// settleTimeout bounds the time until everything has its final state after a fault.
 	settleTimeout = 5 * time.Minute
 	// quietTime is how long a controller must request nothing before it counts as settled. It exceeds the delay of reports.
-	quietTime    = 800 * time.Millisecond
+	quietTime = 800 * time.Millisecond
+	// restTime is how long nothing must be written at rest.
+	restTime     = 5 * time.Second
+	drainTimeout = "--drain-timeout=20s"
 	workload     = "workload"
 	person       = "a-person"
 	scenarioName = "ha"
@@ -86,6 +89,7 @@ type environment struct {
 	kept    []Value           // of a person
 
 	single   bool
+	forced   bool // a person's placement is taken with --force-conflicts
 	optedOut map[harness.Module]bool
 	modules  []harness.Module // whose controllers run
 	requests int              // of nodes
@@ -292,7 +296,7 @@ func (e *environment) run(ctx context.Context, name string, program programs.Pro
 // runAll starts kubectl-sno with all modules.
 func (e *environment) runAll(ctx context.Context, name string) (*process, error) {
 	return e.run(ctx, name, programs.KubectlSNO, harness.AllAccount, harness.AllLease,
-		"run", "--etcd-endpoints="+e.etcd, "--drain-timeout=20s", "-v=1")
+		"run", "--etcd-endpoints="+e.etcd, drainTimeout, "-v=1")
 }
 
 // restart starts a process that was killed. Its Lease, which nobody renews, is released, as a person could: it would
@@ -466,6 +470,9 @@ func (e *environment) objects(ctx context.Context, writes []Write) ([]Violation,
 			found = append(found, Owned(live, string(o.module), o.fields...)...)
 		default:
 			found = append(found, Released(live, string(o.module))...)
+			if e.forced && o.Object == placement.Object {
+				found = append(found, Restored(live, person, placement)...)
+			}
 		}
 		if live == nil || len(found) > 0 {
 			continue
@@ -483,10 +490,11 @@ func (e *environment) objects(ctx context.Context, writes []Write) ([]Violation,
 		if writes == nil {
 			continue
 		}
-		if text := contentOf(live); true {
-			state := fmt.Sprintf("%s, single node %t, in force %t", o.Object, e.single, inForce)
+		{
+			text := contentOf(live)
+			state := fmt.Sprintf("%s, single node %t, in force %t, forced %t", o.Object, e.single, inForce, e.forced)
 			if o.Object == ClusterVersion {
-				state += fmt.Sprintf(", opted out %v", slices.Sorted(maps.Keys(e.optedOut)))
+				state += fmt.Sprintf(", opted out %v, controllers of %v", slices.Sorted(maps.Keys(e.optedOut)), e.modules)
 			}
 			if first, is := e.same[state]; is && first != text {
 				found = append(found, Violation{InvariantSame, fmt.Sprintf("%s: %s, was %s", state, text, first)})

@@ -36,6 +36,7 @@ const (
 	InvariantKept      = "values of other clients stay"
 	InvariantOwned     = "a field in force has its owner"
 	InvariantReleased  = "a release leaves no field of the module"
+	InvariantRestored  = "a release restores what was replaced"
 	InvariantOrphan    = "no field is left without an owner"
 	InvariantRest      = "nothing is written at rest"
 	InvariantOldLeader = "a former leader changes nothing"

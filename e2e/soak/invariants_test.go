@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	controller = "system:serviceaccount:sno-system:sno-controllers"
-	stock      = "cluster-version-operator"
+	controllers = "system:serviceaccount:sno-system:sno-controllers"
+	stock       = "cluster-version-operator"
 )
 
 // check compares the invariants that are broken.
@@ -34,7 +34,7 @@ func check(t *testing.T, name string, got []Violation, want ...string) {
 
 // wrote is an accepted write of the controllers to an object.
 func wrote(o Object, body map[string]any, changes ...func(*Write)) Write {
-	w := Write{User: controller, Process: "p#1", Verb: "patch", Object: o, Code: 200, Effective: true, Body: body, Received: began}
+	w := Write{User: controllers, Process: "p#1", Verb: "patch", Object: o, Code: 200, Effective: true, Body: body, Received: began}
 	for _, change := range changes {
 		change(&w)
 	}
@@ -218,6 +218,17 @@ func TestOwners(t *testing.T) {
 	check(t, "of a former object", Orphans(history, recreated, module))
 }
 
+func TestRestored(t *testing.T) {
+	replicas := Value{deployment, field("spec", "replicas"), int64(1)}
+	live := func(n int64, manager string) *unstructured.Unstructured {
+		return owned(map[string]any{"replicas": n}, nil, map[string]string{manager: `{"f:spec":{"f:replicas":{}}}`})
+	}
+	check(t, "restored", Restored(live(1, person), person, replicas))
+	check(t, "another value", Restored(live(2, person), person, replicas), InvariantRestored)
+	check(t, "another owner", Restored(live(1, stock), person, replicas), InvariantRestored)
+	check(t, "no value", Restored(owned(map[string]any{}, nil, nil), person, replicas), InvariantRestored)
+}
+
 func TestOrphanedListElement(t *testing.T) {
 	const module = "console"
 	entry := map[string]any{"kind": "Deployment", "group": "apps", "namespace": "n", "name": "d", "unmanaged": true}
@@ -241,6 +252,34 @@ func TestFormerLeader(t *testing.T) {
 	check(t, "effective", FormerLeader([]Write{wrote(deployment, one)}, "p#1"), InvariantOldLeader)
 	check(t, "without effect", FormerLeader([]Write{wrote(deployment, one, ineffective)}, "p#1"))
 	check(t, "a report", FormerLeader([]Write{wrote(deployment, one, status), wrote(Object{"events.k8s.io", "events", "n", "e"}, nil)}, "p#1"))
+}
+
+func TestPremature(t *testing.T) {
+	w := wrote(shutdownFile, one, at(5))
+	check(t, "in time", Premature([]Write{w}, began, shutdownFile))
+	check(t, "premature", Premature([]Write{w}, began.Add(time.Second), shutdownFile), InvariantPremature)
+	check(t, "another object", Premature([]Write{w}, began.Add(time.Second), shutdownConfig))
+}
+
+func TestRetried(t *testing.T) {
+	check(t, "once", Retried([]Write{wrote(deployment, one), wrote(deployment, one, ineffective), wrote(deployment, one, status)}, deployment, 1))
+	check(t, "not at all", Retried(nil, deployment, 1), InvariantBackoff)
+	check(t, "twice", Retried([]Write{wrote(deployment, one), wrote(deployment, one)}, deployment, 1), InvariantBackoff)
+	check(t, "by others", Retried([]Write{wrote(deployment, one, by(stock))}, deployment, 0))
+}
+
+// The clock of the clock run jumps in both directions.
+func TestClock(t *testing.T) {
+	var c Clock
+	before := c.Now()
+	c.Jump(time.Hour)
+	if since := c.Since(before); since < time.Hour || since > time.Hour+time.Minute {
+		t.Errorf("%s after a jump of an hour", since)
+	}
+	c.Jump(-2 * time.Hour)
+	if since := c.Since(before); since > -time.Hour+time.Minute {
+		t.Errorf("%s after a jump back", since)
+	}
 }
 
 func TestUndisturbed(t *testing.T) {

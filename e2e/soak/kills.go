@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/solonode/sno/e2e/harness"
 )
 
 // Kills are the figures of the kills.
@@ -235,13 +237,32 @@ func (e *environment) kills(ctx context.Context) (*Kills, error) {
 	if err := e.tour(ctx, p); err != nil {
 		return nil, err
 	}
-	for total(figures.ByMode) < e.options.Kills {
+	apart := e.options.Kills / aloneShare
+	for total(figures.ByMode) < e.options.Kills-2*apart {
 		if err := e.next(ctx, p, figures); err != nil {
 			return figures, err
 		}
 	}
-	return figures, e.end(ctx, p)
+	if err := e.rest(ctx); err != nil {
+		return figures, err
+	}
+	if err := e.clear(ctx, p); err != nil {
+		return figures, err
+	}
+	if err := e.end(ctx, p); err != nil {
+		return figures, err
+	}
+	others := harness.AllModules()[1:]
+	for _, module := range []harness.Module{harness.Ingress, others[e.random.IntN(len(others))]} {
+		if err := e.alone(ctx, module, apart, figures); err != nil {
+			return figures, err
+		}
+	}
+	return figures, nil
 }
+
+// aloneShare is the share of kills, one in so many, of each of two controllers of one module.
+const aloneShare = 6
 
 // tour makes each kind of change without a fault.
 func (e *environment) tour(ctx context.Context, p *process) error {
@@ -256,12 +277,17 @@ func (e *environment) tour(ctx context.Context, p *process) error {
 // next makes one or two random rounds.
 func (e *environment) next(ctx context.Context, p *process, figures *Kills) error {
 	switch kind := e.random.IntN(8); {
-	case kind < 3:
+	case kind < 3, kind < 6 && !e.single: // where nothing is in force, nothing is handed over
 		return e.round(ctx, p, e.flip(), figures)
 	case kind < 6:
 		modules := slices.Sorted(maps.Keys(optOutObjects()))
 		return e.round(ctx, p, e.optOut(modules[e.random.IntN(len(modules))]), figures)
 	}
+	return e.drained(ctx, p, figures)
+}
+
+// drained makes two rounds: a drain and its end.
+func (e *environment) drained(ctx context.Context, p *process, figures *Kills) error {
 	drain, uncordon, err := e.drain(ctx)
 	if err != nil {
 		return err

@@ -5,42 +5,141 @@ package soak
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/solonode/sno/e2e/bench"
 )
 
-// Names returns the names of the runs.
-func Names() []string { return []string{"kills", "bad", "leaders"} }
+// runs are the runs in their order. The last one leaves a cluster on which the others cannot run.
+var runs = []struct {
+	name string
+	run  func(context.Context, *environment) ([]bench.Row, error)
+}{
+	{"kills", func(ctx context.Context, e *environment) ([]bench.Row, error) {
+		figures, err := e.kills(ctx)
+		return figures.rows(), err
+	}},
+	{"bad", func(ctx context.Context, e *environment) ([]bench.Row, error) {
+		figures, err := e.badServer(ctx)
+		return figures.rows(), err
+	}},
+	{"leaders", func(ctx context.Context, e *environment) ([]bench.Row, error) {
+		figures, err := e.twoLeaders(ctx)
+		return figures.rows(), err
+	}},
+	{"clock", func(ctx context.Context, e *environment) ([]bench.Row, error) {
+		figures, err := e.clockJumps(ctx)
+		return figures.rows(), err
+	}},
+}
 
-// Run runs the faults on one cluster and returns their figures, also after an error.
+// Names returns the names of the runs.
+func Names() []string {
+	var names []string
+	for _, r := range runs {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+// Run makes the runs on one cluster. It returns the figures of those that began, also with an error, which is an
+// ErrInvariant if a module is at fault.
 func Run(ctx context.Context, o Options) ([]bench.Row, error) {
+	for _, name := range o.Only {
+		if !slices.Contains(Names(), name) {
+			return nil, fmt.Errorf("%w: no run is called %q; there are %v", errFault, name, Names())
+		}
+	}
 	e, err := start(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	defer e.Stop()
-	run := func(name string) bool { return len(o.Only) == 0 || slices.Contains(o.Only, name) }
-	if run("kills") {
-		figures, err := e.kills(ctx)
-		fmt.Println(figures)
+	var rows []bench.Row
+	for _, r := range runs {
+		if len(o.Only) > 0 && !slices.Contains(o.Only, r.name) {
+			continue
+		}
+		figures, err := r.run(ctx, e)
+		rows = append(rows, figures...)
 		if err != nil {
-			return nil, err
+			return rows, fmt.Errorf("run %s: %w", r.name, err)
 		}
 	}
-	if run("bad") {
-		figures, err := e.badServer(ctx)
-		fmt.Println(figures)
-		if err != nil {
-			return nil, err
-		}
-	}
-	if run("leaders") {
-		figures, err := e.twoLeaders(ctx)
-		fmt.Println(figures)
-		if err != nil {
-			return nil, err
-		}
-	}
-	return nil, nil
+	return rows, nil
 }
+
+func (k *Kills) rows() []bench.Row {
+	if k == nil || len(k.Settled) == 0 {
+		return nil
+	}
+	slices.Sort(k.Settled)
+	return []bench.Row{
+		{What: fmt.Sprintf("Kills of the controllers: %d in %d changes of the cluster", total(k.ByMode), k.Rounds), Measured: numbers(k.ByMode), Bound: "-", Compared: "-", Held: true},
+		{What: "of these kills, during", Measured: numbers(k.ByChange), Bound: "-", Compared: "-", Held: true},
+		{
+			What: "From the last kill of a change to the final state", Bound: "-", Compared: "-", Held: true,
+			Measured: fmt.Sprintf("median %s, max %s", seconds(k.Settled[len(k.Settled)/2]), seconds(k.Settled[len(k.Settled)-1])),
+		},
+		{
+			What: "Writes of the killed controllers, without reports", Bound: "0 twice", Compared: "-", Held: true,
+			Measured: fmt.Sprintf("%d, of which %d changed something; %d repeated what was in place; %d arrived after their process had ended",
+				k.Writes, k.Effective, k.Needless, k.Late),
+		},
+	}
+}
+
+func (b *BadServer) rows() []bench.Row {
+	if b == nil {
+		return nil
+	}
+	return []bench.Row{
+		{
+			What: fmt.Sprintf("Requests to an API server that is bad for %s, with %d flips", b.Time, b.Flips), Measured: b.Requests.String(),
+			Bound: fmt.Sprintf("%d a second, %d in any", mostOnAverage, mostInASecond), Compared: "-",
+			Held: len(Bounded(b.Requests, mostOnAverage, mostInASecond)) == 0,
+		},
+		{
+			What: "its faults", Measured: fmt.Sprintf("%s; %d writes were carried out without an answer", numbers(b.Faults), b.Lost),
+			Bound: "0 repeated", Compared: "-", Held: true,
+		},
+		{
+			What: "from its end to the final state", Measured: seconds(b.Settled), Bound: "< " + recovery.String(), Compared: "-",
+			Held: b.Settled < recovery,
+		},
+	}
+}
+
+func (l *Leaders) rows() []bench.Row {
+	if l == nil {
+		return nil
+	}
+	return []bench.Row{{
+		What: fmt.Sprintf("Two leaders, %d times: writes of the former one after it was continued", l.Times), Bound: "0 effective", Compared: "-", Held: l.Writes == 0,
+		Measured: fmt.Sprintf("%d, of which the API server refused %d, and %d changed something; %d while both followed flips", l.Requests, l.Refused, l.Writes, l.Together),
+	}}
+}
+
+func (j *Jumps) rows() []bench.Row {
+	if j == nil {
+		return nil
+	}
+	return []bench.Row{{
+		What:     fmt.Sprintf("Writes with a clock that jumps by %s, %d times", jump, j.Jumps),
+		Measured: fmt.Sprintf("%d with reports, of which %d patches and conditions changed something", j.Requests, j.Writes),
+		Bound:    fmt.Sprintf("%d", mostWithJumps), Compared: "-", Held: j.Requests <= mostWithJumps,
+	}}
+}
+
+func numbers(of map[string]int) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		parts = append(parts, fmt.Sprintf("%s %d", name, of[name]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

@@ -20,13 +20,9 @@ import (
 	"github.com/solonode/sno/patch/apply"
 )
 
-const (
-	// settleInterval is how often a decision that is not stable yet is repeated.
-	settleInterval = time.Minute
-	// longestInterval is how much of the time since the last repetition counts, so that a clock that is set forward restarts
-	// no node.
-	longestInterval = 2 * settleInterval
-)
+// settleInterval is how often a decision that is not stable yet is repeated. More time between two repetitions does not
+// count, so that a clock that is set forward restarts no node.
+const settleInterval = time.Minute
 
 // shutdown carries out the decision about the graceful shutdown. It reads pods only if necessary.
 func (p *patcher) shutdown(ctx context.Context, f observed) *patch.Result {
@@ -70,7 +66,7 @@ func (p *patcher) settle(decision machineconfig.Decision) *patch.Result {
 	decision.Result = nil
 	now := p.clock.Now()
 	if reflect.DeepEqual(p.settling, decision) {
-		p.settledFor += min(max(now.Sub(p.settledAt), 0), longestInterval)
+		p.settledFor += min(max(now.Sub(p.settledAt), 0), settleInterval)
 	} else {
 		p.settling, p.settledFor = decision, 0
 	}

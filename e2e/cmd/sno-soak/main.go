@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/solonode/sno/e2e/bench"
 	"github.com/solonode/sno/e2e/commandline"
 	"github.com/solonode/sno/e2e/soak"
 )
@@ -23,20 +25,47 @@ func run(ctx context.Context, arguments []string, errs io.Writer) error {
 	options := soak.Options{Progress: errs}
 	flags := flag.NewFlagSet("sno-soak", flag.ContinueOnError)
 	flags.IntVar(&options.Kills, "kills", 20, "Number of kills.")
-	flags.DurationVar(&options.BadTime, "bad", 20*time.Second, "How long the API server is bad.")
-	flags.IntVar(&options.Leaders, "leaders", 3, "Number of times with two leaders.")
+	flags.DurationVar(&options.BadTime, "bad", 0, "How long the API server is bad; 0 for 20s with fewer than 500 kills, else 10m.")
+	flags.IntVar(&options.Leaders, "leaders", 0, "Number of times with two leaders; 0 for one in ten kills.")
 	flags.Uint64Var(&options.Start, "start", 0, "Selects the random moments; the same number repeats them.")
 	only := flags.String("only", "", "Only these runs, comma-separated: "+strings.Join(soak.Names(), ", ")+".")
 	flags.BoolVar(&options.Keep, "keep", false, "Keep the folder of the cluster.")
+	document := flags.String("write", "", "Markdown document whose table to update, between its markers.")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
 	if *only != "" {
 		options.Only = strings.Split(*only, ",")
 	}
-	rows, err := soak.Run(ctx, options)
-	for _, row := range rows {
-		fmt.Printf("%-60s %s\n", row.What, row.Measured)
+	const long, one = 500, 10
+	if options.BadTime == 0 {
+		if options.BadTime = 20 * time.Second; options.Kills >= long {
+			options.BadTime = 10 * time.Minute
+		}
 	}
-	return err
+	if options.Leaders == 0 {
+		options.Leaders = max(options.Kills/one, 1)
+	}
+	began := time.Now()
+	fmt.Fprintf(errs, "SEED=%d repeats these moments\n", options.Start)
+	rows, err := soak.Run(ctx, options)
+	if printErr := bench.Print(os.Stdout, rows); printErr != nil {
+		err = errors.Join(err, printErr)
+	}
+	if err != nil {
+		return fmt.Errorf("%w\nmake soak N=%d SEED=%d repeats this", err, options.Kills, options.Start)
+	}
+	fmt.Fprintf(errs, "every invariant held for %s\n", time.Since(began).Round(time.Second))
+	if *document == "" {
+		return nil
+	}
+	before, err := os.ReadFile(*document)
+	if err != nil {
+		return err
+	}
+	after, err := bench.Faults.Document(before, rows, bench.Machine(), len(options.Only) > 0)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(*document, after, 0o644)
 }
