@@ -3,6 +3,7 @@
 package soak
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -216,6 +217,20 @@ func TestOwners(t *testing.T) {
 	recreated := byNone.DeepCopy()
 	recreated.SetUID("2")
 	check(t, "of a former object", Orphans(history, recreated, module))
+}
+
+// The order of overrides does not count, other contents do.
+func TestContentOfObjects(t *testing.T) {
+	spec := func(names ...any) *unstructured.Unstructured {
+		return owned(map[string]any{"overrides": names}, map[string]any{"deployment.kubernetes.io/revision": fmt.Sprint(len(names), names)}, nil)
+	}
+	a, b := map[string]any{"name": "a", "kind": "Deployment"}, map[string]any{"name": "b", "kind": "Deployment"}
+	if contentOf(spec(a, b)) != contentOf(spec(b, a)) {
+		t.Error("the order counts")
+	}
+	if contentOf(spec(a, b)) == contentOf(spec(a)) {
+		t.Error("the entries do not count")
+	}
 }
 
 func TestRestored(t *testing.T) {

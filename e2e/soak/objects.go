@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -118,9 +119,15 @@ func (e *environment) read(ctx context.Context, o patchedObject) (*unstructured.
 	return live, nil
 }
 
-// contentOf returns equal texts for objects with equal contents: without status, owners and counters.
+// contentOf returns equal texts for objects with equal contents: without status, owners and counters. The overrides of a
+// ClusterVersion are a map, so their order does not count.
 func contentOf(live *unstructured.Unstructured) string {
 	content := map[string]any{}
+	live = live.DeepCopy()
+	if entries, found, err := unstructured.NestedSlice(live.Object, "spec", "overrides"); found && err == nil {
+		slices.SortFunc(entries, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) }) // maps are printed in order
+		_ = unstructured.SetNestedSlice(live.Object, entries, "spec", "overrides")                            // the maps around it exist
+	}
 	for _, name := range []string{"spec", "data"} {
 		if value, is := live.Object[name]; is {
 			content[name] = value
