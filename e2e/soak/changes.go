@@ -75,7 +75,7 @@ func (e *environment) merge(ctx context.Context, at patchedObject, manager strin
 	return nil
 }
 
-// drain returns requests to drain and to uncordon a worker: the one with more pods. On a single node nothing is drained.
+// drain returns requests to drain and to uncordon the worker with more pods. On a single node nothing is drained.
 func (e *environment) drain(ctx context.Context) (drain, uncordon change, err error) {
 	if err := e.runs(ctx); err != nil {
 		return drain, uncordon, err

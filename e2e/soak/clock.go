@@ -34,7 +34,7 @@ import (
 // Jumps are the figures of the clock that jumps.
 type Jumps struct {
 	Jumps int
-	// Requests are those of the controllers since the first jump, without Leases, and Writes the ones that changed something.
+	// Requests are the writes of the controllers without Leases, and Writes those that changed something.
 	Requests, Writes int
 }
 
@@ -369,5 +369,5 @@ func (j *jumping) prove(ctx context.Context) error {
 	return nil
 }
 
-// mostWithJumps limits the writes, reports included: two patches, two objects of a shutdown, and the reports about them.
+// mostWithJumps limits the writes: two patches, two objects of a shutdown, and the reports about them.
 const mostWithJumps = 40

@@ -49,7 +49,7 @@ const (
 	poll = 50 * time.Millisecond
 	// settleTimeout bounds the time until everything has its final state after a fault.
 	settleTimeout = 5 * time.Minute
-	// quietTime is how long a controller must request nothing before it counts as settled. It exceeds the delay of reports.
+	// quietTime is how long a settled controller has requested nothing. It exceeds the delay of reports.
 	quietTime = 800 * time.Millisecond
 	// restTime is how long nothing must be written at rest.
 	restTime     = 5 * time.Second
@@ -366,8 +366,8 @@ func (e *environment) logf(format string, args ...any) {
 	_, _ = fmt.Fprintf(e.options.Progress, format+"\n", args...)
 }
 
-// settled waits until the controllers have done what the cluster needs and request nothing any more. It returns how long
-// that took. interrupted, which may be nil, ends the wait.
+// settled waits until the controllers have done what the cluster needs and request nothing any more. It returns how
+// long that took. interrupted, which may be nil, ends the wait.
 func (e *environment) settled(ctx context.Context, interrupted <-chan struct{}, also func(context.Context) (string, error), processes ...*process) (time.Duration, error) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)

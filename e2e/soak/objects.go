@@ -119,8 +119,8 @@ func (e *environment) read(ctx context.Context, o patchedObject) (*unstructured.
 	return live, nil
 }
 
-// contentOf returns equal texts for objects with equal contents: without status, owners and counters. The overrides of a
-// ClusterVersion are a map, so their order does not count.
+// contentOf returns equal texts for objects with equal contents: without status, owners and counters. The overrides of
+// a ClusterVersion are a map, so their order does not count.
 func contentOf(live *unstructured.Unstructured) string {
 	content := map[string]any{}
 	live = live.DeepCopy()
