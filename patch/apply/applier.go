@@ -150,7 +150,7 @@ func (a *Applier) Apply(
 		return outcome, nil
 	}
 	conflicts, complete := a.expectedConflicts(live, outcome.Changes)
-	if h.applied(intended) {
+	if h.applied(intended) && !inPlace(outcome.Changes, absent) {
 		// Another client has reverted the patch, or taken a field.
 		taken := conflicts
 		if !complete && !a.ForceConflicts {
@@ -213,6 +213,12 @@ func (a *Applier) Apply(
 	outcome.Kind = Applied
 	a.recordApplied(answer, intended, own)
 	return outcome, nil
+}
+
+// inPlace reports whether all values are as intended, so that only owners are missing: a client that reverted the patch
+// has written its values since.
+func inPlace(changes []ownership.Change, absent absence) bool {
+	return len(absent.values)+len(absent.maps) == 0 && !slices.ContainsFunc(changes, func(c ownership.Change) bool { return c.Differs })
 }
 
 func (a *Applier) conflicted(live *unstructured.Unstructured, outcome Outcome, conflicts []Conflict) Outcome {

@@ -51,6 +51,20 @@ func TestRevertIsNotFought(t *testing.T) {
 	}
 }
 
+// A client that reverts the patch and then writes the same values is not fought: the module owns them again at once.
+func TestRevertThatIsUndone(t *testing.T) {
+	b, clock := newEnvironment(t, stock, replicas(2)), newClock()
+	a := b.applier(withClock(clock))
+	b.apply(a, replicas(1), apply.Applied, 1)
+	b.merge(stock, `{"spec":{"replicas":2}}`)
+	b.apply(a, replicas(1), apply.Withheld, 0)
+	b.merge(stock, `{"spec":{"replicas":1}}`)
+	b.apply(a, replicas(1), apply.Applied, 1)
+	b.apply(a, replicas(1), apply.Unchanged, 0)
+	b.merge(stock, `{"spec":{"replicas":2}}`)
+	b.same("back-off", 2*apply.DefaultRevertBackoff, b.apply(a, replicas(1), apply.Withheld, 0).RetryAfter)
+}
+
 // A clock that jumps an hour forward and back neither repeats a retry nor delays one for longer than its back-off.
 func TestRevertWithAClockThatJumps(t *testing.T) {
 	b, a, clock := revertEnvironment(t)
