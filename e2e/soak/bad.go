@@ -25,6 +25,8 @@ type BadServer struct {
 	Faults   map[string]int
 	// Lost is the number of writes that were carried out although the controller got no answer.
 	Lost int
+	// Reported is the number of conditions that were written again with another time.
+	Reported int
 	// Settled is the time from the end until everything had its final state.
 	Settled time.Duration
 }
@@ -87,6 +89,7 @@ func (e *environment) badServer(ctx context.Context) (*BadServer, error) {
 	if err != nil {
 		return figures, err
 	}
+	figures.Reported = len(ReportedTwice(writes, ours))
 	found, err := e.check(ctx, writes)
 	if err != nil {
 		return figures, err

@@ -54,35 +54,51 @@ func isReport(w Write) bool {
 }
 
 // WrittenTwice returns the writes of the controllers that repeat the effect of an earlier one, although no other client
-// has written to the same part of the object in between. A write to the Infrastructure begins anew. Reports of a
-// condition may return to an earlier content, but not repeat the previous one.
+// has written to the object in between. A write to the Infrastructure begins anew. Conditions are for ReportedTwice.
 func WrittenTwice(writes []Write, ours func(Write) bool) []Violation {
-	type part struct {
-		Object
-		subresource string
-	}
 	var found []Violation
-	before := map[part]map[string]Write{}
+	before := map[Object]map[string]Write{}
 	for _, w := range writes {
-		if !w.Effective || isReport(w) || w.Object.Resource == "pods" {
+		if !w.Effective || isReport(w) || w.Object.Resource == "pods" || w.Subresource == statusSubresource {
 			continue
 		}
-		at := part{w.Object, w.Subresource}
 		if w.Object == Infrastructure {
 			clear(before)
 		}
 		if !ours(w) {
-			delete(before, at)
+			delete(before, w.Object)
 			continue
 		}
 		content := w.content()
-		if first, is := before[at][content]; is {
+		if first, is := before[w.Object][content]; is {
 			found = append(found, Violation{InvariantTwice, fmt.Sprintf("%s repeats %s: %.300s", w, first, content)})
 		}
-		if before[at] == nil || w.Subresource == "status" {
-			before[at] = map[string]Write{}
+		if before[w.Object] == nil {
+			before[w.Object] = map[string]Write{}
 		}
-		before[at][content] = w
+		before[w.Object][content] = w
+	}
+	return found
+}
+
+const statusSubresource = "status"
+
+// ReportedTwice returns the conditions that a controller has written although they differed from the previous ones only
+// by their times, and no other client has written to the status in between. After a lost answer, and with two leaders,
+// that may happen.
+func ReportedTwice(writes []Write, ours func(Write) bool) []Violation {
+	var found []Violation
+	before := map[Object]Write{}
+	for _, w := range writes {
+		if !w.Effective || w.Subresource != statusSubresource {
+			continue
+		}
+		if first, is := before[w.Object]; is && ours(w) && first.content() == w.content() {
+			found = append(found, Violation{InvariantTwice, fmt.Sprintf("%s repeats %s: %.300s", w, first, w.content())})
+		}
+		if delete(before, w.Object); ours(w) {
+			before[w.Object] = w
+		}
 	}
 	return found
 }
@@ -365,7 +381,7 @@ func AtRest(writes []Write, ours func(Write) bool) []Violation {
 func FormerLeader(writes []Write, process string) []Violation {
 	var found []Violation
 	for _, w := range writes {
-		if w.Process == process && w.Effective && !isReport(w) && w.Subresource != "status" {
+		if w.Process == process && w.Effective && !isReport(w) && w.Subresource != statusSubresource {
 			found = append(found, Violation{InvariantOldLeader, w.String()})
 		}
 	}

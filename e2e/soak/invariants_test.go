@@ -69,8 +69,17 @@ func TestWrittenTwice(t *testing.T) {
 	check(t, "after a change of the topology", WrittenTwice([]Write{wrote(deployment, one), wrote(Infrastructure, nil, by("a")), wrote(deployment, one)}, ours))
 	check(t, "other objects", WrittenTwice([]Write{wrote(deployment, one), wrote(guardObject.Object, one)}, ours))
 	check(t, "by others", WrittenTwice([]Write{wrote(deployment, one, by(stock)), wrote(deployment, one, by(stock))}, ours))
-	check(t, "a condition that returns", WrittenTwice([]Write{wrote(deployment, one, status), wrote(deployment, two, status), wrote(deployment, one, status)}, ours))
-	check(t, "a condition that is repeated", WrittenTwice([]Write{wrote(deployment, one, status), wrote(deployment, one, status)}, ours), twice)
+	check(t, "conditions", WrittenTwice([]Write{wrote(deployment, one, status), wrote(deployment, one, status)}, ours))
+}
+
+func TestReportedTwice(t *testing.T) {
+	twice := InvariantTwice
+	check(t, "once", ReportedTwice([]Write{wrote(deployment, one, status), wrote(deployment, two, status)}, ours))
+	check(t, "after a status of another client", ReportedTwice([]Write{wrote(deployment, one, status), wrote(deployment, two, by(stock), status), wrote(deployment, one, status)}, ours))
+	check(t, "by others", ReportedTwice([]Write{wrote(deployment, one, by(stock), status), wrote(deployment, one, by(stock), status)}, ours))
+	check(t, "patches", ReportedTwice([]Write{wrote(deployment, one), wrote(deployment, one)}, ours))
+	check(t, "a condition that returns", ReportedTwice([]Write{wrote(deployment, one, status), wrote(deployment, two, status), wrote(deployment, one, status)}, ours))
+	check(t, "a condition that is repeated", ReportedTwice([]Write{wrote(deployment, one, status), wrote(deployment, one, status)}, ours), twice)
 }
 
 func TestNeedless(t *testing.T) {

@@ -155,6 +155,7 @@ func (e *environment) concluded(ctx context.Context, c change, tags []string, la
 	if err != nil {
 		return err
 	}
+	found = append(found, ReportedTwice(writes, ours)...)
 	if c.check != nil {
 		found = append(found, c.check(writes)...)
 	}
@@ -216,6 +217,7 @@ func (e *environment) undisturbed(ctx context.Context, p *process, c change) err
 	if err != nil {
 		return err
 	}
+	found = append(found, ReportedTwice(writes, ours)...)
 	if c.check != nil {
 		found = append(found, c.check(writes)...)
 	}

@@ -103,8 +103,8 @@ func (b *BadServer) rows() []bench.Row {
 			Held: len(Bounded(b.Requests, mostOnAverage, mostInASecond)) == 0,
 		},
 		{
-			What: "its faults", Measured: fmt.Sprintf("%s; %d writes were carried out without an answer", numbers(b.Faults), b.Lost),
-			Bound: "0 repeated", Compared: "-", Held: true,
+			What: "its faults", Measured: fmt.Sprintf("%s; %d writes were carried out without an answer; %d conditions repeated", numbers(b.Faults), b.Lost, b.Reported),
+			Bound: "0 writes repeated", Compared: "-", Held: true,
 		},
 		{
 			What: "from its end to the final state", Measured: seconds(b.Settled), Bound: "< " + recovery.String(), Compared: "-",

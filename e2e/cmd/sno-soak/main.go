@@ -16,6 +16,7 @@ import (
 
 	"github.com/solonode/sno/e2e/bench"
 	"github.com/solonode/sno/e2e/commandline"
+	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/e2e/soak"
 )
 
@@ -30,12 +31,18 @@ func run(ctx context.Context, arguments []string, errs io.Writer) error {
 	flags.Uint64Var(&options.Start, "start", 0, "Selects the random moments; the same number repeats them.")
 	only := flags.String("only", "", "Only these runs, comma-separated: "+strings.Join(soak.Names(), ", ")+".")
 	flags.BoolVar(&options.Keep, "keep", false, "Keep the folder of the cluster.")
+	overlay := flags.String("overlay", "", "Other sources of the controllers, in a file for go build -overlay: a fault of theirs must be found.")
 	document := flags.String("write", "", "Markdown document whose table to update, between its markers.")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
 	if *only != "" {
 		options.Only = strings.Split(*only, ",")
+	}
+	if *overlay != "" {
+		if err := programs.Overlay(*overlay); err != nil {
+			return err
+		}
 	}
 	const long, one = 500, 10
 	if options.BadTime == 0 {
