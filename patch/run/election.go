@@ -85,15 +85,23 @@ func (p *process) releaseLease(ctx context.Context) error {
 // lease retries reads every second while the API server is unavailable, until the Lease is held: the election retries
 // after up to 132 s, and on a single node it often begins during an outage. Once the Lease is held, reads fail at once,
 // so that the process can end during an outage.
+//
+// It does not release the Lease of another process. The election reads the Lease before a release, but takes the holder
+// from its last renewal, which another process may have outlived while this one was stopped.
 type lease struct {
 	*resourcelock.LeaseLock
-	held atomic.Bool
+	held   atomic.Bool
+	holder atomic.Pointer[string] // by the last read
 }
+
+var errOtherHolder = errors.New("another process holds the Lease")
 
 func (l *lease) Get(ctx context.Context) (record *resourcelock.LeaderElectionRecord, raw []byte, err error) {
 	_ = wait.PollUntilContextCancel(ctx, leaseRetry, true, func(ctx context.Context) (bool, error) {
 		first := err == nil
-		record, raw, err = l.LeaseLock.Get(ctx)
+		if record, raw, err = l.LeaseLock.Get(ctx); err == nil {
+			l.holder.Store(&record.HolderIdentity)
+		}
 		if l.held.Load() || !isUnavailable(err) {
 			return true, nil
 		}
@@ -110,6 +118,9 @@ func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRe
 }
 
 func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	if holder := l.holder.Load(); record.HolderIdentity == "" && holder != nil && *holder != l.Identity() {
+		return fmt.Errorf("%w: %q", errOtherHolder, *holder)
+	}
 	return l.setHeld(l.LeaseLock.Update(ctx, record))
 }
 

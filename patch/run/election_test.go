@@ -10,10 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/patch/patchtest"
 )
@@ -81,6 +84,29 @@ func TestEndOfAnotherReplica(t *testing.T) {
 	other.Stop()
 	if err := s.leads(270)(); err != nil || before == "" || s.holder != before {
 		t.Errorf("%v; the Lease went from %q to %q", err, before, s.holder)
+	}
+}
+
+// A process that has lost its Lease without having noticed it, since it was stopped, must not release it: two would lead
+// until the other one renews its Lease.
+func TestLeaseOfAnotherHolderIsNotReleased(t *testing.T) {
+	s := newEnvironment(t, patchtest.StartAPIServer(t, patchtest.Options{CRDs: []string{patchtest.Infrastructures}}))
+	s.setTopology("HighlyAvailable")
+	p := s.start("")
+	s.eventually("it leads", s.leads(137))
+	p.WaitForLog("Sample reconciled")
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: watched.Namespace, Name: "sample-controller.sno.solonode.github.io"}}
+	s.must(s.admin.Patch(t.Context(), lease, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"holderIdentity":"another"}}`))))
+	s.setTopology("SingleReplica")
+	p.WaitForLog("Leader election follows the topology")
+	s.eventually("its next generation waits for the Lease", func() error {
+		if strings.Count(p.Logs(), "Attempting to acquire leader lease") < 2 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	if err := s.leads(137)(); err != nil || s.holder != "another" {
+		t.Errorf("%v; the holder is %q", err, s.holder)
 	}
 }
 
