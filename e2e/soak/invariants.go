@@ -4,6 +4,7 @@ package soak
 
 import (
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -377,16 +378,19 @@ func AtRest(writes []Write, ours func(Write) bool) []Violation {
 	return found
 }
 
-// FormerLeader returns the effective writes that a process made after it had lost its Lease. Reports do not count.
+// FormerLeader returns the effective writes that a process made after it had lost its Lease. Reports do not count, and
+// the creation of an object, which no resourceVersion can prevent: the next leader deletes it.
 func FormerLeader(writes []Write, process string) []Violation {
 	var found []Violation
 	for _, w := range writes {
-		if w.Process == process && w.Effective && !isReport(w) && w.Subresource != statusSubresource {
+		if w.Process == process && w.Effective && !isReport(w) && w.Subresource != statusSubresource && !creates(w) {
 			found = append(found, Violation{InvariantOldLeader, w.String()})
 		}
 	}
 	return found
 }
+
+func creates(w Write) bool { return w.Code == http.StatusCreated && w.Subresource == "" }
 
 // Rate is a number of requests.
 type Rate struct {

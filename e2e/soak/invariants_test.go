@@ -274,6 +274,8 @@ func TestAtRest(t *testing.T) {
 func TestFormerLeader(t *testing.T) {
 	check(t, "another process", FormerLeader([]Write{wrote(deployment, one)}, "p#2"))
 	check(t, "effective", FormerLeader([]Write{wrote(deployment, one)}, "p#1"), InvariantOldLeader)
+	check(t, "a creation", FormerLeader([]Write{wrote(deployment, one, func(w *Write) { w.Code = 201 })}, "p#1"))
+	check(t, "an eviction", FormerLeader([]Write{evicted("a")}, "p#1"), InvariantOldLeader)
 	check(t, "without effect", FormerLeader([]Write{wrote(deployment, one, ineffective)}, "p#1"))
 	check(t, "a report", FormerLeader([]Write{wrote(deployment, one, status), wrote(Object{"events.k8s.io", "events", "n", "e"}, nil)}, "p#1"))
 }

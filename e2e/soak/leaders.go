@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"syscall"
 	"time"
 )
@@ -13,9 +14,11 @@ import (
 // Leaders are the figures of the times with two leaders.
 type Leaders struct {
 	Times int
-	// Requests are those of former leaders from their continuation on, without Leases and reports, and Writes the ones
-	// that changed something.
+	// Requests are the writes of former leaders from their continuation on, without Leases and events, Refused those that the
+	// API server refused, and Writes the patches that changed something.
 	Requests, Refused, Writes int
+	// Created are objects that they created, and that the next leader deleted.
+	Created int
 	// Together are effective writes of both while the topology changed twice.
 	Together int
 }
@@ -114,8 +117,11 @@ func (e *environment) takeOver(ctx context.Context, former *process, figures *Le
 			continue
 		}
 		figures.Requests++
-		if w.Code >= 400 {
+		if w.Code >= http.StatusBadRequest {
 			figures.Refused++
+		}
+		if creates(w) {
+			figures.Created++
 		}
 	}
 	figures.Times++

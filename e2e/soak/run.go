@@ -119,7 +119,8 @@ func (l *Leaders) rows() []bench.Row {
 	}
 	return []bench.Row{{
 		What: fmt.Sprintf("Two leaders, %d times: writes of the former one after it was continued", l.Times), Bound: "0 effective", Compared: "-", Held: l.Writes == 0,
-		Measured: fmt.Sprintf("%d, of which the API server refused %d, and %d changed something; %d while both followed flips", l.Requests, l.Refused, l.Writes, l.Together),
+		Measured: fmt.Sprintf("%d with conditions, of which the API server refused %d; %d patches changed something, %d objects were created and deleted again; "+
+			"%d effective patches while both followed flips", l.Requests, l.Refused, l.Writes, l.Created, l.Together),
 	}}
 }
 

@@ -168,9 +168,7 @@ func (a *Applier) Apply(
 		}
 	}
 
-	if len(absent.values)+len(absent.maps) > 0 {
-		bind(body, live)
-	}
+	bind(body, live)
 	var answer *unstructured.Unstructured
 	if upToDate && !a.DryRun {
 		answer = live // only empty maps are left to remove

@@ -171,12 +171,11 @@ func TestGoneObjectIsNotCreated(t *testing.T) {
 			}
 			fresh := b.applier()
 			_, err := fresh.Apply(t.Context(), live, b.intent(map[string]any{"domain": "d"}))
-			b.fails("applying", err, apply.ErrGone)
-			// The new object's replicas conflict, and forcing is bound to the version that was read.
+			b.fails("applying", err, apply.ErrGone, apply.ErrStale)
 			_, err = fresh.Apply(t.Context(), live, b.intent(replicas(7)))
 			b.fails("forcing", err, apply.ErrGone, apply.ErrStale)
 			_, err = fresh.Release(t.Context(), live, apply.ReleaseOptions{Restore: func(patch.Replaced) bool { return false }})
-			b.fails("releasing", err, apply.ErrGone)
+			b.fails("releasing", err, apply.ErrGone, apply.ErrStale)
 			_, err = fresh.Release(t.Context(), live, apply.ReleaseOptions{})
 			b.fails("releasing and restoring", err, apply.ErrGone, apply.ErrStale)
 			list := &unstructured.UnstructuredList{}

@@ -46,7 +46,9 @@ func (a *Applier) Release(ctx context.Context, live *unstructured.Unstructured, 
 	if err := a.restore(ctx, live, options); err != nil {
 		return outcome, explain(live, err)
 	}
-	answer, err := a.put(ctx, live, identity(live, nil).Object, own)
+	body := identity(live, nil).Object
+	bind(body, live)
+	answer, err := a.put(ctx, live, body, own)
 	if err != nil {
 		return outcome, explain(live, err)
 	}
