@@ -128,13 +128,17 @@ func Undisturbed(pid, again int, holder, still string) []Violation {
 	return found
 }
 
-// identity returns the ID of a process and the holder of its Lease.
+// identity returns the ID of a process, 0 if it is this one, and the holder of its Lease.
 func (e *environment) identity(ctx context.Context, p *process) (int, string, error) {
 	lease := &coordinationv1.Lease{}
 	if err := e.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: harness.SystemNamespace, Name: p.lease}, lease); err != nil {
 		return 0, "", fmt.Errorf("read the Lease %s: %w", p.lease, err)
 	}
-	return p.component.PID(), ptr.Deref(lease.Spec.HolderIdentity, ""), nil
+	pid := 0
+	if p.component != nil {
+		pid = p.component.PID()
+	}
+	return pid, ptr.Deref(lease.Spec.HolderIdentity, ""), nil
 }
 
 // settledAll starts kubectl-sno and waits until it has settled.
