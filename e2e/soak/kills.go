@@ -155,7 +155,6 @@ func (e *environment) concluded(ctx context.Context, c change, tags []string, la
 	if err != nil {
 		return err
 	}
-	found = append(found, ReportedTwice(writes, ours)...)
 	if c.check != nil {
 		found = append(found, c.check(writes)...)
 	}
@@ -170,7 +169,7 @@ func (e *environment) concluded(ctx context.Context, c change, tags []string, la
 	needless := Needless(writes, ours)
 	figures.Needless += len(needless)
 	if !late { // a write that arrives late may repeat that of the next process, or the other way round
-		found = append(found, needless...)
+		found = append(found, slices.Concat(needless, ReportedTwice(writes, ours))...)
 	}
 	figures.Rounds++
 	figures.Settled = append(figures.Settled, settled)
