@@ -64,7 +64,7 @@ func ShapeRouter(router *appsv1.Deployment, h Host) (*appsv1.Deployment, error) 
 	pod.NodeSelector, pod.Tolerations = h.placement(pod.Tolerations)
 	if h.sharesPorts() {
 		if err := sharePorts(pod); err != nil {
-			return nil, fmt.Errorf("Deployment %s/%s: %w", router.Namespace, router.Name, err)
+			return nil, fmt.Errorf("shape Deployment %s/%s: %w", router.Namespace, router.Name, err)
 		}
 	}
 	separation := workload.SeparateNever
