@@ -60,11 +60,11 @@ func WrittenTwice(writes []Write, ours func(Write) bool) []Violation {
 	var found []Violation
 	before := map[Object]map[string]Write{}
 	for _, w := range writes {
+		if w.Object == Infrastructure && w.Effective {
+			clear(before)
+		}
 		if !w.Effective || isReport(w) || w.Object.Resource == "pods" || w.Subresource == statusSubresource {
 			continue
-		}
-		if w.Object == Infrastructure {
-			clear(before)
 		}
 		if !ours(w) {
 			delete(before, w.Object)

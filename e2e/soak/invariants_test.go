@@ -66,7 +66,7 @@ func TestWrittenTwice(t *testing.T) {
 	check(t, "without effect", WrittenTwice([]Write{wrote(deployment, one), wrote(deployment, one, ineffective)}, ours))
 	check(t, "after another client", WrittenTwice([]Write{wrote(deployment, one), wrote(deployment, two, by(stock)), wrote(deployment, one)}, ours))
 	check(t, "after a status of another client", WrittenTwice([]Write{wrote(deployment, one), wrote(deployment, two, by(stock), status), wrote(deployment, one)}, ours), twice)
-	check(t, "after a change of the topology", WrittenTwice([]Write{wrote(deployment, one), wrote(Infrastructure, nil, by("a")), wrote(deployment, one)}, ours))
+	check(t, "after a change of the topology", WrittenTwice([]Write{wrote(deployment, one), wrote(Infrastructure, nil, by("a"), status), wrote(deployment, one)}, ours))
 	check(t, "other objects", WrittenTwice([]Write{wrote(deployment, one), wrote(guardObject.Object, one)}, ours))
 	check(t, "by others", WrittenTwice([]Write{wrote(deployment, one, by(stock)), wrote(deployment, one, by(stock))}, ours))
 	check(t, "conditions", WrittenTwice([]Write{wrote(deployment, one, status), wrote(deployment, one, status)}, ours))
