@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -22,7 +23,9 @@ type BadServer struct {
 	Time     time.Duration
 	Flips    int
 	Requests Rate
-	Faults   map[string]int
+	// Outage are the requests in the second half of an outage of ten seconds.
+	Outage Rate
+	Faults map[string]int
 	// Lost is the number of writes that were carried out although the controller got no answer.
 	Lost int
 	// Reported is the number of conditions that were written again with another time.
@@ -41,6 +44,9 @@ const (
 	recovery = 90 * time.Second
 	// mostOnAverage and mostInASecond limit the requests per second to a bad API server.
 	mostOnAverage, mostInASecond = 50, 250
+	// longOutage is the last outage. In its second half retries have backed off.
+	longOutage   = 10 * time.Second
+	mostInOutage = 25
 )
 
 // badServer has the API server fail while the topology changes, and checks that everything then settles.
@@ -59,7 +65,7 @@ func (e *environment) badServer(ctx context.Context) (*BadServer, error) {
 	}
 	figures := &BadServer{Time: e.options.BadTime}
 	began := time.Now()
-	for time.Since(began) < figures.Time {
+	for time.Since(began) < figures.Time-longOutage {
 		share := faultShare
 		if random.IntN(4) == 0 {
 			share = 1
@@ -73,18 +79,29 @@ func (e *environment) badServer(ctx context.Context) (*BadServer, error) {
 		if share == 1 {
 			pause = outage
 		}
-		if err := pauseFor(ctx, min(pause, figures.Time-time.Since(began))); err != nil {
+		if err := pauseFor(ctx, min(pause, figures.Time-longOutage-time.Since(began))); err != nil {
 			return nil, err
 		}
 	}
+	// A long outage shows whether retries back off.
+	p.SetFaults(faults(1))
+	if err := e.flip().make(ctx); err != nil {
+		return nil, err
+	}
+	figures.Flips++
+	if err := pauseFor(ctx, longOutage); err != nil {
+		return nil, err
+	}
 	p.SetFaults(nil)
-	at := p.Figures()
+	at, ended := p.Figures(), time.Now()
 	figures.Requests, figures.Faults = RateOf(at.Received, time.Since(began)), at.Injected
+	figures.Outage = RateOf(slices.DeleteFunc(at.Received, func(t time.Time) bool { return ended.Sub(t) > longOutage/2 }), longOutage/2)
 	if figures.Settled, err = e.settled(ctx, nil, nil, p); err != nil {
 		return figures, fmt.Errorf("after a bad API server: %w\n%s", err, p.component.LogTail(logTail))
 	}
 	figures.Lost = p.Figures().Lost
-	e.logf("API server bad for %s, %d flips: %s; %v; settled after %s", figures.Time, figures.Flips, figures.Requests, figures.Faults, figures.Settled)
+	e.logf("API server bad for %s, %d flips: %s; at the end of an outage: %s; %v; settled after %s",
+		figures.Time, figures.Flips, figures.Requests, figures.Outage, figures.Faults, figures.Settled)
 	writes, err := e.writes(ctx)
 	if err != nil {
 		return figures, err
@@ -95,6 +112,7 @@ func (e *environment) badServer(ctx context.Context) (*BadServer, error) {
 		return figures, err
 	}
 	found = append(found, Bounded(figures.Requests, mostOnAverage, mostInASecond)...)
+	found = append(found, Bounded(figures.Outage, mostInOutage, mostInASecond)...)
 	if figures.Settled > recovery {
 		found = append(found, Violation{InvariantSame, fmt.Sprintf("settled %s after the end of the faults, want at most %s", figures.Settled, recovery)})
 	}

@@ -367,7 +367,10 @@ func (f *Faults) draw() string {
 	if f.random.Float64() >= f.share {
 		return ""
 	}
-	all := []string{fault429, fault500, fault503, faultReset, faultLost, faultTruncated}
+	all := []string{fault500, fault503, faultReset, faultLost, faultTruncated, fault429}
+	if f.share == 1 {
+		all = all[:len(all)-1] // a server that is not available asks no client to wait
+	}
 	return all[f.random.IntN(len(all))]
 }
 

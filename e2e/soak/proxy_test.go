@@ -150,10 +150,10 @@ func TestTrap(t *testing.T) {
 func TestFaults(t *testing.T) {
 	s, p, client := proxied(t)
 	p.NextRun()
-	faults := &Faults{random: rand.New(rand.NewPCG(1, 1)), share: 1, watch: time.Millisecond}
+	faults := &Faults{random: rand.New(rand.NewPCG(1, 1)), share: 0.99, watch: time.Millisecond}
 	p.SetFaults(faults)
 	codes := map[int]int{}
-	const requests = 200
+	const requests = 300
 	for range requests {
 		codes[send(t.Context(), client, http.MethodPatch, p.url+"/api/v1/nodes/a")]++
 	}
@@ -163,11 +163,11 @@ func TestFaults(t *testing.T) {
 			t.Errorf("no fault %s", fault)
 		}
 	}
-	if codes[http.StatusOK] > 0 || codes[429] == 0 || codes[500] == 0 || codes[503] == 0 || codes[0] == 0 {
+	if codes[http.StatusOK] > requests/10 || codes[429] == 0 || codes[500] == 0 || codes[503] == 0 || codes[0] == 0 {
 		t.Errorf("answers: %v", codes)
 	}
-	if got := at.Injected[faultLost] + at.Injected[faultTruncated]; at.Lost != got || s.written() != got {
-		t.Errorf("%d lost and %d written, want %d", at.Lost, s.written(), got)
+	if got := at.Injected[faultLost] + at.Injected[faultTruncated]; at.Lost != got || s.written() != got+codes[http.StatusOK] {
+		t.Errorf("%d lost and %d written, want %d and the %d that were answered", at.Lost, s.written(), got, codes[http.StatusOK])
 	}
 	if len(at.Received) < requests {
 		t.Errorf("%d requests received, want %d or, with repetitions of the transport, more", len(at.Received), requests)

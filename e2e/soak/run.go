@@ -103,6 +103,10 @@ func (b *BadServer) rows() []bench.Row {
 			Held: len(Bounded(b.Requests, mostOnAverage, mostInASecond)) == 0,
 		},
 		{
+			What: "of these, in the second half of an outage of " + longOutage.String(), Measured: b.Outage.String(),
+			Bound: fmt.Sprintf("%d a second", mostInOutage), Compared: "-", Held: len(Bounded(b.Outage, mostInOutage, mostInASecond)) == 0,
+		},
+		{
 			What: "its faults", Measured: fmt.Sprintf("%s; %d writes were carried out without an answer; %d conditions repeated", numbers(b.Faults), b.Lost, b.Reported),
 			Bound: "0 writes repeated", Compared: "-", Held: true,
 		},
