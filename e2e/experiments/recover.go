@@ -196,7 +196,9 @@ func waitForScheduler(ctx context.Context, e *kindtarget.Env) error {
 		if err := e.Cluster.Client().List(ctx, leases, client.InNamespace(metav1.NamespaceSystem)); err != nil {
 			return err //nolint:wrapcheck // until wraps it
 		}
-		leases.Items = slices.DeleteFunc(leases.Items, func(l coordinationv1.Lease) bool { return l.Name != "kube-scheduler" && l.Name != "kube-controller-manager" })
+		leases.Items = slices.DeleteFunc(leases.Items, func(l coordinationv1.Lease) bool {
+			return l.Name != "kube-scheduler" && l.Name != "kube-controller-manager"
+		})
 		return stale(leases.Items, begun)
 	})
 }
