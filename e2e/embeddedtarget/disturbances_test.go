@@ -50,6 +50,7 @@ const (
 var (
 	errElection = errors.New("the election of the control")
 	errUpgrade  = errors.New("the upgrade of the control")
+	errWatch    = errors.New("the watch of certificate requests was closed")
 )
 
 // disturbance causes a fault. It may replace the acts of a target. The result reverts the fault; it is not nil.
@@ -116,7 +117,10 @@ func approveAll(ctx context.Context, s *system, _ *checks.Target) (undo, error) 
 			select {
 			case <-ctx.Done():
 				return nil
-			case event := <-watching.ResultChan():
+			case event, open := <-watching.ResultChan():
+				if !open {
+					return errWatch
+				}
 				request, ok := event.Object.(*certificatesv1.CertificateSigningRequest)
 				if !ok || len(request.Status.Conditions) > 0 {
 					continue
