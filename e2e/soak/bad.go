@@ -23,9 +23,11 @@ type BadServer struct {
 	Time     time.Duration
 	Flips    int
 	Requests Rate
-	// Outage are the requests in the second half of an outage of ten seconds.
-	Outage Rate
-	Faults map[string]int
+	Faults   map[string]int
+	// Tried is the number of objects whose writes were refused while all were, and Busiest those of the one with the most
+	// requests in the second half of that time.
+	Tried   int
+	Busiest Requests
 	// Lost is the number of writes that were carried out although the controller got no answer.
 	Lost int
 	// Reported is the number of conditions that were written again with another time.
@@ -42,11 +44,14 @@ const (
 	longestPause, outage = 6 * time.Second, 3 * time.Second
 	// recovery bounds the time until everything has its final state: reflectors and failed reconciliations back off.
 	recovery = 90 * time.Second
-	// mostOnAverage and mostInASecond limit the requests per second to a bad API server.
-	mostOnAverage, mostInASecond = 50, 250
-	// longOutage is the last outage. In its second half retries have backed off.
-	longOutage   = 10 * time.Second
-	mostInOutage = 25
+	// refusal is the time in which every write is refused. A flip restarts the controllers after two seconds; in the
+	// second half of this time the delay of the queue, which doubles from 5 ms, has passed a second.
+	refusal = 12 * time.Second
+	// mostRetries limits the requests of one client for one object in the second half of a refusal: twice the one per
+	// second that "Retry-After: 1" permits.
+	mostRetries = 2 * int(refusal/2/time.Second)
+	// leastTried is the number of objects that the controllers must at least have tried to write.
+	leastTried = 3
 )
 
 // badServer has the API server fail while the topology changes, and checks that everything then settles.
@@ -55,53 +60,51 @@ func (e *environment) badServer(ctx context.Context) (*BadServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	random := rand.New(rand.NewPCG(e.options.Start, 1))
-	faults := func(share float64) *Faults {
-		return &Faults{random: rand.New(rand.NewPCG(random.Uint64(), 2)), share: share, watch: longestWatch}
-	}
 	pid, holder, err := e.identity(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	figures := &BadServer{Time: e.options.BadTime}
+	random := rand.New(rand.NewPCG(e.options.Start, 1))
 	began := time.Now()
-	for time.Since(began) < figures.Time-longOutage {
-		share := faultShare
-		if random.IntN(4) == 0 {
-			share = 1
-		}
-		p.SetFaults(faults(share))
+	flip := func(faults *Faults, longest time.Duration) error {
+		faults.random = rand.New(rand.NewPCG(random.Uint64(), 2))
+		p.SetFaults(faults)
 		if err := e.flip().make(ctx); err != nil {
-			return nil, err
+			return err
 		}
 		figures.Flips++
-		pause := time.Duration(random.Int64N(int64(longestPause)))
-		if share == 1 {
-			pause = outage
+		return pauseFor(ctx, min(longest, figures.Time-time.Since(began)))
+	}
+	// At first no write is carried out. The controllers still see the flip, so that they retry.
+	if err := flip(&Faults{refuse: true, half: random.Uint32()}, refusal); err != nil {
+		return nil, err
+	}
+	refused := p.Figures().Received
+	figures.Tried = len(countByTarget(refused, func(r Request) bool { return r.Write }))
+	retried := slices.DeleteFunc(refused, func(r Request) bool { return time.Since(r.At) > refusal/2 })
+	figures.Busiest = BusiestOf(retried)
+	for time.Since(began) < figures.Time {
+		faults, pause := &Faults{share: faultShare, watch: longestWatch}, time.Duration(random.Int64N(int64(longestPause)))
+		if random.IntN(4) == 0 {
+			faults.share, pause = 1, outage
 		}
-		if err := pauseFor(ctx, min(pause, figures.Time-longOutage-time.Since(began))); err != nil {
+		if err := flip(faults, pause); err != nil {
 			return nil, err
 		}
 	}
-	// A long outage shows whether retries back off.
-	p.SetFaults(faults(1))
-	if err := e.flip().make(ctx); err != nil {
-		return nil, err
-	}
-	figures.Flips++
-	if err := pauseFor(ctx, longOutage); err != nil {
-		return nil, err
-	}
 	p.SetFaults(nil)
-	at, ended := p.Figures(), time.Now()
+	at := p.Figures()
 	figures.Requests, figures.Faults = RateOf(at.Received, time.Since(began)), at.Injected
-	figures.Outage = RateOf(slices.DeleteFunc(at.Received, func(t time.Time) bool { return ended.Sub(t) > longOutage/2 }), longOutage/2)
 	if figures.Settled, err = e.settled(ctx, nil, nil, p); err != nil {
 		return figures, fmt.Errorf("after a bad API server: %w\n%s", err, p.component.LogTail(logTail))
 	}
 	figures.Lost = p.Figures().Lost
-	e.logf("API server bad for %s, %d flips: %s; at the end of an outage: %s; %v; settled after %s",
-		figures.Time, figures.Flips, figures.Requests, figures.Outage, figures.Faults, figures.Settled)
+	e.logf("API server bad for %s, %d flips: %s; writes of %d objects refused, at last %s; %v; settled after %s",
+		figures.Time, figures.Flips, figures.Requests, figures.Tried, figures.Busiest, figures.Faults, figures.Settled)
+	if figures.Tried < leastTried {
+		return figures, fmt.Errorf("%w: the controllers tried to write %d objects while writes were refused, want at least %d", errFault, figures.Tried, leastTried)
+	}
 	writes, err := e.writes(ctx)
 	if err != nil {
 		return figures, err
@@ -111,8 +114,7 @@ func (e *environment) badServer(ctx context.Context) (*BadServer, error) {
 	if err != nil {
 		return figures, err
 	}
-	found = append(found, Bounded(figures.Requests, mostOnAverage, mostInASecond)...)
-	found = append(found, Bounded(figures.Outage, mostInOutage, mostInASecond)...)
+	found = append(found, BackedOff(retried, mostRetries)...)
 	if figures.Settled > recovery {
 		found = append(found, Violation{InvariantSame, fmt.Sprintf("settled %s after the end of the faults, want at most %s", figures.Settled, recovery)})
 	}

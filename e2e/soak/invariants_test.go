@@ -98,6 +98,14 @@ func TestEvictedTwice(t *testing.T) {
 	refused := func(w *Write) { w.Code, w.Effective = 429, false }
 	check(t, "once each", EvictedTwice([]Write{evicted("a"), evicted("b")}, ours))
 	check(t, "twice", EvictedTwice([]Write{evicted("a"), evicted("b"), evicted("a")}, ours), InvariantEvicted)
+	ends := func(ms int) func(*Write) {
+		return func(w *Write) { w.Ended = began.Add(time.Duration(ms) * time.Millisecond) }
+	}
+	next := func(w *Write) { w.Process = "p#2" }
+	lease := wrote(Object{"coordination.k8s.io", "leases", "n", "l"}, nil, at(500), next)
+	check(t, "again by the next process", EvictedTwice([]Write{evicted("a", ends(400)), lease, evicted("a", at(600), next)}, ours), InvariantEvicted)
+	check(t, "in progress when the next process begins", EvictedTwice([]Write{evicted("a", ends(800)), lease, evicted("a", at(600), next)}, ours))
+	check(t, "in progress, by the same process", EvictedTwice([]Write{evicted("a", ends(800)), evicted("a", at(600))}, ours), InvariantEvicted)
 	check(t, "refused before", EvictedTwice([]Write{evicted("a", refused), evicted("a")}, ours))
 }
 
@@ -316,28 +324,38 @@ func TestUndisturbed(t *testing.T) {
 	check(t, "no holder", Undisturbed(1, 1, "", ""), InvariantLease)
 }
 
-func TestRate(t *testing.T) {
-	requests := func(n int, every time.Duration) []time.Time {
-		var times []time.Time
-		for i := range n {
-			times = append(times, began.Add(time.Duration(i)*every))
-		}
-		slices.Reverse(times)
-		return times
+// requests returns requests with equal intervals, the last one first.
+func requests(n int, every time.Duration, target string) []Request {
+	var all []Request
+	for i := range n {
+		all = append(all, Request{At: began.Add(time.Duration(i) * every), Target: target, Write: true})
 	}
+	slices.Reverse(all)
+	return all
+}
+
+func TestRate(t *testing.T) {
 	for name, test := range map[string]struct {
-		times []time.Time
-		want  Rate
+		requests []Request
+		want     Rate
 	}{
 		"none":          {nil, Rate{}},
-		"ten a second":  {requests(100, 100*time.Millisecond), Rate{100, 10, 10}},
-		"all at a time": {requests(100, time.Millisecond), Rate{100, 10, 100}},
+		"ten a second":  {requests(100, 100*time.Millisecond, "a"), Rate{100, 10, 10}},
+		"all at a time": {requests(100, time.Millisecond, "a"), Rate{100, 10, 100}},
 	} {
-		if diff := cmp.Diff(test.want, RateOf(test.times, 10*time.Second)); diff != "" {
+		if diff := cmp.Diff(test.want, RateOf(test.requests, 10*time.Second)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	check(t, "bounded", Bounded(Rate{100, 10, 10}, 10, 10))
-	check(t, "too many on average", Bounded(Rate{100, 11, 10}, 10, 10), InvariantRequests)
-	check(t, "too many in a second", Bounded(Rate{100, 10, 11}, 10, 10), InvariantRequests)
+}
+
+func TestBackedOff(t *testing.T) {
+	two := slices.Concat(requests(10, time.Second, "PATCH a"), requests(9, time.Second, "PATCH b"))
+	if diff := cmp.Diff(Requests{"PATCH a", 10}, BusiestOf(two)); diff != "" {
+		t.Error(diff)
+	}
+	check(t, "none", BackedOff(nil, 10))
+	check(t, "one a second", BackedOff(two, 10))
+	check(t, "without waiting", BackedOff(append(two, requests(11, time.Millisecond, "PATCH b")...), 10), InvariantRetries)
+	check(t, "of different clients", BackedOff(append(two, requests(10, time.Millisecond, "PATCH a?fieldManager=m")...), 10))
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"log"
 	"maps"
@@ -44,7 +45,7 @@ type Proxy struct {
 	trap      *Trap
 	faults    *Faults
 	watches   map[int]context.CancelFunc
-	received  []time.Time    // of requests while faults are on
+	received  []Request      // while faults are on
 	injected  map[string]int // faults by name
 	lost      int            // writes whose answers were lost
 	held      sync.WaitGroup // requests that continue without their client
@@ -77,7 +78,11 @@ type Faults struct {
 	random *rand.Rand
 	// share is the part of the requests with a fault.
 	share float64
-	watch time.Duration // the longest time until a watch is dropped
+	watch time.Duration // the longest time until a watch is dropped; 0 for no limit
+	// refuse refuses all writes of objects: of half of them with 429, of the others with another error. The other
+	// requests have no fault. Leases are not refused, since they have a priority level of their own in the API server.
+	refuse bool
+	half   uint32 // selects the objects with 429
 }
 
 const marker = "soak."
@@ -204,7 +209,7 @@ func (p *Proxy) SetFaults(faults *Faults) {
 
 // Figures are the requests and faults while faults were on.
 type Figures struct {
-	Received []time.Time
+	Received []Request
 	Injected map[string]int
 	// Lost is the number of writes that were carried out and whose answers were lost.
 	Lost int
@@ -259,12 +264,14 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	fault := ""
 	watch := time.Duration(0)
 	if p.faults != nil {
-		p.received = append(p.received, time.Now())
-		fault = p.faults.draw()
+		p.received = append(p.received, Request{time.Now(), targetOf(r), isWrite(r) && !isReportRequest(r)})
+		fault = p.faults.draw(r)
 		if fault != "" {
 			p.injected[fault]++
 		}
-		watch = time.Duration(p.faults.random.Int64N(int64(p.faults.watch)))
+		if p.faults.watch > 0 {
+			watch = time.Duration(p.faults.random.Int64N(int64(p.faults.watch)))
+		}
 	}
 	p.mu.Unlock()
 
@@ -363,15 +370,37 @@ const (
 	faultWatch     = "watch dropped"
 )
 
-func (f *Faults) draw() string {
+// draw returns the fault of a request, empty for none.
+func (f *Faults) draw(r *http.Request) string {
+	if f.refuse {
+		return f.refusal(r)
+	}
 	if f.random.Float64() >= f.share {
 		return ""
 	}
-	all := []string{fault500, fault503, faultReset, faultLost, faultTruncated, fault429}
-	if f.share == 1 {
-		all = all[:len(all)-1] // a server that is not available asks no client to wait
-	}
+	all := []string{fault429, fault500, fault503, faultReset, faultLost, faultTruncated}
 	return all[f.random.IntN(len(all))]
+}
+
+func (f *Faults) refusal(r *http.Request) string {
+	if !isWrite(r) || isReportRequest(r) {
+		return ""
+	}
+	sum := fnv.New32a()
+	_, _ = io.WriteString(sum, r.URL.Path) // has no error
+	if (sum.Sum32()+f.half)%2 == 0 {
+		return fault429
+	}
+	return []string{fault500, fault503}[f.random.IntN(2)]
+}
+
+// targetOf returns the Target of a Request. The clients of one process differ by their field managers.
+func targetOf(r *http.Request) string {
+	target := r.Method + " " + r.URL.Path
+	if manager := r.URL.Query().Get("fieldManager"); manager != "" {
+		target += " by " + manager
+	}
+	return target
 }
 
 func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, fault string) {
