@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -24,8 +23,8 @@ type BadServer struct {
 	Flips    int
 	Requests Rate
 	Faults   map[string]int
-	// Tried is the number of objects whose writes were refused while all were, and Busiest those of the one with the most
-	// requests in the second half of that time.
+	// Tried is the number of objects that the controllers tried to write while all writes were refused, and Busiest the
+	// target with the most writes in that time.
 	Tried   int
 	Busiest Requests
 	// Lost is the number of writes that were carried out although the controller got no answer.
@@ -44,12 +43,12 @@ const (
 	longestPause, outage = 6 * time.Second, 3 * time.Second
 	// recovery bounds the time until everything has its final state: reflectors and failed reconciliations back off.
 	recovery = 90 * time.Second
-	// refusal is the time in which every write is refused. A flip restarts the controllers after two seconds; in the
-	// second half of this time the delay of the queue, which doubles from 5 ms, has passed a second.
-	refusal = 12 * time.Second
-	// mostRetries limits the requests of one client for one object in the second half of a refusal: twice the one per
-	// second that "Retry-After: 1" permits.
-	mostRetries = 2 * int(refusal/2/time.Second)
+	// refusal is the time in which every write is refused.
+	refusal = 8 * time.Second
+	// mostRetries limits the writes of one client to one object in that time. The delay of the queue doubles from 5 ms, and
+	// begins anew when the controllers restart, two seconds after a flip: about 20 writes. The rest is for watches,
+	// each event of which has a controller reconcile.
+	mostRetries = 40
 	// leastTried is the number of objects that the controllers must at least have tried to write.
 	leastTried = 3
 )
@@ -81,9 +80,8 @@ func (e *environment) badServer(ctx context.Context) (*BadServer, error) {
 		return nil, err
 	}
 	refused := p.Figures().Received
-	figures.Tried = len(countByTarget(refused, func(r Request) bool { return r.Write }))
-	retried := slices.DeleteFunc(refused, func(r Request) bool { return time.Since(r.At) > refusal/2 })
-	figures.Busiest = BusiestOf(retried)
+	figures.Tried = len(writesByTarget(refused))
+	figures.Busiest = BusiestOf(refused)
 	for time.Since(began) < figures.Time {
 		faults, pause := &Faults{share: faultShare, watch: longestWatch}, time.Duration(random.Int64N(int64(longestPause)))
 		if random.IntN(4) == 0 {
@@ -100,7 +98,7 @@ func (e *environment) badServer(ctx context.Context) (*BadServer, error) {
 		return figures, fmt.Errorf("after a bad API server: %w\n%s", err, p.component.LogTail(logTail))
 	}
 	figures.Lost = p.Figures().Lost
-	e.logf("API server bad for %s, %d flips: %s; writes of %d objects refused, at last %s; %v; settled after %s",
+	e.logf("API server bad for %s, %d flips: %s; writes of %d objects refused, %s; %v; settled after %s",
 		figures.Time, figures.Flips, figures.Requests, figures.Tried, figures.Busiest, figures.Faults, figures.Settled)
 	if figures.Tried < leastTried {
 		return figures, fmt.Errorf("%w: the controllers tried to write %d objects while writes were refused, want at least %d", errFault, figures.Tried, leastTried)
@@ -114,7 +112,7 @@ func (e *environment) badServer(ctx context.Context) (*BadServer, error) {
 	if err != nil {
 		return figures, err
 	}
-	found = append(found, BackedOff(retried, mostRetries)...)
+	found = append(found, BackedOff(refused, mostRetries)...)
 	if figures.Settled > recovery {
 		found = append(found, Violation{InvariantSame, fmt.Sprintf("settled %s after the end of the faults, want at most %s", figures.Settled, recovery)})
 	}

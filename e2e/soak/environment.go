@@ -80,6 +80,7 @@ type Options struct {
 type environment struct {
 	*harness.Environment
 	options Options
+	began   time.Time
 	random  *rand.Rand
 	etcd    string
 	log     Log
@@ -139,7 +140,7 @@ func start(ctx context.Context, o Options) (*environment, error) {
 		return nil, err
 	}
 	e := &environment{
-		Environment: base, options: o, random: rand.New(rand.NewPCG(o.Start, 0)), latest: map[Object]Write{}, same: map[string]string{},
+		Environment: base, options: o, began: time.Now(), random: rand.New(rand.NewPCG(o.Start, 0)), latest: map[Object]Write{}, same: map[string]string{},
 		optedOut: map[harness.Module]bool{},
 	}
 	if err := e.prepare(ctx); err != nil {
@@ -363,7 +364,7 @@ func (e *environment) writes(ctx context.Context) ([]Write, error) {
 
 // logf prints a line of progress.
 func (e *environment) logf(format string, args ...any) {
-	_, _ = fmt.Fprintf(e.options.Progress, format+"\n", args...)
+	_, _ = fmt.Fprintf(e.options.Progress, "%5.1fs  "+format+"\n", append([]any{time.Since(e.began).Seconds()}, args...)...)
 }
 
 // settled waits until the controllers have done what the cluster needs and request nothing any more. It returns how

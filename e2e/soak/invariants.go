@@ -403,7 +403,7 @@ func creates(w Write) bool { return w.Code == http.StatusCreated && w.Subresourc
 // Request is a request that a Proxy has received.
 type Request struct {
 	At time.Time
-	// Target has the method, the path and the field manager, so that it is of one client.
+	// Target has the method, the path and the field manager, so that a write is of one client.
 	Target string
 	Write  bool // of an object, not a report
 }
@@ -442,10 +442,10 @@ type Requests struct {
 
 func (r Requests) String() string { return fmt.Sprintf("%d requests %s", r.Number, r.Target) }
 
-// BusiestOf returns the target with the most requests.
+// BusiestOf returns the target with the most writes. Reads do not count, since they do not name their client.
 func BusiestOf(requests []Request) Requests {
 	var most Requests
-	numbers := countByTarget(requests, func(Request) bool { return true })
+	numbers := writesByTarget(requests)
 	for _, target := range slices.Sorted(maps.Keys(numbers)) {
 		if numbers[target] > most.Number {
 			most = Requests{target, numbers[target]}
@@ -454,7 +454,7 @@ func BusiestOf(requests []Request) Requests {
 	return most
 }
 
-// BackedOff returns the target with the most requests if these are more than permitted. A controller that retries
+// BackedOff returns the target with the most writes if these are more than permitted. A controller that retries
 // without waiting sends hundreds a second; the total rate does not reveal it, because all others wait.
 func BackedOff(requests []Request, most int) []Violation {
 	busiest := BusiestOf(requests)
@@ -464,10 +464,10 @@ func BackedOff(requests []Request, most int) []Violation {
 	return []Violation{{InvariantRetries, fmt.Sprintf("%s, want at most %d", busiest, most)}}
 }
 
-func countByTarget(requests []Request, counts func(Request) bool) map[string]int {
+func writesByTarget(requests []Request) map[string]int {
 	numbers := map[string]int{}
 	for _, r := range requests {
-		if counts(r) {
+		if r.Write {
 			numbers[r.Target]++
 		}
 	}

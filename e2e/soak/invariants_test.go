@@ -357,5 +357,10 @@ func TestBackedOff(t *testing.T) {
 	check(t, "none", BackedOff(nil, 10))
 	check(t, "one a second", BackedOff(two, 10))
 	check(t, "without waiting", BackedOff(append(two, requests(11, time.Millisecond, "PATCH b")...), 10), InvariantRetries)
+	reads := requests(100, time.Millisecond, "GET a")
+	for i := range reads {
+		reads[i].Write = false
+	}
+	check(t, "reads", BackedOff(reads, 10))
 	check(t, "of different clients", BackedOff(append(two, requests(10, time.Millisecond, "PATCH a?fieldManager=m")...), 10))
 }

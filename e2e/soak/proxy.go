@@ -76,11 +76,12 @@ type Trap struct {
 // Faults are faults of the API server.
 type Faults struct {
 	random *rand.Rand
-	// share is the part of the requests with a fault.
+	// share is the part of the requests with a fault. Those for Leases have none unless all have: they have a priority
+	// level of their own in the API server, and a leader election that fails once waits for a minute.
 	share float64
 	watch time.Duration // the longest time until a watch is dropped; 0 for no limit
 	// refuse refuses all writes of objects: of half of them with 429, of the others with another error. The other
-	// requests have no fault. Leases are not refused, since they have a priority level of their own in the API server.
+	// requests have no fault.
 	refuse bool
 	half   uint32 // selects the objects with 429
 }
@@ -375,7 +376,7 @@ func (f *Faults) draw(r *http.Request) string {
 	if f.refuse {
 		return f.refusal(r)
 	}
-	if f.random.Float64() >= f.share {
+	if f.random.Float64() >= f.share || f.share < 1 && strings.Contains(r.URL.Path, "/leases") {
 		return ""
 	}
 	all := []string{fault429, fault500, fault503, faultReset, faultLost, faultTruncated}

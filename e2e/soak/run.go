@@ -104,7 +104,7 @@ func (b *BadServer) rows() []bench.Row {
 			What: "Requests to a bad API server", Measured: fmt.Sprintf("%s, %d flips: %s", b.Time, b.Flips, b.Requests), Bound: "-", Compared: "-", Held: true,
 		},
 		{
-			What: fmt.Sprintf("In the last %s of %s in which it refuses writes", refusal/2, refusal), Bound: fmt.Sprintf("%d of one client for an object", mostRetries),
+			What: "of one client for one object, in " + refusal.String() + " in which it refuses all writes", Bound: fmt.Sprint(mostRetries),
 			Measured: b.Busiest.String(), Compared: "-", Held: b.Busiest.Number <= mostRetries,
 		},
 		{
