@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -45,9 +46,9 @@ const (
 	recovery = 90 * time.Second
 	// refusal is the time in which every write is refused.
 	refusal = 8 * time.Second
-	// mostRetries limits the writes of one client to one object in that time. The delay of the queue doubles from 5 ms, and
-	// begins anew when the controllers restart, two seconds after a flip: about 20 writes. The rest is for watches,
-	// each event of which has a controller reconcile.
+	// mostRetries limits the writes of one client to one object in that time. The delay of the queue doubles from 5 ms,
+	// and begins anew when the controllers restart, two seconds after a flip: about 20 writes. The rest is for events of
+	// watches, after each of which a controller reconciles.
 	mostRetries = 40
 	// leastTried is the number of objects that the controllers must at least have tried to write.
 	leastTried = 3
@@ -120,7 +121,7 @@ func (e *environment) badServer(ctx context.Context) (*BadServer, error) {
 	if err != nil {
 		return figures, err
 	}
-	found = append(found, Undisturbed(pid, again, holder, still)...)
+	found = append(found, slices.Concat(SameProcess(pid, again), SameHolder(holder, still))...)
 	output, err := os.ReadFile(p.component.LogPath())
 	if err != nil {
 		return figures, fmt.Errorf("read the log of %s: %w", p.name, err)
@@ -134,16 +135,20 @@ func (e *environment) badServer(ctx context.Context) (*BadServer, error) {
 	return figures, e.end(ctx, p)
 }
 
-// Undisturbed compares the process and the holder of its Lease with those before.
-func Undisturbed(pid, again int, holder, still string) []Violation {
-	var found []Violation
-	if again != pid || pid == 0 {
-		found = append(found, Violation{InvariantProcess, fmt.Sprintf("its ID was %d and is %d", pid, again)})
+// SameProcess compares the ID of a process with the one before.
+func SameProcess(before, now int) []Violation {
+	if now == before && now != 0 {
+		return nil
 	}
-	if still != holder || holder == "" {
-		found = append(found, Violation{InvariantLease, fmt.Sprintf("the holder was %q and is %q", holder, still)})
+	return []Violation{{InvariantProcess, fmt.Sprintf("its ID was %d and is %d", before, now)}}
+}
+
+// SameHolder compares the holder of a Lease with the one before.
+func SameHolder(before, now string) []Violation {
+	if now == before && now != "" {
+		return nil
 	}
-	return found
+	return []Violation{{InvariantLease, fmt.Sprintf("the holder was %q and is %q", before, now)}}
 }
 
 // identity returns the ID of a process, 0 if it is this one, and the holder of its Lease.

@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2/textlogger"
 	"k8s.io/utils/clock"
@@ -57,7 +58,7 @@ func (c *Clock) Jump(by time.Duration) { c.ahead.Add(int64(by)) }
 
 const (
 	jump = time.Hour
-	// Steps are no jumps: so much time can pass between two reconciliations.
+	// step is the longest time that counts between two reconciliations: it is no jump.
 	step = time.Minute
 )
 
@@ -159,7 +160,7 @@ func (j *jumping) prepare(ctx context.Context) error {
 		kind, name string
 		body       map[string]any
 	}{{"MachineConfigPool", machineconfig.MasterPool, pool}, {"ControllerConfig", "machine-config-controller", stock}} {
-		u := &unstructured.Unstructured{Object: runtimeCopy(each.body)}
+		u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(each.body)}
 		u.SetGroupVersionKind(mcfgv1.GroupVersion.WithKind(each.kind))
 		u.SetName(each.name)
 		status := u.Object["status"]
@@ -174,17 +175,17 @@ func (j *jumping) prepare(ctx context.Context) error {
 			return fmt.Errorf("write the status of %s: %w", each.kind, err)
 		}
 	}
-	return j.patient(ctx)
+	return j.longGracePeriods(ctx)
 }
 
-// patient runs pods with long grace periods on a control-plane node, so that no other pod changes the decision about the
-// shutdown.
-func (j *jumping) patient(ctx context.Context) error {
+// longGracePeriods runs pods with long grace periods on a control-plane node, so that no other pod changes the decision
+// about the shutdown.
+func (j *jumping) longGracePeriods(ctx context.Context) error {
 	nodes, err := j.Cluster.Clientset().CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: scenario.MasterTaint})
 	if err != nil || len(nodes.Items) == 0 {
 		return errors.Join(fmt.Errorf("%w: there is no control-plane node", errFault), err)
 	}
-	for name, class := range map[string]string{"patient": "", "patient-critical": "system-cluster-critical"} {
+	for name, class := range map[string]string{"slow": "", "slow-critical": "system-cluster-critical"} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: workload, Name: name}, Spec: corev1.PodSpec{
 			NodeName: nodes.Items[0].Name, PriorityClassName: class, TerminationGracePeriodSeconds: ptr.To(int64(jump / time.Second)),
 			Containers: []corev1.Container{{Name: "main", Image: "none"}},
@@ -363,7 +364,7 @@ func (j *jumping) prove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found = append(found, Undisturbed(1, 1, holder, still)...)
+	found = append(found, SameHolder(holder, still)...)
 	found = append(found, Needless(all, ours)...)
 	for _, w := range all {
 		if ours(w) && w.Object.Resource != "leases" {

@@ -23,6 +23,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -186,7 +187,7 @@ func (e *environment) personal(ctx context.Context) error {
 		{ingressObject, map[string]any{"spec": map[string]any{"tuningOptions": map[string]any{"headerBufferBytes": int64(40960)}}}},
 		{ingressObject, annotated}, {downloadsObject, annotated}, {authenticationObject, annotated},
 	} {
-		body := &unstructured.Unstructured{Object: runtimeCopy(write.body)}
+		body := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(write.body)}
 		body.SetGroupVersionKind(write.at.gvk)
 		body.SetNamespace(write.at.Namespace)
 		body.SetName(write.at.Name)
@@ -491,17 +492,15 @@ func (e *environment) objects(ctx context.Context, writes []Write) ([]Violation,
 		if writes == nil {
 			continue
 		}
-		{
-			text := contentOf(live)
-			state := fmt.Sprintf("%s, single node %t, in force %t, forced %t", o.Object, e.single, inForce, e.forced)
-			if o.Object == ClusterVersion {
-				state += fmt.Sprintf(", opted out %v, controllers of %v", slices.Sorted(maps.Keys(e.optedOut)), e.modules)
-			}
-			if first, is := e.same[state]; is && first != text {
-				found = append(found, Violation{InvariantSame, fmt.Sprintf("%s: %s, was %s", state, text, first)})
-			}
-			e.same[state] = text
+		text := contentOf(live)
+		state := fmt.Sprintf("%s, single node %t, in force %t, forced %t", o.Object, e.single, inForce, e.forced)
+		if o.Object == ClusterVersion {
+			state += fmt.Sprintf(", opted out %v, controllers of %v", slices.Sorted(maps.Keys(e.optedOut)), e.modules)
 		}
+		if first, is := e.same[state]; is && first != text {
+			found = append(found, Violation{InvariantSame, fmt.Sprintf("%s: %s, was %s", state, text, first)})
+		}
+		e.same[state] = text
 	}
 	return found, nil
 }

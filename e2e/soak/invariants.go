@@ -115,9 +115,9 @@ func Needless(writes []Write, ours func(Write) bool) []Violation {
 	return found
 }
 
-// EvictedTwice returns evictions of pods that were evicted before. The names of pods must be unique. An eviction can take
-// seconds, because the API server repeats it after a conflict about the budget. Thus one that had not ended when the next
-// process began does not count for that.
+// EvictedTwice returns evictions of pods that were evicted before. The names of pods must be unique. An eviction can
+// take seconds, because the API server repeats it after a conflict about the budget. One that had not ended when the
+// next process began does not count for that.
 func EvictedTwice(writes []Write, ours func(Write) bool) []Violation {
 	var found []Violation
 	evicted := map[Object]Write{}

@@ -316,12 +316,13 @@ func TestClock(t *testing.T) {
 	}
 }
 
-func TestUndisturbed(t *testing.T) {
-	check(t, "the same", Undisturbed(1, 1, "a", "a"))
-	check(t, "another process", Undisturbed(1, 2, "a", "a"), InvariantProcess)
-	check(t, "no process", Undisturbed(0, 0, "a", "a"), InvariantProcess)
-	check(t, "another holder", Undisturbed(1, 1, "a", "b"), InvariantLease)
-	check(t, "no holder", Undisturbed(1, 1, "", ""), InvariantLease)
+func TestSameProcessAndHolder(t *testing.T) {
+	check(t, "the same process", SameProcess(1, 1))
+	check(t, "another process", SameProcess(1, 2), InvariantProcess)
+	check(t, "no process", SameProcess(0, 0), InvariantProcess)
+	check(t, "the same holder", SameHolder("a", "a"))
+	check(t, "another holder", SameHolder("a", "b"), InvariantLease)
+	check(t, "no holder", SameHolder("", ""), InvariantLease)
 }
 
 // requests returns requests with equal intervals, the last one first.

@@ -24,8 +24,8 @@ type Kills struct {
 	Settled []time.Duration
 	// Writes and Effective are write requests of the controllers without reports, and those that changed something.
 	Writes, Effective int
-	// Needless are accepted writes that changed nothing, and Late those that arrived after the end of their process.
-	Needless, Late int
+	// Needless are accepted writes that changed nothing.
+	Needless int
 }
 
 const (
@@ -114,7 +114,7 @@ func (e *environment) round(ctx context.Context, p *process, c change, figures *
 		}
 		time.AfterFunc(kills[i].delay, func() { close(late) })
 	}
-	figures.Late += p.Delivered()
+	p.Delivered()
 	late := slices.ContainsFunc(kills, func(k kill) bool { return k.mode == Delayed })
 	return e.concluded(ctx, c, tags, late, settled, figures)
 }
@@ -265,7 +265,7 @@ func (e *environment) kills(ctx context.Context) (*Kills, error) {
 // aloneShare is the share of kills, one in so many, of each of two controllers of one module.
 const aloneShare = 6
 
-// tour makes each kind of change without a fault.
+// tour flips the topology in both directions without a fault, as the reference for later flips.
 func (e *environment) tour(ctx context.Context, p *process) error {
 	for range 2 {
 		if err := e.undisturbed(ctx, p, e.flip()); err != nil {

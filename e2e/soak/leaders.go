@@ -14,8 +14,8 @@ import (
 // Leaders are the figures of the times with two leaders.
 type Leaders struct {
 	Times int
-	// Requests are the writes of former leaders from their continuation on, without Leases and events, Refused those that the
-	// API server refused, and Writes the patches that changed something.
+	// Requests are the writes of former leaders from their continuation on, without Leases and events, Refused those that
+	// the API server refused, and Writes the patches that changed something.
 	Requests, Refused, Writes int
 	// Created are objects that they created, and that the next leader deleted.
 	Created int
@@ -111,7 +111,7 @@ func (e *environment) takeOver(ctx context.Context, former *process, figures *Le
 	if err != nil {
 		return nil, err
 	}
-	found = append(found, Undisturbed(1, 1, holder, still)...)
+	found = append(found, SameHolder(holder, still)...)
 	for _, w := range writes {
 		if w.Process != former.mark || isReport(w) {
 			continue

@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -145,5 +144,3 @@ func contentOf(live *unstructured.Unstructured) string {
 	text, _ := json.Marshal(content) // of decoded JSON
 	return string(text)
 }
-
-func runtimeCopy(body map[string]any) map[string]any { return runtime.DeepCopyJSON(body) }

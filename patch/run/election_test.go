@@ -87,7 +87,7 @@ func TestEndOfAnotherReplica(t *testing.T) {
 	}
 }
 
-// A process that has lost its Lease without having noticed it, since it was stopped, must not release it: two would lead
+// A process that was stopped, and has lost its Lease without having noticed it, must not release it: two would lead
 // until the other one renews its Lease.
 func TestLeaseOfAnotherHolderIsNotReleased(t *testing.T) {
 	s := newEnvironment(t, patchtest.StartAPIServer(t, patchtest.Options{CRDs: []string{patchtest.Infrastructures}}))

@@ -26,12 +26,12 @@ func run(ctx context.Context, arguments []string, errs io.Writer) error {
 	options := soak.Options{Progress: errs}
 	flags := flag.NewFlagSet("sno-soak", flag.ContinueOnError)
 	flags.IntVar(&options.Kills, "kills", 20, "Number of kills.")
-	flags.DurationVar(&options.BadTime, "bad", 0, "How long the API server is bad; 0 for 20s with fewer than 500 kills, else 10m.")
+	flags.DurationVar(&options.BadTime, "bad", 0, "How long the API server is bad; 0 for 20s if there are less than 500 kills, otherwise 10m.")
 	flags.IntVar(&options.Leaders, "leaders", 0, "Number of times with two leaders; 0 for one in ten kills.")
 	flags.Uint64Var(&options.Start, "start", 0, "Selects the random moments; the same number repeats them.")
 	only := flags.String("only", "", "Only these runs, comma-separated: "+strings.Join(soak.Names(), ", ")+".")
 	flags.BoolVar(&options.Keep, "keep", false, "Keep the folder of the cluster.")
-	overlay := flags.String("overlay", "", "Other sources of the controllers, in a file for go build -overlay: a fault of theirs must be found.")
+	overlay := flags.String("overlay", "", "Other sources of the controllers, in a file for go build -overlay: faults that the run must find.")
 	document := flags.String("write", "", "Markdown document whose table to update, between its markers.")
 	if err := flags.Parse(arguments); err != nil {
 		return err
