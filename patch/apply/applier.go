@@ -39,9 +39,10 @@ import (
 )
 
 var (
-	// ErrGone is returned if the object was deleted, or recreated, since it was read.
+	// ErrGone is returned if the object was deleted since it was read.
 	ErrGone = errors.New("object was deleted or recreated since it was read")
-	// ErrStale is returned if the object was changed since it was read.
+	// ErrStale is returned if the object was changed, or recreated, since it was read: every request is bound to its
+	// resourceVersion. Read it again and decide again.
 	ErrStale = errors.New("object was changed since it was read")
 	// ErrIntent is returned for an intent of another object, and for an object without UID, kind or apiVersion.
 	ErrIntent = errors.New("intent does not fit the live object")
