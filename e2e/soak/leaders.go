@@ -145,11 +145,19 @@ func (e *environment) takeOver(ctx context.Context, former *process, figures *Le
 		}
 		e.logf("            both follow a flip: %d effective writes of the former leader", figures.Together-before)
 	}
-	if err := former.component.Kill(); err != nil {
+	// Each flip releases the Lease, so that the former leader may hold it again.
+	if _, still, err = e.identity(ctx, next); err != nil {
 		return nil, err
 	}
-	former.Stop()
-	return next, nil
+	leader, other := next, former
+	if still != holder {
+		leader, other = former, next
+	}
+	if err := other.component.Kill(); err != nil {
+		return nil, err
+	}
+	other.Stop()
+	return leader, nil
 }
 
 func (e *environment) together(ctx context.Context, processes ...*process) ([]Write, error) {

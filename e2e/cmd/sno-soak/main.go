@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command sno-soak runs the controllers through faults on an embedded cluster and checks invariants from its audit log.
+// Command sno-soak runs the controllers through faults on embedded clusters and checks invariants from its audit log.
 // See -help.
 package main
 
@@ -27,10 +27,10 @@ func run(ctx context.Context, arguments []string, errs io.Writer) error {
 	flags := flag.NewFlagSet("sno-soak", flag.ContinueOnError)
 	flags.IntVar(&options.Kills, "kills", 20, "Number of kills.")
 	flags.DurationVar(&options.BadTime, "bad", 0, "How long the API server is bad; 0 for 20s if there are less than 500 kills, otherwise 10m.")
-	flags.IntVar(&options.Leaders, "leaders", 0, "Number of times with two leaders; 0 for one in ten kills.")
+	flags.IntVar(&options.Leaders, "leaders", 0, "Number of times with two leaders; 0 for one in twenty kills.")
 	flags.Uint64Var(&options.Start, "start", 0, "Selects the random moments; the same number repeats them.")
 	only := flags.String("only", "", "Only these runs, comma-separated: "+strings.Join(soak.Names(), ", ")+".")
-	flags.BoolVar(&options.Keep, "keep", false, "Keep the folder of the cluster.")
+	flags.BoolVar(&options.Keep, "keep", false, "Keep the folders of the clusters.")
 	overlay := flags.String("overlay", "", "Other sources of the controllers, in a file for go build -overlay: faults that the run must find.")
 	document := flags.String("write", "", "Markdown document whose table to update, between its markers.")
 	if err := flags.Parse(arguments); err != nil {
@@ -44,7 +44,7 @@ func run(ctx context.Context, arguments []string, errs io.Writer) error {
 			return err
 		}
 	}
-	const long, one = 500, 10
+	const long, one = 500, 20
 	if options.BadTime == 0 {
 		if options.BadTime = 20 * time.Second; options.Kills >= long {
 			options.BadTime = 10 * time.Minute
