@@ -155,11 +155,11 @@ on-clusters = mkdir -p '$(FLAKY)' && $(with-kube-assets) && export SNO_SAMPLE=$(
 # All kinds of clusters take hours on a busy machine.
 long-test = $(call go-test,$(TEST_FLAGS) $(3) -timeout=$(if $(SAMPLED),30m,3h),$(1),$(2))
 
-# N kills of the controllers at random moments, a bad API server, two leaders and a clock that jumps. A thousand kills take hours, and their API server
-# is bad for ten minutes. SOAK_FLAGS such as -only=kills or -keep: see sno-soak -help.
+# N kills of the controllers at random moments; a bad API server, two leaders and a clock that jumps on a second cluster. A thousand kills take an hour,
+# and the API server is then bad for ten minutes. SOAK_FLAGS such as -only=kills or -keep: see sno-soak -help.
 N ?= 20
 .PHONY: soak
-soak: ## Faults on an embedded cluster, with invariants from its audit log: N=1000 kills, SEED=n repeats the moments of a run
+soak: ## Faults on embedded clusters, with invariants from their audit logs: N=1000 kills, SEED=n repeats the moments of a run
 	@$(call prove,make soak N=$(N),$(everything),.,$(seed) $(SOAK_FLAGS)) go run -C e2e ./cmd/sno-soak -kills='$(N)' -start='$(SEED)' $(SOAK_FLAGS)
 
 # Folder of reports, JUnit and the page.

@@ -110,8 +110,8 @@ func explain(live *unstructured.Unstructured, err error) error {
 	return fmt.Errorf("applying to %s %s: %w", live.GetKind(), client.ObjectKeyFromObject(live), err)
 }
 
-// StaleOrGone returns an ErrStale or ErrGone if the object was changed since it was read, nil for any other error. After
-// a request that is bound to the UID alone, an object that was recreated is an ErrGone.
+// StaleOrGone returns an ErrStale or ErrGone if the object was changed since it was read, nil for any other error.
+// After a request that is bound to the UID alone, an object that was recreated is an ErrGone.
 func StaleOrGone(err error) error {
 	switch {
 	case apierrors.IsNotFound(err), isOtherUID(err):
