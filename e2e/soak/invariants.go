@@ -39,7 +39,7 @@ const (
 	InvariantRestored  = "a release restores what was replaced"
 	InvariantOrphan    = "no field is left without an owner"
 	InvariantRest      = "nothing is written at rest"
-	InvariantOldLeader = "a former leader changes nothing"
+	InvariantOldLeader = "a former leader overwrites nothing"
 	InvariantSame      = "the objects are as without faults"
 	InvariantProcess   = "the process keeps running"
 	InvariantPremature = "a restart of the node is written when its decision has been stable for ten minutes"
@@ -386,16 +386,39 @@ func AtRest(writes []Write, ours func(Write) bool) []Violation {
 	return found
 }
 
-// FormerLeader returns the effective writes that a process made after it had lost its Lease. Reports do not count, and
-// the creation of an object, which no resourceVersion can prevent: the next leader deletes it.
+// LateWrites returns the effective writes that a process made after it had lost its Lease. Reports do not count, and the
+// creation of an object, which no resourceVersion can prevent: the next leader deletes it.
+func LateWrites(writes []Write, process string) []Write {
+	return slices.DeleteFunc(slices.Clone(writes), func(w Write) bool {
+		return w.Process != process || !w.Effective || isReport(w) || w.Subresource == statusSubresource || creates(w)
+	})
+}
+
+// FormerLeader returns the LateWrites that are not bound to the version that the process has read, so that they may have
+// overwritten what the next leader wrote. One that is bound may still follow from a topology that has changed since: the
+// caches of a process do not catch up at the same time. The next leader reverts it.
 func FormerLeader(writes []Write, process string) []Violation {
 	var found []Violation
-	for _, w := range writes {
-		if w.Process == process && w.Effective && !isReport(w) && w.Subresource != statusSubresource && !creates(w) {
+	for _, w := range LateWrites(writes, process) {
+		if !isBound(w) {
 			found = append(found, Violation{InvariantOldLeader, w.String()})
 		}
 	}
 	return found
+}
+
+// isBound reports whether the request names the version of the object.
+func isBound(w Write) bool {
+	body, ok := w.Body.(map[string]any)
+	if !ok {
+		return false
+	}
+	in := "metadata"
+	if w.Verb == "delete" {
+		in = "preconditions"
+	}
+	version, _, _ := unstructured.NestedString(body, in, "resourceVersion")
+	return version != ""
 }
 
 func creates(w Write) bool { return w.Code == http.StatusCreated && w.Subresource == "" }

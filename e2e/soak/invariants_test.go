@@ -281,7 +281,15 @@ func TestAtRest(t *testing.T) {
 
 func TestFormerLeader(t *testing.T) {
 	check(t, "another process", FormerLeader([]Write{wrote(deployment, one)}, "p#2"))
+	bound := map[string]any{"resourceVersion": "7"}
+	removes := func(w *Write) { w.Verb = "delete" }
 	check(t, "effective", FormerLeader([]Write{wrote(deployment, one)}, "p#1"), InvariantOldLeader)
+	check(t, "bound", FormerLeader([]Write{wrote(deployment, map[string]any{"metadata": bound})}, "p#1"))
+	check(t, "a deletion", FormerLeader([]Write{wrote(deployment, map[string]any{"metadata": bound}, removes)}, "p#1"), InvariantOldLeader)
+	check(t, "a bound deletion", FormerLeader([]Write{wrote(deployment, map[string]any{"preconditions": bound}, removes)}, "p#1"))
+	if got := len(LateWrites([]Write{wrote(deployment, map[string]any{"metadata": bound}), wrote(deployment, one, status)}, "p#1")); got != 1 {
+		t.Errorf("%d late writes, want one", got)
+	}
 	check(t, "a creation", FormerLeader([]Write{wrote(deployment, one, func(w *Write) { w.Code = 201 })}, "p#1"))
 	check(t, "an eviction", FormerLeader([]Write{evicted("a")}, "p#1"), InvariantOldLeader)
 	check(t, "without effect", FormerLeader([]Write{wrote(deployment, one, ineffective)}, "p#1"))

@@ -17,6 +17,8 @@ type Leaders struct {
 	// Requests are the writes of former leaders from their continuation on, without Leases and events, Refused those that
 	// the API server refused, and Writes the patches that changed something.
 	Requests, Refused, Writes int
+	// Unbound are those of Writes that could have overwritten what the next leader wrote.
+	Unbound int
 	// Created are objects that they created, and that the next leader deleted.
 	Created int
 	// Together are effective writes of both while the topology changed twice.
@@ -125,7 +127,8 @@ func (e *environment) takeOver(ctx context.Context, former *process, figures *Le
 		}
 	}
 	figures.Times++
-	figures.Writes += len(FormerLeader(writes, former.mark))
+	figures.Writes += len(LateWrites(writes, former.mark))
+	figures.Unbound += len(FormerLeader(writes, former.mark))
 	e.logf("%4d times with two leaders: stopped %s for %s, %d writes late", figures.Times, tag, stopped.Round(10*time.Millisecond), arrived)
 	if len(found) > 0 {
 		return nil, fmt.Errorf("%w with two leaders, stopped %s:\n%s\nwrites:\n%s", ErrInvariant, tag, texts(found), listing(writes))

@@ -146,9 +146,9 @@ func (l *Leaders) rows() []bench.Row {
 		return nil
 	}
 	return []bench.Row{{
-		What: "Two leaders: writes of the former one after it was continued", Bound: "0 patches", Compared: "-", Held: l.Writes == 0,
-		Measured: fmt.Sprintf("%d times: %d with conditions, of which the API server refused %d; %d patches changed something, %d objects were created and deleted again; "+
-			"%d effective patches while both followed flips", l.Times, l.Requests, l.Refused, l.Writes, l.Created, l.Together),
+		What: "Two leaders: writes of the former one after it was continued", Bound: "0 overwritten", Compared: "-", Held: l.Unbound == 0,
+		Measured: fmt.Sprintf("%d times: %d with conditions, of which the API server refused %d; %d patches changed something and were reverted, "+
+			"%d objects were created and deleted again; %d effective patches while both followed flips", l.Times, l.Requests, l.Refused, l.Writes, l.Created, l.Together),
 	}}
 }
 
