@@ -386,8 +386,8 @@ func AtRest(writes []Write, ours func(Write) bool) []Violation {
 	return found
 }
 
-// LateWrites returns the effective writes that a process made after it had lost its Lease. Reports do not count, and the
-// creation of an object, which no resourceVersion can prevent: the next leader deletes it.
+// LateWrites returns the effective writes that a process made after it had lost its Lease. Reports do not count, nor
+// the creation of an object, which no resourceVersion can prevent: the next leader deletes it.
 func LateWrites(writes []Write, process string) []Write {
 	return slices.DeleteFunc(slices.Clone(writes), func(w Write) bool {
 		return w.Process != process || !w.Effective || isReport(w) || w.Subresource == statusSubresource || creates(w)
