@@ -387,16 +387,16 @@ func AtRest(writes []Write, ours func(Write) bool) []Violation {
 }
 
 // LateWrites returns the effective writes that a process made after it had lost its Lease. Reports do not count, nor
-// the creation of an object, which no resourceVersion can prevent: the next leader deletes it.
+// does the creation of an object, which no resourceVersion can prevent: the next leader deletes it.
 func LateWrites(writes []Write, process string) []Write {
 	return slices.DeleteFunc(slices.Clone(writes), func(w Write) bool {
 		return w.Process != process || !w.Effective || isReport(w) || w.Subresource == statusSubresource || creates(w)
 	})
 }
 
-// FormerLeader returns the LateWrites that are not bound to the version that the process has read, so that they may have
-// overwritten what the next leader wrote. One that is bound may still follow from a topology that has changed since: the
-// caches of a process do not catch up at the same time. The next leader reverts it.
+// FormerLeader returns the LateWrites that are not bound to the version that the process has read: they may have
+// overwritten what the next leader wrote. One that is bound may still follow from a topology that has changed since,
+// because the caches of a process do not catch up at the same time. The next leader reverts it.
 func FormerLeader(writes []Write, process string) []Violation {
 	var found []Violation
 	for _, w := range LateWrites(writes, process) {
