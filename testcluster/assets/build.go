@@ -101,16 +101,22 @@ func (r recipe) ensure(ctx context.Context, cache string, progress io.Writer) (A
 	if err != nil {
 		return Assets{}, err
 	}
+	a, err := r.keep(ctx, s, cache, progress)
+	if err == nil && slices.ContainsFunc(r.programs, ofControlPlane) {
+		err = pointCurrent(cache, filepath.Base(a.Dir))
+	}
+	return a, err
+}
+
+func (r recipe) keep(ctx context.Context, s settings, cache string, progress io.Writer) (Assets, error) {
 	dir := r.cached(cache, s.mode)
 	if dir == "" {
+		var err error
 		if dir, err = r.obtainLocked(ctx, s, cache, progress); err != nil {
 			return Assets{}, err
 		}
 	}
 	origin, err := readOrigin(dir, Built)
-	if err == nil && slices.ContainsFunc(r.programs, ofControlPlane) {
-		err = pointCurrent(cache, filepath.Base(dir))
-	}
 	return Assets{Dir: dir, Version: r.version, Origin: origin}, err
 }
 
@@ -208,8 +214,18 @@ func build(ctx context.Context, r recipe, dir, why string, progress io.Writer) e
 	started := time.Now()
 	// One command, so that some programs are linked while others are compiled.
 	step := newStepProgress(progress, names)
-	if err := buildPrograms(ctx, r, dir+string(filepath.Separator), step, r.programs...); err != nil {
-		return err
+	plain := slices.DeleteFunc(slices.Clone(r.programs), isSuite)
+	if len(plain) > 0 {
+		if err := buildPrograms(ctx, r, dir+string(filepath.Separator), step, plain...); err != nil {
+			return err
+		}
+	}
+	for _, pkg := range r.programs {
+		if isSuite(pkg) {
+			if err := buildSuite(ctx, r, filepath.Join(dir, programName(pkg)), step, pkg); err != nil {
+				return err
+			}
+		}
 	}
 	if err := renamePrograms(r, dir); err != nil {
 		return err
@@ -220,7 +236,7 @@ func build(ctx context.Context, r recipe, dir, why string, progress io.Writer) e
 
 func renamePrograms(r recipe, dir string) error {
 	for _, pkg := range r.programs {
-		if name, built := programName(pkg), builtName(pkg); name != built {
+		if name, built := programName(pkg), builtName(pkg); name != built && !isSuite(pkg) {
 			if err := os.Rename(filepath.Join(dir, built), filepath.Join(dir, name)); err != nil {
 				return fmt.Errorf("name what was built of %s: %w", pkg, err)
 			}
@@ -231,9 +247,19 @@ func renamePrograms(r recipe, dir string) error {
 
 // buildPrograms builds packages into a file, or into a folder whose path ends in a separator.
 func buildPrograms(ctx context.Context, r recipe, output string, step *stepProgress, packages ...string) error {
+	return compile(ctx, r, []string{"build"}, output, step, packages...)
+}
+
+// buildSuite builds the tests of a package into a program.
+func buildSuite(ctx context.Context, r recipe, output string, step *stepProgress, pkg string) error {
+	// vet would take minutes for code of another module.
+	return compile(ctx, r, []string{"test", "-c", "-vet=off"}, output, step, pkg)
+}
+
+func compile(ctx context.Context, r recipe, subcommand []string, output string, step *stepProgress, packages ...string) error {
 	env := []string{"GOWORK=off", "CGO_ENABLED=0", "GOOS=" + runtime.GOOS, "GOARCH=" + runtime.GOARCH}
-	args := []string{"build", "-v", "-mod=readonly", "-trimpath", "-ldflags", linkerFlags(r.version), "-o", output}
-	cmd := command(ctx, r.source, env, append(args, packages...)...)
+	args := slices.Concat(subcommand, []string{"-v", "-mod=readonly", "-trimpath", "-ldflags", linkerFlags(r.version), "-o", output}, packages)
+	cmd := command(ctx, r.source, env, args...)
 	what := strings.Join(packages, " ")
 	// SIGINT makes the go command remove its own temporary folder.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

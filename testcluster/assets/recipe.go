@@ -97,6 +97,9 @@ func programName(pkg string) string {
 	if strings.HasPrefix(pkg, "go.etcd.io/etcd/server/") {
 		return "etcd"
 	}
+	if isSuite(pkg) {
+		return path.Base(pkg) + ".test"
+	}
 	return path.Base(pkg)
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command kube-assets downloads or builds the programs of the embedded cluster when they are missing, and prints their
-// folder on standard output, for example to point KUBEBUILDER_ASSETS at it. Progress goes to standard error.
+// folder on standard output, for example to point KUBEBUILDER_ASSETS at it. Progress goes to standard error. With -suite
+// the programs are those of Kubernetes' end-to-end tests.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -15,9 +17,15 @@ import (
 )
 
 func main() {
+	suite := flag.Bool("suite", false, "e2e.test, agnhost and ginkgo, in place of the programs of the embedded cluster")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	assets, err := assets.Ensure(ctx, os.Stderr)
+	ensure := assets.Ensure
+	if *suite {
+		ensure = assets.EnsureSuite
+	}
+	assets, err := ensure(ctx, os.Stderr)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "kube-assets:", err)
 		os.Exit(1)
