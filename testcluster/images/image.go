@@ -40,6 +40,8 @@ type Image struct {
 	// Tar is an additional layer, a file of this machine; empty for none.
 	Tar        string
 	Entrypoint []string
+	// Command is the arguments of the entry point that a container may replace.
+	Command []string
 	// User is numeric; empty for root.
 	User string
 	// Architecture is Go's name; empty for this machine's.
@@ -102,7 +104,7 @@ func build(i Image, layers types.MediaType) (v1.Image, error) {
 	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
 		OS: "linux", Architecture: cmp.Or(i.Architecture, runtime.GOARCH),
 		RootFS: v1.RootFS{Type: "layers"},
-		Config: v1.Config{Entrypoint: i.Entrypoint, User: i.User, Env: []string{"PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}},
+		Config: v1.Config{Entrypoint: i.Entrypoint, Cmd: i.Command, User: i.User, Env: []string{"PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}},
 	})
 	if err != nil {
 		return nil, err
