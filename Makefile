@@ -195,6 +195,12 @@ KIND_OUT ?= .conformance/kind
 e2e-kind: ## The modules on real kubelets in containers: needs a container engine (hack/engine start starts one)
 	@$(call prove,make e2e-kind,$(everything),.,$(KIND_FLAGS)) go run -C e2e ./cmd/sno-kind -out '$(abspath $(KIND_OUT))' $(KIND_FLAGS)
 
+# Folder of the reports. KUBERNETES_FLAGS such as -modules=on, -some=40 or -focus=REGEXP: see sno-kubetests -help.
+KUBERNETES_OUT ?= .conformance/kubernetes
+.PHONY: e2e-kubernetes
+e2e-kubernetes: ## Kubernetes' own conformance tests on one node, with the modules on and with them off: needs a container engine, takes hours
+	@$(call prove,make e2e-kubernetes,$(everything),.,$(KUBERNETES_FLAGS)) go run -C e2e ./cmd/sno-kubetests -out '$(abspath $(KUBERNETES_OUT))' $(KUBERNETES_FLAGS)
+
 .PHONY: e2e-kind-interrupt
 e2e-kind-interrupt: ## Ctrl-C in every phase of e2e-kind leaves nothing behind; 15 minutes
 	@cd e2e && SNO_E2E_KIND_INTERRUPT=1 go test -count=1 -timeout=1h -v -run='^TestInterrupted$$' ./cmd/sno-kind

@@ -102,7 +102,7 @@ func (o Options) prepare(ctx context.Context, e *kindtarget.Env, archive string,
 	if err := e.Kind.Tag(ctx, e.Target().Image, all.pause...); err != nil {
 		return fmt.Errorf("name the image pause: %w", err)
 	}
-	return refuseImages(ctx, e.Kind.Clientset(), all.missing)
+	return nil
 }
 
 func (o Options) settle(ctx context.Context, e *kindtarget.Env) error {

@@ -28,7 +28,7 @@ type Test struct {
 // ErrTests is returned for an invalid list of tests.
 var ErrTests = errors.New("invalid list of Kubernetes' conformance tests")
 
-// All returns the conformance tests of the Kubernetes version of testcluster/kubetests.
+// All returns the conformance tests of the Kubernetes version of tools/kubetests.
 func All(ctx context.Context) ([]Test, error) {
 	folder, err := assets.SuiteFolder(ctx)
 	if err != nil {

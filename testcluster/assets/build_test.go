@@ -365,3 +365,46 @@ func TestModuleDirIsFound(t *testing.T) {
 		t.Error("a module that is not required has a folder")
 	}
 }
+
+func TestSuiteHasTheVersionOfTheClusters(t *testing.T) {
+	suite, key, err := SuiteKey(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, _, err := NodeKey(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if suite != node || !strings.HasPrefix(key, node+"-") {
+		t.Errorf("tools/kubetests has Kubernetes %s (%s), testcluster/kube has %s", suite, key, node)
+	}
+}
+
+func TestEnsureBuildsASuite(t *testing.T) {
+	cache := emptyCache(t)
+	dir := source(t, func(files map[string]string) {
+		files["go.mod"] = strings.Replace(files["go.mod"], "\tgo.etcd.io/etcd/server/v3\n\tk8s.io/kubernetes/cmd/kube-apiserver\n", "\tk8s.io/kubernetes/test/e2e\n", 1)
+		files["kubernetes/test/e2e/e2e.go"] = "package e2e\n"
+		files["kubernetes/test/e2e/e2e_test.go"] = "package e2e\n\nimport (\n\t\"os\"\n\t\"testing\"\n\n\t\"k8s.io/component-base/version\"\n)\n\n" +
+			"func TestMain(*testing.M) { os.Stdout.WriteString(version.String()) }\n"
+	})
+	r, err := readRecipe(t.Context(), dir, func(string) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := readSettings(os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := r.keep(t.Context(), s, cache, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), a.Program("e2e.test")).CombinedOutput()
+	if err != nil || string(out) != "v1.2.3 1 2" {
+		t.Errorf("e2e.test printed %q, %v", out, err)
+	}
+	if _, err := os.Lstat(filepath.Join(cache, "current")); !os.IsNotExist(err) {
+		t.Errorf("the tests are the programs of clusters: %v", err)
+	}
+}

@@ -15,7 +15,7 @@ const suite = "k8s.io/kubernetes/test/e2e"
 
 func isSuite(pkg string) bool { return pkg == suite }
 
-// EnsureSuite returns the folder of e2e.test, agnhost and ginkgo, of the versions of testcluster/kubetests. They are
+// EnsureSuite returns the folder of e2e.test, agnhost and ginkgo, of the versions of tools/kubetests. They are
 // always built from source, once.
 func EnsureSuite(ctx context.Context, progress io.Writer) (Assets, error) {
 	r, err := suiteRecipe(ctx)
@@ -66,5 +66,5 @@ func suiteRecipe(ctx context.Context) (recipe, error) {
 
 func suiteSource(ctx context.Context) (string, error) {
 	module, err := ModuleDir(ctx)
-	return filepath.Join(module, "kubetests"), err
+	return filepath.Join(filepath.Dir(module), "tools", "kubetests"), err
 }

@@ -1,9 +1,10 @@
-module github.com/solonode/sno/testcluster/kubetests
+module github.com/solonode/sno/tools/kubetests
 
 go 1.26.0
 
-// Outside go.work for the reason of testcluster/kube. Its versions are those of testcluster/kube, so that what both build is
-// compiled once. It is a module of its own because its requirements would change the key of the programs that clusters run.
+// Versions are those of testcluster/kube, so that what both build is compiled once, and Ginkgo's that of Kubernetes. The tests are not
+// in testcluster/kube because their checksums would change the key of the programs that clusters run. Package testcluster/assets
+// builds them, because the tests are no command.
 
 tool (
 	github.com/onsi/ginkgo/v2/ginkgo
