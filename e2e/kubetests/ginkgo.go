@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/solonode/sno/testcluster/assets"
@@ -24,8 +25,8 @@ import (
 const (
 	// reportName is the name that the framework of the tests chooses.
 	reportName = "junit_01.xml"
-	// stopDelay is for the tests to remove their objects after an interruption.
-	stopDelay = time.Minute
+	// stopDelay is for the tests to write their report after an interruption. The cluster is removed with their objects.
+	stopDelay = 10 * time.Second
 	// suiteTimeout is longer than all tests one after the other.
 	suiteTimeout = 6 * time.Hour
 	// progressEvery is the interval of progress without a failure.
@@ -64,9 +65,14 @@ func (g ginkgo) run(ctx context.Context, folder string, tests []Test) (Results, 
 		"--progress-report-url="+address)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, log, log
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+g.kubeconfig)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	// The group is for the processes of e2e.test, which outlive ginkgo.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	cmd.WaitDelay = stopDelay
 	failed := cmd.Run()
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended
+	}
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("run Kubernetes' tests: %w", ctx.Err())
 	}
