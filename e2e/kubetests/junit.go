@@ -64,8 +64,8 @@ type text struct {
 	Text    string `xml:",chardata"`
 }
 
-// ReadReport returns the results of tests from the JUnit report of e2e.test. A test without a result, and a failed setup
-// or end of the suite, is an error.
+// ReadReport returns the results of tests from the JUnit report of e2e.test. A test without a result, and a failed
+// setup or end of the suite, is an error.
 func ReadReport(in io.Reader, tests []Test) (Results, error) {
 	var all report
 	if err := xml.NewDecoder(in).Decode(&all); err != nil {

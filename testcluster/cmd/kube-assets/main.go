@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command kube-assets downloads or builds the programs of the embedded cluster when they are missing, and prints their
-// folder on standard output, for example to point KUBEBUILDER_ASSETS at it. Progress goes to standard error. With -suite
-// the programs are those of Kubernetes' end-to-end tests.
+// folder on standard output, for example to point KUBEBUILDER_ASSETS at it. Progress goes to standard error. With
+// -suite the programs are those of Kubernetes' end-to-end tests.
 package main
 
 import (
