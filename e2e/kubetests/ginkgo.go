@@ -3,19 +3,16 @@
 package kubetests
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -52,18 +49,12 @@ func (g ginkgo) run(ctx context.Context, folder string, tests []Test) (Results, 
 		return nil, fmt.Errorf("make the log of the tests: %w", err)
 	}
 	defer func() { _ = log.Close() }()
-	count := &counter{out: g.progress, total: len(tests), started: time.Now(), failed: map[string]bool{}}
-	address, stop, err := count.serve(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer stop()
+	output := &counter{log: log, out: g.progress, total: len(tests), started: time.Now()}
 	cmd := exec.CommandContext(ctx, g.suite.Program("ginkgo"),
 		"--procs="+strconv.Itoa(g.procs), "--timeout="+suiteTimeout.String(), "--no-color", "--silence-skips", "--focus="+focus(tests),
 		g.suite.Program("e2e.test"), "--",
-		"--provider=skeleton", "--kubeconfig="+g.kubeconfig, "--kubectl-path="+g.kubectl, "--disable-log-dump", "--report-dir="+folder,
-		"--progress-report-url="+address)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, log, log
+		"--provider=skeleton", "--kubeconfig="+g.kubeconfig, "--kubectl-path="+g.kubectl, "--disable-log-dump", "--report-dir="+folder)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, output, output
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+g.kubeconfig)
 	// The group is for the processes of e2e.test, which outlive ginkgo.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -84,58 +75,44 @@ func (g ginkgo) run(ctx context.Context, folder string, tests []Test) (Results, 
 	return ReadReport(file, tests)
 }
 
-// counter counts tests as e2e.test reports them, each process for itself.
+// counter counts tests in the output of ginkgo, which it copies to the log. The progress that e2e.test can send has no
+// results.
 type counter struct {
-	out     io.Writer
-	total   int
-	started time.Time
-
-	mu     sync.Mutex
-	passed int
-	failed map[string]bool
-	last   time.Time
+	log, out     io.Writer
+	total        int
+	started      time.Time
+	done, failed int
+	last         time.Time
+	rest         []byte
 }
 
-// serve returns the address that e2e.test sends its progress to.
-func (c *counter) serve(ctx context.Context) (address string, stop func(), err error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, fmt.Errorf("listen for the progress of the tests: %w", err)
-	}
-	server := &http.Server{Handler: c, ReadHeaderTimeout: time.Minute}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(listener) // ends by Close
-	}()
-	return "http://" + listener.Addr().String(), func() { _ = server.Close(); <-done }, nil
+// Write never returns an error of the progress.
+func (c *counter) Write(output []byte) (int, error) {
+	c.count(output, time.Now())
+	return c.log.Write(output) //nolint:wrapcheck // of a file
 }
 
-func (c *counter) ServeHTTP(_ http.ResponseWriter, request *http.Request) {
-	var update struct {
-		Message string `json:"msg"`
-	}
-	if json.NewDecoder(request.Body).Decode(&update) != nil {
-		return
-	}
-	c.add(update.Message, time.Now())
-}
-
-func (c *counter) add(message string, now time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	name, failed := strings.CutPrefix(message, "FAILED ")
-	switch {
-	case failed && !c.failed[name]:
-		c.failed[name] = true
-		fmt.Fprintf(c.out, "  failed: %s\n", name)
-	case strings.HasPrefix(message, "PASSED "):
-		c.passed++
-	default:
-		return
-	}
-	if now.Sub(c.last) >= progressEvery || c.passed+len(c.failed) == c.total {
-		c.last = now
-		fmt.Fprintf(c.out, "  %d of %d tests, %d failed, %s\n", c.passed+len(c.failed), c.total, len(c.failed), now.Sub(c.started).Round(time.Second))
+// count counts bullets. The mark of a failure follows its bullet, maybe in the next part of the output.
+func (c *counter) count(output []byte, now time.Time) {
+	const bullet, mark = "•", " [FAILED]"
+	for c.rest = append(c.rest, output...); ; {
+		_, after, found := bytes.Cut(c.rest, []byte(bullet))
+		if !found {
+			c.rest = c.rest[max(0, len(c.rest)-len(bullet)):]
+			return
+		}
+		if len(after) < len(mark) && strings.HasPrefix(mark, string(after)) {
+			return
+		}
+		c.rest = after
+		c.done++
+		failed := bytes.HasPrefix(after, []byte(mark))
+		if failed {
+			c.failed++
+		}
+		if failed || now.Sub(c.last) >= progressEvery || c.done == c.total {
+			c.last = now
+			fmt.Fprintf(c.out, "  %d of %d tests, %d failed, %s\n", c.done, c.total, c.failed, now.Sub(c.started).Round(time.Second))
+		}
 	}
 }

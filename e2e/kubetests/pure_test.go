@@ -298,13 +298,16 @@ func TestSortImages(t *testing.T) {
 }
 
 func TestCounter(t *testing.T) {
-	var out bytes.Buffer
+	var log, out bytes.Buffer
 	start := time.Unix(1000, 0)
-	c := &counter{out: &out, total: 3, started: start, last: start, failed: map[string]bool{}}
-	for i, message := range []string{"Test Suite starting", "PASSED a", "FAILED b", "FAILED b", "PASSED c"} {
-		c.add(message, start.Add(time.Duration(i)*time.Second))
+	c := &counter{log: &log, out: &out, total: 5, started: start, last: start}
+	for i, part := range []string{"Will run 5 specs\n\xe2\x80", "\xa2", "•S", "---\n• [SLOW TEST] [9.9 seconds]\n---\n• [FAI", "LED] [2 seconds]\n", "•", "\nRan 5"} {
+		c.count([]byte(part), start.Add(time.Duration(i)*time.Second))
 	}
-	if diff := cmp.Diff("  failed: b\n  3 of 3 tests, 1 failed, 4s\n", out.String()); diff != "" {
+	if diff := cmp.Diff("  4 of 5 tests, 1 failed, 4s\n  5 of 5 tests, 1 failed, 6s\n", out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if n, err := c.Write([]byte("•")); n != len("•") || err != nil || log.String() != "•" {
+		t.Errorf("the log is %q after %d bytes: %v", log.String(), n, err)
 	}
 }
