@@ -199,6 +199,7 @@ func TestVerdict(t *testing.T) {
 	}{
 		{"all pass", Results{"a": pass}, Results{"a": {Outcome: Passed, Again: true, Time: time.Hour}}, nil, false},
 		{"on only", Results{"a": pass}, nil, nil, false},
+		{"off only", nil, Results{"a": fail}, []Difference{{"a", Result{}, fail}}, true},
 		{"fails with the modules", Results{"a": fail}, Results{"a": pass}, []Difference{{"a", fail, pass}}, true},
 		{"fails without the modules", Results{"a": pass}, Results{"a": fail}, []Difference{{"a", pass, fail}}, true},
 		{"fails in both", Results{"a": fail}, Results{"a": fail}, nil, true},

@@ -71,9 +71,6 @@ func run(ctx context.Context, arguments []string, errs io.Writer) error {
 	if o.images {
 		return errors.Join(err, kubetests.VerifyImages(skips, on))
 	}
-	if on == nil {
-		on, off = off, nil
-	}
 	kubetests.Print(os.Stdout, skips, on, off)
 	return errors.Join(err, kubetests.Verdict(on, off))
 }
