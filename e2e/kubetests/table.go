@@ -48,8 +48,8 @@ func Print(out io.Writer, skips []Skip, on, off Results) {
 	}
 }
 
-// Verdict returns an error if a selected test did not pass with the modules on, or has another outcome with them off. If
-// on is nil, the tests must pass with the modules off.
+// Verdict returns an error if a selected test did not pass with the modules on, or has another outcome with them off.
+// If on is nil, the tests must pass with the modules off.
 func Verdict(on, off Results) error {
 	if on == nil {
 		on, off = off, nil
