@@ -5,9 +5,6 @@ package kubetests
 import (
 	"bytes"
 	"errors"
-	"flag"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -22,41 +19,6 @@ func tests(names ...string) []Test {
 		all = append(all, Test{Codename: name})
 	}
 	return all
-}
-
-var update = flag.Bool("update", false, "update the list in the document")
-
-// TestDocument compares the document with skips.yaml.
-func TestDocument(t *testing.T) {
-	all, err := All(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	skips, err := Skips()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join("..", "..", filepath.FromSlash(Document))
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := WriteList(text, all, skips)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if *update {
-		if err := os.WriteFile(file, want, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(string(want), string(text)); diff != "" {
-		t.Errorf("go test ./kubetests -update updates it (-want +got):\n%s", diff)
-	}
-	if _, err := WriteList([]byte("# no markers"), all, skips); !errors.Is(err, ErrDocument) {
-		t.Errorf("a document without markers: %v", err)
-	}
 }
 
 // TestSkipsFitTheTests is the check of skips.yaml with the tests of the pinned version.

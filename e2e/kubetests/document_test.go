@@ -5,27 +5,33 @@ package kubetests
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// Document is the file with the list of skips, relative to the root of the repository.
-const Document = "docs/kubernetes-conformance.md"
+// document is the file with the list of skips, relative to the root of the repository.
+const document = "docs/kubernetes-conformance.md"
 
 const (
 	begin = "<!-- skips: begin -->\n"
 	end   = "<!-- skips: end -->"
 )
 
-// ErrDocument is returned when the document has no place for the list.
-var ErrDocument = errors.New("no place for the list of skips")
+// errDocument is returned when the document has no place for the list.
+var errDocument = errors.New("no place for the list of skips")
 
-// WriteList returns the document with the current list between its markers.
-func WriteList(document []byte, all []Test, skips []Skip) ([]byte, error) {
-	before, rest, found := bytes.Cut(document, []byte(begin))
+// writeList returns the document with the current list between its markers.
+func writeList(text []byte, all []Test, skips []Skip) ([]byte, error) {
+	before, rest, found := bytes.Cut(text, []byte(begin))
 	_, after, closed := bytes.Cut(rest, []byte(end))
 	if !found || !closed {
-		return nil, fmt.Errorf("%w: %s needs the lines %q and %q", ErrDocument, Document, begin, end)
+		return nil, fmt.Errorf("%w: %s needs the lines %q and %q", errDocument, document, begin, end)
 	}
 	return bytes.Join([][]byte{before, []byte(begin), []byte(list(all, skips)), []byte(end), after}, nil), nil
 }
@@ -73,4 +79,39 @@ func list(all []Test, skips []Skip) string {
 	}
 	b.WriteString("\n")
 	return b.String()
+}
+
+var update = flag.Bool("update", false, "update the list in the document")
+
+// TestDocument compares the document with skips.yaml.
+func TestDocument(t *testing.T) {
+	all, err := All(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	skips, err := Skips()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join("..", "..", filepath.FromSlash(document))
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := writeList(text, all, skips)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(file, want, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(want), string(text)); diff != "" {
+		t.Errorf("go test ./kubetests -update updates it (-want +got):\n%s", diff)
+	}
+	if _, err := writeList([]byte("# no markers"), all, skips); !errors.Is(err, errDocument) {
+		t.Errorf("a document without markers: %v", err)
+	}
 }
