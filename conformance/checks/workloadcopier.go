@@ -115,12 +115,20 @@ func (w *WorkloadCopier) close(ctx context.Context) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
+	var left []string
 	err = wait.PollUntilContextCancel(ctx, w.times.Poll, true, func(ctx context.Context) (bool, error) {
-		left, err := w.kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: runLabel + "=" + w.run})
-		return err == nil && len(left.Items) == 0, err
+		list, err := w.kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: runLabel + "=" + w.run})
+		if err != nil {
+			return false, err
+		}
+		left = left[:0]
+		for i := range list.Items {
+			left = append(left, list.Items[i].Name)
+		}
+		return len(left) == 0, nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait for the deletion of the namespaces %s*: %w", namespacePrefix, err)
+		return fmt.Errorf("wait for the deletion of the namespaces %s: %w", strings.Join(left, ", "), err)
 	}
 	return nil
 }
