@@ -52,7 +52,7 @@ func SimulatedTimes() Times {
 		Outage:   5 * time.Second,
 		Restart:  30 * time.Second,
 		Upgrade:  2 * time.Minute, // operators restart, one after the other
-		Cleanup:  time.Minute,     // after an outage the controller of namespaces backs off for up to 30 s
+		Cleanup:  30 * time.Second,
 	}
 }
 
