@@ -101,7 +101,14 @@ func outageCheck(id string, requirement Requirement) Check {
 			if outage.Failure != "" {
 				got = outage.Failure
 			}
-			evidence := []report.Evidence{found("The cluster", "afterwards", "recovered", got, outage.Failure == "")}
+			workload := "scheduled and removed"
+			if outage.MissingWorkload != "" {
+				workload = outage.MissingWorkload
+			}
+			evidence := []report.Evidence{
+				found("The cluster", "afterwards", "recovered", got, outage.Failure == ""),
+				found("A new Deployment", "afterwards", "scheduled and removed", workload, outage.MissingWorkload == ""),
+			}
 			for _, name := range slices.Sorted(maps.Keys(outage.Leases)) {
 				evidence = append(evidence, found("Lease "+name, "spec.holderIdentity", "kept", outage.Leases[name], outage.Leases[name] == "kept"))
 			}
@@ -112,7 +119,8 @@ func outageCheck(id string, requirement Requirement) Check {
 			if o == nil {
 				return nil
 			}
-			return []report.Figure{{Name: "API server unavailable", Value: o.Length, Unit: "s"}, {Name: "recovered after", Value: o.Recovery, Unit: "s"}}
+			return []report.Figure{{Name: "API server unavailable", Value: o.Length, Unit: "s"}, {Name: "recovered after", Value: o.Recovery, Unit: "s"},
+				{Name: "new workload followed after", Value: o.NewWorkload, Unit: "s"}}
 		},
 		Controls: []Control{
 			{Name: "a leader election is lost", Change: func(b *Environment) bool {
@@ -125,6 +133,7 @@ func outageCheck(id string, requirement Requirement) Check {
 			}},
 			{Name: "a longer recovery", MustPass: true, Change: func(b *Environment) bool { b.Disruptor.Results.Outage.Recovery++; return true }},
 			onCluster("the outage is longer than a leader may be without its Lease"),
+			onCluster("the controller manager does not return"),
 		},
 	}
 }

@@ -17,10 +17,11 @@ import (
 
 // Outage is the result of an outage of the API server.
 type Outage struct {
-	// Both are in seconds. Length is how long no request was answered, and Recovery the time from the end of the act until
-	// all checks passed again.
-	Length, Recovery float64
-	Failure          string
+	// All are in seconds. Length is how long no request was answered, Recovery the time from the end of the act until all
+	// checks passed again, and NewWorkload the time until a new Deployment had come and gone.
+	Length, Recovery, NewWorkload float64
+	// Failure is what has not recovered, and MissingWorkload what a new Deployment lacks; "" if nothing.
+	Failure, MissingWorkload string
 	// Leases are the leader elections by name: "kept" or "lost".
 	Leases map[string]string
 }
@@ -87,6 +88,11 @@ func (c *targetCluster) interruptAPIServer(ctx context.Context) (*Outage, error)
 	if err != nil {
 		return nil, err
 	}
+	// The controller manager and the scheduler back off longer than operators. Until they follow the outage is not over.
+	if outage.MissingWorkload, err = c.newWorkload(ctx); err != nil {
+		return nil, err
+	}
+	outage.NewWorkload = time.Since(began).Seconds()
 	for name, holder := range before {
 		outage.Leases[name] = "kept"
 		if after[name] != holder {

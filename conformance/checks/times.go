@@ -47,7 +47,7 @@ func SimulatedTimes() Times {
 		Ready:  30 * time.Second,       // no pull: 1 s
 		Stuck:  4 * time.Second,        // the scheduler retries within a second of a change
 		Quiet:  3 * time.Second,        // operators react within 0.5 s
-		// Operators follow within 0.5 s, then rollouts take time; after an outage clients back off for up to 30 s.
+		// Operators follow within 0.5 s, then rollouts take time; after an outage clients back off for half a minute or more.
 		Converge: 45 * time.Second,
 		Outage:   5 * time.Second,
 		Restart:  30 * time.Second,

@@ -42,6 +42,8 @@ type clusterControl struct {
 	// onlyAPI leaves the acts of a cluster of which only the kubeconfig is known. SNO-TOP-012 performs all acts that there
 	// are, and takes a minute otherwise.
 	onlyAPI bool
+	// settle replaces that of disturbedTimes, unless it is zero.
+	settle time.Duration
 }
 
 func (c clusterControl) String() string { return c.check + " " + c.name }
@@ -85,7 +87,9 @@ func clusterControls() []clusterControl {
 	}
 	// Clients back off after an outage, so it is the last disturbance of its cluster.
 	return append(all, clusterControl{check: "SNO-TOP-011", name: "the outage is longer than a leader may be without its Lease", scenario: single, disturb: longOutage,
-		object: "Lease " + harness.SystemNamespace + "/" + faultName, got: "lost"})
+		object: "Lease " + harness.SystemNamespace + "/" + faultName, got: "lost", settle: checks.SimulatedTimes().Settle},
+		clusterControl{check: "SNO-TOP-011", name: "the controller manager does not return", scenario: single, disturb: withoutControllerManager,
+			object: "A new Deployment", got: "has no service account"})
 }
 
 // TestClusterControlsAreDeclared compares the catalogue's controls of kind cluster with those that are implemented.
@@ -171,7 +175,9 @@ func disturbedTimes() checks.Times {
 // disturbed runs the check of a control with the fault.
 func (u *up) disturbed(o Options, control clusterControl) {
 	u.t.Helper()
-	o.Times = disturbedTimes()
+	if o.Times = disturbedTimes(); control.settle > 0 {
+		o.Times.Settle = control.settle
+	}
 	acts := u.acts(o, control)
 	target := acts
 	if !control.onlyAPI {

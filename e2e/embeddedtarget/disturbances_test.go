@@ -30,6 +30,7 @@ import (
 	"github.com/solonode/sno/conformance/checks"
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/operand"
 	"github.com/solonode/sno/testcluster/scenario"
 )
@@ -391,6 +392,15 @@ func longOutage(ctx context.Context, s *system, target *checks.Target) (undo, er
 		return leader(ctx, second)
 	}
 	return end, err
+}
+
+// withoutControllerManager ends the controller manager during the outage of the API server.
+func withoutControllerManager(_ context.Context, s *system, target *checks.Target) (undo, error) {
+	manager, outage := s.Cluster.Component(embedded.ControllerManager), target.Outage
+	target.Outage = func(ctx context.Context, length time.Duration) error {
+		return errors.Join(manager.Kill(), outage(ctx, length))
+	}
+	return manager.Start, nil
 }
 
 func routerDeployment() client.Object {

@@ -13,12 +13,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,9 +48,6 @@ var (
 	errRecover  = errors.New("sno-tests recover failed")
 	errVerdicts = errors.New("the verdicts differ")
 )
-
-// restartBackoff is the longest back-off of a kubelet, with time to start and to lead.
-const restartBackoff = 8 * time.Minute
 
 // rebootCommand resets a node, which is its last argument.
 const rebootCommand = "docker restart -t 0"
@@ -161,9 +155,6 @@ func sameVerdicts(ctx context.Context, e *kindtarget.Env) error {
 	hooked.Times = own.Times
 	var reports [2][]report.Report
 	for i, target := range []checks.Target{own, hooked} {
-		if err := waitForScheduler(ctx, e); err != nil {
-			return err
-		}
 		one, err := verdicts(ctx, target)
 		if err != nil {
 			return err
@@ -185,22 +176,6 @@ func sameVerdicts(ctx context.Context, e *kindtarget.Env) error {
 		Measured: fmt.Sprintf("%d passed, %d skipped, 0 verdicts differ from those with the provider's acts", counts[report.Passed], counts[report.Skipped]),
 		Bound:    "none differs", Compared: "-", Held: true,
 	}})
-}
-
-// waitForScheduler waits until the programs of the control plane work again. After an outage of two minutes their
-// kubelet backs off for minutes, in which no pod of a copy starts.
-func waitForScheduler(ctx context.Context, e *kindtarget.Env) error {
-	begun := time.Now()
-	return until(ctx, "the scheduler and the controller manager lead", restartBackoff, func(ctx context.Context) error {
-		leases := &coordinationv1.LeaseList{}
-		if err := e.Cluster.Client().List(ctx, leases, client.InNamespace(metav1.NamespaceSystem)); err != nil {
-			return err //nolint:wrapcheck // until wraps it
-		}
-		leases.Items = slices.DeleteFunc(leases.Items, func(l coordinationv1.Lease) bool {
-			return l.Name != "kube-scheduler" && l.Name != "kube-controller-manager"
-		})
-		return stale(leases.Items, begun)
-	})
 }
 
 func verdicts(ctx context.Context, target checks.Target) (done report.Report, err error) {
