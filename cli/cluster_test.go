@@ -301,3 +301,52 @@ func normal(u *unstructured.Unstructured) map[string]any {
 	u.Object["owners"] = owners
 	return u.Object
 }
+
+// meanwhile changes the IngressController after it was read, as its operator does.
+type meanwhile struct {
+	client.Client
+	left   int
+	change func()
+}
+
+func (m *meanwhile) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+	err := m.Client.Get(ctx, key, object, opts...)
+	if key.Name == ingress.IngressControllerName && m.left > 0 {
+		m.left--
+		m.change()
+	}
+	return err
+}
+
+// A change between a read and a write is not the result of a command: it reads again.
+func TestChangesMeanwhile(t *testing.T) {
+	c := newCluster(t)
+	admin := c.server.Client(t, user, "system:masters")
+	changes := 0
+	busy := func() *meanwhile {
+		return &meanwhile{Client: admin, left: 3, change: func() {
+			changes++
+			router, _ := c.router()
+			status := fmt.Sprintf(`{"status":{"observedGeneration":%d}}`, changes)
+			c.must(c.admin.Status().Patch(t.Context(), router, client.RawPatch(types.MergePatchType, []byte(status))))
+		}}
+	}
+	module := &ingresscontroller.Module{}
+	for _, release := range []bool{false, true} {
+		for _, server := range []client.Client{nil, admin} {
+			planned, err := plan.Compute(t.Context(), busy(), module, plan.Options{Release: release, Server: server})
+			c.must(err)
+			if len(planned.Writes) != 1 || !release && planned.State != patch.WouldChange.String() {
+				t.Errorf("plan, release %t, dry run %t: %d writes, %s %s: %s", release, server != nil, len(planned.Writes), planned.State, planned.Reason, planned.Message)
+			}
+		}
+		out, err := plan.Reconcile(t.Context(), busy(), module, controller.Options{}, release)
+		c.must(err)
+		if len(out.Writes) == 0 {
+			t.Errorf("release %t: %d writes, %+v", release, len(out.Writes), out.Result)
+		}
+	}
+	if changes < 4 {
+		t.Errorf("%d changes", changes)
+	}
+}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/solonode/sno/cli/rehearsal"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/apply"
 	"github.com/solonode/sno/patch/controller"
 	"github.com/solonode/sno/patch/ownership"
 )
@@ -165,12 +166,13 @@ func Reconcile(ctx context.Context, by client.Client, m controller.Module, optio
 	}
 	for range maxReconciliations {
 		before := len(recorded.writes)
+		recorded.stale = false
 		cluster, err := env.Cluster(ctx)
 		if err == nil {
 			out.Target, out.Result, err = reconcile(ctx, cluster)
 		}
 		out.Writes = recorded.writes
-		if err != nil || len(out.Writes) == before {
+		if err != nil || len(out.Writes) == before && !recorded.stale {
 			return out, err
 		}
 	}
@@ -180,9 +182,14 @@ func Reconcile(ctx context.Context, by client.Client, m controller.Module, optio
 type recorder struct {
 	client.Client
 	writes []rehearsal.Write
+	// stale means that an object was changed between its read and a write, after which a controller reconciles again.
+	stale bool
 }
 
 func (r *recorder) record(object client.Object, deleted bool, dryRun []string, err error) error {
+	if apply.StaleOrGone(err) != nil && len(apply.ConflictsOf(err)) == 0 {
+		r.stale = true
+	}
 	if err != nil || len(dryRun) > 0 {
 		return err
 	}
