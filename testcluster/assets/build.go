@@ -80,14 +80,19 @@ func ensureGiven(ctx context.Context, wanted func(tool string) bool, folder stri
 }
 
 func ensure(ctx context.Context, source string, progress io.Writer) (Assets, error) {
+	r, err := readRecipe(ctx, source, ofControlPlane)
+	if err != nil {
+		return Assets{}, err
+	}
+	return r.ensureCached(ctx, progress)
+}
+
+// ensureCached is ensure with the cache of this user.
+func (r recipe) ensureCached(ctx context.Context, progress io.Writer) (Assets, error) {
 	if progress == nil {
 		progress = io.Discard
 	}
 	cache, err := CacheDir()
-	if err != nil {
-		return Assets{}, err
-	}
-	r, err := readRecipe(ctx, source, ofControlPlane)
 	if err != nil {
 		return Assets{}, err
 	}
@@ -100,6 +105,9 @@ func (r recipe) ensure(ctx context.Context, cache string, progress io.Writer) (A
 	s, err := readSettings(os.Getenv)
 	if err != nil {
 		return Assets{}, err
+	}
+	if r.alwaysBuilt {
+		s.mode = modeBuild
 	}
 	a, err := r.keep(ctx, s, cache, progress)
 	if err == nil && slices.ContainsFunc(r.programs, ofControlPlane) {

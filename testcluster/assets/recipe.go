@@ -34,6 +34,8 @@ type recipe struct {
 	versions  versions
 	key       string // name of the folder
 	simulates bool
+	// alwaysBuilt means that no download is used.
+	alwaysBuilt bool
 }
 
 // versions are those of the programs, such as v1.36.3.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 )
 
@@ -22,19 +21,7 @@ func EnsureSuite(ctx context.Context, progress io.Writer) (Assets, error) {
 	if err != nil {
 		return Assets{}, err
 	}
-	if progress == nil {
-		progress = io.Discard
-	}
-	cache, err := CacheDir()
-	if err != nil {
-		return Assets{}, err
-	}
-	s, err := readSettings(os.Getenv)
-	if err != nil {
-		return Assets{}, err
-	}
-	s.mode = modeBuild
-	return r.keep(ctx, s, cache, progress)
+	return r.ensureCached(ctx, progress)
 }
 
 // SuiteKey returns the Kubernetes version of EnsureSuite, and its digest. It builds nothing.
@@ -61,6 +48,7 @@ func suiteRecipe(ctx context.Context) (recipe, error) {
 	if err != nil {
 		return recipe{}, fmt.Errorf("read what Kubernetes' tests are built from: %w", err)
 	}
+	r.alwaysBuilt = true
 	return r, nil
 }
 
