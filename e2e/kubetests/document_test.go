@@ -39,10 +39,11 @@ func writeList(text []byte, all []Test, skips []Skip) ([]byte, error) {
 // titles are the headings of the kinds.
 func titles() map[Kind]string {
 	return map[Kind]string{
-		OneNode:  "Differences from a cluster of several nodes",
-		Disturbs: "Tests that would disturb the modules or other tests on the only node",
-		Lacks:    "Tests that need what these nodes lack",
-		Image:    "Tests that need another image",
+		OneNode:      "Differences from a cluster of several nodes",
+		Disturbs:     "Tests that would disturb the modules or other tests on the only node",
+		Lacks:        "Tests that need what these nodes lack",
+		Image:        "Tests that need another image",
+		NeedsModules: "Not skipped: tests that pass only with the modules on",
 	}
 }
 
@@ -58,7 +59,7 @@ func list(all []Test, skips []Skip) string {
 	for _, kind := range Kinds() {
 		fmt.Fprintf(&b, "| %s | %d |\n", titles()[kind], count(skips, kind))
 	}
-	for _, kind := range Kinds() {
+	for _, kind := range append(Kinds(), NeedsModules) {
 		if count(skips, kind) == 0 {
 			continue
 		}

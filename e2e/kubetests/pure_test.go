@@ -153,6 +153,7 @@ func TestReadReport(t *testing.T) {
 
 func TestVerdict(t *testing.T) {
 	pass, fail, skip := Result{Outcome: Passed}, Result{Outcome: Failed, Text: "a.go:1"}, Result{Outcome: Skipped}
+	skips := []Skip{{Kind: NeedsModules, Tests: []string{"n"}}, {Kind: OneNode, Tests: []string{"a", "b"}}}
 	for _, test := range []struct {
 		name    string
 		on, off Results
@@ -167,6 +168,12 @@ func TestVerdict(t *testing.T) {
 		{"fails in both", Results{"a": fail}, Results{"a": fail}, nil, true},
 		{"skips itself in both", Results{"a": skip}, Results{"a": skip}, nil, true},
 		{"absent in one", Results{"a": pass, "b": pass}, Results{"a": pass}, []Difference{{"b", pass, Result{}}}, true},
+		{"needs the modules", Results{"n": pass}, Results{"n": fail}, []Difference{{"n", pass, fail}}, false},
+		{"needs the modules, off only", nil, Results{"n": fail}, []Difference{{"n", Result{}, fail}}, false},
+		{"needs the modules and fails", Results{"n": fail}, Results{"n": fail}, nil, true},
+		{"needs the modules and skips itself", Results{"n": pass}, Results{"n": skip}, []Difference{{"n", pass, skip}}, true},
+		{"does not need the modules", Results{"n": pass}, Results{"n": pass}, nil, true},
+		{"does not need the modules, off only", nil, Results{"n": pass}, []Difference{{"n", Result{}, pass}}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if test.off != nil {
@@ -174,7 +181,7 @@ func TestVerdict(t *testing.T) {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 			}
-			if err := Verdict(test.on, test.off); errors.Is(err, ErrTestsFailed) != test.bad {
+			if err := Verdict(skips, test.on, test.off); errors.Is(err, ErrTestsFailed) != test.bad {
 				t.Error(err)
 			}
 		})
@@ -209,8 +216,20 @@ differs: [sig-a] passes: passed with the modules on, failed with them off
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if err := Verdict(on, off); !errors.Is(err, ErrTestsFailed) {
+	if err := Verdict(nil, on, off); !errors.Is(err, ErrTestsFailed) {
 		t.Error(err)
+	}
+	known := []Skip{{Kind: NeedsModules, Tests: []string{"[sig-a] passes"}}}
+	out.Reset()
+	Print(&out, known, on, off)
+	Print(&out, known, on, on)
+	for _, line := range []string{
+		"differs, as it should: [sig-a] passes: passed with the modules on, failed with them off\n",
+		"passed with the modules off, remove it from skips.yaml: [sig-a] passes\n",
+	} {
+		if strings.Count(out.String(), line) != 1 {
+			t.Errorf("want once %q:\n%s", line, out.String())
+		}
 	}
 }
 

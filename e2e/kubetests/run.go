@@ -33,8 +33,9 @@ type Options struct {
 	Out string
 	// Keep keeps the cluster.
 	Keep bool
-	// Once means that failed tests are not repeated alone.
+	// Once means that failed tests are not repeated alone. With the modules off, those that need them never are.
 	Once     bool
+	Skips    []Skip
 	Progress io.Writer
 }
 
@@ -116,7 +117,7 @@ func (o Options) settle(ctx context.Context, e *kindtarget.Env) error {
 func (o Options) repeat(ctx context.Context, g ginkgo, results Results) error {
 	var failed []Test
 	for _, test := range o.Tests {
-		if r := results[test.Codename]; r.Outcome == Failed && r.Image == "" {
+		if r := results[test.Codename]; r.Outcome == Failed && r.Image == "" && !(o.Off && needsModules(o.Skips, test.Codename)) {
 			failed = append(failed, test)
 		}
 	}

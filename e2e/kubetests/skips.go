@@ -26,12 +26,14 @@ const (
 	Lacks Kind = "lacks"
 	// Image is a test that needs an image other than agnhost and pause.
 	Image Kind = "image"
+	// NeedsModules is a test that is not skipped: it passes with the modules on, and fails with them off.
+	NeedsModules Kind = "needs-modules"
 )
 
-// Kinds returns the kinds, in the order of the document.
+// Kinds returns the kinds of tests that are skipped, in the order of the document.
 func Kinds() []Kind { return []Kind{OneNode, Disturbs, Lacks, Image} }
 
-// Skip is a reason why tests are skipped.
+// Skip is a reason why tests are skipped, or why they fail with the modules off.
 type Skip struct {
 	Kind Kind `json:"kind"`
 	// Reason is a sentence. It is empty if Image is set.
@@ -64,11 +66,11 @@ func CheckSkips(all []Test, skips []Skip) error {
 		known[test.Codename] = true
 	}
 	var errs []error
-	skipped := map[string]bool{}
+	kinds, skipped := append(Kinds(), NeedsModules), map[string]bool{}
 	for i, skip := range skips {
 		switch {
-		case !slices.Contains(Kinds(), skip.Kind):
-			errs = append(errs, fmt.Errorf("%w: entry %d has the kind %q, want one of %q", ErrSkips, i, skip.Kind, Kinds()))
+		case !slices.Contains(kinds, skip.Kind):
+			errs = append(errs, fmt.Errorf("%w: entry %d has the kind %q, want one of %q", ErrSkips, i, skip.Kind, kinds))
 		case (skip.Kind == Image) != (skip.Image != "") || (skip.Kind == Image) == (skip.Reason != ""):
 			errs = append(errs, fmt.Errorf("%w: entry %d needs an image if its kind is %s, otherwise a reason", ErrSkips, i, Image))
 		case len(skip.Tests) == 0:

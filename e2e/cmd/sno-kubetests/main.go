@@ -64,7 +64,7 @@ func run(ctx context.Context, arguments []string, errs io.Writer) error {
 		return nil
 	}
 	fmt.Fprintf(errs, "Tests: %s of %d\n", sample.Describe(len(tests), len(tests), o.start), len(all))
-	on, off, err := o.both(ctx, tests, errs)
+	on, off, err := o.both(ctx, tests, skips, errs)
 	if on == nil && off == nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func run(ctx context.Context, arguments []string, errs io.Writer) error {
 		return errors.Join(err, kubetests.VerifyImages(skips, on))
 	}
 	kubetests.Print(os.Stdout, skips, on, off)
-	return errors.Join(err, kubetests.Verdict(on, off))
+	return errors.Join(err, kubetests.Verdict(skips, on, off))
 }
 
 func parse(arguments []string, errs io.Writer) (options, error) {
@@ -128,7 +128,7 @@ func (o options) chosen(all []kubetests.Test, skips []kubetests.Skip) ([]kubetes
 }
 
 // both runs the tests in the modes. Each mode has a new cluster.
-func (o options) both(ctx context.Context, tests []kubetests.Test, errs io.Writer) (on, off kubetests.Results, err error) {
+func (o options) both(ctx context.Context, tests []kubetests.Test, skips []kubetests.Skip, errs io.Writer) (on, off kubetests.Results, err error) {
 	if o.out == "" {
 		if o.out, err = os.MkdirTemp("", "sno-kubetests-"); err != nil {
 			return nil, nil, fmt.Errorf("make a folder for the reports: %w", err)
@@ -145,7 +145,7 @@ func (o options) both(ctx context.Context, tests []kubetests.Test, errs io.Write
 		}
 		fmt.Fprintf(errs, "Modules %s\n", mode)
 		results, failed := kubetests.Run(ctx, kubetests.Options{
-			Name: o.name, Tests: tests, Off: mode == "off", Procs: o.procs, Out: folder, Once: o.once, Progress: errs,
+			Name: o.name, Tests: tests, Off: mode == "off", Procs: o.procs, Out: folder, Once: o.once, Skips: skips, Progress: errs,
 			Keep: o.keep && (mode == "off" || o.modules == "on"),
 		})
 		if mode == "on" {
