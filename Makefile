@@ -198,7 +198,7 @@ e2e-kind: ## The modules on real kubelets in containers: needs a container engin
 # Folder of the reports. KUBERNETES_FLAGS such as -modules=on, -some=40 or -focus=REGEXP: see sno-kubetests -help.
 KUBERNETES_OUT ?= .conformance/kubernetes
 .PHONY: e2e-kubernetes
-e2e-kubernetes: ## Kubernetes' own conformance tests on one node, with the modules on and with them off: needs a container engine, takes hours
+e2e-kubernetes: ## Kubernetes' own conformance tests on one node, with the modules on and with them off: needs a container engine, takes an hour and a half
 	@$(call prove,make e2e-kubernetes,$(everything),.,$(KUBERNETES_FLAGS)) go run -C e2e ./cmd/sno-kubetests -out '$(abspath $(KUBERNETES_OUT))' $(KUBERNETES_FLAGS)
 
 .PHONY: e2e-kind-interrupt
