@@ -19,8 +19,8 @@ import (
 // clientBackoff is the longest pause of a client of Kubernetes that cannot watch: half a minute, and as much jitter.
 const clientBackoff = time.Minute
 
-// newWorkload creates a Deployment in a namespace of its own, waits until its pod has a node, and deletes the namespace.
-// It returns what does not follow, or "". Whether the image runs does not matter.
+// newWorkload creates a Deployment in a namespace of its own, waits until its pod has a node, and deletes the
+// namespace. It returns what does not follow, or "". Whether the image runs does not matter.
 func (c *targetCluster) newWorkload(ctx context.Context) (missing string, err error) {
 	run := rand.String(8)
 	made, err := c.set.CoreV1().Namespaces().Create(ctx, copyNamespace(run), metav1.CreateOptions{})

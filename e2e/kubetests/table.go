@@ -56,7 +56,8 @@ func Print(out io.Writer, skips []Skip, on, off Results) {
 }
 
 // Verdict returns an error if a selected test did not pass with the modules on, or has another outcome with them off,
-// except for those that need the modules: these must fail then. If on is nil, all others must pass with the modules off.
+// except for those that need the modules: these must fail then. If on is nil, all others must pass with the modules
+// off.
 func Verdict(skips []Skip, on, off Results) error {
 	bad, differences := len(on.Names(Failed))+len(on.Names(Skipped)), len(unneeded(skips, off))
 	switch {
