@@ -117,7 +117,8 @@ func (o Options) settle(ctx context.Context, e *kindtarget.Env) error {
 func (o Options) repeat(ctx context.Context, g ginkgo, results Results) error {
 	var failed []Test
 	for _, test := range o.Tests {
-		if r := results[test.Codename]; r.Outcome == Failed && r.Image == "" && !(o.Off && needsModules(o.Skips, test.Codename)) {
+		r, mustFail := results[test.Codename], o.Off && needsModules(o.Skips, test.Codename)
+		if r.Outcome == Failed && r.Image == "" && !mustFail {
 			failed = append(failed, test)
 		}
 	}
