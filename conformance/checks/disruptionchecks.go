@@ -3,6 +3,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -101,13 +102,11 @@ func outageCheck(id string, requirement Requirement) Check {
 			if outage.Failure != "" {
 				got = outage.Failure
 			}
-			workload := "scheduled and removed"
-			if outage.MissingWorkload != "" {
-				workload = outage.MissingWorkload
-			}
-			evidence := []report.Evidence{
-				found("The cluster", "afterwards", "recovered", got, outage.Failure == ""),
-				found("A new Deployment", "afterwards", "scheduled and removed", workload, outage.MissingWorkload == ""),
+			evidence := []report.Evidence{found("The cluster", "afterwards", "recovered", got, outage.Failure == "")}
+			if outage.NewWorkload > 0 {
+				const followed = "scheduled and removed"
+				evidence = append(evidence, found("A new Deployment", "afterwards", followed,
+					cmp.Or(outage.MissingWorkload, followed), outage.MissingWorkload == ""))
 			}
 			for _, name := range slices.Sorted(maps.Keys(outage.Leases)) {
 				evidence = append(evidence, found("Lease "+name, "spec.holderIdentity", "kept", outage.Leases[name], outage.Leases[name] == "kept"))
@@ -119,8 +118,11 @@ func outageCheck(id string, requirement Requirement) Check {
 			if o == nil {
 				return nil
 			}
-			return []report.Figure{{Name: "API server unavailable", Value: o.Length, Unit: "s"}, {Name: "recovered after", Value: o.Recovery, Unit: "s"},
-				{Name: "new workload followed after", Value: o.NewWorkload, Unit: "s"}}
+			figures := []report.Figure{{Name: "API server unavailable", Value: o.Length, Unit: "s"}, {Name: "recovered after", Value: o.Recovery, Unit: "s"}}
+			if o.NewWorkload > 0 {
+				figures = append(figures, report.Figure{Name: "new workload followed after", Value: o.NewWorkload, Unit: "s"})
+			}
+			return figures
 		},
 		Controls: []Control{
 			{Name: "a leader election is lost", Change: func(b *Environment) bool {

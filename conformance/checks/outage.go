@@ -4,6 +4,7 @@ package checks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -18,7 +19,7 @@ import (
 // Outage is the result of an outage of the API server.
 type Outage struct {
 	// All are in seconds. Length is how long no request was answered, Recovery the time from the end of the act until all
-	// checks passed again, and NewWorkload the time until a new Deployment had come and gone.
+	// checks passed again, and NewWorkload the time until a new Deployment had come and gone; 0 if policies prevent it.
 	Length, Recovery, NewWorkload float64
 	// Failure is what has not recovered, and MissingWorkload what a new Deployment lacks; "" if nothing.
 	Failure, MissingWorkload string
@@ -89,10 +90,14 @@ func (c *targetCluster) interruptAPIServer(ctx context.Context) (*Outage, error)
 		return nil, err
 	}
 	// The controller manager and the scheduler back off longer than operators. Until they follow the outage is not over.
-	if outage.MissingWorkload, err = c.newWorkload(ctx); err != nil {
+	switch outage.MissingWorkload, err = c.newWorkload(ctx); {
+	case errors.Is(err, ErrInconclusive):
+		c.progressf("Whether new workloads follow after the outage is not known: %v", err)
+	case err != nil:
 		return nil, err
+	default:
+		outage.NewWorkload = time.Since(began).Seconds()
 	}
-	outage.NewWorkload = time.Since(began).Seconds()
 	for name, holder := range before {
 		outage.Leases[name] = "kept"
 		if after[name] != holder {

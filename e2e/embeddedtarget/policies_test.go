@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -167,6 +168,10 @@ func TestUnderPolicies(t *testing.T) {
 	u.must(err)
 	if len(list.Items) > 0 {
 		t.Errorf("%d namespaces are left", len(list.Items))
+	}
+	outage := u.result(target, "SNO-TOP-011", func() {})
+	if outage.Status != report.Passed || slices.ContainsFunc(outage.Evidence, func(e report.Evidence) bool { return e.Object == "A new Deployment" }) {
+		t.Errorf("the outage under policies is %s: %s %+v", outage.Status, outage.Reason, outage.Evidence)
 	}
 }
 
