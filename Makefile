@@ -42,7 +42,7 @@ prove = $(if $(filter-out 0 false no,$(PROVED)),go run -C '$(CURDIR)/hack' ./cmd
 space := $(subst ,, )
 # Inputs of tests that run the programs on clusters; sno-render and sno-install run before a cluster.
 everything := $(filter-out hack,$(MODULES)) $(filter-out render install,$(OUTSIDE)) config
-also-e2e := $(everything) hack/bundle hack/cmd/bundle
+also-e2e := $(everything) hack/bundle hack/cmd/bundle docs/kubernetes-conformance.md
 also-cli := config
 also-render := docs/render-fields.md
 also-install := docs/install-fields.md tools
