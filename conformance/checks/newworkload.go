@@ -14,13 +14,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // clientBackoff is the longest pause of a client of Kubernetes that cannot watch: half a minute, and as much jitter.
 const clientBackoff = time.Minute
 
 // newWorkload creates a Deployment in a namespace of its own, waits until its pod has a node, and deletes the
-// namespace. It returns what does not follow, or "". Whether the image runs does not matter.
+// namespace. It returns what does not follow, or "". Whether the image runs does not matter. Error: ErrInconclusive, if
+// the cluster or the account's permissions prevent it.
 func (c *targetCluster) newWorkload(ctx context.Context) (missing string, err error) {
 	run := rand.String(8)
 	made, err := c.set.CoreV1().Namespaces().Create(ctx, copyNamespace(run), metav1.CreateOptions{})
@@ -49,41 +51,46 @@ func (c *targetCluster) newWorkload(ctx context.Context) (missing string, err er
 	}{
 		{"a new namespace has no service account", func(ctx context.Context) (bool, error) {
 			_, err := c.set.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
-			return err == nil, nil
+			return true, err
 		}},
 		{"a Deployment cannot be created", func(ctx context.Context) (bool, error) {
 			copied := shapeOf(anywhere(), nil, programOf(c.target.Image, c.before.Pods), run)
 			_, err := deployments.Create(ctx, copied.deployment, metav1.CreateOptions{})
-			if err == nil || apierrors.IsAlreadyExists(err) {
-				return true, nil
+			if apierrors.IsAlreadyExists(err) { // the answer was lost
+				err = nil
 			}
-			if rejection := policyError(err); errors.Is(rejection, ErrInconclusive) {
-				return false, rejection
-			}
-			return false, nil
+			return true, err
 		}},
 		{"no pod of a new Deployment has a node", func(ctx context.Context) (bool, error) {
-			if live, err := deployments.Get(ctx, anywhere().Name, metav1.GetOptions{}); err == nil {
-				if why := rejectedPods(live); why != "" {
-					return false, fmt.Errorf("%w: %s", ErrInconclusive, why)
-				}
+			live, err := deployments.Get(ctx, anywhere().Name, metav1.GetOptions{})
+			if err != nil {
+				return false, err
+			}
+			if why := rejectedPods(live); why != "" {
+				return false, fmt.Errorf("%w: %s", ErrInconclusive, why)
 			}
 			pods, err := c.set.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
-			return err == nil && len(pods.Items) > 0 && pods.Items[0].Spec.NodeName != "", nil
+			return err == nil && len(pods.Items) > 0 && pods.Items[0].Spec.NodeName != "", err
 		}},
-		{"a namespace cannot be deleted", func(ctx context.Context) (bool, error) { return remove(ctx) == nil, nil }},
+		{"a namespace cannot be deleted", func(ctx context.Context) (bool, error) { return true, remove(ctx) }},
 		{"a deleted namespace remains", func(ctx context.Context) (bool, error) {
 			_, err := c.set.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
-			return apierrors.IsNotFound(err), nil
+			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 		}},
 	}
 	done := 0
 	_, err = within(ctx, c.target.Times.Poll, c.target.Times.Settle+clientBackoff, func(ctx context.Context) (bool, error) {
-		for done < len(steps) {
-			if ok, err := steps[done].done(ctx); !ok || err != nil {
-				return false, err
+		for ; done < len(steps); done++ {
+			ok, err := steps[done].done(ctx)
+			if err != nil {
+				if rejection := policyError(err); errors.Is(rejection, ErrInconclusive) {
+					return false, rejection
+				}
+				return false, nil // what does not follow is the result
 			}
-			done++
+			if !ok {
+				return false, nil
+			}
 		}
 		return true, nil
 	})

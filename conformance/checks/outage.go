@@ -19,7 +19,7 @@ import (
 // Outage is the result of an outage of the API server.
 type Outage struct {
 	// All are in seconds. Length is how long no request was answered, Recovery the time from the end of the act until all
-	// checks passed again, and NewWorkload the time until a new Deployment had come and gone; 0 if policies prevent it.
+	// checks passed again, and NewWorkload the time until a new Deployment had come and gone; 0 if that is not known.
 	Length, Recovery, NewWorkload float64
 	// Failure is what has not recovered, and MissingWorkload what a new Deployment lacks; "" if nothing.
 	Failure, MissingWorkload string

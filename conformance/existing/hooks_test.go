@@ -23,6 +23,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -380,7 +381,12 @@ func TestOutageCommand(t *testing.T) {
 	createInfrastructure(t)
 	console(t)
 	p := newProxy(t)
-	file := p.kubeconfig(t, kubeconfigOf(t, "administrator", masters))
+	// Nothing follows a new Deployment here, so the account may create none.
+	const account = "without-create"
+	grant(t, account,
+		rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "patch"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/eviction"}, Verbs: []string{"create"}})
+	file := p.kubeconfig(t, kubeconfigOf(t, account))
 	controller := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		seconds, err := strconv.Atoi(r.URL.Query().Get("seconds"))
 		if err != nil {
@@ -410,8 +416,14 @@ func TestOutageCommand(t *testing.T) {
 			if result.Status != test.want || result.Reason != test.reason {
 				t.Errorf("%s, %q, want %s, %q\n%+v\n%s", result.Status, result.Reason, test.want, test.reason, result, progress)
 			}
-			if test.want == report.Passed && (len(result.Figures) == 0 || result.Figures[0].Value < 2.5) {
-				t.Errorf("figures %+v, want the measured length", result.Figures)
+			if test.want != report.Passed {
+				return
+			}
+			if len(result.Figures) != 2 || result.Figures[0].Value < 2.5 {
+				t.Errorf("figures %+v, want the measured length, and nothing of a new Deployment", result.Figures)
+			}
+			if !strings.Contains(progress, "namespaces is forbidden") {
+				t.Errorf("the missing permission is not reported:\n%s", progress)
 			}
 		})
 	}
