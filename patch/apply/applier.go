@@ -169,6 +169,7 @@ func (a *Applier) Apply(
 		}
 	}
 
+	// Replaced values are recorded as they were read, so the write must hit the version that was read.
 	bind(body, live)
 	var answer *unstructured.Unstructured
 	if upToDate && !a.DryRun {
@@ -187,8 +188,6 @@ func (a *Applier) Apply(
 		if err := a.annotate(body, replaced); err != nil {
 			return outcome, err
 		}
-		// The replaced values are those that were read, so the write must hit the version that was read.
-		bind(body, live)
 		answer, err = a.put(ctx, live, body, own, client.ForceOwnership)
 	}
 	if err != nil {

@@ -70,13 +70,11 @@ func (p *process) releaseLease(ctx context.Context) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("reading the Lease %s: %w", lock.Describe(), err)
-	case held.HolderIdentity != p.identity:
-		return nil
 	}
 	now := metav1.Now()
 	if err := lock.Update(ctx, resourcelock.LeaderElectionRecord{
 		LeaderTransitions: held.LeaderTransitions, LeaseDurationSeconds: 1, AcquireTime: now, RenewTime: now,
-	}); err != nil {
+	}); err != nil && !errors.Is(err, errOtherHolder) {
 		return fmt.Errorf("releasing the Lease %s: %w", lock.Describe(), err)
 	}
 	return nil
