@@ -30,18 +30,11 @@ func (c *targetCluster) newWorkload(ctx context.Context) (missing string, err er
 		return "", fmt.Errorf("create a namespace: %w", policyError(err))
 	}
 	namespace := made.Name
-	remove := func(ctx context.Context) error {
-		err := c.set.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{})
-		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // it is being removed
-			return nil
-		}
-		return err
-	}
 	defer func() {
 		if missing != "" || err != nil {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.target.Times.Cleanup)
 			defer cancel()
-			err = errors.Join(err, remove(ctx))
+			err = errors.Join(err, deleteNamespace(ctx, c.set, namespace))
 		}
 	}()
 	deployments := c.set.AppsV1().Deployments(namespace)
@@ -72,7 +65,9 @@ func (c *targetCluster) newWorkload(ctx context.Context) (missing string, err er
 			pods, err := c.set.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 			return err == nil && len(pods.Items) > 0 && pods.Items[0].Spec.NodeName != "", err
 		}},
-		{"a namespace cannot be deleted", func(ctx context.Context) (bool, error) { return true, remove(ctx) }},
+		{"a namespace cannot be deleted", func(ctx context.Context) (bool, error) {
+			return true, deleteNamespace(ctx, c.set, namespace)
+		}},
 		{"a deleted namespace remains", func(ctx context.Context) (bool, error) {
 			_, err := c.set.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)

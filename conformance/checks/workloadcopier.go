@@ -110,7 +110,7 @@ func (w *WorkloadCopier) close(ctx context.Context) error {
 	}
 	var errs []error
 	for i := range list.Items {
-		errs = append(errs, w.drop(ctx, list.Items[i].Name))
+		errs = append(errs, deleteNamespace(ctx, w.kube, list.Items[i].Name))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -133,8 +133,9 @@ func (w *WorkloadCopier) close(ctx context.Context) error {
 	return nil
 }
 
-func (w *WorkloadCopier) drop(ctx context.Context, namespace string) error {
-	err := w.kube.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{})
+// deleteNamespace does not wait for the deletion, and is content with a namespace that is gone or being deleted.
+func deleteNamespace(ctx context.Context, kube kubernetes.Interface, namespace string) error {
+	err := kube.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("delete namespace %s: %w", namespace, err)
 	}
