@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -221,33 +223,45 @@ func merge(text string, args []any) client.Patch {
 	return client.RawPatch(types.MergePatchType, []byte(text))
 }
 
-// KeepEditing updates an object repeatedly, with retries after conflicts. stop returns the number of updates.
-func (c *Cluster) KeepEditing(manager string, o controller.Object, change func(u *unstructured.Unstructured, n int)) (stop func() int) {
+// pausePerUpdate is the pause after an update, in multiples of the time that the update took.
+const pausePerUpdate = 4
+
+// KeepEditing updates an object repeatedly, with retries after conflicts. The pauses are for the modules, which write
+// only the version that they have read: a client that never pauses makes all of their writes stale, and on a busy
+// machine a pause of fixed length would be too short. Both functions return the number of updates so far.
+func (c *Cluster) KeepEditing(manager string, o controller.Object, change func(u *unstructured.Unstructured, n int)) (updates, stop func() int) {
 	c.Helper()
 	ctx, cancel := context.WithCancel(c.Context())
 	var wait sync.WaitGroup
-	updates, failed := 0, error(nil)
+	var done atomic.Int64
+	var failed error
+	updates = func() int { return int(done.Load()) }
 	wait.Go(func() {
 		for ctx.Err() == nil && failed == nil {
+			began := time.Now()
 			u := o.Unstructured()
 			err := c.Admin.Get(context.WithoutCancel(ctx), o.Key(), u)
 			if err == nil {
-				change(u, updates)
+				change(u, updates())
 				err = c.Admin.Update(context.WithoutCancel(ctx), u, client.FieldOwner(manager))
 			}
 			if err == nil {
-				updates++
+				done.Add(1)
 			} else if !apierrors.IsConflict(err) {
 				failed = err
 			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(pausePerUpdate * time.Since(began)):
+			}
 		}
 	})
-	return func() int {
+	return updates, func() int {
 		c.Helper()
 		cancel()
 		wait.Wait()
 		c.NoError(failed)
-		return updates
+		return updates()
 	}
 }
 
