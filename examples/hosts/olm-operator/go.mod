@@ -4,11 +4,11 @@ go 1.26.0
 
 require (
 	github.com/google/go-cmp v0.7.0
-	github.com/openshift/api v0.0.0-20260810132456-8f52beb625b5
+	github.com/openshift/api v0.0.0-20260318185450-1f2fa3f09f4e
 	github.com/solonode/sno/topology v0.1.0
 	go.yaml.in/yaml/v2 v2.4.3
-	k8s.io/api v0.36.3
-	k8s.io/apimachinery v0.36.3
+	k8s.io/api v0.35.2
+	k8s.io/apimachinery v0.35.2
 	k8s.io/klog/v2 v2.140.0
 )
 
