@@ -9,24 +9,16 @@ import (
 	"testing"
 )
 
-const oneEntry = `
-- name: worker-instead-of-master
-  file: desired.go
-  replace: master
-  with: worker
-  package: .
-  test: TestDesired
-  why: the router floats
-`
+const oneEntry = "- {name: floats, file: desired.go, replace: master, with: worker, package: ., test: TestDesired, why: w}\n"
 
 func TestReadRejects(t *testing.T) {
 	tests := map[string]struct{ old, new, want string }{
 		"unknown key":       {"why:", "reason:", "reason"},
-		"no why":            {"why: the router floats", "why: ''", "may be empty"},
+		"no why":            {"why: w", "why: ''", "may be empty"},
 		"no change":         {"with: worker", "with: master", "the same"},
 		"file elsewhere":    {"desired.go", "../patch/check.go", "inside the module"},
 		"file is a test":    {"desired.go", "desired_test.go", "no test"},
-		"no test":           {"test: TestDesired", "", "may be empty"},
+		"no test":           {"test: TestDesired, ", "", "may be empty"},
 		"several packages":  {"package: .", "package: ./...", "one package"},
 		"package elsewhere": {"package: .", "package: ../patch", "one package"},
 		"two of the same":   {oneEntry, oneEntry + oneEntry, "the name is taken"},

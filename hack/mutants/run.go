@@ -23,7 +23,7 @@ var ErrNotCaught = errors.New("not every mutant is caught")
 
 var errSurvived = errors.New("survived")
 
-// trial is an entry of the module in dir. It writes to files that start with scratch.
+// trial is an entry of the module in dir, an absolute path. The names of its own files begin with scratch.
 type trial struct {
 	Entry
 	dir, scratch string
@@ -45,7 +45,7 @@ func Run(ctx context.Context, dirs []string, only *regexp.Regexp, out io.Writer)
 	}
 
 	var (
-		print     sync.Mutex
+		printing  sync.Mutex
 		baselines sync.Map
 		details   strings.Builder
 		caught    int
@@ -61,8 +61,8 @@ func Run(ctx context.Context, dirs []string, only *regexp.Regexp, out io.Writer)
 			if ctx.Err() != nil {
 				return
 			}
-			print.Lock()
-			defer print.Unlock()
+			printing.Lock()
+			defer printing.Unlock()
 			outcome := "DOES NOT APPLY"
 			switch {
 			case err == nil:
@@ -122,11 +122,13 @@ func (t trial) try(ctx context.Context, baselines *sync.Map) error {
 	if err := baseline.(func() error)(); err != nil {
 		return err
 	}
-	overlay, err := t.writeOverlay(mutated)
+	file, list := t.scratch+".go", t.scratch+".json"
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(t.dir, t.File): file}})
+	err = errors.Join(err, os.WriteFile(file, []byte(mutated), 0o600), os.WriteFile(list, overlay, 0o600))
 	if err != nil {
 		return err
 	}
-	output, err := t.goTest(ctx, "-overlay="+overlay)
+	output, err := t.goTest(ctx, "-overlay="+list)
 	switch {
 	case err == nil:
 		return fmt.Errorf("%w: %s passes; %s", errSurvived, t.Test, t.Why)
@@ -163,19 +165,6 @@ func (t trial) goTest(ctx context.Context, flags ...string) (string, error) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	output, err := cmd.CombinedOutput()
 	return string(output), err
-}
-
-func (t trial) writeOverlay(mutated string) (string, error) {
-	original, err := filepath.Abs(filepath.Join(t.dir, t.File))
-	if err != nil {
-		return "", err
-	}
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {original: t.scratch + ".go"}})
-	if err != nil {
-		return "", err
-	}
-	return t.scratch + ".json", errors.Join(
-		os.WriteFile(t.scratch+".go", []byte(mutated), 0o600), os.WriteFile(t.scratch+".json", overlay, 0o600))
 }
 
 func tail(output string) string {
