@@ -4,16 +4,14 @@ package release
 
 import (
 	"context"
-	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -26,32 +24,19 @@ import (
 
 const versionsFile = "hack/versions.yaml"
 
-//go:embed testdata/examples
-var embedded embed.FS
-
-// Examples has a folder for each library, with a program that calls its main functions.
-func Examples() fs.FS {
-	examples, err := fs.Sub(embedded, "testdata/examples")
-	if err != nil {
-		panic(err) // the name is constant
-	}
-	return examples
-}
-
 // Check checks a commit from outside of the repository.
 type Check struct {
 	Root string
 	// Commit is empty for the tracked files as they are.
 	Commit string
 	// Modules are the folders of the modules to check; empty for all that are released.
-	Modules  []string
-	Examples fs.FS
-	Out      io.Writer
+	Modules []string
+	Out     io.Writer
 }
 
-// Run makes a module proxy from the commit, and gets each library from it in an empty module: its example is vetted,
-// built and run, and all pinned modules must have exactly the versions of its leg. Then all libraries are in one module
-// that is raised to the newest leg. Programs are added with all that they need, on their own leg.
+// Run makes a module proxy from the commit, and gets each module from it in an empty module: it must build, on exactly
+// the pinned versions. Then all libraries are in one module that is raised to the newest versions, on which their unit
+// tests must pass. At last their API is compared with that of the last release.
 func (c Check) Run(ctx context.Context) (err error) {
 	r := repository{c.Root}
 	commit, err := r.commit(ctx, c.Commit)
@@ -79,11 +64,12 @@ func (c Check) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	sums, err := checksums(ctx, r, commit)
-	if err != nil {
+	// With all go.sum files other modules are compared without the checksum database, as far as this repository has them.
+	sums, err := r.git(ctx, "grep", "-h", "-e", "^", commit, "--", "*go.sum", "go.work.sum")
+	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) { // 1: no such lines
 		return err
 	}
-	user := consumer{pins: pins, examples: c.Examples, env: env, sums: sums, proxy: proxy, scratch: scratch}
+	user := consumer{pins: pins, env: env, sums: sums, proxy: proxy, scratch: scratch}
 
 	fmt.Fprintf(c.Out, "Checking %s of commit %s\n", pins.Release.Version, commit)
 	var errs []error
@@ -100,23 +86,21 @@ func (c Check) Run(ctx context.Context) (err error) {
 			fmt.Fprintf(c.Out, "    %s\n", strings.ReplaceAll(err.Error(), "\n", "\n    "))
 		}
 	}
-	chosen := func(dir string) bool { return len(c.Modules) == 0 || slices.Contains(c.Modules, dir) }
 	var libraries []string
-	for _, dir := range pins.Release.Libraries {
-		if chosen(dir) {
+	for _, dir := range pins.Release.Modules() {
+		if len(c.Modules) > 0 && !slices.Contains(c.Modules, dir) {
+			continue
+		}
+		step(dir, func() error { return user.alone(ctx, dir) })
+		if slices.Contains(pins.Release.Libraries, dir) {
 			libraries = append(libraries, dir)
-			leg, _ := pins.LegOf(dir)
-			step(fmt.Sprintf("%s, %s versions", dir, leg), func() error { return user.library(ctx, dir, leg) })
 		}
 	}
 	if len(libraries) > 0 {
-		step("all libraries, newest versions", func() error { return user.newest(ctx, libraries) })
-	}
-	for _, dir := range pins.Release.Programs {
-		if chosen(dir) {
-			leg, _ := pins.LegOf(dir)
-			step(fmt.Sprintf("%s, %s versions", dir, leg), func() error { return user.programs(ctx, dir, leg) })
-		}
+		step("unit tests on the newest versions", func() error { return user.newest(ctx, libraries) })
+		step("API since the last release", func() error {
+			return compareAPI(ctx, r, commit, filepath.Join(scratch, "api"), pins.Release.Version, libraries, c.Out)
+		})
 	}
 	return errors.Join(errs...)
 }
@@ -148,138 +132,62 @@ func outside(ctx context.Context, root, proxy, cache string) ([]string, error) {
 	), nil
 }
 
-// checksums returns the lines of all go.sum files, so that other modules are compared without the checksum database.
-func checksums(ctx context.Context, r repository, commit string) ([]byte, error) {
-	names, err := r.git(ctx, "ls-tree", "-r", "--name-only", commit)
-	if err != nil {
-		return nil, err
-	}
-	lines := map[string]bool{}
-	for _, name := range strings.Split(names, "\n") {
-		if base := path.Base(name); base != "go.sum" && base != "go.work.sum" || strings.Contains(name, "testdata/") {
-			continue
-		}
-		text, err := r.file(ctx, commit, name)
-		if err != nil {
-			return nil, err
-		}
-		for line := range strings.Lines(string(text)) {
-			lines[line] = true
-		}
-	}
-	var all strings.Builder
-	for line := range lines {
-		all.WriteString(line)
-	}
-	return []byte(all.String()), nil
-}
-
 // consumer is a repository that uses the modules.
 type consumer struct {
-	pins     *versions.File
-	examples fs.FS
-	env      []string
-	sums     []byte
-	proxy    string
-	scratch  string
+	pins    *versions.File
+	env     []string
+	sums    string
+	proxy   string
+	scratch string
 }
 
-func (u consumer) library(ctx context.Context, dir string, leg versions.Leg) error {
-	folder, err := u.newModule(strings.ReplaceAll(dir, "/", "-"), leg)
+// alone builds a module on the versions that Go selects when nothing else is required.
+func (u consumer) alone(ctx context.Context, dir string) error {
+	folder, err := u.newModule(strings.ReplaceAll(dir, "/", "-"), versions.Floor)
 	if err != nil {
 		return err
 	}
-	if err := u.goCommand(ctx, folder, "get", u.at(dir)); err != nil {
-		return err
-	}
-	if err := u.copyExample(dir, folder); err != nil {
-		return err
-	}
-	for _, args := range [][]string{{"vet", "."}, {"build", "-o", "example.out", "."}, resolve(dir)} {
-		if err := u.goCommand(ctx, folder, args...); err != nil {
+	for _, args := range [][]string{{"get", u.at(dir)}, {"build", workspace.ModulePrefix + dir + "/..."}} {
+		if _, err := run(ctx, folder, u.env, args...); err != nil {
 			return err
 		}
 	}
-	if err := run(ctx, folder, u.env, filepath.Join(folder, "example.out")); err != nil {
-		return fmt.Errorf("example: %w", err)
-	}
-	required, err := u.released(dir)
+	required, err := u.required(dir)
 	if err != nil {
 		return err
 	}
-	return u.hasVersions(ctx, folder, leg, required)
+	return u.hasVersions(ctx, folder, versions.Floor, required)
 }
 
-func (u consumer) programs(ctx context.Context, dir string, leg versions.Leg) error {
-	folder, err := u.newModule(strings.ReplaceAll(dir, "/", "-"), leg)
-	if err != nil {
-		return err
-	}
-	if err := u.goCommand(ctx, folder, "get", u.at(dir)); err != nil {
-		return err
-	}
-	if err := u.goCommand(ctx, folder, resolve(dir)...); err != nil {
-		return err
-	}
-	required, err := u.released(dir)
-	if err != nil {
-		return err
-	}
-	return u.hasVersions(ctx, folder, leg, required)
-}
-
+// newest tests libraries on the newest versions of what they require.
 func (u consumer) newest(ctx context.Context, dirs []string) error {
 	folder, err := u.newModule("newest", versions.Newest)
 	if err != nil {
 		return err
 	}
 	get := []string{"get"}
-	for _, dir := range dirs {
-		get = append(get, u.at(dir))
-	}
-	if err := u.goCommand(ctx, folder, get...); err != nil {
-		return err
-	}
+	test := []string{"test", "-short", "-vet=off", "-ldflags=-s"}
 	raised := map[string]string{}
 	for _, dir := range dirs {
-		if err := u.copyExample(dir, filepath.Join(folder, filepath.FromSlash(dir))); err != nil {
-			return err
-		}
-		required, err := u.released(dir)
+		get = append(get, u.at(dir))
+		test = append(test, workspace.ModulePrefix+dir+"/...")
+		required, err := u.required(dir)
 		if err != nil {
 			return err
 		}
 		for module := range required {
-			if version, pinned := u.pins.PinOf(module, versions.Newest); pinned {
+			if version, pinned := u.pins.PinOf(module, versions.Newest); pinned && raised[module] == "" {
 				raised[module] = version
+				get = append(get, module+"@"+version)
 			}
 		}
 	}
-	if len(raised) > 0 {
-		get = []string{"get"}
-		for module, version := range raised {
-			get = append(get, module+"@"+version)
-		}
-		if err := u.goCommand(ctx, folder, get...); err != nil {
-			return err
-		}
-	}
-	for _, args := range [][]string{{"vet", "./..."}, {"build", "./..."}, resolve(dirs...)} {
-		if err := u.goCommand(ctx, folder, args...); err != nil {
+	for _, args := range [][]string{get, test} {
+		if _, err := run(ctx, folder, u.env, args...); err != nil {
 			return err
 		}
 	}
 	return u.hasVersions(ctx, folder, versions.Newest, raised)
-}
-
-// resolve returns the arguments of a command that fails for a package that the modules need and Go does not find. Steps
-// standalone and workspace of verify compile all packages on the same versions.
-func resolve(dirs ...string) []string {
-	args := []string{"list", "-deps", "-f", ""}
-	for _, dir := range dirs {
-		args = append(args, workspace.ModulePrefix+dir+"/...")
-	}
-	return args
 }
 
 // newModule makes the folder of an empty module on the Go version of the leg.
@@ -291,7 +199,7 @@ func (u consumer) newModule(name string, leg versions.Leg) (string, error) {
 	mod := fmt.Sprintf("module example.com/%s\n\ngo %s\n", name, u.pins.Go[leg])
 	return folder, errors.Join(
 		os.WriteFile(filepath.Join(folder, "go.mod"), []byte(mod), 0o600),
-		os.WriteFile(filepath.Join(folder, "go.sum"), u.sums, 0o600),
+		os.WriteFile(filepath.Join(folder, "go.sum"), []byte(u.sums), 0o600),
 	)
 }
 
@@ -299,43 +207,14 @@ func (u consumer) at(dir string) string {
 	return workspace.ModulePrefix + dir + "@" + u.pins.Release.Version
 }
 
-func (u consumer) copyExample(dir, folder string) error {
-	example, err := fs.Sub(u.examples, dir)
-	if err != nil {
-		return err
-	}
-	files, err := fs.Glob(example, "*.go")
-	if err != nil {
-		return err
-	}
-	if len(files) == 0 {
-		return fmt.Errorf("hack/release/testdata/examples/%s has no program that calls the module's main functions", dir)
-	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
-	for _, name := range files {
-		text, err := fs.ReadFile(example, name)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(folder, name), text, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // hasVersions compares the versions that Go selects for the modules with the pins of the leg and the release. Pinned
 // modules that are only in the graph, because a dependency requires them, may be older.
 func (u consumer) hasVersions(ctx context.Context, folder string, leg versions.Leg, modules map[string]string) error {
-	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Path}} {{.Version}} {{.GoVersion}}", "all")
-	cmd.Dir, cmd.Env = folder, append(slices.Clone(u.env), "PWD="+folder)
-	out, err := cmd.Output()
+	out, err := run(ctx, folder, u.env, "list", "-m", "-f", "{{.Path}} {{.Version}} {{.GoVersion}}", "all")
 	if err != nil {
-		return fmt.Errorf("go list -m all: %w", withStderr(err))
+		return err
 	}
-	return versionFaults(string(out), u.pins, leg, modules)
+	return versionFaults(out, u.pins, leg, modules)
 }
 
 // versionFaults takes lines of a module, its version, which is empty for the main module, and its Go version.
@@ -359,13 +238,9 @@ func versionFaults(selected string, pins *versions.File, leg versions.Leg, modul
 	return errors.Join(faults...)
 }
 
-// released returns what the go.mod of a released module requires.
-func (u consumer) released(dir string) (map[string]string, error) {
-	return requirements(filepath.Join(u.proxy, filepath.FromSlash(workspace.ModulePrefix+dir), "@v", u.pins.Release.Version+".mod"))
-}
-
-// requirements returns the versions in a go.mod.
-func requirements(name string) (map[string]string, error) {
+// required returns the versions in the go.mod of a released module.
+func (u consumer) required(dir string) (map[string]string, error) {
+	name := filepath.Join(u.proxy, filepath.FromSlash(workspace.ModulePrefix+dir), "@v", u.pins.Release.Version+".mod")
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
@@ -381,38 +256,21 @@ func requirements(name string) (map[string]string, error) {
 	return required, nil
 }
 
-func (u consumer) goCommand(ctx context.Context, folder string, args ...string) error {
-	return run(ctx, folder, u.env, "go", args...)
-}
+// progress matches the lines of a command's output that report no fault.
+var progress = regexp.MustCompile(`(?m)^(go: (downloading|added|upgraded) |ok |\?\s).*\n`)
 
-func run(ctx context.Context, dir string, env []string, name string, args ...string) error {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir, cmd.Env = dir, append(slices.Clone(env), "PWD="+dir)
+// run runs a command of Go, and returns its output. An error has the end of it.
+func run(ctx context.Context, folder string, env []string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir, cmd.Env = folder, append(slices.Clone(env), "PWD="+folder)
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return "", ctx.Err()
 	}
 	if err != nil {
-		return fmt.Errorf("%s %s: %w\n%s", filepath.Base(name), strings.Join(args, " "), err, last(string(out)))
+		const most = 60
+		lines := strings.Split(strings.TrimSpace(progress.ReplaceAllString(string(out), "")), "\n")
+		return "", fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, strings.Join(lines[max(0, len(lines)-most):], "\n"))
 	}
-	return nil
-}
-
-// last returns the end of a command's output, without the lines of downloads.
-func last(out string) string {
-	const most = 30
-	var lines []string
-	for line := range strings.Lines(out) {
-		if !strings.HasPrefix(line, "go: downloading ") && !strings.HasPrefix(line, "go: added ") && !strings.HasPrefix(line, "go: upgraded ") {
-			lines = append(lines, strings.TrimRight(line, "\n"))
-		}
-	}
-	return strings.Join(lines[max(0, len(lines)-most):], "\n")
-}
-
-func withStderr(err error) error {
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		return fmt.Errorf("%w: %s", err, last(string(exit.Stderr)))
-	}
-	return err
+	return string(out), nil
 }

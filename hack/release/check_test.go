@@ -3,26 +3,12 @@
 package release
 
 import (
-	"archive/zip"
-	"io/fs"
-	"path/filepath"
-	"slices"
+	"errors"
 	"strings"
 	"testing"
-	"testing/fstest"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/solonode/sno/hack/versions"
-	"github.com/solonode/sno/hack/workspace"
 )
-
-func examples() fstest.MapFS {
-	return fstest.MapFS{
-		"topology/main.go": {Data: []byte("package main\n\nimport \"github.com/solonode/sno/topology\"\n\nfunc main() { println(topology.Replicas) }\n")},
-		"patch/main.go":    {Data: []byte("package main\n\nimport \"github.com/solonode/sno/patch\"\n\nfunc main() { println(patch.Replicas()) }\n")},
-	}
-}
 
 // TestCheck breaks one thing at a time that the workspace and the replace lines hide.
 func TestCheck(t *testing.T) {
@@ -31,7 +17,6 @@ func TestCheck(t *testing.T) {
 		files     func(t *testing.T) map[string]string
 		untracked string
 		changed   string
-		examples  func(fstest.MapFS)
 		want      string
 	}{
 		"nothing wrong": {},
@@ -69,23 +54,16 @@ func TestCheck(t *testing.T) {
 			},
 			want: "needs Go 1.26.0, must need 1.25.0 (floor leg)",
 		},
-		"no example": {examples: func(f fstest.MapFS) { delete(f, "patch/main.go") }, want: "examples/patch has no program"},
-		"an example that fails": {
-			examples: func(f fstest.MapFS) {
-				f["patch/main.go"].Data = append(f["patch/main.go"].Data, "\nfunc init() { panic(\"it fails\") }\n"...)
+		"a test that fails": {
+			files: func(t *testing.T) map[string]string {
+				return replaced(t, sample(), "patch/patch_test.go", "if Replicas() != 1", "if Replicas() == 1")
 			},
-			want: "it fails",
-		},
-		"an example that does not vet": {
-			examples: func(f fstest.MapFS) {
-				f["patch/main.go"].Data = append(f["patch/main.go"].Data, "\nfunc none() { for { }; println() }\n"...)
-			},
-			want: "go vet",
+			want: "not one replica",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("GOPROXY", "off")
-			files, with := sample(), examples()
+			files := sample()
 			if test.files != nil {
 				files = test.files(t)
 			}
@@ -96,11 +74,8 @@ func TestCheck(t *testing.T) {
 			if test.changed != "" {
 				write(t, root, "topology/topology.go", test.changed)
 			}
-			if test.examples != nil {
-				test.examples(with)
-			}
 			var out strings.Builder
-			err := Check{Root: root, Examples: with, Out: &out}.Run(t.Context())
+			err := Check{Root: root, Out: &out}.Run(t.Context())
 			switch {
 			case test.want == "" && err != nil:
 				t.Errorf("%v\n%s", err, &out)
@@ -132,56 +107,44 @@ func TestVersionFaults(t *testing.T) {
 	}
 }
 
-func TestProxyFiles(t *testing.T) {
+func TestCompareAPI(t *testing.T) {
 	root := commit(t, sample())
-	write(t, root, "topology/untracked.go", "package topology\n")
-	write(t, root, "topology/topology.go", "package changed\n")
-	linked := filepath.Join(t.TempDir(), "linked")
-	git(t, root, "worktree", "add", "--quiet", "--detach", linked)
-	folder := t.TempDir()
-	if err := writeProxy(t.Context(), repository{linked}, folder, git(t, root, "rev-parse", "HEAD"), "v0.1.0", []string{"topology"}); err != nil {
-		t.Fatal(err)
+	r := repository{root}
+	compare := func(next string) (string, error) {
+		var out strings.Builder
+		err := compareAPI(t.Context(), r, "HEAD", t.TempDir(), next, []string{"topology", "patch"}, &out)
+		return out.String(), err
 	}
-	archive, err := zip.OpenReader(filepath.Join(folder, "github.com/solonode/sno/topology/@v/v0.1.0.zip"))
-	if err != nil {
-		t.Fatal(err)
+	if out, err := compare("v0.1.0"); err != nil || strings.Count(out, ": no earlier release to compare with\n") != 2 {
+		t.Errorf("without a tag: %v\n%s", err, out)
 	}
-	defer func() {
-		if err := archive.Close(); err != nil {
-			t.Error(err)
+	git(t, root, "tag", "patch/v0.1.0")
+	git(t, root, "tag", "patch/v0.0.9")
+	write(t, root, "patch/patch.go", "package patch\n\nimport \"github.com/solonode/sno/topology\"\n\n"+
+		"func Replicas() int32 { return topology.Replicas }\n\nfunc New() {}\n")
+	write(t, root, "patch/internal/file.go", "package internal\n\nfunc Hidden() {}\n")
+	git(t, root, "add", ".")
+	git(t, root, "commit", "--quiet", "--message=patch: change")
+	for next, refused := range map[string]bool{"v0.1.0": false, "v0.1.1": true, "v0.2.0": false} {
+		out, err := compare(next)
+		if errors.Is(err, ErrRefused) != refused || !refused && err != nil {
+			t.Errorf("%s: %v", next, err)
 		}
-	}()
-	var names []string
-	for _, file := range archive.File {
-		names = append(names, strings.TrimPrefix(file.Name, "github.com/solonode/sno/topology@v0.1.0/"))
-	}
-	slices.Sort(names)
-	if diff := cmp.Diff([]string{"LICENSE", "go.mod", "topology.go"}, names); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if err := writeProxy(t.Context(), repository{root}, folder, "HEAD", "v0.1.0", []string{"gone"}); err == nil {
-		t.Error("a module that is not in the commit is no error")
+		for _, want := range []string{"topology: no earlier", "patch since v0.1.0: 2 changes", "Replicas: changed from func() int to func() int32", "New: added"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("printed\n%s\nwant %q", out, want)
+			}
+		}
 	}
 }
 
-func TestExamples(t *testing.T) {
-	ws, err := workspace.Find(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pins, err := versions.Read(ws.Path(versionsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, err := fs.ReadDir(Examples(), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var folders []string
-	for _, entry := range entries {
-		folders = append(folders, entry.Name())
-	}
-	if diff := cmp.Diff(slices.Sorted(slices.Values(pins.Release.Libraries)), folders); diff != "" {
-		t.Errorf("libraries of %s and their examples (-want +got):\n%s", versionsFile, diff)
+func TestMustBeCompatible(t *testing.T) {
+	for _, test := range []struct {
+		last, next string
+		want       bool
+	}{{"v0.1.0", "v0.2.0", false}, {"v0.1.0", "v0.1.1", true}, {"v0.9.0", "v1.0.0", false}, {"v1.0.0", "v1.1.0", true}, {"v1.0.0-rc.1", "v1.0.0", false}} {
+		if got := mustBeCompatible(test.last, test.next); got != test.want {
+			t.Errorf("%s after %s: %t", test.next, test.last, got)
+		}
 	}
 }

@@ -53,3 +53,18 @@ func (r repository) commit(ctx context.Context, name string) (string, error) {
 	}
 	return r.git(ctx, "rev-parse", "--verify", name+"^{commit}")
 }
+
+// checkOut writes the files of a commit into a new folder.
+func (r repository) checkOut(ctx context.Context, commit, folder string) error {
+	if err := r.clone(ctx, folder); err != nil {
+		return err
+	}
+	_, err := repository{folder}.git(ctx, "checkout", "--quiet", "--detach", commit)
+	return err
+}
+
+// clone makes a repository without files that shares the objects.
+func (r repository) clone(ctx context.Context, folder string) error {
+	_, err := r.git(ctx, "clone", "--quiet", "--shared", "--no-checkout", r.root, folder)
+	return err
+}

@@ -4,12 +4,10 @@ package release
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
@@ -27,24 +25,14 @@ func writeProxy(ctx context.Context, r repository, folder, commit, version strin
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	clone := filepath.Join(scratch, "clone")
-	if _, err := r.git(ctx, "clone", "--quiet", "--shared", "--no-checkout", r.root, clone); err != nil {
+	if err := r.clone(ctx, clone); err != nil {
 		return err
 	}
 	date, err := r.git(ctx, "show", "--no-patch", "--format=%cI", commit)
 	if err != nil {
 		return err
 	}
-	at, err := time.Parse(time.RFC3339, date)
-	if err != nil {
-		return fmt.Errorf("date of commit %s: %w", commit, err)
-	}
-	info, err := json.Marshal(struct {
-		Version string
-		Time    time.Time
-	}{version, at.UTC()})
-	if err != nil {
-		return err
-	}
+	info := fmt.Appendf(nil, `{"Version": %q, "Time": %q}`, version, date)
 	for _, dir := range dirs {
 		mod, err := r.file(ctx, commit, dir+"/go.mod")
 		if err != nil {
@@ -64,17 +52,13 @@ func writeProxy(ctx context.Context, r repository, folder, commit, version strin
 				return err
 			}
 		}
-		if err := writeZip(filepath.Join(at, version+".zip"), m, clone, commit, dir); err != nil {
+		file, err := os.Create(filepath.Join(at, version+".zip"))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(zip.CreateFromVCS(file, m, clone, commit, dir), file.Close()); err != nil {
 			return fmt.Errorf("%s: %w", dir, err)
 		}
 	}
 	return nil
-}
-
-func writeZip(name string, m module.Version, clone, commit, dir string) error {
-	file, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(zip.CreateFromVCS(file, m, clone, commit, dir), file.Close())
 }

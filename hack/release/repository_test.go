@@ -15,11 +15,9 @@ func sample() map[string]string {
 		"LICENSE":      "a license\n",
 		"go.work":      "go 1.26.0\n\nuse (\n\t./patch\n\t./topology\n)\n",
 		"docs/page.md": "go get github.com/solonode/sno/patch@v0.1.0\n",
-		"CHANGELOG.md": "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- Everything.\n",
+		"CHANGELOG.md": "# Changelog\n\n## [0.2.0]\n\n- Everything.\n",
 		"hack/versions.yaml": "go: {floor: 1.25.0, newest: 1.26.0}\nlegs: {floor: [topology, patch], newest: []}\ngoverned: []\npins: []\nunpinned: []\n" +
 			"release:\n  version: v0.1.0\n  libraries: [topology, patch]\n  programs: []\n",
-		"hack/api/topology.txt":   "pkg topology, const Replicas untyped int = 1\n- pkg topology, func Gone()\n",
-		"hack/api/patch.txt":      "+ pkg patch, func Replicas() int\n",
 		"topology/go.mod":         "module github.com/solonode/sno/topology\n\ngo 1.25.0\n",
 		"topology/topology.go":    "package topology\n\nconst Replicas = 1\n",
 		"topology/nested/go.mod":  "module example.com/nested\n",
@@ -27,6 +25,8 @@ func sample() map[string]string {
 		"patch/go.mod": "module github.com/solonode/sno/patch\n\ngo 1.25.0\n\nrequire github.com/solonode/sno/topology v0.1.0\n\n" +
 			"replace github.com/solonode/sno/topology => ../topology\n",
 		"patch/patch.go": "package patch\n\nimport \"github.com/solonode/sno/topology\"\n\nfunc Replicas() int { return topology.Replicas }\n",
+		"patch/patch_test.go": "package patch\n\nimport \"testing\"\n\n" +
+			"func Test(t *testing.T) {\n\tif Replicas() != 1 {\n\t\tt.Error(\"not one replica\")\n\t}\n}\n",
 	}
 }
 

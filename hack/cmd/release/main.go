@@ -19,8 +19,6 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-const grace = time.Minute
-
 func main() {
 	version := flag.String("version", "", "release this version, such as v0.1.0")
 	check := flag.Bool("check", false, "only check a commit")
@@ -40,7 +38,7 @@ func run(ctx context.Context, version string, only bool, commit string, modules 
 		return err
 	}
 	check := func(ctx context.Context, commit string) error {
-		return release.Check{Root: ws.Root, Commit: commit, Modules: modules, Examples: release.Examples(), Out: os.Stdout}.Run(ctx)
+		return release.Check{Root: ws.Root, Commit: commit, Modules: modules, Out: os.Stdout}.Run(ctx)
 	}
 	switch {
 	case only && version == "":
@@ -50,12 +48,12 @@ func run(ctx context.Context, version string, only bool, commit string, modules 
 	case len(modules) > 0:
 		return errors.New("all modules are released together; no arguments are allowed with -version")
 	}
-	verify := func(ctx context.Context) error {
+	verify := func(ctx context.Context, root string) error {
 		cmd := exec.CommandContext(ctx, "make", "--no-print-directory", "verify")
-		cmd.Dir, cmd.Stdout, cmd.Stderr = ws.Root, os.Stdout, os.Stderr
+		cmd.Dir, cmd.Stdout, cmd.Stderr = root, os.Stdout, os.Stderr
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-		cmd.WaitDelay = grace
+		cmd.WaitDelay = time.Minute
 		return cmd.Run()
 	}
-	return release.Release{Root: ws.Root, Version: version, Date: time.Now().UTC(), Out: os.Stdout, Verify: verify, Check: check}.Run(ctx)
+	return release.Release{Root: ws.Root, Version: version, Out: os.Stdout, Verify: verify, Check: check}.Run(ctx)
 }
