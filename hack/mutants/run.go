@@ -31,8 +31,8 @@ type trial struct {
 
 func (t trial) name() string { return filepath.Base(t.dir) + "/" + t.Name }
 
-// Run tries the mutants of the modules in dirs whose "module/name" matches, as many at a time as there are processors. It
-// prints a row for each as it ends, then what is to know of those that were not caught, and a total.
+// Run tries the mutants of the modules in dirs whose "module/name" matches, as many at a time as there are processors.
+// It prints a row for each as it ends, then what is to know of those that were not caught, and a total.
 func Run(ctx context.Context, dirs []string, only *regexp.Regexp, out io.Writer) (err error) {
 	scratch, err := os.MkdirTemp("", "sno-mutants-")
 	if err != nil {
