@@ -21,8 +21,8 @@ import (
 
 // PowerCuts are power cuts at random points.
 type PowerCuts struct {
-	PerPhase    int
-	RandomStart uint64
+	PerPhase int
+	Seed     uint64
 }
 
 // InPlacePowerCuts is bootstrap in place with power cuts in the live system, and in the first boot of the installed
@@ -55,7 +55,7 @@ type point struct {
 
 // points returns points at random, sorted. Each phase has its own.
 func (c PowerCuts) points(phase uint64, length time.Duration) []point {
-	random := rand.New(rand.NewPCG(c.RandomStart, phase)) //nolint:gosec // not for a secret
+	random := rand.New(rand.NewPCG(c.Seed, phase)) //nolint:gosec // not for a secret
 	all := make([]point, c.PerPhase)
 	for i := range all {
 		all[i].at = time.Duration(random.Int64N(int64(length)))
@@ -75,11 +75,11 @@ func printPoints(out io.Writer, points []point) error {
 
 // cutAll calls cut for each point, and prints the results.
 func (m *Machine) cutAll(ctx context.Context, phase uint64, length time.Duration, cut func(context.Context, *point) error) error {
-	m.logf("%d power cuts in %.1f s, start value %d", m.PowerCuts.PerPhase, length.Seconds(), m.PowerCuts.RandomStart)
+	m.logf("%d power cuts in %.1f s, -seed=%d", m.PowerCuts.PerPhase, length.Seconds(), m.PowerCuts.Seed)
 	points := m.PowerCuts.points(phase, length)
 	for i := range points {
 		if err := cut(ctx, &points[i]); err != nil {
-			return fmt.Errorf("power cut at %.1f s, in %s, start value %d: %w", points[i].at.Seconds(), points[i].ran, m.PowerCuts.RandomStart, err)
+			return fmt.Errorf("power cut at %.1f s, in %s, -seed=%d: %w", points[i].at.Seconds(), points[i].ran, m.PowerCuts.Seed, err)
 		}
 		m.logf("  %d of %d, at %.1f s: %s: %s", i+1, len(points), points[i].at.Seconds(), points[i].ran, points[i].after)
 	}
@@ -272,12 +272,12 @@ func (m *Machine) cutNodeAt(ctx context.Context, p *point) error {
 // unitFailure is the last output of a unit that has failed and does not restart.
 type unitFailure string
 
-func (s unitFailure) Error() string { return "a unit has failed: " + string(s) }
+func (f unitFailure) Error() string { return "a unit has failed: " + string(f) }
 
 // advises reports whether it contains an advice for a person.
-func (s unitFailure) advises() bool {
+func (f unitFailure) advises() bool {
 	return slices.ContainsFunc([]string{"install the node again", "change what the error names"}, func(advice string) bool {
-		return strings.Contains(string(s), advice)
+		return strings.Contains(string(f), advice)
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 
 func TestPoints(t *testing.T) {
 	const length = 3 * time.Second
-	c := PowerCuts{PerPhase: 100, RandomStart: 7}
+	c := PowerCuts{PerPhase: 100, Seed: 7}
 	all := c.points(0, length)
 	at := make([]time.Duration, len(all))
 	for i, p := range all {
@@ -24,7 +24,7 @@ func TestPoints(t *testing.T) {
 	if !reflect.DeepEqual(all, c.points(0, length)) {
 		t.Error("the same start value gives other points")
 	}
-	if reflect.DeepEqual(all, c.points(1, length)) || reflect.DeepEqual(all, PowerCuts{PerPhase: 100, RandomStart: 8}.points(0, length)) {
+	if reflect.DeepEqual(all, c.points(1, length)) || reflect.DeepEqual(all, PowerCuts{PerPhase: 100, Seed: 8}.points(0, length)) {
 		t.Error("another phase and another start value give the same points")
 	}
 }

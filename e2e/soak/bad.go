@@ -65,7 +65,7 @@ func (e *environment) badServer(ctx context.Context) (*BadServer, error) {
 		return nil, err
 	}
 	figures := &BadServer{Time: e.options.BadTime}
-	random := rand.New(rand.NewPCG(e.options.Start, 1))
+	random := rand.New(rand.NewPCG(e.options.Seed, 1))
 	began := time.Now()
 	flip := func(faults *Faults, longest time.Duration) error {
 		faults.random = rand.New(rand.NewPCG(random.Uint64(), 2))

@@ -68,8 +68,8 @@ type Options struct {
 	BadTime time.Duration
 	// Leaders is the number of times with two leaders.
 	Leaders int
-	// Start selects the random moments. The same number repeats them.
-	Start uint64
+	// Seed selects the random moments. The same number repeats them.
+	Seed uint64
 	// Only selects runs by name; empty selects all.
 	Only []string
 	Keep bool
@@ -141,7 +141,7 @@ func start(ctx context.Context, o Options) (*environment, error) {
 		return nil, err
 	}
 	e := &environment{
-		Environment: base, options: o, began: time.Now(), random: rand.New(rand.NewPCG(o.Start, 0)), latest: map[Object]Write{}, same: map[string]string{},
+		ScenarioCluster: base, options: o, began: time.Now(), random: rand.New(rand.NewPCG(o.Seed, 0)), latest: map[Object]Write{}, same: map[string]string{},
 		optedOut: map[harness.Module]bool{},
 	}
 	if err := e.prepare(ctx); err != nil {

@@ -19,7 +19,6 @@ import (
 	"github.com/solonode/sno/e2e/bench"
 	"github.com/solonode/sno/e2e/commandline"
 	"github.com/solonode/sno/e2e/installing"
-	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/engine"
 	"github.com/solonode/sno/testcluster/nodeimage"
 	"github.com/solonode/sno/testcluster/nodemachine"
@@ -67,7 +66,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.BoolVar(&o.keep, "keep", false, "keep the machine of the last way, and print how to use it")
 	flags.BoolVar(&o.remove, "delete", false, "only remove the machine of that name")
 	flags.IntVar(&o.cuts.PerPhase, "cuts", 0, "cut the power at this many random points in each phase, in the ways with power cuts")
-	flags.Uint64Var(&o.cuts.RandomStart, "start", 0, "with -cuts: start value of the random numbers; by default $"+sample.Variable+", or the clock")
+	flags.Uint64Var(&o.cuts.Seed, "seed", 1, "with -cuts: start value of the random numbers; the same number repeats the points")
 	flags.BoolVar(&o.printUnsupported, "print-unsupported", false, "only print why machines cannot be created here, or nothing if they can")
 	if err := flags.Parse(args); err != nil {
 		return o, err //nolint:wrapcheck // reported already
@@ -82,15 +81,6 @@ func parse(args []string, out io.Writer) (options, error) {
 			return o, fmt.Errorf("%w: -way is one of %s, not %q", errFlag, strings.Join(names, ", "), *way)
 		}
 		o.ways = all[i : i+1]
-	}
-	if o.cuts.RandomStart == 0 {
-		var err error
-		if o.cuts.RandomStart, err = sample.Start(); err != nil {
-			return o, err //nolint:wrapcheck // it names the variable
-		}
-		if o.cuts.RandomStart == 0 {
-			o.cuts.RandomStart = uint64(time.Now().Unix()) //nolint:gosec // it is after 1970
-		}
 	}
 	switch one := len(o.ways) == 1; {
 	case o.from != "" && (!one || o.out == ""):

@@ -27,7 +27,6 @@ import (
 	"github.com/solonode/sno/e2e/embeddedtarget"
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/programs"
-	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
@@ -40,8 +39,10 @@ var errInput = errors.New("bad input")
 
 // options are the command line.
 type options struct {
-	variant                     embeddedtarget.Variant
-	scenarios                   []string
+	variant   embeddedtarget.Variant
+	scenarios []string
+	// disrupted are the clusters with the tier disruptive.
+	disrupted                   []string
 	tiers                       []checks.Tier
 	modules                     []string
 	parallel                    int
@@ -50,11 +51,8 @@ type options struct {
 	overlay                     string
 	keep, built, child          bool
 	realMinReady                bool
-	// some and disrupt are the numbers of clusters and of those with disruptive checks; 0 for all.
-	some, disrupt int
-	start         uint64
-	operatorFlags harness.OperatorFlags
-	operators     harness.Operators
+	operatorFlags               harness.OperatorFlags
+	operators                   harness.Operators
 }
 
 func main() { os.Exit(run()) }
@@ -113,20 +111,14 @@ func (o options) applyOverlay() error {
 
 func parse(args []string, out io.Writer) (options, error) {
 	o := options{variant: embeddedtarget.SNO}
-	start, err := sample.Start()
-	if err != nil {
-		return o, fmt.Errorf("%w: %w", errInput, err)
-	}
-	var scenarios, tiers, modules string
+	var scenarios, disrupt, tiers, modules string
 	flags := flag.NewFlagSet("sno-conformance", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.StringVar((*string)(&o.variant), "variant", string(o.variant), "Operators of the clusters: sno for the modules, vendored for operators that vendor them and no controllers, or baseline for stand-ins for stock operators.")
 	flags.StringVar(&scenarios, "scenarios", "", "Names of clusters, separated by commas. Empty: all.")
+	flags.StringVar(&disrupt, "disrupt", "", "Names of the clusters that also have the tier disruptive, if it is in -tiers. Empty: all.")
 	flags.StringVar(&tiers, "tiers", "", "static, scheduled, disruptive, separated by commas. Empty: all.")
 	flags.StringVar(&modules, "modules", "", "Modules whose checks to run, separated by commas. Empty: all.")
-	flags.IntVar(&o.some, "some", 0, "Number of clusters, beginning at -start. 0: all.")
-	flags.IntVar(&o.disrupt, "disrupt", 0, "Number of clusters with the tier disruptive, beginning at -start. 0: all.")
-	flags.Uint64Var(&o.start, "start", start, "Start of the sample; successive numbers select all in turn. Default: $"+sample.Variable+", or 0.")
 	flags.IntVar(&o.parallel, "parallel", 0, "Clusters in parallel. 0: as many as the machine has room for.")
 	flags.DurationVar(&o.limit, "limit", 10*time.Minute, "Limit for one cluster.")
 	flags.StringVar(&o.out, "out", "", "Folder for the reports, and for a log of each cluster. Empty: a new one.")
@@ -145,6 +137,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("%w: unexpected argument %q", errInput, flags.Arg(0))
 	}
+	var err error
 	if o.operators, err = o.operatorFlags.Read(); err != nil {
 		return o, fmt.Errorf("%w: %w", errInput, err)
 	}
@@ -160,6 +153,14 @@ func parse(args []string, out io.Writer) (options, error) {
 			return o, fmt.Errorf("%w: -scenarios: %w", errInput, err)
 		}
 		o.scenarios = chosen
+	}
+	o.disrupted = o.scenarios
+	if disrupt != "" {
+		chosen, err := choose(strings.Split(disrupt, ","), o.scenarios)
+		if err != nil {
+			return o, fmt.Errorf("%w: -disrupt: %w", errInput, err)
+		}
+		o.disrupted = chosen
 	}
 	o.tiers = checks.Tiers()
 	if tiers != "" {
@@ -180,10 +181,6 @@ func parse(args []string, out io.Writer) (options, error) {
 		}
 		o.modules = chosen
 	}
-	if o.some < 0 || o.disrupt < 0 {
-		return o, fmt.Errorf("%w: -some %d, -disrupt %d: want 0 or more", errInput, o.some, o.disrupt)
-	}
-	o.scenarios = sample.SelectFrom(o.scenarios, o.some, o.start)
 	if o.parallel < 0 || o.limit <= 0 {
 		return o, fmt.Errorf("%w: -parallel %d, -limit %s: want 0 or more, and more than 0", errInput, o.parallel, o.limit)
 	}

@@ -4,12 +4,10 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/solonode/sno/conformance/checks"
@@ -20,7 +18,7 @@ import (
 
 func TestParse(t *testing.T) {
 	for _, args := range [][]string{
-		{"more"}, {"-variant=tomorrow"}, {"-scenarios=nowhere"}, {"-scenarios=ha,"}, {"-tiers=wild"}, {"-modules=wild"}, {"-parallel=-1"}, {"-limit=0s"}, {"-some=-1"}, {"-disrupt=-1"},
+		{"more"}, {"-variant=tomorrow"}, {"-scenarios=nowhere"}, {"-scenarios=ha,"}, {"-tiers=wild"}, {"-modules=wild"}, {"-parallel=-1"}, {"-limit=0s"}, {"-disrupt=nowhere"}, {"-scenarios=ha", "-disrupt=none-sno"},
 		{"-operator=ingress"}, {"-operator=dns=sleep 1"}, {"-operator=ingress=sno-such-operator"}, {"-operator-crds=nowhere"},
 	} {
 		if _, err := parse(args, io.Discard); !errors.Is(err, errInput) {
@@ -90,31 +88,13 @@ func TestExpectationFiles(t *testing.T) {
 	}
 }
 
-// Successive starts select all clusters, and disrupt all.
-func TestSampled(t *testing.T) {
-	seen, disrupted := map[string]bool{}, map[string]bool{}
-	for _, start := range []string{"7", "8", "9"} {
-		o, err := parse([]string{"-some=5", "-disrupt=2", "-start=" + start}, io.Discard)
-		if err != nil || len(o.scenarios) != 5 || len(o.disrupted()) != 2 || !strings.Contains(o.sampled(o.disrupted()), "5 of 13, start "+start) {
-			t.Fatalf("start %s: %v, %v, %q, %v", start, o.scenarios, o.disrupted(), o.sampled(o.disrupted()), err)
+// The tier disruptive is left out on clusters that -disrupt does not name, and on none without it.
+func TestTiersOf(t *testing.T) {
+	two := []checks.Tier{checks.Static, checks.Scheduled}
+	for flag, want := range map[string][]checks.Tier{"-disrupt=ha": two, "-disrupt=ha,compact": checks.Tiers(), "-disrupt=": checks.Tiers()} {
+		o, err := parse([]string{flag}, io.Discard)
+		if err != nil || !slices.Equal(o.tiersOf("compact"), want) || !slices.Equal(o.tiersOf("ha"), checks.Tiers()) {
+			t.Errorf("%s: compact has %v, want %v, and ha %v; %v", flag, o.tiersOf("compact"), want, o.tiersOf("ha"), err)
 		}
-		for _, name := range o.scenarios {
-			seen[name] = true
-		}
-	}
-	for start := range 7 {
-		o, err := parse([]string{"-disrupt=2", fmt.Sprint("-start=", start)}, io.Discard)
-		if err != nil || len(o.scenarios) != 13 {
-			t.Fatalf("%v, %v", o.scenarios, err)
-		}
-		for _, name := range o.disrupted() {
-			disrupted[name] = true
-		}
-	}
-	if len(seen) != 13 || len(disrupted) != 13 {
-		t.Errorf("of 13 clusters, %d were chosen and %d disrupted", len(seen), len(disrupted))
-	}
-	if o, err := parse([]string{"-tiers=static", "-disrupt=2"}, io.Discard); err != nil || len(o.disrupted()) > 0 || o.sampled(nil) != "" {
-		t.Errorf("without the tier: %v, %v", o.disrupted(), err)
 	}
 }

@@ -21,9 +21,7 @@ import (
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/matrix"
 	"github.com/solonode/sno/e2e/programs"
-	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/assets"
-	"github.com/solonode/sno/testcluster/scenario"
 )
 
 // childEnvironment trades memory for time.
@@ -55,17 +53,12 @@ func parent(ctx context.Context, o options) error {
 		o.parallel = matrix.Capacity()
 	}
 	started := time.Now()
-	disrupted := o.disrupted()
-	fmt.Fprintf(os.Stderr, "%d clusters, %d at a time%s; logs are in %s\n", len(o.scenarios), o.parallel, o.sampled(disrupted), folder)
+	fmt.Fprintf(os.Stderr, "%d clusters, %d at a time; logs are in %s\n", len(o.scenarios), o.parallel, folder)
 	reports, err := matrix.Run{
 		Scenarios: o.scenarios, Parallel: o.parallel, Limit: o.limit, Folder: folder, Lost: o.lost, Progress: os.Stderr,
 		Command: func(name, folder string) *exec.Cmd {
-			tiers := o.tiers
-			if !slices.Contains(disrupted, name) {
-				tiers = slices.DeleteFunc(slices.Clone(tiers), func(t checks.Tier) bool { return t == checks.Disruptive })
-			}
 			cmd := exec.Command(self, append([]string{
-				"-child", "-variant=" + string(o.variant), "-scenarios=" + name, "-tiers=" + join(tiers), "-out=" + folder,
+				"-child", "-variant=" + string(o.variant), "-scenarios=" + name, "-tiers=" + join(o.tiersOf(name)), "-out=" + folder,
 				"-modules=" + strings.Join(o.modules, ","), "-overlay=" + o.overlay, fmt.Sprintf("-keep=%t", o.keep), fmt.Sprintf("-real-min-ready=%t", o.realMinReady),
 			}, o.operatorFlags.Arguments()...)...)
 			cmd.Env = append(os.Environ(), childEnvironment)
@@ -96,24 +89,12 @@ func parent(ctx context.Context, o options) error {
 	return nil
 }
 
-// disrupted returns the clusters with the tier disruptive.
-func (o options) disrupted() []string {
-	if !slices.Contains(o.tiers, checks.Disruptive) {
-		return nil
+// tiersOf returns the tiers of a cluster.
+func (o options) tiersOf(name string) []checks.Tier {
+	if slices.Contains(o.disrupted, name) {
+		return o.tiers
 	}
-	return sample.SelectFrom(o.scenarios, o.disrupt, o.start)
-}
-
-// sampled describes the sample.
-func (o options) sampled(disrupted []string) string {
-	var text string
-	if all := len(scenario.All()); len(o.scenarios) < all && o.some > 0 {
-		text += fmt.Sprintf(" (%s)", sample.Describe(len(o.scenarios), all, o.start))
-	}
-	if len(disrupted) > 0 && len(disrupted) < len(o.scenarios) {
-		text += fmt.Sprintf("; disruptive on %s (%s)", strings.Join(disrupted, " "), sample.Describe(len(disrupted), len(o.scenarios), o.start))
-	}
-	return text
+	return slices.DeleteFunc(slices.Clone(o.tiers), func(t checks.Tier) bool { return t == checks.Disruptive })
 }
 
 // firstLine returns the kind of an error, without the details that the table has.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/solonode/sno/e2e/commandline"
 	"github.com/solonode/sno/e2e/experiments"
-	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/kind"
 )
 
@@ -25,8 +24,6 @@ type options struct {
 	kind            kind.Config
 	scenario, tiers string
 	experiments     string
-	some            int
-	start           uint64
 	out, write      string
 	keep, one       bool
 	bare, remove    bool
@@ -52,17 +49,11 @@ func parse(args []string, out io.Writer) (options, error) {
 	o := options{kind: kind.Config{Progress: out}, progress: newProgress(out), turn: make(chan struct{}, 1)}
 	flags := flag.NewFlagSet("sno-kind", flag.ContinueOnError)
 	flags.SetOutput(out)
-	start, err := sample.Start()
-	if err != nil {
-		return o, err
-	}
 	flags.StringVar(&o.kind.Name, "name", kind.DefaultName, "name of the cluster and prefix of its containers")
 	flags.StringVar(&o.scenario, "scenario", defaultScenario, "scenario with one or three control-plane nodes and no arbiter")
 	flags.StringVar(&o.tiers, "tiers", "static,scheduled", "tiers of the conformance suite")
 	flags.BoolVar(&o.noSuite, "no-suite", false, "leave the conformance suite out")
 	flags.StringVar(&o.experiments, "experiments", "all", "experiments to run: names with commas between them, all, or none")
-	flags.IntVar(&o.some, "some", 0, "only so many of the experiments, beginning at -start; 0 for all")
-	flags.Uint64Var(&o.start, "start", start, "start of the sample; successive numbers select all in turn; default: $"+sample.Variable+", or 0")
 	flags.BoolVar(&o.list, "list", false, "list the experiments")
 	flags.StringVar(&o.out, "out", "", "folder for the report and the figures; empty for none")
 	flags.StringVar(&o.write, "write", "", "document whose table of real kubelets receives the figures too")

@@ -8,36 +8,21 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/solonode/sno/e2e/experiments"
 	"github.com/solonode/sno/e2e/kindtarget"
-	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/kind"
 )
 
 // errFailed means that a check or an experiment failed.
 var errFailed = errors.New("failed")
 
-// sampled returns the sample of the experiments, in their order.
-func (o options) sampled(chosen []kindtarget.Experiment) []kindtarget.Experiment {
-	var names []string
-	for _, experiment := range sample.SelectFrom(chosen, o.some, o.start) {
-		names = append(names, experiment.Name)
-	}
-	return slices.DeleteFunc(slices.Clone(chosen), func(e kindtarget.Experiment) bool { return !slices.Contains(names, e.Name) })
-}
-
 // prove runs everything, and removes the clusters in any case.
 func prove(ctx context.Context, o options) error {
 	chosen, err := kindtarget.Select(experiments.All(), o.names())
 	if err != nil {
 		return err
-	}
-	if part := o.sampled(chosen); len(part) < len(chosen) {
-		o.progress.logf("Experiments: %s", sample.Describe(len(part), len(chosen), o.start))
-		chosen = part
 	}
 	if err := os.RemoveAll(o.figures()); err != nil {
 		return fmt.Errorf("clear the figures: %w", err)

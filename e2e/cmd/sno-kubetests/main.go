@@ -17,7 +17,6 @@ import (
 
 	"github.com/solonode/sno/e2e/commandline"
 	"github.com/solonode/sno/e2e/kubetests"
-	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/kind"
 )
 
@@ -26,8 +25,7 @@ func main() { os.Exit(commandline.Main("sno-kubetests", run)) }
 // options are the flags.
 type options struct {
 	name, modules, focus, out string
-	procs, some               int
-	start                     uint64
+	procs                     int
 	images, list, once        bool
 	keep, remove              bool
 }
@@ -63,7 +61,7 @@ func run(ctx context.Context, arguments []string, errs io.Writer) error {
 		}
 		return nil
 	}
-	fmt.Fprintf(errs, "Tests: %s of %d\n", sample.Describe(len(tests), len(tests), o.start), len(all))
+	fmt.Fprintf(errs, "Tests: %d of %d\n", len(tests), len(all))
 	on, off, err := o.both(ctx, tests, skips, errs)
 	if on == nil && off == nil {
 		return err
@@ -79,15 +77,9 @@ func parse(arguments []string, errs io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("sno-kubetests", flag.ContinueOnError)
 	flags.SetOutput(errs)
-	start, err := sample.Start()
-	if err != nil {
-		return o, err
-	}
 	flags.StringVar(&o.name, "name", "sno-kubetests", "name of the cluster and prefix of its containers")
 	flags.StringVar(&o.modules, "modules", "both", "run with the modules on, off, or both, one after the other")
 	flags.StringVar(&o.focus, "focus", "", "only the tests whose names match this regular expression")
-	flags.IntVar(&o.some, "some", 0, "only so many of the tests, beginning at -start; 0 for all")
-	flags.Uint64Var(&o.start, "start", start, "start of the sample; successive numbers select all in turn; default: $"+sample.Variable+", or 0")
 	flags.IntVar(&o.procs, "procs", 4, "tests in parallel, except those that are Serial") //nolint:mnd // a default
 	flags.BoolVar(&o.once, "once", false, "do not repeat failed tests")
 	flags.BoolVar(&o.images, "images", false, "run the tests that are skipped because of an image, and verify that each needs it")
@@ -121,7 +113,7 @@ func (o options) chosen(all []kubetests.Test, skips []kubetests.Skip) ([]kubetes
 		return nil, fmt.Errorf("%w: -focus: %w", errFlag, err)
 	}
 	tests = slices.DeleteFunc(tests, func(t kubetests.Test) bool { return !pattern.MatchString(t.Codename) })
-	if tests = sample.SelectFrom(tests, o.some, o.start); len(tests) == 0 {
+	if len(tests) == 0 {
 		return nil, fmt.Errorf("%w: the flags select no test", errFlag)
 	}
 	return tests, nil

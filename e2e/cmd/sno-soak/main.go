@@ -28,7 +28,7 @@ func run(ctx context.Context, arguments []string, errs io.Writer) error {
 	flags.IntVar(&options.Kills, "kills", 20, "Number of kills.")
 	flags.DurationVar(&options.BadTime, "bad", 0, "How long the API server is bad; 0 for 20s if there are less than 500 kills, otherwise 10m.")
 	flags.IntVar(&options.Leaders, "leaders", 0, "Number of times with two leaders; 0 for one in twenty kills.")
-	flags.Uint64Var(&options.Start, "start", 0, "Selects the random moments; the same number repeats them.")
+	flags.Uint64Var(&options.Seed, "seed", 1, "Selects the random moments; the same number repeats them.")
 	only := flags.String("only", "", "Only these runs, comma-separated: "+strings.Join(soak.Names(), ", ")+".")
 	flags.BoolVar(&options.Keep, "keep", false, "Keep the folders of the clusters.")
 	overlay := flags.String("overlay", "", "Other sources of the controllers, in a file for go build -overlay: faults that the run must find.")
@@ -53,14 +53,15 @@ func run(ctx context.Context, arguments []string, errs io.Writer) error {
 	if options.Leaders == 0 {
 		options.Leaders = max(options.Kills/one, 1)
 	}
+	repeat := fmt.Sprintf("go run -C e2e ./cmd/sno-soak -seed=%d %s", options.Seed, strings.Join(arguments, " "))
+	fmt.Fprintln(errs, "This repeats the moments:", repeat)
 	began := time.Now()
-	fmt.Fprintf(errs, "SEED=%d repeats these moments\n", options.Start)
 	rows, err := soak.Run(ctx, options)
 	if printErr := bench.Print(os.Stdout, rows); printErr != nil {
 		err = errors.Join(err, printErr)
 	}
 	if err != nil {
-		return fmt.Errorf("%w\nmake soak N=%d SEED=%d repeats this", err, options.Kills, options.Start)
+		return fmt.Errorf("%w\nThis repeats the moments: %s", err, repeat)
 	}
 	fmt.Fprintf(errs, "every invariant held for %s\n", time.Since(began).Round(time.Second))
 	if *document == "" {
