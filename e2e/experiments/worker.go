@@ -54,7 +54,7 @@ func scriptSpec(script string, grace int64) corev1.PodSpec {
 	return corev1.PodSpec{
 		TerminationGracePeriodSeconds: ptr.To(grace),
 		Containers: []corev1.Container{{
-			Name: "main", Image: kindtarget.FullImageName("cli"), ImagePullPolicy: corev1.PullIfNotPresent, Command: []string{"bash", "-c", script},
+			Name: "main", Image: kindtarget.FullImageName("cli"), Command: []string{"bash", "-c", script},
 		}},
 	}
 }

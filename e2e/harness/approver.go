@@ -109,11 +109,11 @@ func stockApprover() *appsv1.Deployment {
 					},
 					Containers: []corev1.Container{
 						{
-							Name: "kube-rbac-proxy", Image: "kube-rbac-proxy", Resources: requests("20Mi"),
+							Name: "kube-rbac-proxy", Image: "kube-rbac-proxy:1", Resources: requests("20Mi"),
 							Ports: []corev1.ContainerPort{{Name: "https", ContainerPort: 9192, Protocol: corev1.ProtocolTCP}},
 						},
 						{
-							Name: "machine-approver-controller", Image: "machine-approver", Resources: requests("50Mi"),
+							Name: "machine-approver-controller", Image: "machine-approver:1", Resources: requests("50Mi"),
 							Command: []string{"/usr/bin/machine-approver"}, Args: []string{"--config=/var/run/configmaps/config/config.yaml", "-v=2", "--logtostderr"},
 							VolumeMounts: []corev1.VolumeMount{{Name: "config", MountPath: "/var/run/configmaps/config"}},
 						},

@@ -185,7 +185,6 @@ func (e *Env) prepare(ctx context.Context, nodes Nodes, archive string, install 
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return nodes.Load(groupCtx, archive) })
 	group.Go(func() error { return operandImages(groupCtx, nodes, e.Cluster.Dir()) })
-	group.Go(func() error { return pullNothing(groupCtx, e.Cluster.Clientset()) })
 	group.Go(func() error { return install(groupCtx, e.Cluster) })
 	return group.Wait()
 }

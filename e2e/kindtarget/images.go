@@ -135,8 +135,9 @@ func operandImages(ctx context.Context, c Nodes, folder string) error {
 	return c.Load(ctx, archive)
 }
 
-// FullImageName returns the full name of an image that the stand-ins name by one word.
-func FullImageName(short string) string { return "docker.io/library/" + short + ":latest" }
+// FullImageName returns the full name of an image that the stand-ins name by one word and a tag: an image without a tag
+// would be pulled each time.
+func FullImageName(short string) string { return "docker.io/library/" + short + ":1" }
 
 func logf(progress io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(progress, format+"\n", args...)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,8 @@ import (
 	"github.com/solonode/sno/e2e/embeddedtarget"
 	"github.com/solonode/sno/e2e/harness"
 )
+
+const poll = 200 * time.Millisecond
 
 // WaitSettled waits until every controller has its expected reason, and no pod is starting or ending.
 func (e *Env) WaitSettled(ctx context.Context) error {

@@ -84,7 +84,7 @@ func guard() *appsv1.Deployment {
 						}},
 					}},
 					Containers: []corev1.Container{{
-						Name: "guard", Image: "cli", Command: []string{"/bin/bash", "-c", "sleep infinity"},
+						Name: "guard", Image: "cli:1", Command: []string{"/bin/bash", "-c", "sleep infinity"},
 						ReadinessProbe: &corev1.Probe{
 							ProbeHandler:  corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"curl", "https://localhost:2379/health"}}},
 							PeriodSeconds: 5, TimeoutSeconds: 3,

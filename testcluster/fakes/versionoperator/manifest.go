@@ -68,7 +68,7 @@ func downloads() *appsv1.Deployment {
 						},
 					},
 					Containers: []corev1.Container{{
-						Name: "download-server", Image: "downloads",
+						Name: "download-server", Image: "downloads:1",
 						Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}},
 						Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
 							corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("50Mi"),

@@ -100,7 +100,7 @@ func (o operand) base(live *appsv1.Deployment) *appsv1.Deployment {
 	if i := slices.IndexFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == o.component }); i >= 0 {
 		container = pod.Containers[i]
 	}
-	container.Name, container.Image = o.component, o.component
+	container.Name, container.Image = o.component, o.component+":1"
 	container.Ports = []corev1.ContainerPort{{Name: "https", ContainerPort: o.port, Protocol: corev1.ProtocolTCP}}
 	container.Resources = corev1.ResourceRequirements{Requests: corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse(o.cpu), corev1.ResourceMemory: resource.MustParse(o.memory),

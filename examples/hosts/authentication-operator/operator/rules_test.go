@@ -216,9 +216,9 @@ func TestNames(t *testing.T) {
 		want    names
 	}{
 		{oauthServer(), stockRules().oauthServer,
-			names{"openshift-authentication/oauth-openshift", "oauth-openshift", "oauth-openshift", "oauth-openshift-pdb", "oauth-openshift-anti-affinity"}},
+			names{"openshift-authentication/oauth-openshift", "oauth-openshift", "oauth-openshift:1", "oauth-openshift-pdb", "oauth-openshift-anti-affinity"}},
 		{oauthAPIServer(), stockRules().oauthAPIServer,
-			names{"openshift-oauth-apiserver/apiserver", "oauth-apiserver", "oauth-apiserver", "oauth-apiserver-pdb", "oauth-apiserver-anti-affinity"}},
+			names{"openshift-oauth-apiserver/apiserver", "oauth-apiserver", "oauth-apiserver:1", "oauth-apiserver-pdb", "oauth-apiserver-anti-affinity"}},
 	} {
 		base := test.operand.base(nil)
 		container := base.Spec.Template.Spec.Containers[0]

@@ -74,7 +74,7 @@ func (o operand) baseDeployment() *appsv1.Deployment {
 						{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](toleratedOutage)},
 					},
 					Containers: []corev1.Container{{
-						Name: container, Image: o.name, Ports: []corev1.ContainerPort{port},
+						Name: container, Image: o.name + ":1", Ports: []corev1.ContainerPort{port},
 						Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
 							corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse(memory),
 						}},

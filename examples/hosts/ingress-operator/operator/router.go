@@ -29,8 +29,8 @@ const (
 	hashLabel = "ingresscontroller.operator.openshift.io/hash"
 
 	containerName = "router"
-	// image is never pulled: the nodes are simulated.
-	image = "router"
+	// image is never pulled: nodes are simulated, or have it. Without a tag a kubelet would pull it each time.
+	image = "router:1"
 
 	// statsVariable has the address of a router's health and metrics, instead of its last port.
 	statsVariable = "STATS_BIND"
