@@ -124,13 +124,12 @@ type system struct {
 	*harness.Environment
 	variant Variant
 	// withEtcd means that etcd is in the cluster. later are the hosts that are not started with the cluster.
-	withEtcd         bool
-	later            map[harness.Module][]string
-	operators        harness.Operators
-	settle, quiet    time.Duration
-	ignoreConditions bool
-	progress         io.Writer
-	stop             sync.Once
+	withEtcd      bool
+	later         map[harness.Module][]string
+	operators     harness.Operators
+	settle, quiet time.Duration
+	progress      io.Writer
+	stop          sync.Once
 
 	mu sync.Mutex
 	// added are control-plane nodes that a topology has added, and removed those that the next one has removed.
@@ -170,7 +169,7 @@ func start(ctx context.Context, o Options) (*system, error) {
 	}
 	s := &system{
 		Environment: r, variant: o.Variant, withEtcd: withEtcd, later: others, operators: o.Operators, settle: o.Times.Settle, quiet: o.Times.Quiet,
-		ignoreConditions: o.IgnoreConditions, progress: o.Progress,
+		progress: o.Progress,
 	}
 	if err := s.bringUp(ctx); err != nil {
 		if !errors.Is(err, harness.ErrOperatorEnded) { // the end of its log is in the error
@@ -208,17 +207,13 @@ func (s *system) bringUp(ctx context.Context) error {
 	return s.waitSettled(ctx)
 }
 
-// waitSettled waits until the cluster has settled, or for as long as that could take with ignoreConditions. It returns
-// early if a given operator ends.
+// waitSettled waits until the cluster has settled, or a given operator ends.
 func (s *system) waitSettled(ctx context.Context) error {
 	waiting, cancel := s.UntilOperatorEnds(ctx)
 	defer cancel()
 	err := s.settled(waiting)
-	switch {
-	case errors.Is(context.Cause(waiting), harness.ErrOperatorEnded):
+	if errors.Is(context.Cause(waiting), harness.ErrOperatorEnded) {
 		return context.Cause(waiting)
-	case s.ignoreConditions && ctx.Err() == nil:
-		return nil
 	}
 	return err
 }

@@ -25,9 +25,6 @@ type Options struct {
 	// Operators are hosts instead of the stand-ins. The cluster also starts if their operands do not settle: the results
 	// of the checks matter.
 	Operators harness.Operators
-	// IgnoreConditions returns the cluster as soon as it is settled or the limit is over, whatever the conditions are:
-	// with wrong versions of the controllers the results of the checks matter.
-	IgnoreConditions bool
 	// RealMinReadySeconds makes a router available after 30 s as on a real cluster, not after one. Each of its rollouts
 	// takes half a minute longer.
 	RealMinReadySeconds bool

@@ -110,7 +110,6 @@ var built struct {
 	sync.Mutex
 	binaries map[Program]string
 	trusted  bool
-	overlay  *overlay
 }
 
 // SkipUpToDateChecks makes Build use every existing binary. It is for a process whose parent has just built them all:
@@ -149,15 +148,7 @@ func build(ctx context.Context, p Program, progress io.Writer) (string, error) {
 		return "", err
 	}
 	binary := filepath.Join(dir, p.Name)
-	if err := compile(ctx, root, p, binary, progress); err != nil || built.overlay == nil {
-		return binary, err
-	}
-	if touched, err := built.overlay.touches(binary); err != nil || !touched {
-		return binary, err
-	}
-	// Debugging symbols would take a third of the time.
-	binary = filepath.Join(built.overlay.folder, p.Name)
-	return binary, compile(ctx, root, p, binary, progress, "-overlay="+built.overlay.file, "-ldflags=-w", "-buildvcs=false")
+	return binary, compile(ctx, root, p, binary, progress)
 }
 
 // binaries returns the folder of a checkout: two of them may build at the same time.
@@ -171,7 +162,7 @@ func binaries(root string) (string, error) {
 }
 
 // compile requires the lock of built. It does nothing if the binary exists and is trusted.
-func compile(ctx context.Context, root string, p Program, binary string, progress io.Writer, flags ...string) error {
+func compile(ctx context.Context, root string, p Program, binary string, progress io.Writer) error {
 	if err := os.MkdirAll(filepath.Dir(binary), 0o755); err != nil {
 		return fmt.Errorf("make the folder of %s: %w", p.Name, err)
 	}
@@ -183,7 +174,7 @@ func compile(ctx context.Context, root string, p Program, binary string, progres
 	}
 	logf("Building %s (the first time takes some minutes)", p.Name)
 	started := time.Now()
-	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-o", binary}, flags...), p.Package)...)
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, p.Package)
 	cmd.Dir = filepath.Join(root, filepath.FromSlash(p.Module))
 	cmd.Env = os.Environ()
 	if p.OutsideWorkspace {

@@ -19,9 +19,6 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// overlaySettle limits the time until a cluster with other sources has settled.
-const overlaySettle = 20 * time.Second
-
 // artifacts is the folder for the analysis of failures.
 const artifacts = "artifacts"
 
@@ -41,10 +38,6 @@ func child(ctx context.Context, o options) (err error) {
 	if o.realMinReady || len(o.operators.Modules()) > 0 {
 		// The router is rolled out several times after a change of the topology, by a given operator at its own speed.
 		options.Times.Converge = checks.RealTimes().Converge
-	}
-	if o.overlay != "" {
-		// Wrong versions may never settle; the checks then find the reason.
-		options.IgnoreConditions, options.Times.Settle = true, overlaySettle
 	}
 	target, err := embeddedtarget.Start(ctx, options)
 	if err != nil {

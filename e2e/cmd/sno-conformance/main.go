@@ -48,9 +48,7 @@ type options struct {
 	parallel                    int
 	limit                       time.Duration
 	out, before, expect, waiver string
-	overlay                     string
-	keep, built, child          bool
-	realMinReady                bool
+	keep, child, realMinReady   bool
 	operatorFlags               harness.OperatorFlags
 	operators                   harness.Operators
 }
@@ -69,13 +67,10 @@ func run() int {
 	ctrl.SetLogger(logr.Discard())
 	// The API server warns about the node role of OpenShift.
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
-	if err := o.applyOverlay(); err != nil {
-		fmt.Fprintln(os.Stderr, "sno-conformance:", err)
-		return exitBadInput
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if o.child {
+		programs.SkipUpToDateChecks() // the parent has built them
 		err = child(ctx, o)
 	} else {
 		err = parent(ctx, o)
@@ -95,20 +90,6 @@ func run() int {
 	}
 }
 
-// applyOverlay configures how programs are built.
-func (o options) applyOverlay() error {
-	if o.built || o.child { // the parent has built them
-		programs.SkipUpToDateChecks()
-	}
-	if o.overlay == "" {
-		return nil
-	}
-	if err := programs.Overlay(o.overlay); err != nil {
-		return fmt.Errorf("%w: -overlay: %w", errInput, err)
-	}
-	return nil
-}
-
 func parse(args []string, out io.Writer) (options, error) {
 	o := options{variant: embeddedtarget.SNO}
 	var scenarios, disrupt, tiers, modules string
@@ -125,8 +106,6 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.StringVar(&o.before, "before", "", "Report of an earlier run to compare with, if the file exists.")
 	flags.StringVar(&o.expect, "expect", "", "File with the checks that must fail. The run succeeds if exactly these fail.")
 	flags.StringVar(&o.waiver, "waivers", "", "File with waivers: known failures with an expiry date.")
-	flags.StringVar(&o.overlay, "overlay", "", "File as for go build -overlay: other sources for the operators and controllers, not for the checks. The programs are written next to it.")
-	flags.BoolVar(&o.built, "built", false, "Use the operators and controllers of an earlier run without checking that they are up to date.")
 	flags.BoolVar(&o.keep, "keep", false, "Keep the clusters' folders.")
 	flags.BoolVar(&o.realMinReady, "real-min-ready", false, "A router counts as available after 30 seconds as on a real cluster, not after one. A cluster takes twice as long.")
 	o.operatorFlags.Bind(flags)

@@ -59,13 +59,6 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// An invalid overlay is reported before anything starts.
-func TestNoOverlay(t *testing.T) {
-	if err := (options{overlay: filepath.Join(t.TempDir(), "gone.json")}).applyOverlay(); !errors.Is(err, errInput) {
-		t.Errorf("no file: %v", err)
-	}
-}
-
 // The files of expectations name existing checks and clusters.
 func TestExpectationFiles(t *testing.T) {
 	for _, name := range []string{"baseline.yaml", "vendored.yaml"} {

@@ -59,7 +59,7 @@ func parent(ctx context.Context, o options) error {
 		Command: func(name, folder string) *exec.Cmd {
 			cmd := exec.Command(self, append([]string{
 				"-child", "-variant=" + string(o.variant), "-scenarios=" + name, "-tiers=" + join(o.tiersOf(name)), "-out=" + folder,
-				"-modules=" + strings.Join(o.modules, ","), "-overlay=" + o.overlay, fmt.Sprintf("-keep=%t", o.keep), fmt.Sprintf("-real-min-ready=%t", o.realMinReady),
+				"-modules=" + strings.Join(o.modules, ","), fmt.Sprintf("-keep=%t", o.keep), fmt.Sprintf("-real-min-ready=%t", o.realMinReady),
 			}, o.operatorFlags.Arguments()...)...)
 			cmd.Env = append(os.Environ(), childEnvironment)
 			return cmd

@@ -16,7 +16,6 @@ import (
 
 	"github.com/solonode/sno/e2e/bench"
 	"github.com/solonode/sno/e2e/commandline"
-	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/e2e/soak"
 )
 
@@ -31,18 +30,12 @@ func run(ctx context.Context, arguments []string, errs io.Writer) error {
 	flags.Uint64Var(&options.Seed, "seed", 1, "Selects the random moments; the same number repeats them.")
 	only := flags.String("only", "", "Only these runs, comma-separated: "+strings.Join(soak.Names(), ", ")+".")
 	flags.BoolVar(&options.Keep, "keep", false, "Keep the folders of the clusters.")
-	overlay := flags.String("overlay", "", "Other sources of the controllers, in a file for go build -overlay: faults that the run must find.")
 	document := flags.String("write", "", "Markdown document whose table to update, between its markers.")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
 	if *only != "" {
 		options.Only = strings.Split(*only, ",")
-	}
-	if *overlay != "" {
-		if err := programs.Overlay(*overlay); err != nil {
-			return err
-		}
 	}
 	const long, one = 500, 20
 	if options.BadTime == 0 {
