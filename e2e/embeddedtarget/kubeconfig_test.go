@@ -27,7 +27,6 @@ import (
 	"github.com/solonode/sno/conformance/suites"
 	"github.com/solonode/sno/e2e/demo"
 	"github.com/solonode/sno/e2e/programs"
-	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/scenario"
 )
@@ -96,10 +95,10 @@ func TestGinkgoSuite(t *testing.T) {
 // prints output, and the number of requests is limited.
 func TestByKubeconfig(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes minutes; make proof runs it")
+		t.Skip("it takes minutes; make nightly runs it")
 	}
 	t.Parallel()
-	for i, s := range sample.Select(t, scenario.All(), len(commands())) {
+	for i, s := range scenario.All() {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
 			cluster := keptCluster(t, s.Name)

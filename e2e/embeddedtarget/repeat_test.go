@@ -4,13 +4,11 @@ package embeddedtarget
 
 import (
 	"flag"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/solonode/sno/conformance/checks"
 	"github.com/solonode/sno/conformance/report"
-	"github.com/solonode/sno/e2e/sample"
 )
 
 var runs = flag.Int("runs", 3, "how often TestRepeated runs the scheduled tier")
@@ -19,7 +17,7 @@ var runs = flag.Int("runs", 3, "how often TestRepeated runs the scheduled tier")
 // measure the suite's flakes: `go test ./embeddedtarget -run Repeated -runs 100 -timeout 2h`.
 func TestRepeated(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it starts a cluster; make proof runs it")
+		t.Skip("it starts a cluster; make nightly runs it")
 	}
 	ctx := t.Context()
 	target, err := Start(ctx, Options{Scenario: "none-sno-day1-worker", Variant: SNO, Progress: t.Output()})
@@ -29,11 +27,7 @@ func TestRepeated(t *testing.T) {
 	defer target.Stop()
 	target.Stop = nil // used by every run
 	first, began := map[string]report.Status{}, time.Now()
-	count := *runs
-	if os.Getenv(sample.Variable) != "" {
-		count = min(count, 2)
-	}
-	for run := range count {
+	for run := range *runs {
 		for id, result := range once(t, target) {
 			if run == 0 {
 				first[id] = result.Status
@@ -42,7 +36,7 @@ func TestRepeated(t *testing.T) {
 				t.Errorf("run %d: %s is %s, was %s: %s %+v %+v", run+1, id, result.Status, first[id], result.Reason, result.Evidence, result.Controls)
 			}
 		}
-		t.Logf("%d of %d runs after %s", run+1, count, time.Since(began).Round(time.Second))
+		t.Logf("%d of %d runs after %s", run+1, *runs, time.Since(began).Round(time.Second))
 	}
 }
 

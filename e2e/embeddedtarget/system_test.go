@@ -5,6 +5,8 @@ package embeddedtarget
 import (
 	"context"
 	"errors"
+	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,7 +39,13 @@ import (
 // waitTimeout is for one change by operators on a busy machine.
 const waitTimeout = 3 * time.Minute
 
+// TestMain runs four clusters in parallel on few processors too: they mostly wait.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
 	logf.SetLogger(logr.Discard())
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	os.Exit(m.Run())
@@ -92,9 +100,6 @@ func TestUnknown(t *testing.T) {
 // A cluster with the modules (R-SUITE-2): the topology changes and back, its operators restart, and its logs are
 // copied.
 func TestSNO(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes half a minute; make proof runs it")
-	}
 	t.Parallel()
 	u := startUp(t, "none-sno-day2-workers", SNO)
 	if output, err := u.hostSuite(); err != nil {
@@ -146,9 +151,6 @@ func TestSNO(t *testing.T) {
 // A cluster with operators that vendor the modules: no controller runs where there is one, guards and drains follow the
 // topology without another event, and a restart changes nothing.
 func TestVendored(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes half a minute; make proof runs it")
-	}
 	t.Parallel()
 	u := startUp(t, "none-sno-day1-worker", Vendored)
 	for _, module := range harness.AllModules() {
@@ -175,9 +177,6 @@ func TestVendored(t *testing.T) {
 
 // A cluster with stock operators, and what their stand-ins do.
 func TestBaseline(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes half a minute; make proof runs it")
-	}
 	t.Parallel()
 	u := startUp(t, "none-sno-day1-worker", Baseline)
 
@@ -223,8 +222,8 @@ func (u *up) hostSuite() (string, error) {
 	root, err := programs.Root(u.ctx)
 	u.must(err)
 	cmd := exec.CommandContext(u.ctx, "go", "test", "-count=1", "./test/e2e", "-ginkgo.v")
-	cmd.Dir = filepath.Join(root, filepath.FromSlash(programs.IngressHost.Module))
-	cmd.Env = append(os.Environ(), "GOWORK=off", "KUBECONFIG="+u.Cluster.KubeconfigPath())
+	cmd.Dir = filepath.Join(root, "examples", "hosts", "ingress-operator")
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+u.Cluster.KubeconfigPath())
 	output, err := cmd.CombinedOutput()
 	return string(output), err
 }

@@ -126,7 +126,7 @@ func (l *lines) String() string {
 // is, and its definitions replace those of the cluster.
 func TestOperators(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it waits for the back-off of an operator; make proof runs it")
+		t.Skip("it waits for the back-off of an operator; make nightly runs it")
 	}
 	t.Parallel()
 	ctx, dir := t.Context(), t.TempDir()
@@ -264,7 +264,7 @@ func givenMachineConfigurations(t *testing.T, ctx context.Context, folder string
 // A program that the kernel does not start is an error, and nothing stays.
 func TestOperatorThatDoesNotStart(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it starts a cluster; make proof runs it")
+		t.Skip("it starts a cluster; make nightly runs it")
 	}
 	t.Parallel()
 	operators, err := harness.ReadOperators([]string{"auth=" + write(t, 0o700, filepath.Join(t.TempDir(), "operator"), "no program")}, nil)

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/harness"
-	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
@@ -33,10 +32,10 @@ const (
 // tested, since their durations differ.
 func TestAPIServerOutage(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes minutes; make proof runs it")
+		t.Skip("it takes minutes; make nightly runs it")
 	}
 	t.Parallel()
-	for _, name := range sample.Select(t, []string{"none-sno", "compact"}, 1) {
+	for _, name := range []string{"none-sno", "compact"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			testOutage(t, name)

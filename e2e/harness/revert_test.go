@@ -15,7 +15,7 @@ import (
 // stop, report it, and stay below one write a minute.
 func TestHostThatReverts(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes a minute; make proof runs it")
+		t.Skip("it takes a minute; make nightly runs it")
 	}
 	t.Parallel()
 	ctx := t.Context()

@@ -31,7 +31,6 @@ import (
 
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/joining"
-	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/operand"
 )
@@ -244,8 +243,6 @@ func (k *certified) selfSigned(at net.IP) tls.Certificate {
 
 const (
 	floodRequests, floodNodes = 10_000, 2_000
-	// sampledFlood is the divisor for samples. A request that queued behind the flood would still wait for minutes.
-	sampledFlood = 4
 	// floodDelay is far below the 17 minutes that a request behind the flood waits: 6,667 requests need an answer of a
 	// kubelet that hangs, a call times out after 5 s, and 32 run in parallel. `make bench` measures the delay.
 	floodDelay  = time.Minute
@@ -259,16 +256,12 @@ func TestFlood(t *testing.T) {
 		t.Skip("it takes a minute; the tool's own tests have a smaller flood")
 	}
 	t.Parallel()
-	requests, nodes := floodRequests, floodNodes
-	if os.Getenv(sample.Variable) != "" {
-		requests, nodes = floodRequests/sampledFlood, floodNodes/sampledFlood
-	}
 	k := startCertified(t)
 	k.must(k.Component(embedded.ControllerManager).Kill()) // it would taint the nodes
 	_, kubelet := k.kubelet()
 	kubelet.Hang()
-	k.must(joining.CreateNodes(k.ctx, k.Cluster, nodes, kubelet))
-	k.must(joining.CreateRequests(k.ctx, k.Cluster, requests, nodes))
+	k.must(joining.CreateNodes(k.ctx, k.Cluster, floodNodes, kubelet))
+	k.must(joining.CreateRequests(k.ctx, k.Cluster, floodRequests, floodNodes))
 	k.must(k.tool.WriteInventory(joining.Entry{Name: "worker-1", Window: joining.OpenWindow()}, joining.Entry{Name: "worker-2", Window: joining.OpenWindow()}))
 	tool, err := k.tool.Start(k.ctx)
 	k.must(err)
@@ -291,8 +284,8 @@ func TestFlood(t *testing.T) {
 			decided++
 		}
 	}
-	if decided != 2 || len(list.Items) != requests+2 {
-		t.Errorf("%d of %d requests were decided, want 2 of %d", decided, len(list.Items), requests+2)
+	if decided != 2 || len(list.Items) != floodRequests+2 {
+		t.Errorf("%d of %d requests were decided, want 2 of %d", decided, len(list.Items), floodRequests+2)
 	}
 }
 

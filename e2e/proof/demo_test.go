@@ -4,10 +4,10 @@ package proof
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/solonode/sno/e2e/demo"
-	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
@@ -15,7 +15,11 @@ import (
 // pod is deleted.
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	for _, s := range sample.Select(t, scenario.All(), 4) {
+	short := []string{"none-sno-day1-worker", "compact"}
+	for _, s := range scenario.All() {
+		if testing.Short() && !slices.Contains(short, s.Name) {
+			continue
+		}
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer

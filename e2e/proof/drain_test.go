@@ -27,7 +27,6 @@ import (
 
 	"github.com/solonode/sno/e2e/drains"
 	"github.com/solonode/sno/e2e/harness"
-	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/testcluster/embedded"
 )
@@ -154,11 +153,12 @@ func (d *drained) runs(app string, count int) {
 // A node requests a drain and an uncordon. With a single control-plane node nothing may be cordoned or evicted,
 // otherwise exactly what kubectl drain evicts, according to the audit log.
 func TestDrainOnEveryTopology(t *testing.T) {
+	t.Parallel()
 	names := []string{"none-sno", "none-sno-day1-workers", "ha", "compact", "arbiter", "two-node", "external"}
 	if testing.Short() {
 		names = []string{"none-sno-day1-workers", "ha"}
 	}
-	for _, name := range sample.Select(t, names, 3) {
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := startDrained(t, name)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -30,12 +29,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
-	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/machineconfig/fit"
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
-var fitRandomSeed = flag.Uint64("fit-random-seed", 0, "the random seed of the first cluster; 0 takes the time")
+var fitRandomSeed = flag.Uint64("fit-random-seed", 0, "the random seed of the first cluster; 0 takes 1 with -short, otherwise the time")
 
 const (
 	// fitClusters is the number of clusters, fitBatch of them in parallel on one control plane. A label in every node
@@ -74,13 +72,12 @@ func TestAllowedDrainsLeaveNothingPending(t *testing.T) {
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
 
-	randomSeed := *fitRandomSeed
-	if randomSeed == 0 {
-		randomSeed = uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
+	atLeast, randomSeed := fitClusters, uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
+	if testing.Short() {
+		atLeast, randomSeed = fitBatch, 1
 	}
-	atLeast := fitClusters
-	if testing.Short() || os.Getenv(sample.Variable) != "" { // every run uses other clusters
-		atLeast = fitBatch
+	if *fitRandomSeed != 0 {
+		randomSeed = *fitRandomSeed
 	}
 	t.Logf("the first of at least %d random clusters has -fit-random-seed=%d", atLeast, randomSeed)
 	reasons := map[string]int{}

@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/harness"
-	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/fakes/etcdmembers"
 	"github.com/solonode/sno/testcluster/operand"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -41,13 +40,17 @@ func TestQuorumGuard(t *testing.T) {
 		guards, evictable int
 		reason            string
 	}
-	for _, test := range sample.Select(t, []test{
+	tests := []test{
 		{"none-sno", 0, 0, 0, "AsExpected"},
 		{"two-node", 0, 2, 1, "AsExpected"},
 		{"arbiter", 0, 3, 1, "AsExpected"},
 		{"ha", 0, 3, 1, "NotNeeded"},
 		{"ha", 2, 5, 2, "AsExpected"},
-	}, 2) {
+	}
+	if testing.Short() {
+		tests = tests[1:2]
+	}
+	for _, test := range tests {
 		t.Run(fmt.Sprintf("%s and %d nodes", test.scenario, test.more), func(t *testing.T) {
 			t.Parallel()
 			p := start(t, harness.Config{Scenario: test.scenario, Release: scenario.OldRelease, QuorumGuard: true})

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/harness"
-	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/patch/ownership"
 	"github.com/solonode/sno/testcluster/operand"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -30,7 +29,11 @@ const overrideKey = "useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer"
 // (R-SUITE-8). Fields of the former are taken over in any case, those of the installer only with --force-conflicts.
 func TestStandalone(t *testing.T) {
 	t.Parallel()
-	for _, name := range sample.Select(t, []string{"none-sno", "none-sno-day1-workers"}, 1) {
+	names := []string{"none-sno", "none-sno-day1-workers"}
+	if testing.Short() {
+		names = names[:1]
+	}
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := start(t, harness.Config{Scenario: name, Release: scenario.OldRelease, VersionOperator: true})

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/solonode/sno/e2e/harness"
-	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/operand"
 	"github.com/solonode/sno/testcluster/scenario"
 )
@@ -35,7 +34,7 @@ func TestVendored(t *testing.T) {
 		scenario string
 		reasons  map[harness.Module]string
 	}
-	for _, test := range sample.Select(t, []test{
+	tests := []test{
 		{"cloud-sno-day1-workers", parallelReasons},
 		{"ha", parallelReasons},
 		{"compact", parallelReasons},
@@ -43,7 +42,11 @@ func TestVendored(t *testing.T) {
 		{"two-node", parallelReasons},
 		// Two of the auth module's three objects need nothing because the control plane is external, the third in any case.
 		{"external", map[harness.Module]string{harness.Console: "NotNeeded", harness.Auth: "NotNeeded|ExternalControlPlane"}},
-	}, 2) {
+	}
+	if testing.Short() {
+		tests = []test{{"arbiter", parallelReasons}}
+	}
+	for _, test := range tests {
 		t.Run(test.scenario, func(t *testing.T) {
 			t.Parallel()
 			p := start(t, harness.Config{Scenario: test.scenario, Hosts: vendored})
