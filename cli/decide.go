@@ -17,9 +17,6 @@ import (
 
 var errPlatform = errors.New("unknown platform")
 
-// formerPolicy is the former name of topology.PolicyEnhancement, accepted for one release.
-const formerPolicy = "seed"
-
 var platforms = []string{
 	string(configv1.NonePlatformType), string(configv1.BareMetalPlatformType), string(configv1.AWSPlatformType),
 	string(configv1.AzurePlatformType), string(configv1.GCPPlatformType), string(configv1.IBMCloudPlatformType),
@@ -65,10 +62,6 @@ releases; and default-placement, the rule of later releases. Workers that are ad
 		i := slices.IndexFunc(platforms, func(known string) bool { return strings.EqualFold(named, known) })
 		if i < 0 {
 			return fmt.Errorf("%w %q; use one of: %s", errPlatform, named, strings.Join(platforms, ", "))
-		}
-		if policy == formerPolicy {
-			fmt.Fprintf(p.ErrOut, "warning: --policy=%s is now %s; the next release does not accept the old name\n", formerPolicy, topology.PolicyEnhancement)
-			policy = string(topology.PolicyEnhancement)
 		}
 		d, err := topology.Decide(topology.Install{
 			Platform: configv1.PlatformType(platforms[i]), ControlPlane: &controlPlane, Arbiter: &arbiters,

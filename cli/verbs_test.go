@@ -124,7 +124,6 @@ func TestDecide(t *testing.T) {
 	call{"topology decide -o jsonpath={.controlPlaneTopology}-{.mastersSchedulable}", 0, "=HighlyAvailable-false", ""}.test(t)
 	call{"topology decide --table -o jsonpath={.rows[*].decisions[0].infrastructureTopology}", 0,
 		"=SingleReplica SingleReplica SingleReplica HighlyAvailable SingleReplica HighlyAvailable SingleReplica SingleReplica", ""}.test(t)
-	call{of, 0, "=enhancement", "warning: --policy=|enhancement"}.test(t, "--policy", "seed", "-o", "jsonpath={.policy}")
 	if got := run(t, "topology", "decide", "--table", "--no-headers"); strings.Count(got.out, "\n") != 8 {
 		t.Errorf("the table is\n%s", got.out)
 	}
