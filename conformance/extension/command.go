@@ -20,7 +20,7 @@ func (p Program) command(args []string) *cobra.Command {
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
 	root.AddGroup(&cobra.Group{ID: groupPeople, Title: "For people:"}, &cobra.Group{ID: groupContract, Title: "For OpenShift's test runner:"})
-	root.AddCommand(p.run(), p.recover(), p.compare(), p.diff(), p.traffic(), p.catalogue(), p.explain())
+	root.AddCommand(p.run(), p.recover(), p.compare(), p.traffic(), p.catalogue(), p.explain())
 	root.AddCommand(p.Further...)
 	root.AddCommand(p.info(), p.list(), p.runTest(), p.runSuite(), p.images(), p.update())
 	root.CompletionOptions.HiddenDefaultCmd = true

@@ -32,10 +32,3 @@ func (p Program) compare() *cobra.Command {
 		},
 	}
 }
-
-// diff is the former name of compare.
-func (p Program) diff() *cobra.Command {
-	c := p.compare()
-	c.Use, c.Hidden = "diff BEFORE AFTER", true
-	return c
-}
