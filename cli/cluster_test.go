@@ -294,7 +294,7 @@ func normal(u *unstructured.Unstructured) map[string]any {
 	u = u.DeepCopy()
 	owners := map[string]any{}
 	for _, entry := range u.GetManagedFields() {
-		owners[entry.Manager+" "+string(entry.Operation)+" "+entry.Subresource] = entry.FieldsV1.GetRawString()
+		owners[entry.Manager+" "+string(entry.Operation)+" "+entry.Subresource] = string(entry.FieldsV1.Raw)
 	}
 	u.SetManagedFields(nil)
 	u.SetResourceVersion("")

@@ -83,7 +83,7 @@ func TestDecide(t *testing.T) {
 
 func TestDecideDamagedOwners(t *testing.T) {
 	version := claimed(true, "openshift-console", "downloads", patch.FieldOwner("console"))
-	version.ManagedFields[0].FieldsV1.SetRawBytes([]byte("{"))
+	version.ManagedFields[0].FieldsV1.Raw = []byte("{")
 	if got, err := Decide(version); err == nil || !strings.Contains(err.Error(), ".spec.overrides") {
 		t.Errorf("%+v, %v; want an error that names the field", got, err)
 	}

@@ -295,7 +295,7 @@ func checkVersion(ctx context.Context, t *testing.T, kube client.Client) {
 			t.Errorf("%s has the spec %v", kind, operator.Object["spec"])
 		}
 		owned := operator.GetManagedFields()
-		if len(owned) != 1 || owned[0].Manager != "cluster-version-operator" || owned[0].FieldsV1.GetRawString() != `{"f:spec":{".":{},"f:logLevel":{},"f:managementState":{},"f:operatorLogLevel":{}}}` {
+		if len(owned) != 1 || owned[0].Manager != "cluster-version-operator" || string(owned[0].FieldsV1.Raw) != `{"f:spec":{".":{},"f:logLevel":{},"f:managementState":{},"f:operatorLogLevel":{}}}` {
 			t.Errorf("%s: managed fields %v", kind, owned)
 		}
 	}
