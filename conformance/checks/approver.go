@@ -50,17 +50,17 @@ func approverAbsent(s *State) string {
 
 func approverChecks() []Check {
 	two := Requirement{"R-APP-2", "an approval needs two sources of truth, and a single node has no second one"}
-	setConfig := func(text string) func(*Environment) bool {
-		return func(b *Environment) bool {
-			b.State.Approver = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: approverNamespace, Name: "machine-approver-config"}, Data: map[string]string{approverFile: text}}
-			b.State.ApproverOperator = nil
+	setConfig := func(text string) func(*Input) bool {
+		return func(in *Input) bool {
+			in.State.Approver = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: approverNamespace, Name: "machine-approver-config"}, Data: map[string]string{approverFile: text}}
+			in.State.ApproverOperator = nil
 			return true
 		}
 	}
-	reportFlow := func(status configv1.ConditionStatus) func(*Environment) bool {
-		return func(b *Environment) bool {
-			b.State.Approver, b.State.ApproverOperator = nil, &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: approverName}}
-			b.State.ApproverOperator.Status.Conditions = []configv1.ClusterOperatorStatusCondition{
+	reportFlow := func(status configv1.ConditionStatus) func(*Input) bool {
+		return func(in *Input) bool {
+			in.State.Approver, in.State.ApproverOperator = nil, &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: approverName}}
+			in.State.ApproverOperator.Status.Conditions = []configv1.ClusterOperatorStatusCondition{
 				{Type: approverFlow, Status: status, LastTransitionTime: metav1.Now().Rfc3339Copy()},
 			}
 			return true
@@ -85,7 +85,7 @@ func approverChecks() []Check {
 			Run: approverOff,
 			Controls: []Control{
 				{Name: "the configuration turns it on", Change: setConfig("nodeClientCert:\n  disabled: false\n")},
-				{Name: "no configuration", Change: func(b *Environment) bool { b.State.Approver, b.State.ApproverOperator = nil, nil; return true }},
+				{Name: "no configuration", Change: func(in *Input) bool { in.State.Approver, in.State.ApproverOperator = nil, nil; return true }},
 				{Name: "the operator reports that it is on", Change: reportFlow(configv1.ConditionTrue)},
 				{Name: "the operator does not know whether it is on", Change: reportFlow(configv1.ConditionUnknown)},
 				{Name: "the operator reports that it is off", MustPass: true, Change: reportFlow(configv1.ConditionFalse)},
@@ -113,26 +113,26 @@ func approverChecks() []Check {
 		{
 			ID: "SNO-APP-003", Title: "A certificate request of an unknown node stays pending", Module: moduleApprover, Requirement: two, Level: Core, Tier: Scheduled,
 			Needs: []string{"permission to impersonate the node bootstrapper"}, Recorded: true,
-			Run: func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
-				if b.CSR == nil {
-					outcome, err := b.Copier.requestCertificate(ctx)
+			Run: func(ctx context.Context, in *Input) ([]report.Evidence, error) {
+				if in.CSR == nil {
+					outcome, err := in.Copier.requestCertificate(ctx)
 					if err != nil {
 						return nil, err
 					}
-					b.CSR = outcome
+					in.CSR = outcome
 				}
 				got := "pending"
 				switch {
-				case b.CSR.Approved:
+				case in.CSR.Approved:
 					got = "approved"
-				case b.CSR.Denied:
+				case in.CSR.Denied:
 					got = "denied"
 				}
-				return []report.Evidence{found("CertificateSigningRequest of "+unknownNode, "status.conditions", "not approved", got, !b.CSR.Approved)}, nil
+				return []report.Evidence{found("CertificateSigningRequest of "+unknownNode, "status.conditions", "not approved", got, !in.CSR.Approved)}, nil
 			},
 			Controls: []Control{
-				{Name: "the request is approved", Change: func(b *Environment) bool { b.CSR.Approved = true; return true }},
-				{Name: "the request is denied", MustPass: true, Change: func(b *Environment) bool { b.CSR.Denied = true; return true }},
+				{Name: "the request is approved", Change: func(in *Input) bool { in.CSR.Approved = true; return true }},
+				{Name: "the request is denied", MustPass: true, Change: func(in *Input) bool { in.CSR.Denied = true; return true }},
 				onCluster("a client approves every request of a node"),
 			},
 		},
@@ -169,26 +169,26 @@ func reportedFlow(s *State) configv1.ConditionStatus {
 }
 
 // approverOff accepts an operator that decides by the topology itself, and reports that.
-func approverOff(_ context.Context, b *Environment) ([]report.Evidence, error) {
-	if d := b.State.Deployment(approverNamespace, approverName); replicas(d) == 0 {
+func approverOff(_ context.Context, in *Input) ([]report.Evidence, error) {
+	if d := in.State.Deployment(approverNamespace, approverName); replicas(d) == 0 {
 		return []report.Evidence{found(nameOf(d), "spec.replicas", "0", 0, true)}, nil
 	}
-	off, err := clientFlowOff(b.State)
-	if reported := reportedFlow(b.State); reported != "" && !off && err == nil {
+	off, err := clientFlowOff(in.State)
+	if reported := reportedFlow(in.State); reported != "" && !off && err == nil {
 		held := reported == configv1.ConditionFalse
 		return []report.Evidence{found(approverOperator, "status.conditions["+approverFlow+"]", string(configv1.ConditionFalse), reported, held)}, nil
 	}
 	return []report.Evidence{found(approverConfig, "nodeClientCert.disabled", "true", off, off)}, err
 }
 
-func approverOn(_ context.Context, b *Environment) ([]report.Evidence, error) {
-	d := b.State.Deployment(approverNamespace, approverName)
-	off, err := clientFlowOff(b.State)
+func approverOn(_ context.Context, in *Input) ([]report.Evidence, error) {
+	d := in.State.Deployment(approverNamespace, approverName)
+	off, err := clientFlowOff(in.State)
 	evidence := []report.Evidence{
 		found(approverConfig, "nodeClientCert.disabled", "false or not set", off, !off),
 		found(nameOf(d), "spec.replicas", "at least 1", replicas(d), replicas(d) >= 1),
 	}
-	if reported := reportedFlow(b.State); reported != "" {
+	if reported := reportedFlow(in.State); reported != "" {
 		held := reported == configv1.ConditionTrue
 		evidence = append(evidence, found(approverOperator, "status.conditions["+approverFlow+"]", string(configv1.ConditionTrue), reported, held))
 	}

@@ -13,9 +13,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func onDeployment(namespace, name string, change func(*appsv1.Deployment)) func(*Environment) bool {
-	return func(b *Environment) bool {
-		d := b.State.Deployment(namespace, name)
+func onDeployment(namespace, name string, change func(*appsv1.Deployment)) func(*Input) bool {
+	return func(in *Input) bool {
+		d := in.State.Deployment(namespace, name)
 		if d == nil {
 			return false
 		}
@@ -49,19 +49,19 @@ func recreate(d *appsv1.Deployment) {
 	d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
 }
 
-func forbidEvictions(namespace, name string) func(*Environment) bool {
+func forbidEvictions(namespace, name string) func(*Input) bool {
 	return budgetOver(namespace, name, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0))})
 }
 
-func budgetOver(namespace, name string, spec policyv1.PodDisruptionBudgetSpec) func(*Environment) bool {
-	return func(b *Environment) bool {
-		d := b.State.Deployment(namespace, name)
+func budgetOver(namespace, name string, spec policyv1.PodDisruptionBudgetSpec) func(*Input) bool {
+	return func(in *Input) bool {
+		d := in.State.Deployment(namespace, name)
 		if d == nil {
 			return false
 		}
-		b.State.Budgets = slices.DeleteFunc(b.State.Budgets, func(budget policyv1.PodDisruptionBudget) bool { return covers(&budget, d) })
+		in.State.Budgets = slices.DeleteFunc(in.State.Budgets, func(budget policyv1.PodDisruptionBudget) bool { return covers(&budget, d) })
 		spec.Selector = d.Spec.Selector.DeepCopy()
-		b.State.Budgets = append(b.State.Budgets, policyv1.PodDisruptionBudget{
+		in.State.Budgets = append(in.State.Budgets, policyv1.PodDisruptionBudget{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-control"}, Spec: *spec.DeepCopy(),
 		})
 		return true
@@ -70,8 +70,8 @@ func budgetOver(namespace, name string, spec policyv1.PodDisruptionBudgetSpec) f
 
 const extraNode = "extra-node"
 
-func addExtraNode(b *Environment) {
-	b.State.Nodes = append(b.State.Nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: extraNode, Labels: map[string]string{workerRole: ""}}})
+func addExtraNode(in *Input) {
+	in.State.Nodes = append(in.State.Nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: extraNode, Labels: map[string]string{workerRole: ""}}})
 }
 
 func newDeployment(namespace, name string, n int32) appsv1.Deployment {

@@ -68,12 +68,12 @@ type Check struct {
 	// NotApplicable returns why the check does not apply to this cluster, or "". Nil means that it always applies.
 	NotApplicable func(*State) string
 	// MissingInput returns which input of the run is missing, or "". The check is skipped then.
-	MissingInput func(*Environment) string
+	MissingInput func(*Input) string
 	// Run returns the evidence. With an error the check has failed; it is inconclusive with ErrInconclusive,
 	// ErrNotPerformed, ErrForbidden, or a Forbidden error of the API server.
-	Run func(context.Context, *Environment) ([]report.Evidence, error)
+	Run func(context.Context, *Input) ([]report.Evidence, error)
 	// Figures returns measurements after Run.
-	Figures func(*Environment) []report.Figure
+	Figures func(*Input) []report.Figure
 	// Recorded is set if Run observes the cluster once and then evaluates its record. Disruptive checks need not set it.
 	Recorded bool
 	// Controls must contain a negative one and a positive one (MustPass), and a check with a record one of KindCluster.
@@ -86,7 +86,7 @@ type Control struct {
 	MustPass bool
 	// Change modifies a copy. It returns false if it is not possible on this cluster; the control is left out then. It is
 	// nil for a control of KindCluster, which only a cluster that was created for it allows.
-	Change func(*Environment) bool
+	Change func(*Input) bool
 }
 
 // ControlKind is what a control changes, and so what it proves.
@@ -121,8 +121,8 @@ func (c Check) hasRecord() bool { return c.Recorded || c.Tier == Disruptive }
 // onCluster returns a control that e2e/embeddedtarget implements under the check's id and this name.
 func onCluster(name string) Control { return Control{Name: name} }
 
-// Environment is the input of checks.
-type Environment struct {
+// Input is the input of checks.
+type Input struct {
 	State *State
 	// Copier is nil without the scheduled tier.
 	Copier *WorkloadCopier
@@ -138,17 +138,17 @@ type Environment struct {
 }
 
 // copied returns a copy of everything that a control may change.
-func (b *Environment) copied() *Environment {
-	c := *b
+func (in *Input) copied() *Input {
+	c := *in
 	c.changed = true
-	c.State = b.State.DeepCopy()
-	c.Disruptor = b.Disruptor.copied()
-	if b.CSR != nil {
-		csr := *b.CSR
+	c.State = in.State.DeepCopy()
+	c.Disruptor = in.Disruptor.copied()
+	if in.CSR != nil {
+		csr := *in.CSR
 		c.CSR = &csr
 	}
-	if b.IdleWrites != nil {
-		c.IdleWrites = &IdleWrites{Wrote: maps.Clone(b.IdleWrites.Wrote)}
+	if in.IdleWrites != nil {
+		c.IdleWrites = &IdleWrites{Wrote: maps.Clone(in.IdleWrites.Wrote)}
 	}
 	return &c
 }

@@ -12,11 +12,11 @@ import (
 )
 
 // Compare performs all acts and returns the differences to the initial state.
-func (s *Disruptor) Compare(ctx context.Context, all []func(context.Context) error) ([]string, error) {
-	if s.Results.Differences != nil {
-		return s.Results.Differences, nil
+func (d *Disruptor) Compare(ctx context.Context, all []func(context.Context) error) ([]string, error) {
+	if d.Results.Differences != nil {
+		return d.Results.Differences, nil
 	}
-	if s.Results.Upgrade != nil {
+	if d.Results.Upgrade != nil {
 		return nil, fmt.Errorf("%w: an upgrade has changed what was found", ErrInconclusive)
 	}
 	for _, act := range all {
@@ -25,18 +25,18 @@ func (s *Disruptor) Compare(ctx context.Context, all []func(context.Context) err
 		}
 	}
 	left := []string{}
-	_, err := within(ctx, s.cluster.target.Times.Poll, s.cluster.target.Times.Settle, func(ctx context.Context) (bool, error) {
-		state, err := s.cluster.read(ctx)
+	_, err := within(ctx, d.cluster.target.Times.Poll, d.cluster.target.Times.Settle, func(ctx context.Context) (bool, error) {
+		state, err := d.cluster.read(ctx)
 		if err != nil {
 			return false, err
 		}
-		left = differences(s.cluster.before, state)
+		left = differences(d.cluster.before, state)
 		return len(left) == 0, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.Results.Differences = left
+	d.Results.Differences = left
 	return left, nil
 }
 

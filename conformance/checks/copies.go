@@ -34,25 +34,25 @@ const (
 
 // runCopies copies all existing workloads with pods in parallel. The copy for a control runs only the stage of its
 // check.
-func runCopies(ctx context.Context, b *Environment, workloads []workload, about Stage, evaluate func(*appsv1.Deployment, *CopyResult) []report.Evidence) ([]report.Evidence, error) {
+func runCopies(ctx context.Context, in *Input, workloads []workload, about Stage, evaluate func(*appsv1.Deployment, *CopyResult) []report.Evidence) ([]report.Evidence, error) {
 	type outcome struct {
 		evidence []report.Evidence
 		err      error
 	}
 	stages := allStages()
-	if b.changed {
+	if in.changed {
 		stages = []Stage{about}
 	}
 	outcomes := make([]chan outcome, len(workloads))
 	for i, w := range workloads {
 		outcomes[i] = make(chan outcome, 1)
-		d := b.State.Deployment(w.namespace, w.name)
+		d := in.State.Deployment(w.namespace, w.name)
 		if d == nil || replicas(d) == 0 {
 			outcomes[i] <- outcome{}
 			continue
 		}
 		go func() {
-			result, err := b.Copier.Run(ctx, d, b.State.Budgets, stages)
+			result, err := in.Copier.Run(ctx, d, in.State.Budgets, stages)
 			if err != nil {
 				outcomes[i] <- outcome{err: err}
 				return
@@ -131,9 +131,9 @@ func copyChecks(module string, prefix string, from int, requirement Requirement,
 		}
 		return "none of its Deployments exists"
 	}
-	run := func(about Stage, evaluate func(*appsv1.Deployment, *CopyResult) []report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
-		return func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
-			return runCopies(ctx, b, workloads, about, evaluate)
+	run := func(about Stage, evaluate func(*appsv1.Deployment, *CopyResult) []report.Evidence) func(context.Context, *Input) ([]report.Evidence, error) {
+		return func(ctx context.Context, in *Input) ([]report.Evidence, error) {
+			return runCopies(ctx, in, workloads, about, evaluate)
 		}
 	}
 	needs := []string{"a scheduler and controllers", "a namespace of its own"}
@@ -150,8 +150,8 @@ func copyChecks(module string, prefix string, from int, requirement Requirement,
 			ID: id(1), Title: "Every pod of " + names(workloads) + " can be evicted and is replaced", Module: module, Requirement: requirement, Level: Core, Tier: Scheduled, Needs: needs,
 			NotApplicable: applies, Run: run(Eviction, evictionEvidence),
 			Controls: []Control{
-				{Name: "a budget that allows no disruption", Change: onFirstWorkload(workloads, func(w workload) func(*Environment) bool { return forbidEvictions(w.namespace, w.name) })},
-				{Name: "a budget that allows one disruption", MustPass: true, Change: onFirstWorkload(workloads, func(w workload) func(*Environment) bool {
+				{Name: "a budget that allows no disruption", Change: onFirstWorkload(workloads, func(w workload) func(*Input) bool { return forbidEvictions(w.namespace, w.name) })},
+				{Name: "a budget that allows one disruption", MustPass: true, Change: onFirstWorkload(workloads, func(w workload) func(*Input) bool {
 					return budgetOver(w.namespace, w.name, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(1))})
 				})},
 			},
@@ -159,8 +159,8 @@ func copyChecks(module string, prefix string, from int, requirement Requirement,
 		{
 			ID: id(2), Title: "A deleted pod of " + names(workloads) + " comes back to its pool", Module: module, Requirement: requirement, Level: Core, Tier: Scheduled, Needs: needs,
 			NotApplicable: applies,
-			Run: func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
-				return runCopies(ctx, b, workloads, Deletion, deletionEvidence(func(d *appsv1.Deployment, node string) bool { return within(b.State, d, node) }))
+			Run: func(ctx context.Context, in *Input) ([]report.Evidence, error) {
+				return runCopies(ctx, in, workloads, Deletion, deletionEvidence(func(d *appsv1.Deployment, node string) bool { return within(in.State, d, node) }))
 			},
 			Controls: []Control{
 				{Name: "a node selector that no node has", Change: onFirst(workloads, func(d *appsv1.Deployment) {
@@ -172,33 +172,33 @@ func copyChecks(module string, prefix string, from int, requirement Requirement,
 	}
 }
 
-func blockRollout(workloads []workload) func(*Environment) bool {
-	return func(b *Environment) bool {
-		nodes, selector := b.State.controlPlaneNodes(), map[string]string{masterRole: ""}
+func blockRollout(workloads []workload) func(*Input) bool {
+	return func(in *Input) bool {
+		nodes, selector := in.State.controlPlaneNodes(), map[string]string{masterRole: ""}
 		if len(nodes) == 0 { // External control plane
-			nodes, selector = b.State.Nodes, nil
+			nodes, selector = in.State.Nodes, nil
 		}
 		return onFirst(workloads, func(d *appsv1.Deployment) {
 			deadlock(d)
 			d.Spec.Template.Spec.NodeSelector = selector
 			d.Spec.Replicas = ptr.To(int32(len(nodes))) //nolint:gosec // number of nodes
-		})(b)
+		})(in)
 	}
 }
 
-func onFirstWorkload(workloads []workload, change func(workload) func(*Environment) bool) func(*Environment) bool {
-	return func(b *Environment) bool {
+func onFirstWorkload(workloads []workload, change func(workload) func(*Input) bool) func(*Input) bool {
+	return func(in *Input) bool {
 		for _, w := range workloads {
-			if d := b.State.Deployment(w.namespace, w.name); d != nil && replicas(d) > 0 {
-				return change(w)(b)
+			if d := in.State.Deployment(w.namespace, w.name); d != nil && replicas(d) > 0 {
+				return change(w)(in)
 			}
 		}
 		return false
 	}
 }
 
-func onFirst(workloads []workload, change func(*appsv1.Deployment)) func(*Environment) bool {
-	return onFirstWorkload(workloads, func(w workload) func(*Environment) bool { return onDeployment(w.namespace, w.name, change) })
+func onFirst(workloads []workload, change func(*appsv1.Deployment)) func(*Input) bool {
+	return onFirstWorkload(workloads, func(w workload) func(*Input) bool { return onDeployment(w.namespace, w.name, change) })
 }
 
 func names(workloads []workload) string {

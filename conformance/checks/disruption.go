@@ -50,9 +50,9 @@ func operands(s *State) []appsv1.Deployment {
 }
 
 // Roll restarts the rollouts of all operands at the same time, then removes the annotation with a second rollout.
-func (s *Disruptor) Roll(ctx context.Context) (*Disruption, error) {
-	if s.Results.Rollout == nil {
-		c := s.cluster
+func (d *Disruptor) Roll(ctx context.Context) (*Disruption, error) {
+	if d.Results.Rollout == nil {
+		c := d.cluster
 		now := time.Now().UTC().Format(time.RFC3339Nano)
 		there, err := c.disturb(ctx, "Rolling out every operand", func(ctx context.Context, all []appsv1.Deployment) (map[string]string, error) {
 			return nil, c.annotateTemplates(ctx, all, func(*appsv1.Deployment) *string { return &now })
@@ -61,9 +61,9 @@ func (s *Disruptor) Roll(ctx context.Context) (*Disruption, error) {
 		if err := errors.Join(err, undone); err != nil {
 			return nil, err
 		}
-		s.Results.Rollout = there.and(back)
+		d.Results.Rollout = there.and(back)
 	}
-	return s.Results.Rollout, nil
+	return d.Results.Rollout, nil
 }
 
 // revertRollout restores the annotations of the pod templates. It does not wait for operands whose rollout failed, and
@@ -119,12 +119,12 @@ func (d *Disruption) and(another *Disruption) *Disruption {
 }
 
 // Evict evicts every pod of every operand, one after the other.
-func (s *Disruptor) Evict(ctx context.Context) (*Disruption, error) {
-	if s.Results.Eviction == nil {
-		d, err := s.cluster.disturb(ctx, "Evicting every pod of every operand", func(ctx context.Context, all []appsv1.Deployment) (map[string]string, error) {
+func (d *Disruptor) Evict(ctx context.Context) (*Disruption, error) {
+	if d.Results.Eviction == nil {
+		disruption, err := d.cluster.disturb(ctx, "Evicting every pod of every operand", func(ctx context.Context, all []appsv1.Deployment) (map[string]string, error) {
 			refused := map[string]string{}
 			for i := range all {
-				why, err := s.cluster.evictAll(ctx, &all[i])
+				why, err := d.cluster.evictAll(ctx, &all[i])
 				if err != nil {
 					return nil, err
 				}
@@ -137,9 +137,9 @@ func (s *Disruptor) Evict(ctx context.Context) (*Disruption, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.Results.Eviction = d
+		d.Results.Eviction = disruption
 	}
-	return s.Results.Eviction, nil
+	return d.Results.Eviction, nil
 }
 
 // evictAll retries while a budget refuses, as kubectl drain does, and returns why a pod was not evicted.

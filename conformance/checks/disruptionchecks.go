@@ -17,16 +17,16 @@ func disruptionChecks() []Check {
 	reboot := Requirement{"R-SUITE-7", "a cluster recovers from a restart of its control-plane node"}
 	usual := Requirement{"R-OPS-1", "operators do what they normally do, disruptive changes included"}
 	return []Check{
-		disruptionCheck("SNO-TOP-008", "A rollout of every operand ends", usual, func(s *Disruptor) disruptFunc { return s.Roll },
-			func(s *Disruptor) *Disruption { return s.Results.Rollout }, nil,
+		disruptionCheck("SNO-TOP-008", "A rollout of every operand ends", usual, func(d *Disruptor) disruptFunc { return d.Roll },
+			func(d *Disruptor) *Disruption { return d.Results.Rollout }, nil,
 			onCluster("the new pod needs a node without the old one, which must stay")),
 		disruptionCheck("SNO-TOP-009", "Every pod of every operand can be evicted and is replaced",
-			Requirement{"R-SNO-3", "no budget forbids every eviction, and evicted pods are replaced"}, func(s *Disruptor) disruptFunc { return s.Evict },
-			func(s *Disruptor) *Disruption { return s.Results.Eviction }, nil,
+			Requirement{"R-SNO-3", "no budget forbids every eviction, and evicted pods are replaced"}, func(d *Disruptor) disruptFunc { return d.Evict },
+			func(d *Disruptor) *Disruption { return d.Results.Eviction }, nil,
 			onCluster("a budget allows no eviction"), onCluster("a quota forbids the replacement of an evicted pod")),
-		disruptionCheck("SNO-TOP-010", "Operands come back after a restart of every node", reboot, func(s *Disruptor) disruptFunc { return s.Restart },
-			func(s *Disruptor) *Disruption { return s.Results.NodeRestart }, func(b *Environment) string {
-				return unsupported(b.Disruptor.cluster.target.RestartNode == nil, "restarts of nodes")
+		disruptionCheck("SNO-TOP-010", "Operands come back after a restart of every node", reboot, func(d *Disruptor) disruptFunc { return d.Restart },
+			func(d *Disruptor) *Disruption { return d.Results.NodeRestart }, func(in *Input) string {
+				return unsupported(in.Disruptor.cluster.target.RestartNode == nil, "restarts of nodes")
 			}, onCluster("a node is unschedulable after its restart")),
 		outageCheck("SNO-TOP-011", api),
 		unchangedCheck("SNO-TOP-012"),
@@ -36,7 +36,7 @@ func disruptionChecks() []Check {
 
 type disruptFunc = func(context.Context) (*Disruption, error)
 
-func disruptionCheck(id, title string, requirement Requirement, do func(*Disruptor) disruptFunc, recorded func(*Disruptor) *Disruption, without func(*Environment) string, cluster ...Control) Check {
+func disruptionCheck(id, title string, requirement Requirement, do func(*Disruptor) disruptFunc, recorded func(*Disruptor) *Disruption, without func(*Input) string, cluster ...Control) Check {
 	return Check{
 		ID: id, Title: title, Module: moduleTopology, Requirement: requirement, Level: Core, Tier: Disruptive, MissingInput: without,
 		NotApplicable: func(s *State) string {
@@ -45,20 +45,20 @@ func disruptionCheck(id, title string, requirement Requirement, do func(*Disrupt
 			}
 			return ""
 		},
-		Run: func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
-			d, err := do(b.Disruptor)(ctx)
+		Run: func(ctx context.Context, in *Input) ([]report.Evidence, error) {
+			d, err := do(in.Disruptor)(ctx)
 			if err != nil {
 				return nil, err
 			}
 			return d.evidence(), nil
 		},
-		Figures: func(b *Environment) []report.Figure { return recorded(b.Disruptor).figures() },
+		Figures: func(in *Input) []report.Figure { return recorded(in.Disruptor).figures() },
 		Controls: append([]Control{
-			{Name: "one operand does not recover", Change: func(b *Environment) bool {
-				recorded(b.Disruptor).Operands[0].Failure = "0 of 1 pods are available"
+			{Name: "one operand does not recover", Change: func(in *Input) bool {
+				recorded(in.Disruptor).Operands[0].Failure = "0 of 1 pods are available"
 				return true
 			}},
-			{Name: "a longer downtime", MustPass: true, Change: func(b *Environment) bool { recorded(b.Disruptor).Operands[0].Downtime++; return true }},
+			{Name: "a longer downtime", MustPass: true, Change: func(in *Input) bool { recorded(in.Disruptor).Operands[0].Downtime++; return true }},
 		}, cluster...),
 	}
 }
@@ -90,11 +90,11 @@ func outageCheck(id string, requirement Requirement) Check {
 	return Check{
 		ID: id, Title: "An outage of the API server is survived, and leader elections are kept", Module: moduleTopology, Requirement: requirement, Level: Core, Tier: Disruptive,
 		Needs: []string{"a provider that can stop the API server"},
-		MissingInput: func(b *Environment) string {
-			return unsupported(b.Disruptor.cluster.target.Outage == nil, "an outage of the API server")
+		MissingInput: func(in *Input) string {
+			return unsupported(in.Disruptor.cluster.target.Outage == nil, "an outage of the API server")
 		},
-		Run: func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
-			outage, err := b.Disruptor.InterruptAPIServer(ctx)
+		Run: func(ctx context.Context, in *Input) ([]report.Evidence, error) {
+			outage, err := in.Disruptor.InterruptAPIServer(ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -113,8 +113,8 @@ func outageCheck(id string, requirement Requirement) Check {
 			}
 			return evidence, nil
 		},
-		Figures: func(b *Environment) []report.Figure {
-			o := b.Disruptor.Results.Outage
+		Figures: func(in *Input) []report.Figure {
+			o := in.Disruptor.Results.Outage
 			if o == nil {
 				return nil
 			}
@@ -125,15 +125,15 @@ func outageCheck(id string, requirement Requirement) Check {
 			return figures
 		},
 		Controls: []Control{
-			{Name: "a leader election is lost", Change: func(b *Environment) bool {
-				b.Disruptor.Results.Outage.Leases["openshift-control/control"] = "lost"
+			{Name: "a leader election is lost", Change: func(in *Input) bool {
+				in.Disruptor.Results.Outage.Leases["openshift-control/control"] = "lost"
 				return true
 			}},
-			{Name: "a Deployment does not recover", Change: func(b *Environment) bool {
-				b.Disruptor.Results.Outage.Failure = "0 of 1 pods are available"
+			{Name: "a Deployment does not recover", Change: func(in *Input) bool {
+				in.Disruptor.Results.Outage.Failure = "0 of 1 pods are available"
 				return true
 			}},
-			{Name: "a longer recovery", MustPass: true, Change: func(b *Environment) bool { b.Disruptor.Results.Outage.Recovery++; return true }},
+			{Name: "a longer recovery", MustPass: true, Change: func(in *Input) bool { in.Disruptor.Results.Outage.Recovery++; return true }},
 			onCluster("the outage is longer than a leader may be without its Lease"),
 			onCluster("the controller manager does not return"),
 		},
@@ -143,8 +143,8 @@ func outageCheck(id string, requirement Requirement) Check {
 func unchangedCheck(id string) Check {
 	return Check{
 		ID: id, Title: "The run leaves the cluster as it was found", Module: moduleTopology, Requirement: Requirement{"R-SNO-10", "the suite leaves a cluster as it found it"}, Level: Core, Tier: Disruptive,
-		Run: func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
-			left, err := b.Disruptor.Compare(ctx, b.Disruptor.acts(b.State))
+		Run: func(ctx context.Context, in *Input) ([]report.Evidence, error) {
+			left, err := in.Disruptor.Compare(ctx, in.Disruptor.acts(in.State))
 			if err != nil {
 				return nil, err
 			}
@@ -159,18 +159,18 @@ func unchangedCheck(id string) Check {
 			return evidence, nil
 		},
 		Controls: []Control{
-			{Name: "a node stays cordoned", Change: func(b *Environment) bool {
-				b.Disruptor.Results.Differences = append(b.Disruptor.Results.Differences, "Node control: was unschedulable false, is unschedulable true")
+			{Name: "a node stays cordoned", Change: func(in *Input) bool {
+				in.Disruptor.Results.Differences = append(in.Disruptor.Results.Differences, "Node control: was unschedulable false, is unschedulable true")
 				return true
 			}},
-			{Name: "no further difference", MustPass: true, Change: func(b *Environment) bool { return true }},
+			{Name: "no further difference", MustPass: true, Change: func(in *Input) bool { return true }},
 			onCluster("a client cordons a node during the run"), onCluster("a client leaves a budget"),
 		},
 	}
 }
 
-func (s *Disruptor) acts(state *State) []func(context.Context) error {
-	target := s.cluster.target
+func (d *Disruptor) acts(state *State) []func(context.Context) error {
+	target := d.cluster.target
 	var all []func(context.Context) error
 	add := func(can bool, do func(context.Context) error) {
 		if can {
@@ -178,11 +178,11 @@ func (s *Disruptor) acts(state *State) []func(context.Context) error {
 		}
 	}
 	hasOperands := len(operands(state)) > 0
-	add(hasOperands, func(ctx context.Context) error { _, err := s.Roll(ctx); return err })
-	add(hasOperands, func(ctx context.Context) error { _, err := s.Evict(ctx); return err })
-	add(hasOperands && target.RestartNode != nil, func(ctx context.Context) error { _, err := s.Restart(ctx); return err })
-	add(target.MayDrain, func(ctx context.Context) error { _, err := s.Drain(ctx); return err })
-	add(target.SetTopology != nil && single(state.controlPlaneMode()), func(ctx context.Context) error { _, err := s.ChangeTopology(ctx); return err })
-	add(target.Outage != nil, func(ctx context.Context) error { _, err := s.InterruptAPIServer(ctx); return err })
+	add(hasOperands, func(ctx context.Context) error { _, err := d.Roll(ctx); return err })
+	add(hasOperands, func(ctx context.Context) error { _, err := d.Evict(ctx); return err })
+	add(hasOperands && target.RestartNode != nil, func(ctx context.Context) error { _, err := d.Restart(ctx); return err })
+	add(target.MayDrain, func(ctx context.Context) error { _, err := d.Drain(ctx); return err })
+	add(target.SetTopology != nil && single(state.controlPlaneMode()), func(ctx context.Context) error { _, err := d.ChangeTopology(ctx); return err })
+	add(target.Outage != nil, func(ctx context.Context) error { _, err := d.InterruptAPIServer(ctx); return err })
 	return all
 }

@@ -58,13 +58,13 @@ func NewDisruptor(ctx context.Context, target Target) (*Disruptor, error) {
 }
 
 // once performs an act if no check has needed it before.
-func once[T any](s *Disruptor, act string, record **T, do func() (*T, error)) (*T, error) {
-	if *record != nil || s.notPerformed[act] != nil {
-		return *record, s.notPerformed[act]
+func once[T any](d *Disruptor, act string, record **T, do func() (*T, error)) (*T, error) {
+	if *record != nil || d.notPerformed[act] != nil {
+		return *record, d.notPerformed[act]
 	}
 	done, err := do()
 	if errors.Is(err, ErrNotPerformed) {
-		s.notPerformed[act] = err
+		d.notPerformed[act] = err
 	}
 	if err != nil {
 		return nil, err
@@ -73,11 +73,11 @@ func once[T any](s *Disruptor, act string, record **T, do func() (*T, error)) (*
 	return done, nil
 }
 
-func (s *Disruptor) copied() *Disruptor {
-	if s == nil {
+func (d *Disruptor) copied() *Disruptor {
+	if d == nil {
 		return nil
 	}
-	c := &Disruptor{cluster: s.cluster, Results: s.Results, changeErr: s.changeErr, notPerformed: maps.Clone(s.notPerformed)}
+	c := &Disruptor{cluster: d.cluster, Results: d.Results, changeErr: d.changeErr, notPerformed: maps.Clone(d.notPerformed)}
 	r := &c.Results
 	r.Rollout, r.Eviction, r.NodeRestart = r.Rollout.copied(), r.Eviction.copied(), r.NodeRestart.copied()
 	r.TopologyChanges = maps.Clone(r.TopologyChanges)

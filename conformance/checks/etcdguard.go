@@ -113,16 +113,16 @@ func etcdGuardChecks() []Check {
 			ID: "SNO-ETC-001", Title: "No quorum guard is left to block drains on a single control-plane node", Module: moduleEtcdGuard, Requirement: size, Level: Core, Tier: Static,
 			Topologies: []string{"SingleReplica"}, NotApplicable: guardUnneeded, Run: noGuards,
 			Controls: []Control{
-				{Name: "a guard of the release", Change: func(b *Environment) bool {
-					b.State.Deployments = append(b.State.Deployments, newDeployment(etcdNamespace, guardDeployment, 1))
+				{Name: "a guard of the release", Change: func(in *Input) bool {
+					in.State.Deployments = append(in.State.Deployments, newDeployment(etcdNamespace, guardDeployment, 1))
 					return true
 				}},
-				{Name: "a budget without guards", Change: func(b *Environment) bool {
-					b.State.Budgets = append(b.State.Budgets, policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: etcdNamespace, Name: operatorBudget}})
+				{Name: "a budget without guards", Change: func(in *Input) bool {
+					in.State.Budgets = append(in.State.Budgets, policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: etcdNamespace, Name: operatorBudget}})
 					return true
 				}},
-				{Name: "another pod in the namespace", MustPass: true, Change: func(b *Environment) bool {
-					b.State.Pods = append(b.State.Pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: etcdNamespace, Name: "installer"}})
+				{Name: "another pod in the namespace", MustPass: true, Change: func(in *Input) bool {
+					in.State.Pods = append(in.State.Pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: etcdNamespace, Name: "installer"}})
 					return true
 				}},
 			},
@@ -131,12 +131,12 @@ func etcdGuardChecks() []Check {
 			ID: "SNO-ETC-002", Title: "Every member of etcd has its guard where etcd has a quorum to lose", Module: moduleEtcdGuard, Requirement: size, Level: Core, Tier: Static,
 			Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica"}, NotApplicable: guardNeeded, Run: guardPerMember,
 			Controls: []Control{
-				{Name: "a guard is missing", Change: func(b *Environment) bool { return dropGuard(b.State) }},
-				{Name: "a guard is not ready", Change: func(b *Environment) bool {
-					return changeGuard(b.State, func(pod *corev1.Pod) { pod.Status.Conditions = nil })
+				{Name: "a guard is missing", Change: func(in *Input) bool { return dropGuard(in.State) }},
+				{Name: "a guard is not ready", Change: func(in *Input) bool {
+					return changeGuard(in.State, func(pod *corev1.Pod) { pod.Status.Conditions = nil })
 				}},
-				{Name: "an annotation on a guard", MustPass: true, Change: func(b *Environment) bool {
-					return changeGuard(b.State, func(pod *corev1.Pod) {
+				{Name: "an annotation on a guard", MustPass: true, Change: func(in *Input) bool {
+					return changeGuard(in.State, func(pod *corev1.Pod) {
 						pod.Annotations = map[string]string{"example.com/reviewed": "yes"}
 					})
 				}},
@@ -152,14 +152,14 @@ func etcdGuardChecks() []Check {
 				{Name: "the budget allows no disruption", Change: changeBudget(func(spec *policyv1.PodDisruptionBudgetSpec) {
 					*spec = policyv1.PodDisruptionBudgetSpec{Selector: spec.Selector, MaxUnavailable: ptr.To(intstr.FromInt32(0))}
 				})},
-				{Name: "a second budget", Change: func(b *Environment) bool {
-					budgets := b.State.guardBudgets()
+				{Name: "a second budget", Change: func(in *Input) bool {
+					budgets := in.State.guardBudgets()
 					if len(budgets) != 1 {
 						return false
 					}
 					another := budgets[0].DeepCopy()
 					another.Name = map[string]string{operatorBudget: guardDeployment, guardDeployment: operatorBudget}[another.Name]
-					b.State.Budgets = append(b.State.Budgets, *another)
+					in.State.Budgets = append(in.State.Budgets, *another)
 					return true
 				}},
 				{Name: "the budget has an unhealthyPodEvictionPolicy", MustPass: true, Change: changeBudget(func(spec *policyv1.PodDisruptionBudgetSpec) {
@@ -170,13 +170,13 @@ func etcdGuardChecks() []Check {
 		{
 			ID: "SNO-ETC-004", Title: "The quorum guard has a single owner", Module: moduleEtcdGuard, Requirement: owner, Level: Core, Tier: Static, NotApplicable: guardOwned, Run: guardOwner,
 			Controls: []Control{
-				{Name: "both an operator and the " + versionManager + " write it", Change: func(b *Environment) bool {
-					d := b.State.Deployment(etcdNamespace, guardDeployment)
+				{Name: "both an operator and the " + versionManager + " write it", Change: func(in *Input) bool {
+					d := in.State.Deployment(etcdNamespace, guardDeployment)
 					writtenByVersion(d)
 					another := d.ManagedFields[len(d.ManagedFields)-1]
 					another.Manager = "another"
 					d.ManagedFields = append(d.ManagedFields, another)
-					b.State.ClusterVersion.Spec.Overrides = nil
+					in.State.ClusterVersion.Spec.Overrides = nil
 					return true
 				}},
 				{Name: "an annotation", MustPass: true, Change: onDeployment(etcdNamespace, guardDeployment, annotate)},
@@ -186,12 +186,12 @@ func etcdGuardChecks() []Check {
 	}
 }
 
-func noGuards(_ context.Context, b *Environment) ([]report.Evidence, error) {
+func noGuards(_ context.Context, in *Input) ([]report.Evidence, error) {
 	deployed := "none"
-	if d := b.State.Deployment(etcdNamespace, guardDeployment); d != nil && replicas(d) > 0 {
+	if d := in.State.Deployment(etcdNamespace, guardDeployment); d != nil && replicas(d) > 0 {
 		deployed = fmt.Sprintf("%d replicas", replicas(d))
 	}
-	guards, budgets := len(b.State.guards()), len(b.State.guardBudgets())
+	guards, budgets := len(in.State.guards()), len(in.State.guardBudgets())
 	return []report.Evidence{
 		found("Deployment "+etcdNamespace+"/"+guardDeployment, "spec.replicas", "none", deployed, deployed == "none"),
 		found("Pods of "+etcdNamespace, "guards", "0", guards, guards == 0),
@@ -199,23 +199,23 @@ func noGuards(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	}, nil
 }
 
-func guardPerMember(_ context.Context, b *Environment) ([]report.Evidence, error) {
+func guardPerMember(_ context.Context, in *Input) ([]report.Evidence, error) {
 	nodes := map[string]bool{}
-	for _, pod := range b.State.guards() {
+	for _, pod := range in.State.guards() {
 		if podReady(&pod) {
 			nodes[pod.Spec.NodeName] = true
 		}
 	}
-	want := b.State.members()
+	want := in.State.members()
 	return []report.Evidence{
 		found("Pods of "+etcdNamespace, "ready guards, on different nodes", fmt.Sprint(want), len(nodes), want > 0 && len(nodes) == want),
 	}, nil
 }
 
 // guardBudget requires exactly one budget: two for the same members would each count on the other.
-func guardBudget(_ context.Context, b *Environment) ([]report.Evidence, error) {
-	budgets := b.State.guardBudgets()
-	name, why := b.State.guardBudgetName()
+func guardBudget(_ context.Context, in *Input) ([]report.Evidence, error) {
+	budgets := in.State.guardBudgets()
+	name, why := in.State.guardBudgetName()
 	there := make([]string, len(budgets))
 	for i := range budgets {
 		there[i] = budgets[i].Name
@@ -224,8 +224,8 @@ func guardBudget(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	evidence := []report.Evidence{found("PodDisruptionBudgets of "+etcdNamespace, "guards", "only "+name+": "+why, cmp.Or(strings.Join(there, ", "), "none"), slices.Equal(there, []string{name}))}
 	for i := range budgets {
 		if budgets[i].Name == name {
-			want, why := allowedDisruptions(name, b.State.members())
-			got := allowed(&budgets[i], len(b.State.guards()))
+			want, why := allowedDisruptions(name, in.State.members())
+			got := allowed(&budgets[i], len(in.State.guards()))
 			evidence = append(evidence, found("PodDisruptionBudget "+etcdNamespace+"/"+name, "allowed disruptions", fmt.Sprintf("%d: %s", want, why), got, got == want))
 		}
 	}
@@ -263,12 +263,12 @@ func guardOwned(s *State) string {
 }
 
 // guardOwner requires one writer, apart from a cluster-version-operator whose override is unmanaged.
-func guardOwner(_ context.Context, b *Environment) ([]report.Evidence, error) {
-	d := b.State.Deployment(etcdNamespace, guardDeployment)
+func guardOwner(_ context.Context, in *Input) ([]report.Evidence, error) {
+	d := in.State.Deployment(etcdNamespace, guardDeployment)
 	var writers []string
 	for _, entry := range d.ManagedFields {
 		if entry.Subresource == "" && entry.FieldsV1 != nil && writes(entry.FieldsV1, `"f:replicas"`) {
-			if entry.Manager == versionManager && overridden(b.State, "Deployment", etcdNamespace, guardDeployment) {
+			if entry.Manager == versionManager && overridden(in.State, "Deployment", etcdNamespace, guardDeployment) {
 				continue
 			}
 			writers = append(writers, entry.Manager)
@@ -301,10 +301,10 @@ func dropGuard(s *State) bool {
 	return changeGuard(s, func(pod *corev1.Pod) { pod.Namespace = "openshift-etcd-operator" })
 }
 
-func changeBudget(change func(*policyv1.PodDisruptionBudgetSpec)) func(*Environment) bool {
-	return func(b *Environment) bool {
-		for i := range b.State.Budgets {
-			budget := &b.State.Budgets[i]
+func changeBudget(change func(*policyv1.PodDisruptionBudgetSpec)) func(*Input) bool {
+	return func(in *Input) bool {
+		for i := range in.State.Budgets {
+			budget := &in.State.Budgets[i]
 			if budget.Namespace == etcdNamespace && (budget.Name == guardDeployment || strings.HasPrefix(budget.Name, guardPrefix)) {
 				change(&budget.Spec)
 				return true

@@ -23,24 +23,24 @@ const (
 )
 
 // Execute runs a check, and its controls if it passes.
-func Execute(ctx context.Context, check Check, env *Environment) (result report.Result) {
+func Execute(ctx context.Context, check Check, in *Input) (result report.Result) {
 	started := time.Now()
 	result = check.Result()
 	defer func() { result.Seconds = time.Since(started).Seconds() }()
-	if why := check.skipReason(env); why != "" {
+	if why := check.skipReason(in); why != "" {
 		result.Status, result.Reason = report.Skipped, why
 		return result
 	}
 	if check.NotApplicable != nil {
-		if why := check.NotApplicable(env.State); why != "" {
+		if why := check.NotApplicable(in.State); why != "" {
 			result.Status, result.Reason = report.NotApplicable, why
 			return result
 		}
 	}
-	evidence, err := check.Run(ctx, env)
+	evidence, err := check.Run(ctx, in)
 	result.Evidence = evidence
 	if err == nil && check.Figures != nil {
-		result.Figures = check.Figures(env)
+		result.Figures = check.Figures(in)
 	}
 	switch {
 	case isInconclusive(err):
@@ -56,7 +56,7 @@ func Execute(ctx context.Context, check Check, env *Environment) (result report.
 		result.Status = report.Failed
 		return result
 	}
-	result.Controls = check.runControls(ctx, env)
+	result.Controls = check.runControls(ctx, in)
 	result.Status, result.Reason = statusOf(result.Controls)
 	return result
 }
@@ -72,12 +72,12 @@ func (c Check) Result() report.Result {
 	}
 }
 
-func (c Check) skipReason(env *Environment) string {
+func (c Check) skipReason(in *Input) string {
 	switch {
-	case c.Tier == Scheduled && env.Copier == nil, c.Tier == Disruptive && env.Disruptor == nil:
+	case c.Tier == Scheduled && in.Copier == nil, c.Tier == Disruptive && in.Disruptor == nil:
 		return "the " + string(c.Tier) + " tier was not selected"
 	case c.MissingInput != nil:
-		return c.MissingInput(env)
+		return c.MissingInput(in)
 	default:
 		return ""
 	}
@@ -93,7 +93,7 @@ func held(evidence []report.Evidence) bool {
 }
 
 // runControls runs all controls in parallel and leaves out those that are not possible on this cluster.
-func (c Check) runControls(ctx context.Context, env *Environment) []report.Control {
+func (c Check) runControls(ctx context.Context, in *Input) []report.Control {
 	results := make([]*report.Control, len(c.Controls))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, control := range c.Controls {
@@ -101,7 +101,7 @@ func (c Check) runControls(ctx context.Context, env *Environment) []report.Contr
 			if control.Change == nil {
 				return nil
 			}
-			changed := env.copied()
+			changed := in.copied()
 			if control.Change(changed) {
 				results[i] = c.runControl(ctx, control, changed)
 			}
@@ -118,7 +118,7 @@ func (c Check) runControls(ctx context.Context, env *Environment) []report.Contr
 	return made
 }
 
-func (c Check) runControl(ctx context.Context, control Control, changed *Environment) *report.Control {
+func (c Check) runControl(ctx context.Context, control Control, changed *Input) *report.Control {
 	result := &report.Control{Name: control.Name, Want: "fail"}
 	if control.MustPass {
 		result.Want = "pass"

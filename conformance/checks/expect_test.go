@@ -143,7 +143,7 @@ func TestGuardBudget(t *testing.T) {
 				Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(test.allowedDisruptions))},
 			})
 		}
-		evidence, err := guardBudget(t.Context(), &Environment{State: state})
+		evidence, err := guardBudget(t.Context(), &Input{State: state})
 		if err != nil || held(evidence) != test.held {
 			t.Errorf("%s: %v %+v", name, err, evidence)
 		}

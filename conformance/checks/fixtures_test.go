@@ -72,7 +72,7 @@ func TestStaticChecks(t *testing.T) {
 			if check.Tier != checks.Static {
 				continue
 			}
-			result := checks.Execute(t.Context(), check, &checks.Environment{State: state, Times: checks.SimulatedTimes()})
+			result := checks.Execute(t.Context(), check, &checks.Input{State: state, Times: checks.SimulatedTimes()})
 			switch result.Status {
 			case report.Passed:
 				passed[check.ID] = true
@@ -111,7 +111,7 @@ func TestCatalogue(t *testing.T) {
 	if _, err := checks.Lookup("SNO-XYZ-999"); !errors.Is(err, checks.ErrUnknownCheck) {
 		t.Errorf("an unknown id: %v", err)
 	}
-	never := func(*checks.Environment) bool { return false }
+	never := func(*checks.Input) bool { return false }
 	good := checks.Catalogue()[0]
 	for name, change := range map[string]func(*checks.Check){
 		"no id":               func(c *checks.Check) { c.ID = "" },
@@ -150,7 +150,7 @@ func TestKinds(t *testing.T) {
 	for _, check := range checks.Catalogue() {
 		modules[check.Module] = nil
 	}
-	records := func(drained bool) *checks.Environment {
+	records := func(drained bool) *checks.Input {
 		operands := &checks.Disruption{Operands: []checks.OperandDisruption{{Name: "operand"}}}
 		disruptor := &checks.Disruptor{Results: checks.DisruptionResults{
 			Rollout: operands, Eviction: operands, NodeRestart: operands, TopologyChanges: map[string]*checks.TopologyChange{},
@@ -163,7 +163,7 @@ func TestKinds(t *testing.T) {
 		for module := range modules {
 			disruptor.Results.TopologyChanges[module] = &checks.TopologyChange{}
 		}
-		return &checks.Environment{Disruptor: disruptor, CSR: &checks.CSROutcome{}, IdleWrites: &checks.IdleWrites{Wrote: map[string]string{}}}
+		return &checks.Input{Disruptor: disruptor, CSR: &checks.CSROutcome{}, IdleWrites: &checks.IdleWrites{Wrote: map[string]string{}}}
 	}
 	for _, name := range fixtures() {
 		state := fixture(t, name)
@@ -174,14 +174,14 @@ func TestKinds(t *testing.T) {
 					continue
 				}
 				drained := check.ID == "SNO-MCO-002"
-				env, unchanged := records(drained), records(drained)
-				env.State = state.DeepCopy()
-				if !control.Change(env) {
+				in, unchanged := records(drained), records(drained)
+				in.State = state.DeepCopy()
+				if !control.Change(in) {
 					continue
 				}
-				stateChanged := !reflect.DeepEqual(env.State, state.DeepCopy())
-				recordChanged := !reflect.DeepEqual(env.Disruptor.Results, unchanged.Disruptor.Results) ||
-					!reflect.DeepEqual(env.CSR, unchanged.CSR) || !reflect.DeepEqual(env.IdleWrites, unchanged.IdleWrites)
+				stateChanged := !reflect.DeepEqual(in.State, state.DeepCopy())
+				recordChanged := !reflect.DeepEqual(in.Disruptor.Results, unchanged.Disruptor.Results) ||
+					!reflect.DeepEqual(in.CSR, unchanged.CSR) || !reflect.DeepEqual(in.IdleWrites, unchanged.IdleWrites)
 				switch {
 				case stateChanged && kind != checks.KindState, recordChanged && kind != checks.KindRecord:
 					t.Errorf("%s: %s, %q, is of kind %s, and changes the state: %t, a record: %t", name, check.ID, control.Name, kind, stateChanged, recordChanged)
@@ -195,19 +195,19 @@ func TestKinds(t *testing.T) {
 
 // TestExecute: the results of controls determine the status.
 func TestExecute(t *testing.T) {
-	holds := func(held func(*checks.Environment) bool) func(context.Context, *checks.Environment) ([]report.Evidence, error) {
-		return func(_ context.Context, b *checks.Environment) ([]report.Evidence, error) {
-			return []report.Evidence{{Object: "o", Field: "f", Want: "w", Got: "g", Held: held(b)}}, nil
+	holds := func(held func(*checks.Input) bool) func(context.Context, *checks.Input) ([]report.Evidence, error) {
+		return func(_ context.Context, in *checks.Input) ([]report.Evidence, error) {
+			return []report.Evidence{{Object: "o", Field: "f", Want: "w", Got: "g", Held: held(in)}}, nil
 		}
 	}
-	failing := func(err error) func(context.Context, *checks.Environment) ([]report.Evidence, error) {
-		return func(context.Context, *checks.Environment) ([]report.Evidence, error) { return nil, err }
+	failing := func(err error) func(context.Context, *checks.Input) ([]report.Evidence, error) {
+		return func(context.Context, *checks.Input) ([]report.Evidence, error) { return nil, err }
 	}
-	always := func(*checks.Environment) bool { return true }
-	noInfrastructure := checks.Control{Name: "negative", Change: func(b *checks.Environment) bool { b.State.Infrastructure = nil; return true }}
+	always := func(*checks.Input) bool { return true }
+	noInfrastructure := checks.Control{Name: "negative", Change: func(in *checks.Input) bool { in.State.Infrastructure = nil; return true }}
 	nothing := checks.Control{Name: "positive", MustPass: true, Change: always}
-	impossible := checks.Control{Name: "impossible", Change: func(*checks.Environment) bool { return false }}
-	there := func(b *checks.Environment) bool { return b.State.Infrastructure != nil }
+	impossible := checks.Control{Name: "impossible", Change: func(*checks.Input) bool { return false }}
+	there := func(in *checks.Input) bool { return in.State.Infrastructure != nil }
 	for name, test := range map[string]struct {
 		check checks.Check
 		want  report.Status
@@ -216,23 +216,23 @@ func TestExecute(t *testing.T) {
 		"it cannot fail":                      {checks.Check{Run: holds(always), Controls: []checks.Control{noInfrastructure, nothing}}, report.Inconclusive},
 		"no possible negative control":        {checks.Check{Run: holds(there), Controls: []checks.Control{impossible, nothing}}, report.Inconclusive},
 		"a positive control fails":            {checks.Check{Run: holds(there), Controls: []checks.Control{noInfrastructure, {MustPass: true, Change: noInfrastructure.Change}}}, report.Inconclusive},
-		"it fails":                            {checks.Check{Run: holds(func(*checks.Environment) bool { return false })}, report.Failed},
-		"no evidence":                         {checks.Check{Run: func(context.Context, *checks.Environment) ([]report.Evidence, error) { return nil, nil }}, report.Inconclusive},
-		"an error":                            {checks.Check{Run: func(context.Context, *checks.Environment) ([]report.Evidence, error) { return nil, errors.New("no") }}, report.Failed},
+		"it fails":                            {checks.Check{Run: holds(func(*checks.Input) bool { return false })}, report.Failed},
+		"no evidence":                         {checks.Check{Run: func(context.Context, *checks.Input) ([]report.Evidence, error) { return nil, nil }}, report.Inconclusive},
+		"an error":                            {checks.Check{Run: func(context.Context, *checks.Input) ([]report.Evidence, error) { return nil, errors.New("no") }}, report.Failed},
 		"a missing permission":                {checks.Check{Run: failing(fmt.Errorf("read: %w", checks.ErrForbidden))}, report.Inconclusive},
 		"the server forbids it":               {checks.Check{Run: failing(apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", nil))}, report.Inconclusive},
 		"the cluster prevents it":             {checks.Check{Run: failing(fmt.Errorf("read: %w", checks.ErrInconclusive))}, report.Inconclusive},
 		"it does not apply":                   {checks.Check{Run: holds(there), NotApplicable: func(*checks.State) string { return "why" }}, report.NotApplicable},
 		"its tier is not selected":            {checks.Check{Run: holds(there), Tier: checks.Scheduled}, report.Skipped},
 		"the disruptive tier is not selected": {checks.Check{Run: holds(there), Tier: checks.Disruptive}, report.Skipped},
-		"a missing input":                     {checks.Check{Run: holds(there), MissingInput: func(*checks.Environment) string { return "why" }}, report.Skipped},
+		"a missing input":                     {checks.Check{Run: holds(there), MissingInput: func(*checks.Input) string { return "why" }}, report.Skipped},
 	} {
-		env := &checks.Environment{State: &checks.State{Infrastructure: &configv1.Infrastructure{}}}
-		result := checks.Execute(t.Context(), test.check, env)
+		in := &checks.Input{State: &checks.State{Infrastructure: &configv1.Infrastructure{}}}
+		result := checks.Execute(t.Context(), test.check, in)
 		if result.Status != test.want || (result.Status != report.Passed && result.Reason == "" && len(result.Evidence) == 0) {
 			t.Errorf("%s: %s %q, want %s and a reason", name, result.Status, result.Reason, test.want)
 		}
-		if env.State.Infrastructure == nil {
+		if in.State.Infrastructure == nil {
 			t.Errorf("%s: a control changed what was read", name)
 		}
 	}

@@ -46,15 +46,15 @@ func hostPortsCheck() Check {
 
 var quarter = intstr.FromString("25%")
 
-func hostPortRollouts(_ context.Context, b *Environment) ([]report.Evidence, error) {
+func hostPortRollouts(_ context.Context, in *Input) ([]report.Evidence, error) {
 	var evidence []report.Evidence
-	for _, d := range deploymentsWithHostPorts(b.State) {
+	for _, d := range deploymentsWithHostPorts(in.State) {
 		got, held := deploymentRollout(d)
 		field := "spec.strategy, with host ports " + portsOf(&d.Spec.Template)
 		want := fmt.Sprintf("Recreate, or maxUnavailable at least %d", replicas(d))
 		evidence = append(evidence, found(nameOf(d), field, want, got, held))
 	}
-	for _, d := range daemonSetsWithHostPorts(b.State) {
+	for _, d := range daemonSetsWithHostPorts(in.State) {
 		got, held := daemonSetRollout(d)
 		name, field := "DaemonSet "+d.Namespace+"/"+d.Name, "spec.updateStrategy, with host ports "+portsOf(&d.Spec.Template)
 		evidence = append(evidence, found(name, field, "OnDelete, or maxSurge 0", got, held))
@@ -132,9 +132,9 @@ func rolling(unavailable, surge intstr.IntOrString) appsv1.DeploymentStrategy {
 	}}
 }
 
-func onHostPorts(strategy appsv1.DeploymentStrategy) func(*Environment) bool {
-	return func(b *Environment) bool {
-		all := deploymentsWithHostPorts(b.State)
+func onHostPorts(strategy appsv1.DeploymentStrategy) func(*Input) bool {
+	return func(in *Input) bool {
+		all := deploymentsWithHostPorts(in.State)
 		if len(all) == 0 {
 			return false
 		}
@@ -144,12 +144,12 @@ func onHostPorts(strategy appsv1.DeploymentStrategy) func(*Environment) bool {
 }
 
 // addSurging adds a pinned Deployment that would deadlock with host ports.
-func addSurging(b *Environment) bool {
+func addSurging(in *Input) bool {
 	d := newDeployment("openshift-control", "control", 1)
 	d.Spec.Strategy = rolling(intstr.FromInt32(0), intstr.FromInt32(1))
 	d.Spec.Template.Spec.NodeSelector = map[string]string{masterRole: ""}
 	d.Spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: controlPort}}
-	b.State.Deployments = append(b.State.Deployments, d)
+	in.State.Deployments = append(in.State.Deployments, d)
 	return true
 }
 
@@ -157,8 +157,8 @@ const controlPort = 9199
 
 // addDaemonSet adds a DaemonSet that surges. With hostNetwork the API server sets hostPort only in pods, not in
 // templates.
-func addDaemonSet(hostNetwork bool) func(*Environment) bool {
-	return func(b *Environment) bool {
+func addDaemonSet(hostNetwork bool) func(*Input) bool {
+	return func(in *Input) bool {
 		like := newDeployment("openshift-control", "control", 1)
 		d := appsv1.DaemonSet{ObjectMeta: like.ObjectMeta, Spec: appsv1.DaemonSetSpec{Selector: like.Spec.Selector, Template: like.Spec.Template}}
 		d.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.RollingUpdateDaemonSetStrategyType, RollingUpdate: &appsv1.RollingUpdateDaemonSet{
@@ -166,7 +166,7 @@ func addDaemonSet(hostNetwork bool) func(*Environment) bool {
 		}}
 		d.Spec.Template.Spec.HostNetwork = hostNetwork
 		d.Spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: controlPort}}
-		b.State.DaemonSets = append(b.State.DaemonSets, d)
+		in.State.DaemonSets = append(in.State.DaemonSets, d)
 		return true
 	}
 }

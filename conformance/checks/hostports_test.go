@@ -131,7 +131,7 @@ func TestHostPortsCheck(t *testing.T) {
 			if test.why != "" {
 				return
 			}
-			evidence, err := check.Run(t.Context(), &Environment{State: state})
+			evidence, err := check.Run(t.Context(), &Input{State: state})
 			if err != nil {
 				t.Fatal(err)
 			}

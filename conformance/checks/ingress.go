@@ -59,22 +59,22 @@ func routerSeveral(s *State) string {
 	return ""
 }
 
-func withRouter(evaluate func(*State, *appsv1.Deployment) []report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
+func withRouter(evaluate func(*State, *appsv1.Deployment) []report.Evidence) func(context.Context, *Input) ([]report.Evidence, error) {
 	return withDeployment(routerNamespace, routerName, evaluate)
 }
 
-func withDeployment(namespace, name string, evaluate func(*State, *appsv1.Deployment) []report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
-	return func(_ context.Context, b *Environment) ([]report.Evidence, error) {
-		d := b.State.Deployment(namespace, name)
+func withDeployment(namespace, name string, evaluate func(*State, *appsv1.Deployment) []report.Evidence) func(context.Context, *Input) ([]report.Evidence, error) {
+	return func(_ context.Context, in *Input) ([]report.Evidence, error) {
+		d := in.State.Deployment(namespace, name)
 		if d == nil {
 			return missingObject("Deployment " + namespace + "/" + name), nil
 		}
-		return evaluate(b.State, d), nil
+		return evaluate(in.State, d), nil
 	}
 }
 
 func ingressChecks() []Check {
-	onRouter := func(change func(*appsv1.Deployment)) func(*Environment) bool {
+	onRouter := func(change func(*appsv1.Deployment)) func(*Input) bool {
 		return onDeployment(routerNamespace, routerName, change)
 	}
 	pinned := Requirement{"R-ING-5", "the default IngressController targets the master pool where infrastructureTopology is SingleReplica"}
@@ -106,8 +106,8 @@ func ingressChecks() []Check {
 			Level:       Core, Tier: Static, NotApplicable: routerSingle, Run: withRouter(routerTolerates),
 			Controls: []Control{
 				{Name: "the router tolerates nothing", Change: onRouter(func(d *appsv1.Deployment) { d.Spec.Template.Spec.Tolerations = nil })},
-				{Name: "the IngressController that pins it tolerates nothing", Change: func(b *Environment) bool {
-					b.State.IngressController.Spec.NodePlacement = &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{masterRole: ""}}}
+				{Name: "the IngressController that pins it tolerates nothing", Change: func(in *Input) bool {
+					in.State.IngressController.Spec.NodePlacement = &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{masterRole: ""}}}
 					return true
 				}},
 				{Name: "the router has one more toleration", MustPass: true, Change: onRouter(func(d *appsv1.Deployment) {
@@ -120,7 +120,7 @@ func ingressChecks() []Check {
 			Level: Core, Tier: Static, NotApplicable: routerSingle, Run: withRouter(routerPlaced),
 			Controls: []Control{
 				{Name: "its pods run on another node", Change: movePods(routerNamespace, routerName)},
-				{Name: "another node without a router", MustPass: true, Change: func(b *Environment) bool { addExtraNode(b); return true }},
+				{Name: "another node without a router", MustPass: true, Change: func(in *Input) bool { addExtraNode(in); return true }},
 			},
 		},
 		{
@@ -137,8 +137,8 @@ func ingressChecks() []Check {
 			Requirement: Requirement{"R-ING-6", "the pool is worker where infrastructureTopology is HighlyAvailable"},
 			Level:       Core, Tier: Static, NotApplicable: routerUnpinnedApplies, Run: withRouter(routerUnpinned),
 			Controls: []Control{
-				{Name: "the IngressController selects the control plane", Change: func(b *Environment) bool {
-					b.State.IngressController.Spec.NodePlacement = &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{masterRole: ""}}}
+				{Name: "the IngressController selects the control plane", Change: func(in *Input) bool {
+					in.State.IngressController.Spec.NodePlacement = &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{masterRole: ""}}}
 					return true
 				}},
 				{Name: "the router selects the control plane", Change: onRouter(func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector = map[string]string{masterRole: ""} })},
@@ -157,8 +157,8 @@ func ingressChecks() []Check {
 		},
 	}
 	copied := copyChecks(moduleIngress, "ING", 8, floats, routers(), routerWithin)
-	copied[2].Controls = append(copied[2].Controls, Control{Name: "the router avoids control-plane nodes, as a floating router does", Change: func(b *Environment) bool {
-		return routerSingle(b.State) == "" && len(b.State.Nodes) > len(b.State.controlPlaneNodes()) && onRouter(keepOffControlPlane)(b)
+	copied[2].Controls = append(copied[2].Controls, Control{Name: "the router avoids control-plane nodes, as a floating router does", Change: func(in *Input) bool {
+		return routerSingle(in.State) == "" && len(in.State.Nodes) > len(in.State.controlPlaneNodes()) && onRouter(keepOffControlPlane)(in)
 	}})
 	for i := range copied {
 		copied[i].NotApplicable = firstReason(routerAbsent, copied[i].NotApplicable)
@@ -331,28 +331,28 @@ func keepOffControlPlane(d *appsv1.Deployment) {
 	}}
 }
 
-func movePods(namespace, name string) func(*Environment) bool {
-	return onPods(namespace, name, func(b *Environment, pod *corev1.Pod) {
+func movePods(namespace, name string) func(*Input) bool {
+	return onPods(namespace, name, func(in *Input, pod *corev1.Pod) {
 		pod.Spec.NodeName = extraNode
-		if b.State.node(extraNode) == nil {
-			addExtraNode(b)
+		if in.State.node(extraNode) == nil {
+			addExtraNode(in)
 		}
 	})
 }
 
-func movePodsToOneNode(namespace, name string) func(*Environment) bool {
-	return onPods(namespace, name, func(b *Environment, pod *corev1.Pod) { pod.Spec.NodeName = b.State.Nodes[0].Name })
+func movePodsToOneNode(namespace, name string) func(*Input) bool {
+	return onPods(namespace, name, func(in *Input, pod *corev1.Pod) { pod.Spec.NodeName = in.State.Nodes[0].Name })
 }
 
-func onPods(namespace, name string, change func(*Environment, *corev1.Pod)) func(*Environment) bool {
-	return func(b *Environment) bool {
-		d := b.State.Deployment(namespace, name)
-		if d == nil || len(b.State.podsOf(d)) == 0 {
+func onPods(namespace, name string, change func(*Input, *corev1.Pod)) func(*Input) bool {
+	return func(in *Input) bool {
+		d := in.State.Deployment(namespace, name)
+		if d == nil || len(in.State.podsOf(d)) == 0 {
 			return false
 		}
-		for i := range b.State.Pods {
-			if pod := &b.State.Pods[i]; pod.Namespace == namespace && selects(d.Spec.Selector, pod.Labels) {
-				change(b, pod)
+		for i := range in.State.Pods {
+			if pod := &in.State.Pods[i]; pod.Namespace == namespace && selects(d.Spec.Selector, pod.Labels) {
+				change(in, pod)
 			}
 		}
 		return true

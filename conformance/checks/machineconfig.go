@@ -29,18 +29,18 @@ const (
 func machineConfigChecks() []Check {
 	skip := Requirement{"R-MCO-2", "where the high-availability mode is None no node is drained, workers included"}
 	graceful := Requirement{"R-MCO-3", "graceful shutdown of the kubelet ends workloads safely at a restart"}
-	without := func(b *Environment) string {
-		return unsupported(!b.Disruptor.cluster.target.MayDrain, "drain requests of nodes")
+	without := func(in *Input) string {
+		return unsupported(!in.Disruptor.cluster.target.MayDrain, "drain requests of nodes")
 	}
-	run := func(evaluate func(*State, Drain) report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
-		return func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
-			drains, err := b.Disruptor.Drain(ctx)
+	run := func(evaluate func(*State, Drain) report.Evidence) func(context.Context, *Input) ([]report.Evidence, error) {
+		return func(ctx context.Context, in *Input) ([]report.Evidence, error) {
+			drains, err := in.Disruptor.Drain(ctx)
 			if err != nil {
 				return nil, err
 			}
 			var evidence []report.Evidence
 			for _, d := range drains {
-				evidence = append(evidence, evaluate(b.State, d))
+				evidence = append(evidence, evaluate(in.State, d))
 			}
 			return evidence, nil
 		}
@@ -100,12 +100,12 @@ func machineConfigChecks() []Check {
 			},
 			Run: gracefulShutdown,
 			Controls: []Control{
-				{Name: "no KubeletConfig", Change: func(b *Environment) bool { b.State.KubeletConfigs = nil; return true }},
+				{Name: "no KubeletConfig", Change: func(in *Input) bool { in.State.KubeletConfigs = nil; return true }},
 				{Name: "the KubeletConfig is for another pool", Change: onPool(func(p *Pool) { p.Labels = map[string]string{"pool": "another"} })},
 				{Name: "the rendered grace period is 0", Change: onPool(func(p *Pool) { p.ShutdownGracePeriod = "0s" })},
 				{Name: "nothing is rendered", Change: onPool(func(p *Pool) { p.Rendered, p.ShutdownGracePeriod = "", "" })},
-				{Name: "one more KubeletConfig", MustPass: true, Change: func(b *Environment) bool {
-					b.State.KubeletConfigs = append(b.State.KubeletConfigs, unstructured.Unstructured{Object: map[string]any{}})
+				{Name: "one more KubeletConfig", MustPass: true, Change: func(in *Input) bool {
+					in.State.KubeletConfigs = append(in.State.KubeletConfigs, unstructured.Unstructured{Object: map[string]any{}})
 					return true
 				}},
 			},
@@ -136,25 +136,25 @@ func wasDrained(_ *State, d Drain) report.Evidence {
 	return found("Node "+d.Node, "requested drain", want, got, got == want)
 }
 
-func onDrain(change func(*Drain)) func(*Environment) bool {
-	return func(b *Environment) bool {
-		if len(b.Disruptor.Results.Drains) == 0 {
+func onDrain(change func(*Drain)) func(*Input) bool {
+	return func(in *Input) bool {
+		if len(in.Disruptor.Results.Drains) == 0 {
 			return false
 		}
-		change(&b.Disruptor.Results.Drains[0])
+		change(&in.Disruptor.Results.Drains[0])
 		return true
 	}
 }
 
 // gracefulShutdown requires a KubeletConfig with a grace period for the control plane's pool, and a rendered one.
-func gracefulShutdown(_ context.Context, b *Environment) ([]report.Evidence, error) {
+func gracefulShutdown(_ context.Context, in *Input) ([]report.Evidence, error) {
 	const want = "more than 0"
-	pool := b.State.Pool
+	pool := in.State.Pool
 	if pool == nil {
 		return missingObject("MachineConfigPool " + controlPlanePool), nil
 	}
 	selecting := "none"
-	for _, config := range b.State.KubeletConfigs {
+	for _, config := range in.State.KubeletConfigs {
 		period, _, err := unstructured.NestedString(config.Object, "spec", "kubeletConfig", "shutdownGracePeriod")
 		if err == nil && positive(period) && selectsPool(config, pool.Labels) {
 			selecting = config.GetName()
@@ -188,12 +188,12 @@ func selectsPool(config unstructured.Unstructured, labels map[string]string) boo
 	return selects(selector, labels)
 }
 
-func onPool(change func(*Pool)) func(*Environment) bool {
-	return func(b *Environment) bool {
-		if b.State.Pool == nil {
+func onPool(change func(*Pool)) func(*Input) bool {
+	return func(in *Input) bool {
+		if in.State.Pool == nil {
 			return false
 		}
-		change(b.State.Pool)
+		change(in.State.Pool)
 		return true
 	}
 }
@@ -208,21 +208,21 @@ type Drain struct {
 }
 
 // Drain requests a drain and then an uncordon for every node, one after the other.
-func (s *Disruptor) Drain(ctx context.Context) ([]Drain, error) {
-	if s.Results.Drains == nil {
-		s.cluster.progressf("Requesting a drain of every node")
-		for _, node := range s.cluster.before.Nodes {
-			d, err := s.cluster.drain(ctx, node.Name)
-			if err := errors.Join(err, s.cluster.uncordon(ctx, node.Name)); err != nil {
+func (d *Disruptor) Drain(ctx context.Context) ([]Drain, error) {
+	if d.Results.Drains == nil {
+		d.cluster.progressf("Requesting a drain of every node")
+		for _, node := range d.cluster.before.Nodes {
+			drain, err := d.cluster.drain(ctx, node.Name)
+			if err := errors.Join(err, d.cluster.uncordon(ctx, node.Name)); err != nil {
 				return nil, err
 			}
-			if err := s.cluster.waitAvailable(ctx); err != nil {
+			if err := d.cluster.waitAvailable(ctx); err != nil {
 				return nil, err
 			}
-			s.Results.Drains = append(s.Results.Drains, d)
+			d.Results.Drains = append(d.Results.Drains, drain)
 		}
 	}
-	return s.Results.Drains, nil
+	return d.Results.Drains, nil
 }
 
 func (c *targetCluster) drain(ctx context.Context, node string) (Drain, error) {

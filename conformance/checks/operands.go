@@ -44,16 +44,16 @@ func allAbsent(workloads []workload) func(*State) string {
 	}
 }
 
-func eachOf(workloads []workload, evaluate func(*State, *appsv1.Deployment) []report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
-	return func(_ context.Context, b *Environment) ([]report.Evidence, error) {
+func eachOf(workloads []workload, evaluate func(*State, *appsv1.Deployment) []report.Evidence) func(context.Context, *Input) ([]report.Evidence, error) {
+	return func(_ context.Context, in *Input) ([]report.Evidence, error) {
 		var evidence []report.Evidence
 		for _, w := range workloads {
-			d := b.State.Deployment(w.namespace, w.name)
+			d := in.State.Deployment(w.namespace, w.name)
 			if d == nil {
 				evidence = append(evidence, missingObject("Deployment "+w.namespace+"/"+w.name)...)
 				continue
 			}
-			evidence = append(evidence, evaluate(b.State, d)...)
+			evidence = append(evidence, evaluate(in.State, d)...)
 		}
 		return evidence, nil
 	}
@@ -216,13 +216,13 @@ func overridden(s *State, kind, namespace, name string) bool {
 
 func versionControls(w workload) []Control {
 	return []Control{
-		{Name: "the " + versionManager + " writes it", Change: func(b *Environment) bool {
-			d := b.State.Deployment(w.namespace, w.name)
-			if d == nil || b.State.ClusterVersion == nil {
+		{Name: "the " + versionManager + " writes it", Change: func(in *Input) bool {
+			d := in.State.Deployment(w.namespace, w.name)
+			if d == nil || in.State.ClusterVersion == nil {
 				return false
 			}
 			writtenByVersion(d)
-			b.State.ClusterVersion.Spec.Overrides = nil
+			in.State.ClusterVersion.Spec.Overrides = nil
 			return true
 		}},
 		{Name: "an annotation", MustPass: true, Change: onDeployment(w.namespace, w.name, annotate)},
@@ -249,8 +249,8 @@ func authChecks() []Check {
 		{
 			ID: "SNO-AUT-003", Title: "No unsupported override stands in for the topology", Module: moduleAuth,
 			Requirement: Requirement{"R-AUTH-1", "one node is enough because of the topology, not of an unsupported override"},
-			Level:       Core, Tier: Static, NotApplicable: overrideApplies, Run: func(_ context.Context, b *Environment) ([]report.Evidence, error) {
-				set := string(b.State.Authentication.Spec.UnsupportedConfigOverrides.Raw)
+			Level:       Core, Tier: Static, NotApplicable: overrideApplies, Run: func(_ context.Context, in *Input) ([]report.Evidence, error) {
+				set := string(in.State.Authentication.Spec.UnsupportedConfigOverrides.Raw)
 				got := "not set"
 				if containsKey(set, overrideKey) {
 					got = "set"
@@ -258,12 +258,12 @@ func authChecks() []Check {
 				return []report.Evidence{found("Authentication cluster", "spec.unsupportedConfigOverrides."+overrideKey, "not set", got, got == "not set")}, nil
 			},
 			Controls: []Control{
-				{Name: "the override is set", Change: func(b *Environment) bool {
-					b.State.Authentication.Spec.UnsupportedConfigOverrides.Raw = []byte(`{"` + overrideKey + `":true}`)
+				{Name: "the override is set", Change: func(in *Input) bool {
+					in.State.Authentication.Spec.UnsupportedConfigOverrides.Raw = []byte(`{"` + overrideKey + `":true}`)
 					return true
 				}},
-				{Name: "another override is set", MustPass: true, Change: func(b *Environment) bool {
-					b.State.Authentication.Spec.UnsupportedConfigOverrides.Raw = []byte(`{"example":true}`)
+				{Name: "another override is set", MustPass: true, Change: func(in *Input) bool {
+					in.State.Authentication.Spec.UnsupportedConfigOverrides.Raw = []byte(`{"example":true}`)
 					return true
 				}},
 			},

@@ -38,8 +38,8 @@ const (
 
 // InterruptAPIServer stops the API server for Times.Outage. An API server that answers requests in the meantime was not
 // stopped.
-func (s *Disruptor) InterruptAPIServer(ctx context.Context) (*Outage, error) {
-	return once(s, "outage", &s.Results.Outage, func() (*Outage, error) { return s.cluster.interruptAPIServer(ctx) })
+func (d *Disruptor) InterruptAPIServer(ctx context.Context) (*Outage, error) {
+	return once(d, "outage", &d.Results.Outage, func() (*Outage, error) { return d.cluster.interruptAPIServer(ctx) })
 }
 
 func (c *targetCluster) interruptAPIServer(ctx context.Context) (*Outage, error) {

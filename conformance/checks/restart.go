@@ -15,15 +15,15 @@ import (
 var errNotRecovered = errors.New("the node has not recovered")
 
 // Restart restarts every node, one after the other.
-func (s *Disruptor) Restart(ctx context.Context) (*Disruption, error) {
-	return once(s, "restart", &s.Results.NodeRestart, func() (*Disruption, error) {
-		return s.cluster.restart(ctx, "Restarting every node", s.cluster.before.Nodes)
+func (d *Disruptor) Restart(ctx context.Context) (*Disruption, error) {
+	return once(d, "restart", &d.Results.NodeRestart, func() (*Disruption, error) {
+		return d.cluster.restart(ctx, "Restarting every node", d.cluster.before.Nodes)
 	})
 }
 
 // RestartControlPlane restarts every node of the control plane, one after the other. Checks do not use it.
-func (s *Disruptor) RestartControlPlane(ctx context.Context) (*Disruption, error) {
-	return s.cluster.restart(ctx, "Restarting every node of the control plane", s.cluster.before.controlPlaneNodes())
+func (d *Disruptor) RestartControlPlane(ctx context.Context) (*Disruption, error) {
+	return d.cluster.restart(ctx, "Restarting every node of the control plane", d.cluster.before.controlPlaneNodes())
 }
 
 func (c *targetCluster) restart(ctx context.Context, what string, nodes []corev1.Node) (*Disruption, error) {

@@ -19,8 +19,8 @@ var errNoRouter = errors.New("no pod of a router exists")
 
 // DeleteRouters deletes all pods of the default router, and waits until they are gone and others are available. Checks
 // do not use it.
-func (s *Disruptor) DeleteRouters(ctx context.Context) (*Disruption, error) {
-	c := s.cluster
+func (d *Disruptor) DeleteRouters(ctx context.Context) (*Disruption, error) {
+	c := d.cluster
 	return c.disturb(ctx, "Deleting the pods of the default router", func(ctx context.Context, all []appsv1.Deployment) (map[string]string, error) {
 		state, err := c.read(ctx)
 		if err != nil {

@@ -45,7 +45,7 @@ type Runner struct {
 	started  time.Time
 
 	warnings *warnings
-	env      *Environment
+	input    *Input
 	cancel   context.CancelFunc
 	pending  sync.WaitGroup
 	serial   sync.Mutex // for disruptive checks
@@ -115,16 +115,16 @@ func (r *Runner) Start(ctx context.Context) error {
 			return err
 		}
 	}
-	r.env = &Environment{State: state, Times: r.target.Times}
+	r.input = &Input{State: state, Times: r.target.Times}
 	if r.tiers[Scheduled] {
 		program := programOf(r.target.Image, state.Pods)
 		r.progressf("Copies of Deployments run image %s, %s", program.image, program.from)
-		if r.env.Copier, err = newWorkloadCopier(ctx, r.target, r.set, r.kube, program); err != nil {
+		if r.input.Copier, err = newWorkloadCopier(ctx, r.target, r.set, r.kube, program); err != nil {
 			return err
 		}
 	}
 	if r.tiers[Disruptive] {
-		r.env.Disruptor = r.newDisruptor(state)
+		r.input.Disruptor = r.newDisruptor(state)
 	}
 	for _, check := range r.checks {
 		if r.selected[check.ID] && check.Tier != Disruptive {
@@ -209,8 +209,8 @@ func (r *Runner) execute(ctx context.Context, check Check) report.Result {
 		<-o.done
 		return o.result
 	}
-	env := *r.env // each check records its own results
-	result := Execute(ctx, check, &env)
+	in := *r.input // each check records its own results
+	result := Execute(ctx, check, &in)
 	r.mu.Lock()
 	o.result = result
 	r.mu.Unlock()
@@ -258,8 +258,8 @@ func (r *Runner) Report() report.Report {
 	if r.target.Operators != nil {
 		out.Operators = r.target.Operators()
 	}
-	if r.env != nil && r.env.State.Infrastructure != nil {
-		status := r.env.State.Infrastructure.Status
+	if r.input != nil && r.input.State.Infrastructure != nil {
+		status := r.input.State.Infrastructure.Status
 		out.Topology.Observed = report.Modes{ControlPlane: string(status.ControlPlaneTopology), Infrastructure: string(status.InfrastructureTopology)}
 	}
 	r.mu.Lock()
@@ -327,8 +327,8 @@ func (r *Runner) Close(ctx context.Context) error {
 	}
 	// A running copy could create another namespace after the existing ones have been listed.
 	r.pending.Wait()
-	if r.env == nil || r.env.Copier == nil {
+	if r.input == nil || r.input.Copier == nil {
 		return nil
 	}
-	return r.env.Copier.close(ctx)
+	return r.input.Copier.close(ctx)
 }

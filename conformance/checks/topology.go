@@ -34,7 +34,7 @@ func topologyChecks() []Check {
 			Controls: []Control{
 				{Name: "an unknown topology", Change: onInfrastructure(func(i *configv1.Infrastructure) { i.Status.ControlPlaneTopology = "Twin" })},
 				{Name: "no topology", Change: onInfrastructure(func(i *configv1.Infrastructure) { i.Status.InfrastructureTopology = "" })},
-				{Name: "the object does not exist", Change: func(b *Environment) bool { b.State.Infrastructure = nil; return true }},
+				{Name: "the object does not exist", Change: func(in *Input) bool { in.State.Infrastructure = nil; return true }},
 				{Name: "a label on the object", MustPass: true, Change: onInfrastructure(func(i *configv1.Infrastructure) { i.Labels = map[string]string{"example.com/reviewed": "yes"} })},
 			},
 		},
@@ -42,7 +42,7 @@ func topologyChecks() []Check {
 			ID: "SNO-TOP-002", Title: "The control plane's topology agrees with the number of its nodes", Module: moduleTopology, Requirement: mode, Level: Core, Tier: Static, Run: nodesMatchTopology,
 			Controls: []Control{
 				{Name: "another number of nodes", Change: changeNodeCount},
-				{Name: "one more worker", MustPass: true, Change: func(b *Environment) bool { addExtraNode(b); return true }},
+				{Name: "one more worker", MustPass: true, Change: func(in *Input) bool { addExtraNode(in); return true }},
 			},
 		},
 		{
@@ -64,15 +64,15 @@ func topologyChecks() []Check {
 			ID: "SNO-TOP-004", Title: "No pod of OpenShift is unschedulable", Module: moduleTopology,
 			Requirement: Requirement{"R-TOP-1", "whatever OpenShift runs fits on one node"}, Level: Core, Tier: Static, Run: noUnschedulablePods,
 			Controls: []Control{
-				{Name: "an unschedulable pod", Change: func(b *Environment) bool {
-					b.State.Pods = append(b.State.Pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: routerNamespace, Name: "control"}, Status: corev1.PodStatus{
+				{Name: "an unschedulable pod", Change: func(in *Input) bool {
+					in.State.Pods = append(in.State.Pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: routerNamespace, Name: "control"}, Status: corev1.PodStatus{
 						Phase:      corev1.PodPending,
 						Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes are available"}},
 					}})
 					return true
 				}},
-				{Name: "a pod that is starting", MustPass: true, Change: func(b *Environment) bool {
-					b.State.Pods = append(b.State.Pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: routerNamespace, Name: "control"}, Status: corev1.PodStatus{Phase: corev1.PodPending}})
+				{Name: "a pod that is starting", MustPass: true, Change: func(in *Input) bool {
+					in.State.Pods = append(in.State.Pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: routerNamespace, Name: "control"}, Status: corev1.PodStatus{Phase: corev1.PodPending}})
 					return true
 				}},
 			},
@@ -88,13 +88,13 @@ func topologyChecks() []Check {
 			},
 			Run: budgetsAllow,
 			Controls: []Control{
-				{Name: "a budget that requires all replicas", Change: func(b *Environment) bool {
-					d := anyDeployment(b.State)
-					return d != nil && budgetOver(d.Namespace, d.Name, policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromString("100%"))})(b)
+				{Name: "a budget that requires all replicas", Change: func(in *Input) bool {
+					d := anyDeployment(in.State)
+					return d != nil && budgetOver(d.Namespace, d.Name, policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromString("100%"))})(in)
 				}},
-				{Name: "a budget that allows one disruption", MustPass: true, Change: func(b *Environment) bool {
-					d := anyDeployment(b.State)
-					return d != nil && budgetOver(d.Namespace, d.Name, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(1))})(b)
+				{Name: "a budget that allows one disruption", MustPass: true, Change: func(in *Input) bool {
+					d := anyDeployment(in.State)
+					return d != nil && budgetOver(d.Namespace, d.Name, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(1))})(in)
 				}},
 			},
 		},
@@ -106,16 +106,16 @@ func topologyChecks() []Check {
 				}
 				return ""
 			},
-			Run: func(_ context.Context, b *Environment) ([]report.Evidence, error) {
+			Run: func(_ context.Context, in *Input) ([]report.Evidence, error) {
 				var evidence []report.Evidence
-				for _, d := range pinnedDeployments(b.State) {
-					evidence = append(evidence, toleratesAll(d, b.State.closingTaints())...)
+				for _, d := range pinnedDeployments(in.State) {
+					evidence = append(evidence, toleratesAll(d, in.State.closingTaints())...)
 				}
 				return evidence, nil
 			},
 			Controls: []Control{
-				{Name: "a pinned Deployment tolerates nothing", Change: func(b *Environment) bool {
-					pinnedDeployments(b.State)[0].Spec.Template.Spec.Tolerations = nil
+				{Name: "a pinned Deployment tolerates nothing", Change: func(in *Input) bool {
+					pinnedDeployments(in.State)[0].Spec.Template.Spec.Tolerations = nil
 					return true
 				}},
 				{Name: "a Deployment that is not pinned tolerates nothing", MustPass: true, Change: addDeployment(workerRole, 1)},
@@ -125,11 +125,11 @@ func topologyChecks() []Check {
 			ID: "SNO-TOP-007", Title: "Nobody writes to operands and operators' objects at rest", Module: moduleTopology, Requirement: Requirement{"R-SNO-4", "at rest nothing is written"},
 			Level: Core, Tier: Scheduled, Recorded: true, Run: checkIdleWrites,
 			Controls: []Control{
-				{Name: "a Deployment is written", Change: func(b *Environment) bool {
-					b.IdleWrites.Wrote["Deployment openshift-ingress/control"] = "written"
+				{Name: "a Deployment is written", Change: func(in *Input) bool {
+					in.IdleWrites.Wrote["Deployment openshift-ingress/control"] = "written"
 					return true
 				}},
-				{Name: "nothing is written", MustPass: true, Change: func(b *Environment) bool { return true }},
+				{Name: "nothing is written", MustPass: true, Change: func(in *Input) bool { return true }},
 				onCluster("a client keeps writing to the router's Deployment"), onCluster("a client keeps writing to the IngressController"),
 			},
 		},
@@ -137,21 +137,21 @@ func topologyChecks() []Check {
 	}
 }
 
-func onInfrastructure(change func(*configv1.Infrastructure)) func(*Environment) bool {
-	return func(b *Environment) bool {
-		if b.State.Infrastructure == nil {
+func onInfrastructure(change func(*configv1.Infrastructure)) func(*Input) bool {
+	return func(in *Input) bool {
+		if in.State.Infrastructure == nil {
 			return false
 		}
-		change(b.State.Infrastructure)
+		change(in.State.Infrastructure)
 		return true
 	}
 }
 
-func knownModes(_ context.Context, b *Environment) ([]report.Evidence, error) {
-	if b.State.Infrastructure == nil {
+func knownModes(_ context.Context, in *Input) ([]report.Evidence, error) {
+	if in.State.Infrastructure == nil {
 		return missingObject("Infrastructure cluster"), nil
 	}
-	status := b.State.Infrastructure.Status
+	status := in.State.Infrastructure.Status
 	var evidence []report.Evidence
 	for field, value := range map[string]configv1.TopologyMode{"controlPlaneTopology": status.ControlPlaneTopology, "infrastructureTopology": status.InfrastructureTopology} {
 		evidence = append(evidence, found("Infrastructure cluster", "status."+field, "a topology of the API", fmt.Sprintf("%q", value), value != "" && known(value) == value))
@@ -162,8 +162,8 @@ func knownModes(_ context.Context, b *Environment) ([]report.Evidence, error) {
 
 // nodesMatchTopology requires the number of control-plane nodes of each topology. A growing cluster fails until its
 // topology is changed.
-func nodesMatchTopology(_ context.Context, b *Environment) ([]report.Evidence, error) {
-	n, mode := len(b.State.controlPlaneNodes()), b.State.controlPlaneMode()
+func nodesMatchTopology(_ context.Context, in *Input) ([]report.Evidence, error) {
+	n, mode := len(in.State.controlPlaneNodes()), in.State.controlPlaneMode()
 	want, held := "at least 3", n >= 3
 	switch mode {
 	case configv1.SingleReplicaTopologyMode:
@@ -177,26 +177,26 @@ func nodesMatchTopology(_ context.Context, b *Environment) ([]report.Evidence, e
 	return []report.Evidence{found("Nodes of the control plane", "number, with controlPlaneTopology "+string(mode), want, n, held)}, nil
 }
 
-func changeNodeCount(b *Environment) bool {
-	if len(b.State.controlPlaneNodes()) != 1 {
-		kept := b.State.nodesWith(masterRole, controlPlaneRole)
-		b.State.Nodes = slices.DeleteFunc(b.State.Nodes, func(n corev1.Node) bool { return isControlPlane(&n) })
+func changeNodeCount(in *Input) bool {
+	if len(in.State.controlPlaneNodes()) != 1 {
+		kept := in.State.nodesWith(masterRole, controlPlaneRole)
+		in.State.Nodes = slices.DeleteFunc(in.State.Nodes, func(n corev1.Node) bool { return isControlPlane(&n) })
 		if len(kept) > 0 {
-			b.State.Nodes = append(b.State.Nodes, kept[0])
+			in.State.Nodes = append(in.State.Nodes, kept[0])
 			return true
 		}
 	}
-	b.State.Nodes = append(b.State.Nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "one-more", Labels: map[string]string{masterRole: ""}}})
+	in.State.Nodes = append(in.State.Nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "one-more", Labels: map[string]string{masterRole: ""}}})
 	return true
 }
 
 // footprints applies the control plane's topology to pinned workloads, and the infrastructure's to all others.
-func footprints(_ context.Context, b *Environment) ([]report.Evidence, error) {
+func footprints(_ context.Context, in *Input) ([]report.Evidence, error) {
 	var evidence []report.Evidence
 	add := func(kind, namespace, name string, template corev1.PodTemplateSpec, n *int32) {
-		governing := b.State.infrastructureMode()
+		governing := in.State.infrastructureMode()
 		if pinned(template.Spec.NodeSelector) {
-			governing = b.State.operandsMode()
+			governing = in.State.operandsMode()
 		}
 		if !single(governing) {
 			return
@@ -207,33 +207,33 @@ func footprints(_ context.Context, b *Environment) ([]report.Evidence, error) {
 		}
 		evidence = append(evidence, found(kind+" "+namespace+"/"+name, "spec.replicas", "at most 1", count, count <= 1))
 	}
-	for _, d := range b.State.Deployments {
+	for _, d := range in.State.Deployments {
 		add("Deployment", d.Namespace, d.Name, d.Spec.Template, d.Spec.Replicas)
 	}
-	for _, d := range b.State.StatefulSets {
+	for _, d := range in.State.StatefulSets {
 		add("StatefulSet", d.Namespace, d.Name, d.Spec.Template, d.Spec.Replicas)
 	}
 	return evidence, nil
 }
 
-func addDeployment(role string, n int32) func(*Environment) bool {
-	return func(b *Environment) bool {
+func addDeployment(role string, n int32) func(*Input) bool {
+	return func(in *Input) bool {
 		d := newDeployment("openshift-control", "control", n)
 		d.Spec.Template.Spec.NodeSelector = map[string]string{role: ""}
-		b.State.Deployments = append(b.State.Deployments, d)
+		in.State.Deployments = append(in.State.Deployments, d)
 		return true
 	}
 }
 
-func noUnschedulablePods(_ context.Context, b *Environment) ([]report.Evidence, error) {
+func noUnschedulablePods(_ context.Context, in *Input) ([]report.Evidence, error) {
 	var evidence []report.Evidence
-	for _, pod := range b.State.Pods {
+	for _, pod := range in.State.Pods {
 		if why := unschedulable(&pod); why != "" && pod.Status.Phase == corev1.PodPending {
 			evidence = append(evidence, found("Pod "+pod.Namespace+"/"+pod.Name, "status.conditions[PodScheduled]", "True", why, false))
 		}
 	}
 	if len(evidence) == 0 {
-		evidence = append(evidence, found("Pods of OpenShift", "unschedulable", "0", fmt.Sprintf("0 of %d", len(b.State.Pods)), true))
+		evidence = append(evidence, found("Pods of OpenShift", "unschedulable", "0", fmt.Sprintf("0 of %d", len(in.State.Pods)), true))
 		evidence[0].Got = "0"
 	}
 	return evidence, nil
@@ -257,8 +257,8 @@ func budgetedEvictions(s *State) map[string]int {
 	return evictions
 }
 
-func budgetsAllow(_ context.Context, b *Environment) ([]report.Evidence, error) {
-	evictions := budgetedEvictions(b.State)
+func budgetsAllow(_ context.Context, in *Input) ([]report.Evidence, error) {
+	evictions := budgetedEvictions(in.State)
 	var evidence []report.Evidence
 	for _, name := range slices.Sorted(maps.Keys(evictions)) {
 		evidence = append(evidence, found(name, "evictions of healthy pods", "at least 1", evictions[name], evictions[name] >= 1))
@@ -292,20 +292,20 @@ type IdleWrites struct {
 }
 
 // checkIdleWrites waits for a period without writes. A cluster that has just become stable may need several tries.
-func checkIdleWrites(ctx context.Context, b *Environment) ([]report.Evidence, error) {
-	if b.IdleWrites == nil {
-		writes, err := b.Copier.watchIdleWrites(ctx)
+func checkIdleWrites(ctx context.Context, in *Input) ([]report.Evidence, error) {
+	if in.IdleWrites == nil {
+		writes, err := in.Copier.watchIdleWrites(ctx)
 		if err != nil {
 			return nil, err
 		}
-		b.IdleWrites = writes
+		in.IdleWrites = writes
 	}
-	if len(b.IdleWrites.Wrote) == 0 {
+	if len(in.IdleWrites.Wrote) == 0 {
 		return []report.Evidence{found("Operands and operators' objects", "metadata.resourceVersion", "unchanged", "unchanged", true)}, nil
 	}
 	var evidence []report.Evidence
-	for _, name := range slices.Sorted(maps.Keys(b.IdleWrites.Wrote)) {
-		evidence = append(evidence, found(name, "metadata.resourceVersion", "unchanged", b.IdleWrites.Wrote[name], false))
+	for _, name := range slices.Sorted(maps.Keys(in.IdleWrites.Wrote)) {
+		evidence = append(evidence, found(name, "metadata.resourceVersion", "unchanged", in.IdleWrites.Wrote[name], false))
 	}
 	return evidence, nil
 }

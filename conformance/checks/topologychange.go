@@ -26,16 +26,16 @@ type Convergence struct {
 }
 
 // ChangeTopology changes a single-replica topology to a highly available one and back.
-func (s *Disruptor) ChangeTopology(ctx context.Context) (map[string]*TopologyChange, error) {
-	if s.Results.TopologyChanges == nil && s.changeErr == nil {
-		s.Results.TopologyChanges, s.changeErr = s.changeAndRevert(ctx)
+func (d *Disruptor) ChangeTopology(ctx context.Context) (map[string]*TopologyChange, error) {
+	if d.Results.TopologyChanges == nil && d.changeErr == nil {
+		d.Results.TopologyChanges, d.changeErr = d.changeAndRevert(ctx)
 	}
-	return s.Results.TopologyChanges, s.changeErr
+	return d.Results.TopologyChanges, d.changeErr
 }
 
 // changeAndRevert reverts the topology also after a failure.
-func (s *Disruptor) changeAndRevert(ctx context.Context) (map[string]*TopologyChange, error) {
-	c := s.cluster
+func (d *Disruptor) changeAndRevert(ctx context.Context) (map[string]*TopologyChange, error) {
+	c := d.cluster
 	from := c.before.Infrastructure.Status
 	changes := map[string]*TopologyChange{}
 	for _, module := range changeableModules() {
@@ -137,12 +137,12 @@ func (c *targetCluster) failuresBefore(ctx context.Context) (map[string]string, 
 
 // failureOf runs the static checks of a module; of module topology, which covers all operators, only the core ones.
 func (c *targetCluster) failureOf(ctx context.Context, module string, state *State) (string, error) {
-	env := &Environment{State: state, Times: c.target.Times}
+	in := &Input{State: state, Times: c.target.Times}
 	for _, check := range c.checks {
 		if check.Module != module || check.Tier != Static || module == moduleTopology && check.Level != Core || check.NotApplicable != nil && check.NotApplicable(state) != "" {
 			continue
 		}
-		evidence, err := check.Run(ctx, env)
+		evidence, err := check.Run(ctx, in)
 		if err != nil {
 			return "", err
 		}

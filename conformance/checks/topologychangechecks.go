@@ -16,8 +16,8 @@ func topologyChangeCheck(id, module string) Check {
 		Requirement: Requirement{"R-SNO-7", "a change of the topology at run time is followed, both ways, without a restart"},
 		Level:       Extended, Tier: Disruptive, Topologies: []string{"SingleReplica"},
 		Needs: []string{"a provider that can change the topology"},
-		MissingInput: func(b *Environment) string {
-			return unsupported(b.Disruptor.cluster.target.SetTopology == nil, "changes of the topology")
+		MissingInput: func(in *Input) string {
+			return unsupported(in.Disruptor.cluster.target.SetTopology == nil, "changes of the topology")
 		},
 		NotApplicable: func(s *State) string {
 			if !single(s.controlPlaneMode()) {
@@ -25,16 +25,16 @@ func topologyChangeCheck(id, module string) Check {
 			}
 			return ""
 		},
-		Run: func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
-			changes, err := b.Disruptor.ChangeTopology(ctx)
+		Run: func(ctx context.Context, in *Input) ([]report.Evidence, error) {
+			changes, err := in.Disruptor.ChangeTopology(ctx)
 			if err != nil {
 				return nil, err
 			}
 			change := changes[module]
 			return []report.Evidence{convergenceEvidence("to HighlyAvailable", change.Change), convergenceEvidence("back", change.Revert)}, nil
 		},
-		Figures: func(b *Environment) []report.Figure {
-			change := b.Disruptor.Results.TopologyChanges[module]
+		Figures: func(in *Input) []report.Figure {
+			change := in.Disruptor.Results.TopologyChanges[module]
 			if change == nil {
 				return nil
 			}
@@ -43,15 +43,15 @@ func topologyChangeCheck(id, module string) Check {
 			}
 		},
 		Controls: []Control{
-			{Name: "a restart is needed", Change: func(b *Environment) bool {
-				b.Disruptor.Results.TopologyChanges[module].Change.Restarted = true
+			{Name: "a restart is needed", Change: func(in *Input) bool {
+				in.Disruptor.Results.TopologyChanges[module].Change.Restarted = true
 				return true
 			}},
-			{Name: "the change back is not followed", Change: func(b *Environment) bool {
-				b.Disruptor.Results.TopologyChanges[module].Revert.Failure = "two replicas"
+			{Name: "the change back is not followed", Change: func(in *Input) bool {
+				in.Disruptor.Results.TopologyChanges[module].Revert.Failure = "two replicas"
 				return true
 			}},
-			{Name: "it takes longer", MustPass: true, Change: func(b *Environment) bool { b.Disruptor.Results.TopologyChanges[module].Change.Seconds++; return true }},
+			{Name: "it takes longer", MustPass: true, Change: func(in *Input) bool { in.Disruptor.Results.TopologyChanges[module].Change.Seconds++; return true }},
 			onCluster("its operator and controller do not run until they are restarted"),
 		},
 	}

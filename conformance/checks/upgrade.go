@@ -36,8 +36,8 @@ func (u *Upgrade) Succeeded() (*Disruption, error) {
 }
 
 // Upgrade has the cluster upgraded, and waits until the upgrade is complete and all operands are available.
-func (s *Disruptor) Upgrade(ctx context.Context) (*Upgrade, error) {
-	return once(s, "upgrade", &s.Results.Upgrade, func() (*Upgrade, error) { return s.cluster.upgrade(ctx) })
+func (d *Disruptor) Upgrade(ctx context.Context) (*Upgrade, error) {
+	return once(d, "upgrade", &d.Results.Upgrade, func() (*Upgrade, error) { return d.cluster.upgrade(ctx) })
 }
 
 func (c *targetCluster) upgrade(ctx context.Context) (*Upgrade, error) {
@@ -105,8 +105,8 @@ func upgradeCheck(id string) Check {
 	return Check{
 		ID: id, Title: "Operands come back after an upgrade", Module: moduleTopology, Requirement: Requirement{"R-SUITE-8", "a cluster recovers from an upgrade"},
 		Level: Core, Tier: Disruptive, Needs: []string{"a provider that can upgrade the cluster"},
-		MissingInput: func(b *Environment) string {
-			return unsupported(b.Disruptor.cluster.target.Upgrade == nil, "upgrades")
+		MissingInput: func(in *Input) string {
+			return unsupported(in.Disruptor.cluster.target.Upgrade == nil, "upgrades")
 		},
 		NotApplicable: func(s *State) string {
 			if s.ClusterVersion == nil {
@@ -114,35 +114,35 @@ func upgradeCheck(id string) Check {
 			}
 			return ""
 		},
-		Run: func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
-			u, err := b.Disruptor.Upgrade(ctx)
+		Run: func(ctx context.Context, in *Input) ([]report.Evidence, error) {
+			u, err := in.Disruptor.Upgrade(ctx)
 			if err != nil {
 				return nil, err
 			}
 			history := found("ClusterVersion version", "status.history, newest entry", string(configv1.CompletedUpdate), u.To+" is "+string(u.State), u.State == configv1.CompletedUpdate)
 			return append([]report.Evidence{history}, u.evidence()...), nil
 		},
-		Figures: func(b *Environment) []report.Figure {
-			u := b.Disruptor.Results.Upgrade
+		Figures: func(in *Input) []report.Figure {
+			u := in.Disruptor.Results.Upgrade
 			if u == nil {
 				return nil
 			}
 			return append([]report.Figure{{Name: "upgrade completed after", Value: u.Seconds, Unit: "s"}}, u.figures()...)
 		},
 		Controls: []Control{
-			{Name: "the upgrade stays partial", Change: func(b *Environment) bool {
-				b.Disruptor.Results.Upgrade.State = configv1.PartialUpdate
+			{Name: "the upgrade stays partial", Change: func(in *Input) bool {
+				in.Disruptor.Results.Upgrade.State = configv1.PartialUpdate
 				return true
 			}},
-			{Name: "one operand does not recover", Change: func(b *Environment) bool {
-				operands := b.Disruptor.Results.Upgrade.Operands
+			{Name: "one operand does not recover", Change: func(in *Input) bool {
+				operands := in.Disruptor.Results.Upgrade.Operands
 				if len(operands) == 0 {
 					return false
 				}
 				operands[0].Failure = "0 of 1 pods are available"
 				return true
 			}},
-			{Name: "a longer upgrade", MustPass: true, Change: func(b *Environment) bool { b.Disruptor.Results.Upgrade.Seconds++; return true }},
+			{Name: "a longer upgrade", MustPass: true, Change: func(in *Input) bool { in.Disruptor.Results.Upgrade.Seconds++; return true }},
 			onCluster("the upgrade does not complete"),
 		},
 	}

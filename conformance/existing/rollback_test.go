@@ -62,10 +62,10 @@ type warningCollector struct {
 	texts []string
 }
 
-func (h *warningCollector) HandleWarningHeader(_ int, _, text string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.texts = append(h.texts, text)
+func (c *warningCollector) HandleWarningHeader(_ int, _, text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.texts = append(c.texts, text)
 }
 
 // TestRolloutIsTakenBack: a run removes the annotation of its rollouts and keeps that of a person. Warnings of the API

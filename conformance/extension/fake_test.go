@@ -43,9 +43,9 @@ func golden(t *testing.T, file string, got []byte) {
 }
 
 func someChecks() []checks.Check {
-	change := func(*checks.Environment) bool { return true }
+	change := func(*checks.Input) bool { return true }
 	controls := []checks.Control{{Name: "a second replica", Change: change}, {Name: "an unrelated | label", MustPass: true, Change: change}}
-	run := func(context.Context, *checks.Environment) ([]report.Evidence, error) { return nil, nil }
+	run := func(context.Context, *checks.Input) ([]report.Evidence, error) { return nil, nil }
 	single := []string{"SingleReplica"}
 	many := []string{"HighlyAvailable", "DualReplica"}
 	requirement := checks.Requirement{ID: "R-EXAMPLE-1", Sentence: "the router <runs> once"}

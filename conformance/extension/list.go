@@ -8,7 +8,7 @@ import (
 
 func (p Program) list() *cobra.Command {
 	var output, suiteName string
-	var env environment
+	var env environmentFlags
 	tests := func(*cobra.Command, []string) error {
 		checks := p.Catalogue
 		if suiteName != "" {

@@ -61,61 +61,61 @@ func Start(ctx context.Context, endpoint Endpoint) *Generator {
 			return (&net.Dialer{}).DialContext(ctx, network, endpoint.Address)
 		}
 	}
-	u := &Generator{
+	g := &Generator{
 		Requests: Requests{to: endpoint.URL}, endpoint: endpoint, stop: stop, done: make(chan struct{}),
 		client: &http.Client{
 			Timeout: cmp.Or(endpoint.Within, answerTimeout), Transport: transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
-	go u.run(ctx)
-	return u
+	go g.run(ctx)
+	return g
 }
 
 // Stop ends the requests and returns all of them.
-func (u *Generator) Stop() []Sample {
-	u.stop()
-	<-u.done
-	return u.Since(time.Time{})
+func (g *Generator) Stop() []Sample {
+	g.stop()
+	<-g.done
+	return g.Since(time.Time{})
 }
 
-func (u *Generator) run(ctx context.Context) {
-	defer close(u.done)
+func (g *Generator) run(ctx context.Context) {
+	defer close(g.done)
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
-	every := time.NewTicker(cmp.Or(u.endpoint.Interval, Interval))
+	every := time.NewTicker(cmp.Or(g.endpoint.Interval, Interval))
 	defer every.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-every.C:
-			waiting.Go(func() { u.ask(ctx) })
+			waiting.Go(func() { g.ask(ctx) })
 		}
 	}
 }
 
 // ask sends one request. One that Stop cancels is not recorded.
-func (u *Generator) ask(ctx context.Context) {
-	sample := Sample{Sent: time.Now(), Problem: u.problem(ctx)}
+func (g *Generator) ask(ctx context.Context) {
+	sample := Sample{Sent: time.Now(), Problem: g.problem(ctx)}
 	if sample.Done = time.Now(); sample.Problem != "" && ctx.Err() != nil {
 		return
 	}
-	u.add(sample)
-	if u.endpoint.Each != nil {
-		u.each.Lock()
-		defer u.each.Unlock()
-		u.endpoint.Each(sample)
+	g.add(sample)
+	if g.endpoint.Each != nil {
+		g.each.Lock()
+		defer g.each.Unlock()
+		g.endpoint.Each(sample)
 	}
 }
 
-func (u *Generator) problem(ctx context.Context) string {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.endpoint.URL, nil)
+func (g *Generator) problem(ctx context.Context) string {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, g.endpoint.URL, nil)
 	if err != nil {
 		return err.Error()
 	}
 	request.Header.Set("User-Agent", "sno-tests")
-	response, err := u.client.Do(request)
+	response, err := g.client.Do(request)
 	if err != nil {
 		return err.Error()
 	}
@@ -124,10 +124,10 @@ func (u *Generator) problem(ctx context.Context) string {
 	switch {
 	case err != nil:
 		return err.Error()
-	case u.endpoint.Body == "" && response.StatusCode >= cmp.Or(u.endpoint.Errors, http.StatusBadRequest),
-		u.endpoint.Body != "" && response.StatusCode != http.StatusOK:
+	case g.endpoint.Body == "" && response.StatusCode >= cmp.Or(g.endpoint.Errors, http.StatusBadRequest),
+		g.endpoint.Body != "" && response.StatusCode != http.StatusOK:
 		return response.Status
-	case u.endpoint.Body != "" && string(body) != u.endpoint.Body:
+	case g.endpoint.Body != "" && string(body) != g.endpoint.Body:
 		return fmt.Sprintf("another answer: %.40q", body)
 	}
 	return ""

@@ -22,20 +22,20 @@ func TestGenerator(t *testing.T) {
 		_, _ = w.Write([]byte("hello"))
 	}))
 	defer server.Close()
-	u := Start(t.Context(), Endpoint{URL: server.URL, Body: "hello"})
+	g := Start(t.Context(), Endpoint{URL: server.URL, Body: "hello"})
 	const stable, soon = 4 * Interval, 20 * time.Second
-	if err := u.WaitAnswered(t.Context(), stable, soon); err != nil {
+	if err := g.WaitAnswered(t.Context(), stable, soon); err != nil {
 		t.Fatal(err)
 	}
 	broken.Store(true)
-	if err := u.WaitAnswered(t.Context(), stable, 10*Interval); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "503") {
+	if err := g.WaitAnswered(t.Context(), stable, 10*Interval); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "503") {
 		t.Errorf("a server that refuses: %v", err)
 	}
 	broken.Store(false)
-	if err := u.WaitAnswered(t.Context(), stable, soon); err != nil {
+	if err := g.WaitAnswered(t.Context(), stable, soon); err != nil {
 		t.Error(err)
 	}
-	samples := u.Stop()
+	samples := g.Stop()
 	// On a busy machine a later request may overtake one and be answered before a change.
 	outages, failed := Outages(samples), 0
 	for _, outage := range outages {
@@ -47,20 +47,20 @@ func TestGenerator(t *testing.T) {
 	if failed < 2 {
 		t.Errorf("outages: %+v", outages)
 	}
-	if late := u.Since(time.Now()); len(late) != 0 {
+	if late := g.Since(time.Now()); len(late) != 0 {
 		t.Errorf("requests after Stop: %v", late)
 	}
 }
 
 func TestGeneratorExpectsItsAnswer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("unknown")) }))
-	u := Start(t.Context(), Endpoint{URL: server.URL, Body: "hello"})
-	defer u.Stop()
-	if err := u.WaitAnswered(t.Context(), Interval, 10*Interval); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "another answer") {
+	g := Start(t.Context(), Endpoint{URL: server.URL, Body: "hello"})
+	defer g.Stop()
+	if err := g.WaitAnswered(t.Context(), Interval, 10*Interval); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "another answer") {
 		t.Errorf("another server: %v", err)
 	}
 	server.Close()
-	if err := u.WaitAnswered(t.Context(), Interval, 10*Interval); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "refused") {
+	if err := g.WaitAnswered(t.Context(), Interval, 10*Interval); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("no server: %v", err)
 	}
 }
@@ -84,11 +84,11 @@ func TestWithin(t *testing.T) {
 }
 
 func TestWaitAnsweredEndsWithItsContext(t *testing.T) {
-	u := Start(t.Context(), Endpoint{URL: "http://192.0.2.1/", Body: "hello"})
-	defer u.Stop()
+	g := Start(t.Context(), Endpoint{URL: "http://192.0.2.1/", Body: "hello"})
+	defer g.Stop()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := u.WaitAnswered(ctx, Interval, time.Minute); !errors.Is(err, ErrLost) {
+	if err := g.WaitAnswered(ctx, Interval, time.Minute); !errors.Is(err, ErrLost) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -133,13 +133,13 @@ func TestEndpoint(t *testing.T) {
 	} {
 		status.Store(int32(test.status))
 		var seen atomic.Int32
-		u := Start(t.Context(), Endpoint{
+		g := Start(t.Context(), Endpoint{
 			URL: "http://canary.apps.invalid/", Address: server.Listener.Addr().String(), Errors: test.errors, Interval: Interval / 5, Each: func(Sample) { seen.Add(1) },
 		})
-		err := u.WaitAnswered(t.Context(), 2*Interval, 20*Interval)
+		err := g.WaitAnswered(t.Context(), 2*Interval, 20*Interval)
 		if (err == nil) != test.want || host.Load() != "canary.apps.invalid" || seen.Load() == 0 {
 			t.Errorf("status %d, errors from %d: %v; host %v, seen %d", test.status, test.errors, err, host.Load(), seen.Load())
 		}
-		u.Stop()
+		g.Stop()
 	}
 }

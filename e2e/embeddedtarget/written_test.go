@@ -88,7 +88,7 @@ func (w written) controls(check checks.Check) {
 	w.Helper()
 	negative, positive := 0, 0
 	for _, control := range check.Controls {
-		changed := &checks.Environment{State: w.before.DeepCopy()}
+		changed := &checks.Input{State: w.before.DeepCopy()}
 		if !control.Change(changed) || impossible[control.Name] {
 			continue
 		}
@@ -97,7 +97,7 @@ func (w written) controls(check checks.Check) {
 		if err != nil {
 			w.Fatalf("%s, %q: make it: %v", check.ID, control.Name, err)
 		}
-		evidence, err := check.Run(w.ctx, &checks.Environment{State: now})
+		evidence, err := check.Run(w.ctx, &checks.Input{State: now})
 		if held := holds(evidence); err != nil || held != control.MustPass {
 			w.Errorf("%s, %q: held %t (%v), want %t: %+v", check.ID, control.Name, held, err, control.MustPass, evidence)
 		}
