@@ -72,32 +72,32 @@ var releases = []row{
 	{"", "", "", ""},
 }
 
-func (s testCase) first(rows []row) string {
+func (c testCase) first(rows []row) string {
 	fits := func(alternatives, value string) bool {
 		return alternatives == "" || slices.Contains(strings.Split(alternatives, "|"), value)
 	}
 	for _, r := range rows {
-		if fits(r.stock, s.stock) && fits(r.config, s.config) && fits(r.version, s.version) {
+		if fits(r.stock, c.stock) && fits(r.config, c.config) && fits(r.version, c.version) {
 			return r.then
 		}
 	}
 	return "no row"
 }
 
-func (s testCase) wanted() string {
+func (c testCase) wanted() string {
 	switch {
-	case s.mode == "on" || strings.Contains(s.cluster, "not read"):
+	case c.mode == "on" || strings.Contains(c.cluster, "not read"):
 		return "[Failed Invalid]"
-	case s.cluster == "none":
+	case c.cluster == "none":
 		return "[Waiting WaitingForInfrastructure]"
-	case s.optOut != "":
-		return s.first(releases) + "[OptedOut OptedOut]"
-	case s.stock == "none" || s.stock == "deleted" || s.cluster != "SingleReplica" || s.machines == approver.MachinesPresent:
-		return s.first(releases) + "[NotNeeded NotNeeded]"
-	case s.machines == approver.MachinesUnknown:
+	case c.optOut != "":
+		return c.first(releases) + "[OptedOut OptedOut]"
+	case c.stock == "none" || c.stock == "deleted" || c.cluster != "SingleReplica" || c.machines == approver.MachinesPresent:
+		return c.first(releases) + "[NotNeeded NotNeeded]"
+	case c.machines == approver.MachinesUnknown:
 		return "[Waiting WaitingForMachines]"
 	}
-	return s.first(byMode[s.mode])
+	return c.first(byMode[c.mode])
 }
 
 var (
@@ -143,19 +143,19 @@ var (
 	presences = []approver.MachinePresence{approver.MachinesUnknown, approver.MachinesAbsent, approver.MachinesPresent}
 )
 
-func (s testCase) inputs() (in approver.Inputs, exists bool) {
-	in = approver.Inputs{Cluster: clusters[s.cluster], Mode: approver.Mode(s.mode), Machines: s.machines,
-		Deployment: stocks[s.stock](), ConfigMap: configs[s.config](), ClusterVersion: versions[s.version]()}
+func (c testCase) inputs() (in approver.Inputs, exists bool) {
+	in = approver.Inputs{Cluster: clusters[c.cluster], Mode: approver.Mode(c.mode), Machines: c.machines,
+		Deployment: stocks[c.stock](), ConfigMap: configs[c.config](), ClusterVersion: versions[c.version]()}
 	annotations := map[string]string{patch.OptOutAnnotation: approver.Name}
 	switch {
-	case s.optOut == "Deployment" && in.Deployment != nil:
+	case c.optOut == "Deployment" && in.Deployment != nil:
 		in.Deployment.Annotations = annotations
-	case s.optOut == "ClusterVersion" && in.ClusterVersion != nil:
+	case c.optOut == "ClusterVersion" && in.ClusterVersion != nil:
 		in.ClusterVersion.Annotations = annotations
-	case s.optOut == "ConfigMap" && in.ConfigMap != nil:
+	case c.optOut == "ConfigMap" && in.ConfigMap != nil:
 		annotations[approver.EditAnnotation] = in.ConfigMap.Annotations[approver.EditAnnotation]
 		in.ConfigMap.Annotations = annotations
-	case s.optOut != "":
+	case c.optOut != "":
 		return in, false
 	}
 	return in, true

@@ -22,13 +22,13 @@ import (
 
 // Results go to standard output, messages to standard error. The exit codes are the documented ones.
 func TestProgram(t *testing.T) {
-	w := newEnvironment(t)
-	w.allowNodes("worker-1")
-	w.write("bad.yaml", "version: 1\nnodes:\n- name: worker-1\n  window: {notBefore: tomorrow, notAfter: 2026-01-31T08:00:00Z}\n- name: Worker-2\n")
-	w.write("nowhere", "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'http://"+patchtest.FreeAddress(t)+
+	c := newTestCluster(t)
+	c.allowNodes("worker-1")
+	c.write("bad.yaml", "version: 1\nnodes:\n- name: worker-1\n  window: {notBefore: tomorrow, notAfter: 2026-01-31T08:00:00Z}\n- name: Worker-2\n")
+	c.write("nowhere", "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'http://"+patchtest.FreeAddress(t)+
 		"'}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n")
-	foreign := w.requestClient("worker-9")
-	good := slices.Clip(append(w.args(), "--once"))
+	foreign := c.requestClient("worker-9")
+	good := slices.Clip(append(c.args(), "--once"))
 	for name, test := range map[string]struct {
 		args           []string
 		code           int
@@ -38,12 +38,12 @@ func TestProgram(t *testing.T) {
 		"help":            {[]string{"--help"}, 0, nil, []string{"Exit codes"}},
 		"flags":           {[]string{"--once"}, 2, nil, []string{"--inventory is missing", "approve --help"}},
 		"no inventory":    {append(good, "--inventory=/nowhere.yaml"), 2, nil, []string{"/nowhere.yaml: no such file"}},
-		"a bad inventory": {append(good, "--inventory="+w.path("bad.yaml")), 2, nil, []string{"line 4, column 23: nodes[0].window.notBefore", "line 5, column 9: nodes[1].name"}},
-		"no kubeconfig":   {append(good, "--kubeconfig="+w.path("none")), 3, nil, []string{"set --kubeconfig"}},
-		"no cluster":      {append(good, "--kubeconfig="+w.path("nowhere"), "--timeout=2s"), 3, nil, []string{"connection refused"}},
-		"no certificates": {append(good, "--kubelet-ca="+w.path("nodes.yaml")), 3, nil, []string{"--kubelet-ca=", "no certificate in PEM form"}},
-		"no such CA":      {append(good, "--kubelet-ca="+w.path("none")), 3, nil, []string{"--kubelet-ca=", "no such file"}},
-		"no authority":    {append(w.args()[:2], "--once", "-o=json"), 1, []string{`"complete":true`}, nil},
+		"a bad inventory": {append(good, "--inventory="+c.path("bad.yaml")), 2, nil, []string{"line 4, column 23: nodes[0].window.notBefore", "line 5, column 9: nodes[1].name"}},
+		"no kubeconfig":   {append(good, "--kubeconfig="+c.path("none")), 3, nil, []string{"set --kubeconfig"}},
+		"no cluster":      {append(good, "--kubeconfig="+c.path("nowhere"), "--timeout=2s"), 3, nil, []string{"connection refused"}},
+		"no certificates": {append(good, "--kubelet-ca="+c.path("nodes.yaml")), 3, nil, []string{"--kubelet-ca=", "no certificate in PEM form"}},
+		"no such CA":      {append(good, "--kubelet-ca="+c.path("none")), 3, nil, []string{"--kubelet-ca=", "no such file"}},
+		"no authority":    {append(c.args()[:2], "--once", "-o=json"), 1, []string{`"complete":true`}, nil},
 	} {
 		var stdout, stderr bytes.Buffer
 		command := patchtest.Command(&stdout, test.args...)
@@ -63,15 +63,15 @@ func TestProgram(t *testing.T) {
 
 // With --watch, a signal ends the program with 0.
 func TestProgramStopped(t *testing.T) {
-	w := newEnvironment(t)
-	w.allowNodes("worker-1:2")
+	c := newTestCluster(t)
+	c.allowNodes("worker-1:2")
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		var out, messages bytes.Buffer
-		command := patchtest.Command(&out, append(w.args(), "--watch")...)
+		command := patchtest.Command(&out, append(c.args(), "--watch")...)
 		command.Stderr = &messages
-		patchtest.NoError(w, command.Start())
-		w.waitUntilApproved(w.requestClient("worker-1"))
-		patchtest.NoError(w, command.Process.Signal(signal))
+		patchtest.NoError(c, command.Start())
+		c.waitUntilApproved(c.requestClient("worker-1"))
+		patchtest.NoError(c, command.Process.Signal(signal))
 		if err := command.Wait(); err != nil || !strings.HasPrefix(messages.String(), "Watching") {
 			t.Errorf("%s: %v\n%s%s", signal, err, &out, &messages)
 		}
@@ -80,42 +80,42 @@ func TestProgramStopped(t *testing.T) {
 
 // The role of config/approve suffices, with the authority that OpenShift publishes. A missing rule is reported.
 func TestRole(t *testing.T) {
-	w := newEnvironment(t)
+	c := newTestCluster(t)
 	for _, name := range []string{"sno-system", "openshift-config-managed"} {
-		w.server.Put(t, patchtest.Object("v1", "Namespace", "", name).Unstructured())
+		c.server.Put(t, patchtest.Object("v1", "Namespace", "", name).Unstructured())
 	}
-	ca := must(os.ReadFile(w.path("ca.pem")))
-	patchtest.NoError(w, w.admin.Create(t.Context(), &corev1.ConfigMap{
+	ca := must(os.ReadFile(c.path("ca.pem")))
+	patchtest.NoError(c, c.admin.Create(t.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config-managed", Name: "csr-controller-ca"}, Data: map[string]string{"ca-bundle.crt": string(ca)},
 	}))
 	for _, u := range patchtest.Manifests(t, "../config/approve", "service_account.yaml", "role.yaml", "role_binding.yaml") {
-		w.server.Put(t, u)
+		c.server.Put(t, u)
 	}
-	w.kubeconfig = w.server.AccountKubeconfig(t, "sno-system", "approve", "")
-	w.allowNodes("worker-1")
-	w.createNode("worker-2")
-	w.presentCertificate("worker-2", w.ca, "worker-2", "10.0.0.1")
-	joins, serves := w.requestClient("worker-1"), w.requestServing("worker-2", "worker-2", "10.0.0.1")
+	c.kubeconfig = c.server.AccountKubeconfig(t, "sno-system", "approve", "")
+	c.allowNodes("worker-1")
+	c.createNode("worker-2")
+	c.presentCertificate("worker-2", c.ca, "worker-2", "10.0.0.1")
+	joins, serves := c.requestClient("worker-1"), c.requestServing("worker-2", "worker-2", "10.0.0.1")
 	// ends repeats runs until one ends like that: the API server learns of the role later.
 	ends := func(want int, message string) {
 		t.Helper()
 		patchtest.Eventually(t, "the role is known", func() error {
-			if code, out, messages := w.runOnce("--kubelet-ca="); code != want || !strings.Contains(messages, message) {
+			if code, out, messages := c.runOnce("--kubelet-ca="); code != want || !strings.Contains(messages, message) {
 				return fmt.Errorf("exit code %d: %s%s", code, out, messages)
 			}
 			return nil
 		})
 	}
 	ends(0, "")
-	w.checkApproved(true, joins, serves)
+	c.checkApproved(true, joins, serves)
 
 	role := patchtest.Manifests(t, "../config/approve", "role.yaml")[0]
-	patchtest.NoError(w, w.admin.Get(t.Context(), client.ObjectKeyFromObject(role), role))
+	patchtest.NoError(c, c.admin.Get(t.Context(), client.ObjectKeyFromObject(role), role))
 	role.Object["rules"] = slices.Delete(role.Object["rules"].([]any), 2, 3) // the signers
-	patchtest.NoError(w, w.admin.Update(t.Context(), role))
-	foreign := w.requestServing("worker-2", "worker-2", "10.0.0.1")
+	patchtest.NoError(c, c.admin.Update(t.Context(), role))
+	foreign := c.requestServing("worker-2", "worker-2", "10.0.0.1")
 	ends(3, "config/approve has the role")
-	w.checkApproved(false, foreign)
+	c.checkApproved(false, foreign)
 }
 
 // compact removes former revisions from etcd.

@@ -177,15 +177,15 @@ type combinedSink struct {
 }
 
 // Publish implements status.Sink.
-func (j *combinedSink) Publish(
+func (c *combinedSink) Publish(
 	ctx context.Context, target *unstructured.Unstructured, conditions []operatorv1.OperatorCondition,
 ) (time.Duration, error) {
 	failing := func(c operatorv1.OperatorCondition) bool { return c.Type == patch.FailingCondition(agingPrefix) }
 	if i := slices.IndexFunc(conditions, failing); i >= 0 {
-		j.certificates = conditions[i : i+1]
+		c.certificates = conditions[i : i+1]
 		return 0, nil
 	}
-	return j.Sink.Publish(ctx, target, append(conditions, j.certificates...))
+	return c.Sink.Publish(ctx, target, append(conditions, c.certificates...))
 }
 
 var (

@@ -31,13 +31,13 @@ type Error struct {
 	Problem      string
 }
 
-func (f Error) Error() string {
-	text := f.Problem
-	if f.Field != "" {
-		text = f.Field + ": " + text
+func (e Error) Error() string {
+	text := e.Problem
+	if e.Field != "" {
+		text = e.Field + ": " + text
 	}
-	if f.Line > 0 {
-		text = fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, text)
+	if e.Line > 0 {
+		text = fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, text)
 	}
 	return text
 }

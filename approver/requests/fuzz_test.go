@@ -40,23 +40,23 @@ func FuzzParse(f *testing.F) {
 
 // Decide approves what the oracle approves, and nothing else.
 func FuzzDecide(f *testing.F) {
-	add := func(v vector, environment uint16, nodes string) {
+	add := func(v vector, bits uint16, nodes string) {
 		var usages []string
 		for _, usage := range v.Object.Spec.Usages {
 			usages = append(usages, string(usage))
 		}
 		spec := v.Object.Spec
-		f.Add(spec.Request, spec.SignerName, spec.Username, strings.Join(spec.Groups, " "), strings.Join(usages, ","), int64(60), environment, nodes)
+		f.Add(spec.Request, spec.SignerName, spec.Username, strings.Join(spec.Groups, " "), strings.Join(usages, ","), int64(60), bits, nodes)
 	}
 	for _, v := range vectors().Approved {
-		for environment := range uint16(16) {
-			add(v, environment, "old-0 other-0")
+		for bits := range uint16(16) {
+			add(v, bits, "old-0 other-0")
 		}
 	}
 	for _, v := range vectors().Hostile {
 		add(v, 0, "old-0")
 	}
-	f.Fuzz(func(t *testing.T, text []byte, signer, username, groups, usages string, age int64, environment uint16, nodes string) {
+	f.Fuzz(func(t *testing.T, text []byte, signer, username, groups, usages string, age int64, bits uint16, nodes string) {
 		csr := &certificatesv1.CertificateSigningRequest{}
 		csr.CreationTimestamp = metav1.NewTime(now.Add(-time.Duration(age%1e6) * time.Second))
 		csr.Spec = certificatesv1.CertificateSigningRequestSpec{Request: text, SignerName: signer, Username: username, Groups: strings.Fields(groups)}
@@ -68,11 +68,11 @@ func FuzzDecide(f *testing.F) {
 			return
 		}
 		node := strings.TrimPrefix(signed.Subject.CommonName, "system:node:")
-		kubelet := kubeletCases()[int(environment>>6)%len(kubeletCases())]
+		kubelet := kubeletCases()[int(bits>>6)%len(kubeletCases())]
 		in := requests.Inputs{Request: csr, Nodes: sets.New(strings.Fields(nodes)...), Now: now, KubeletCertificate: kubelet.presented}
-		in.Approvals = map[string]int{node: int(environment>>2) % 3}
-		in.Policy.BootstrapTokens = environment&2 != 0
-		if environment&1 != 0 {
+		in.Approvals = map[string]int{node: int(bits>>2) % 3}
+		in.Policy.BootstrapTokens = bits&2 != 0
+		if bits&1 != 0 {
 			in.Inventory = testInventory()
 		}
 		verdict := requests.Decide(in)

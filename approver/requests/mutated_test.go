@@ -295,7 +295,7 @@ func changed[T ~string](m *mutator, list []T, more ...T) []T {
 
 const mutationsRandomSeed = 20261120 // signatures still differ between runs
 
-// The module agrees with the oracle on a million requests, mutated in fields, bytes and environment.
+// The module agrees with the oracle on a million requests, mutated in fields, bytes and the other inputs.
 func TestMutatedRequests(t *testing.T) {
 	total, pool := 1_000_000, 4000
 	if testing.Short() {

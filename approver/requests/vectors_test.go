@@ -23,10 +23,10 @@ import (
 	"github.com/solonode/sno/approver/requests"
 )
 
-// vectorFile is testdata/hostile-requests.yaml: requests as stored by an API server, with their environment and the
+// vectorFile is testdata/hostile-requests.yaml: requests as stored by an API server, with the other inputs and the
 // expected verdict.
 type vectorFile struct {
-	// The default environment. Authority is that of the kubelets.
+	// The default inputs. Authority is that of the kubelets.
 	Clock     time.Time `json:"clock"`
 	Inventory string    `json:"inventory"`
 	Nodes     []string  `json:"nodes"`
@@ -40,22 +40,22 @@ type vectorFile struct {
 type vector struct {
 	Name string `json:"name"`
 	Node string `json:"node"` // the name in the request, or in the one that it is derived from
-	// LeftOut is why other tests cannot use the request: only its environment is hostile.
+	// LeftOut is why other tests cannot use the request: only its other inputs are hostile.
 	LeftOut     string                                    `json:"leftOut,omitempty"`
 	Want        string                                    `json:"want"`
-	Environment environment                               `json:"world,omitzero"`
+	OtherInputs otherInputs                               `json:"otherInputs,omitzero"`
 	Object      *certificatesv1.CertificateSigningRequest `json:"object"`
 }
 
-// environment contains the other inputs. NotRead lists missing ones: authority, nodes, approvals, inventory, clock.
-type environment struct {
+// otherInputs are those besides the request. NotRead lists missing ones: authority, nodes, approvals, inventory, clock.
+type otherInputs struct {
 	NotRead         []string            `json:"notRead,omitempty"`
 	Nodes           []string            `json:"nodes,omitempty"`
 	Approvals       map[string]int      `json:"approvals,omitempty"`
 	Now             *time.Time          `json:"now,omitempty"`
 	MaxAge          metav1.Duration     `json:"maxAge,omitzero"`
 	BootstrapTokens bool                `json:"bootstrapTokens,omitempty"`
-	Presented       string              `json:"shown,omitempty"`
+	Presented       string              `json:"presented,omitempty"`
 	Egress          *requests.EgressIPs `json:"egress,omitempty"`
 }
 
@@ -77,31 +77,31 @@ var (
 )
 
 func (v vector) inputs() requests.Inputs {
-	env := v.Environment
+	other := v.OtherInputs
 	in := requests.Inputs{
 		Request: v.Object.DeepCopy(), Nodes: sets.New(vectors().Nodes...), Inventory: testInventory(), Approvals: map[string]int{}, Now: now,
-		Policy: requests.Policy{MaxAge: env.MaxAge.Duration, BootstrapTokens: env.BootstrapTokens},
+		Policy: requests.Policy{MaxAge: other.MaxAge.Duration, BootstrapTokens: other.BootstrapTokens},
 	}
-	if env.Nodes != nil {
-		in.Nodes = sets.New(env.Nodes...)
+	if other.Nodes != nil {
+		in.Nodes = sets.New(other.Nodes...)
 	}
-	maps.Copy(in.Approvals, env.Approvals)
-	if env.Now != nil {
-		in.Now = *env.Now
+	maps.Copy(in.Approvals, other.Approvals)
+	if other.Now != nil {
+		in.Now = *other.Now
 	}
-	if env.Egress != nil {
-		in.EgressIPs = *env.Egress
+	if other.Egress != nil {
+		in.EgressIPs = *other.Egress
 	}
-	if env.Presented != "" {
+	if other.Presented != "" {
 		in.KubeletCertificate = &requests.KubeletCertificate{Roots: x509.NewCertPool()}
-		in.KubeletCertificate.Chain, _ = cert.ParseCertsPEM([]byte(env.Presented)) // one has none
+		in.KubeletCertificate.Chain, _ = cert.ParseCertsPEM([]byte(other.Presented)) // one has none
 		in.KubeletCertificate.Roots.AppendCertsFromPEM([]byte(vectors().Authority))
 	}
 	missing := map[string]func(){
 		"authority": func() { in.KubeletCertificate.Roots = nil }, "nodes": func() { in.Nodes = nil }, "approvals": func() { in.Approvals = nil },
 		"inventory": func() { in.Inventory = nil }, "clock": func() { in.Now = time.Time{} },
 	}
-	for _, what := range env.NotRead {
+	for _, what := range other.NotRead {
 		missing[what]()
 	}
 	return in

@@ -31,12 +31,12 @@ type stored struct {
 }
 
 type storedRequest struct {
-	Name    string                                    `json:"name"`
-	Node    string                                    `json:"node"`
-	LeftOut string                                    `json:"leftOut"`
-	Want    string                                    `json:"want"`
-	World   any                                       `json:"world"`
-	Object  *certificatesv1.CertificateSigningRequest `json:"object"`
+	Name        string                                    `json:"name"`
+	Node        string                                    `json:"node"`
+	LeftOut     string                                    `json:"leftOut"`
+	Want        string                                    `json:"want"`
+	OtherInputs any                                       `json:"otherInputs"`
+	Object      *certificatesv1.CertificateSigningRequest `json:"object"`
 }
 
 type tried struct {
