@@ -35,75 +35,75 @@ func TestConflict(t *testing.T) {
 			[]apply.Conflict{{Field: ".spec.nodePlacement.nodeSelector", Manager: person}, {Field: ".spec.replicas", Manager: stock}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newEnvironment(t, test.create, test.spec)
+			o := newFixture(t, test.create, test.spec)
 			if test.alsoBy != "" {
-				b.merge(test.alsoBy, `{"spec":{"nodePlacement":{"nodeSelector":{"matchLabels":{"infra":""}}}}}`)
+				o.merge(test.alsoBy, `{"spec":{"nodePlacement":{"nodeSelector":{"matchLabels":{"infra":""}}}}}`)
 			}
-			before := b.live().Object["spec"]
-			a := b.applier()
+			before := o.live().Object["spec"]
+			a := o.applier()
 			for range 2 {
-				b.unchanged(func() { b.same("conflicts", test.conflicts, b.apply(a, pinned(1), apply.Conflicted, 1).Conflicts) })
+				o.unchanged(func() { o.same("conflicts", test.conflicts, o.apply(a, pinned(1), apply.Conflicted, 1).Conflicts) })
 			}
-			b.same("spec", before, b.live().Object["spec"])
-			b.owned()
-			b.replaced()
+			o.same("spec", before, o.live().Object["spec"])
+			o.owned()
+			o.replaced()
 		})
 	}
 }
 
 // Forcing a field takes only that field, and the same request records its value (U-SSA-2).
 func TestForceMovesOneField(t *testing.T) {
-	b := newEnvironment(t, stock, map[string]any{"replicas": int64(2), "domain": "apps.example.org"})
-	b.apply(b.applier(), pinned(1), apply.Applied, 1)
-	b.managers(".spec.replicas", owner)
-	b.managers(".spec.domain", stock)
-	b.spec(int64(1), "replicas")
-	b.replaced(stockReplicas("2"))
-	b.owned(".metadata.annotations."+annotation, ".spec.replicas", ".spec.nodePlacement.nodeSelector", ".spec.nodePlacement.tolerations")
+	o := newFixture(t, stock, map[string]any{"replicas": int64(2), "domain": "apps.example.org"})
+	o.apply(o.applier(), pinned(1), apply.Applied, 1)
+	o.managers(".spec.replicas", owner)
+	o.managers(".spec.domain", stock)
+	o.spec(int64(1), "replicas")
+	o.replaced(stockReplicas("2"))
+	o.owned(".metadata.annotations."+annotation, ".spec.replicas", ".spec.nodePlacement.nodeSelector", ".spec.nodePlacement.tolerations")
 }
 
 // TestEqualIntentSendsNothing shows R-SNO-4 (U-SSA-3): an intent in force is not sent again, by no process.
 func TestEqualIntentSendsNothing(t *testing.T) {
 	for create, n := range map[string]int64{stock: 2, person: 1} {
 		t.Run(create, func(t *testing.T) {
-			b := newEnvironment(t, create, replicas(n))
-			a := b.applier()
-			if outcome := b.apply(a, pinned(1), apply.Applied, 1); len(outcome.Changes) != 3 {
+			o := newFixture(t, create, replicas(n))
+			a := o.applier()
+			if outcome := o.apply(a, pinned(1), apply.Applied, 1); len(outcome.Changes) != 3 {
 				t.Errorf("changes: %+v, want three", outcome.Changes)
 			}
-			b.unchanged(func() {
-				b.apply(a, pinned(1), apply.Unchanged, 0)
-				for _, change := range b.apply(b.applier(), pinned(1), apply.Unchanged, 0).Changes {
+			o.unchanged(func() {
+				o.apply(a, pinned(1), apply.Unchanged, 0)
+				for _, change := range o.apply(o.applier(), pinned(1), apply.Unchanged, 0).Changes {
 					if change.Differs {
 						t.Errorf("differs although the patch is in force: %+v", change)
 					}
 				}
 			})
-			b.merge(person, `{"metadata":{"labels":{"a":"b"}},"spec":{"domain":"apps.example.org"}}`)
-			b.apply(a, pinned(1), apply.Unchanged, 0)
+			o.merge(person, `{"metadata":{"labels":{"a":"b"}},"spec":{"domain":"apps.example.org"}}`)
+			o.apply(a, pinned(1), apply.Unchanged, 0)
 		})
 	}
 }
 
 // A value that the API server normalizes is not sent again.
 func TestNormalizedValueSendsNothing(t *testing.T) {
-	b := newDeployment(t, stock)
-	a := b.applier()
+	o := newDeployment(t, stock)
+	a := o.applier()
 	intent := map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{
 		map[string]any{"name": "c", "resources": map[string]any{"requests": map[string]any{"cpu": "1000m"}}},
 	}}}}
-	b.apply(a, intent, apply.Applied, 1)
-	b.apply(a, intent, apply.Unchanged, 0)
-	b.merge(person, `{"metadata":{"labels":{"a":"b"}}}`)
-	b.apply(a, intent, apply.Unchanged, 0)
-	b.merge(person, `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"2"}}}]}}}}`)
-	b.apply(a, intent, apply.Conflicted, 1) // only the API server knows the element's owners
+	o.apply(a, intent, apply.Applied, 1)
+	o.apply(a, intent, apply.Unchanged, 0)
+	o.merge(person, `{"metadata":{"labels":{"a":"b"}}}`)
+	o.apply(a, intent, apply.Unchanged, 0)
+	o.merge(person, `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"2"}}}]}}}}`)
+	o.apply(a, intent, apply.Conflicted, 1) // only the API server knows the element's owners
 }
 
 // A dry run reports changes and writes nothing (U-SSA-4).
 func TestDryRun(t *testing.T) {
-	b := newEnvironment(t, stock, replicas(2))
-	a := b.applier(dryRun)
+	o := newFixture(t, stock, replicas(2))
+	a := o.applier(dryRun)
 	const selector = ".spec.nodePlacement.nodeSelector.matchLabels.node-role.kubernetes.io/master"
 	const tolerations = `[{"effect":"NoSchedule","key":"node-role.kubernetes.io/master","operator":"Exists"}]`
 	want := []ownership.Change{
@@ -111,49 +111,49 @@ func TestDryRun(t *testing.T) {
 		{Field: ".spec.nodePlacement.tolerations", Live: "-", Desired: tolerations, Owner: "-", Differs: true},
 		{Field: ".spec.replicas", Live: "2", Desired: "1", Owner: stock, Differs: true},
 	}
-	b.unchanged(func() {
+	o.unchanged(func() {
 		for range 2 {
-			b.same("changes", want, b.apply(a, pinned(1), apply.WouldApply, 1).Changes)
+			o.same("changes", want, o.apply(a, pinned(1), apply.WouldApply, 1).Changes)
 		}
 	})
-	b.apply(b.applier(), pinned(1), apply.Applied, 1)
-	b.apply(a, pinned(1), apply.Unchanged, 0)
-	b.unchanged(func() { b.release(a, apply.ReleaseOptions{}, apply.WouldRelease, 2) })
-	b.spec(int64(1), "replicas")
+	o.apply(o.applier(), pinned(1), apply.Applied, 1)
+	o.apply(a, pinned(1), apply.Unchanged, 0)
+	o.unchanged(func() { o.release(a, apply.ReleaseOptions{}, apply.WouldRelease, 2) })
+	o.spec(int64(1), "replicas")
 }
 
 // The API server's answer fills the configuration that was sent (U-SSA-5), which must not be the caller's.
 func TestAnswerIsNotTheNextIntent(t *testing.T) {
-	b := newEnvironment(t, person, map[string]any{"domain": "apps.example.org"})
-	a, u := b.applier(), b.object()
+	o := newFixture(t, person, map[string]any{"domain": "apps.example.org"})
+	a, u := o.applier(), o.object()
 	for _, n := range []int64{1, 2} {
 		u.Object["spec"] = replicas(n)
 		before := u.DeepCopy()
-		if outcome, err := a.Apply(t.Context(), b.live(), client.ApplyConfigurationFromUnstructured(u)); err != nil || outcome.Kind != apply.Applied {
+		if outcome, err := a.Apply(t.Context(), o.live(), client.ApplyConfigurationFromUnstructured(u)); err != nil || outcome.Kind != apply.Applied {
 			t.Fatalf("got %+v, %v", outcome, err)
 		}
-		b.same("the caller's intent", before.Object, u.Object)
-		b.owned(".spec.replicas")
+		o.same("the caller's intent", before.Object, u.Object)
+		o.owned(".spec.replicas")
 	}
-	if value, found, _ := unstructured.NestedString(b.live().Object, "spec", "httpEmptyRequestsPolicy"); !found || value == "" {
+	if value, found, _ := unstructured.NestedString(o.live().Object, "spec", "httpEmptyRequestsPolicy"); !found || value == "" {
 		t.Error("the API server set no default, so nothing was tested")
 	}
 }
 
 // A typed object claims every field that its type writes (U-SSA-6).
 func TestTypedObjectClaimsMore(t *testing.T) {
-	b := newEnvironment(t, person, map[string]any{"domain": "apps.example.org"})
-	b.apply(b.applier(), replicas(1), apply.Applied, 1)
-	b.owned(".spec.replicas")
+	o := newFixture(t, person, map[string]any{"domain": "apps.example.org"})
+	o.apply(o.applier(), replicas(1), apply.Applied, 1)
+	o.owned(".spec.replicas")
 
 	one := int32(1)
 	typed := &operatorv1.IngressController{Spec: operatorv1.IngressControllerSpec{Replicas: &one}}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
-	b.must(err)
-	u := b.object()
+	o.must(err)
+	u := o.object()
 	u.Object["spec"] = content["spec"]
-	b.must(b.admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("typed")))
-	if got := ownedBy(t, b.live(), "typed"); len(got) <= 1 || !strings.Contains(strings.Join(got, " "), ".spec.tuningOptions") {
+	o.must(o.admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("typed")))
+	if got := ownedBy(t, o.live(), "typed"); len(got) <= 1 || !strings.Contains(strings.Join(got, " "), ".spec.tuningOptions") {
 		t.Errorf("a typed object owns %v, want more than the intent", got)
 	}
 }
@@ -166,28 +166,28 @@ func TestGoneObjectIsNotCreated(t *testing.T) {
 			if again {
 				want = apply.ErrStale
 			}
-			b := newEnvironment(t, stock, replicas(2))
-			b.apply(b.applier(), replicas(1), apply.Applied, 1)
-			live := b.live()
-			b.must(b.admin.Delete(t.Context(), b.object()))
+			o := newFixture(t, stock, replicas(2))
+			o.apply(o.applier(), replicas(1), apply.Applied, 1)
+			live := o.live()
+			o.must(o.admin.Delete(t.Context(), o.object()))
 			if again {
-				b.create(stock, replicas(3))
+				o.create(stock, replicas(3))
 			}
-			fresh := b.applier()
-			_, err := fresh.Apply(t.Context(), live, b.intent(map[string]any{"domain": "d"}))
-			b.fails("applying", err, want)
-			_, err = fresh.Apply(t.Context(), live, b.intent(replicas(7)))
-			b.fails("forcing", err, want)
+			fresh := o.applier()
+			_, err := fresh.Apply(t.Context(), live, o.intent(map[string]any{"domain": "d"}))
+			o.fails("applying", err, want)
+			_, err = fresh.Apply(t.Context(), live, o.intent(replicas(7)))
+			o.fails("forcing", err, want)
 			_, err = fresh.Release(t.Context(), live, apply.ReleaseOptions{Restore: func(patch.Replaced) bool { return false }})
-			b.fails("releasing", err, want)
+			o.fails("releasing", err, want)
 			_, err = fresh.Release(t.Context(), live, apply.ReleaseOptions{})
-			b.fails("releasing and restoring", err, want)
+			o.fails("releasing and restoring", err, want)
 			list := &unstructured.UnstructuredList{}
 			list.SetGroupVersionKind(ingressController)
-			b.must(b.admin.List(t.Context(), list, client.InNamespace(b.namespace)))
+			o.must(o.admin.List(t.Context(), list, client.InNamespace(o.namespace)))
 			if again {
-				b.spec(int64(3), "replicas")
-				b.managers(".spec.replicas", stock)
+				o.spec(int64(3), "replicas")
+				o.managers(".spec.replicas", stock)
 			} else if len(list.Items) != 0 {
 				t.Errorf("the object was created: %v", list.Items)
 			}
@@ -196,20 +196,20 @@ func TestGoneObjectIsNotCreated(t *testing.T) {
 }
 
 func TestForceLosesTheRace(t *testing.T) {
-	b := newEnvironment(t, stock, replicas(2))
+	o := newFixture(t, stock, replicas(2))
 	applies := 0
-	a := b.intercept(b.applier(), func(string) error {
+	a := o.intercept(o.applier(), func(string) error {
 		if applies++; applies == 1 {
-			b.merge(person, `{"spec":{"replicas":5}}`)
+			o.merge(person, `{"spec":{"replicas":5}}`)
 		}
 		return nil
 	})
-	_, err := a.Apply(t.Context(), b.live(), b.intent(replicas(1)))
-	b.fails("applying", err, apply.ErrStale)
-	b.spec(int64(5), "replicas")
-	b.managers(".spec.replicas", person)
-	b.replaced()
-	b.apply(b.applier(), replicas(1), apply.Conflicted, 1)
+	_, err := a.Apply(t.Context(), o.live(), o.intent(replicas(1)))
+	o.fails("applying", err, apply.ErrStale)
+	o.spec(int64(5), "replicas")
+	o.managers(".spec.replicas", person)
+	o.replaced()
+	o.apply(o.applier(), replicas(1), apply.Conflicted, 1)
 }
 
 func TestStaleIsNotGone(t *testing.T) {
@@ -220,24 +220,24 @@ func TestStaleIsNotGone(t *testing.T) {
 }
 
 func TestForbidden(t *testing.T) {
-	b := newEnvironment(t, stock, replicas(2))
-	a := b.applier()
-	b.apply(a, replicas(1), apply.Applied, 1)
-	a.Client = b.server.Client(t, b.namespace+"-unauthorized")
-	b.unchanged(func() {
-		if outcome, err := a.Apply(t.Context(), b.live(), b.intent(replicas(3))); !apierrors.IsForbidden(err) || outcome.Kind != apply.Failed {
+	o := newFixture(t, stock, replicas(2))
+	a := o.applier()
+	o.apply(a, replicas(1), apply.Applied, 1)
+	a.Client = o.server.Client(t, o.namespace+"-unauthorized")
+	o.unchanged(func() {
+		if outcome, err := a.Apply(t.Context(), o.live(), o.intent(replicas(3))); !apierrors.IsForbidden(err) || outcome.Kind != apply.Failed {
 			t.Errorf("applying: %+v, %v, want Forbidden", outcome, err)
 		}
-		if outcome, err := a.Release(t.Context(), b.live(), apply.ReleaseOptions{}); !apierrors.IsForbidden(err) || outcome.Kind != apply.Failed {
+		if outcome, err := a.Release(t.Context(), o.live(), apply.ReleaseOptions{}); !apierrors.IsForbidden(err) || outcome.Kind != apply.Failed {
 			t.Errorf("releasing: %+v, %v, want Forbidden", outcome, err)
 		}
 	})
 }
 
 func TestInvalidValueIsAnError(t *testing.T) {
-	b := newEnvironment(t, stock, replicas(2))
-	b.unchanged(func() {
-		_, err := b.applier().Apply(t.Context(), b.live(), b.intent(map[string]any{"replicas": "many"}))
+	o := newFixture(t, stock, replicas(2))
+	o.unchanged(func() {
+		_, err := o.applier().Apply(t.Context(), o.live(), o.intent(map[string]any{"replicas": "many"}))
 		if err == nil || !strings.Contains(err.Error(), "replicas") {
 			t.Errorf("got %v, want an error about replicas", err)
 		}
@@ -247,41 +247,41 @@ func TestInvalidValueIsAnError(t *testing.T) {
 func TestForceConflicts(t *testing.T) {
 	spec := map[string]any{"replicas": int64(3),
 		"nodePlacement": map[string]any{"nodeSelector": map[string]any{"matchLabels": map[string]any{"infra": ""}}}}
-	b := newEnvironment(t, person, spec)
-	a := b.applier(forced)
-	b.apply(a, pinned(1), apply.Applied, 1)
-	b.spec(pinned(1)["nodePlacement"], "nodePlacement")
-	b.replaced(
+	o := newFixture(t, person, spec)
+	a := o.applier(forced)
+	o.apply(a, pinned(1), apply.Applied, 1)
+	o.spec(pinned(1)["nodePlacement"], "nodePlacement")
+	o.replaced(
 		patch.Replaced{Field: ".spec.nodePlacement.nodeSelector", Manager: person, Value: []byte(`{"matchLabels":{"infra":""}}`)},
 		patch.Replaced{Field: ".spec.replicas", Manager: person, Value: []byte("3")},
 	)
-	b.apply(a, pinned(1), apply.Unchanged, 0)
-	b.release(a, apply.ReleaseOptions{}, apply.Released, 2)
-	b.spec(spec["nodePlacement"], "nodePlacement")
-	b.spec(int64(3), "replicas")
-	b.managers(".spec.nodePlacement.nodeSelector", person)
+	o.apply(a, pinned(1), apply.Unchanged, 0)
+	o.release(a, apply.ReleaseOptions{}, apply.Released, 2)
+	o.spec(spec["nodePlacement"], "nodePlacement")
+	o.spec(int64(3), "replicas")
+	o.managers(".spec.nodePlacement.nodeSelector", person)
 }
 
 // The annotation may hold the only copy of a value.
 func TestDamagedAnnotationStopsEverything(t *testing.T) {
-	b := newEnvironment(t, stock, replicas(2))
-	a := b.applier()
-	b.apply(a, replicas(1), apply.Applied, 1)
-	b.merge(person, `{"metadata":{"annotations":{"`+annotation+`":"[{"}}}`)
-	for _, applier := range []*apply.Applier{a, b.applier(), b.applier(forced)} {
-		b.server.NoWrites(t, b.namespace, func() {
-			_, err := applier.Apply(t.Context(), b.live(), b.intent(pinned(1)))
-			b.fails("applying", err, patch.ErrReplacedAnnotation)
-			_, err = applier.Release(t.Context(), b.live(), apply.ReleaseOptions{})
-			b.fails("releasing", err, patch.ErrReplacedAnnotation)
+	o := newFixture(t, stock, replicas(2))
+	a := o.applier()
+	o.apply(a, replicas(1), apply.Applied, 1)
+	o.merge(person, `{"metadata":{"annotations":{"`+annotation+`":"[{"}}}`)
+	for _, applier := range []*apply.Applier{a, o.applier(), o.applier(forced)} {
+		o.server.NoWrites(t, o.namespace, func() {
+			_, err := applier.Apply(t.Context(), o.live(), o.intent(pinned(1)))
+			o.fails("applying", err, patch.ErrReplacedAnnotation)
+			_, err = applier.Release(t.Context(), o.live(), apply.ReleaseOptions{})
+			o.fails("releasing", err, patch.ErrReplacedAnnotation)
 		})
 	}
 }
 
 // Invalid arguments are rejected before a request is sent.
 func TestBadArguments(t *testing.T) {
-	b := newEnvironment(t, stock, replicas(2))
-	intent := b.intent(replicas(1))
+	o := newFixture(t, stock, replicas(2))
+	intent := o.intent(replicas(1))
 	for name, test := range map[string]struct {
 		change func(*unstructured.Unstructured)
 		intent runtime.ApplyConfiguration
@@ -290,13 +290,13 @@ func TestBadArguments(t *testing.T) {
 		"no kind":           {func(u *unstructured.Unstructured) { u.SetKind("") }, intent},
 		"another name":      {func(u *unstructured.Unstructured) { u.SetName("other") }, intent},
 		"another namespace": {func(u *unstructured.Unstructured) { u.SetNamespace("other") }, intent},
-		"another kind":      {func(*unstructured.Unstructured) {}, appsv1ac.Deployment("default", b.namespace)},
+		"another kind":      {func(*unstructured.Unstructured) {}, appsv1ac.Deployment("default", o.namespace)},
 	} {
-		b.server.NoWrites(t, b.namespace, func() {
-			live := b.live()
+		o.server.NoWrites(t, o.namespace, func() {
+			live := o.live()
 			test.change(live)
-			_, err := b.applier().Apply(t.Context(), live, test.intent)
-			b.fails(name, err, apply.ErrIntent)
+			_, err := o.applier().Apply(t.Context(), live, test.intent)
+			o.fails(name, err, apply.ErrIntent)
 		})
 	}
 }
@@ -307,16 +307,16 @@ func (r recorder) RecordApply(module string, kind apply.Kind) { r[module+" "+str
 func (r recorder) RecordConflict(module, fieldManager string) { r[module+" over "+fieldManager]++ }
 
 func TestRecorder(t *testing.T) {
-	b := newEnvironment(t, person, replicas(2))
+	o := newFixture(t, person, replicas(2))
 	recorded := recorder{}
-	a := b.applier(func(a *apply.Applier) { a.Recorder = recorded })
-	b.apply(a, replicas(1), apply.Conflicted, 1)
-	b.apply(a, replicas(2), apply.Applied, 1)
-	b.apply(a, replicas(2), apply.Unchanged, 0)
-	b.release(a, apply.ReleaseOptions{}, apply.Released, 1)
-	_, err := a.Apply(t.Context(), b.object(), b.intent(replicas(1)))
-	b.fails("an object that was not read", err, apply.ErrIntent)
-	b.same("recorded", recorder{
+	a := o.applier(func(a *apply.Applier) { a.Recorder = recorded })
+	o.apply(a, replicas(1), apply.Conflicted, 1)
+	o.apply(a, replicas(2), apply.Applied, 1)
+	o.apply(a, replicas(2), apply.Unchanged, 0)
+	o.release(a, apply.ReleaseOptions{}, apply.Released, 1)
+	_, err := a.Apply(t.Context(), o.object(), o.intent(replicas(1)))
+	o.fails("an object that was not read", err, apply.ErrIntent)
+	o.same("recorded", recorder{
 		"sample conflict": 1, "sample over oc": 1, "sample applied": 1, "sample unchanged": 1, "sample released": 1, "sample error": 1,
 	}, recorded)
 }
@@ -327,13 +327,13 @@ func TestPartOfAnAtomicValue(t *testing.T) {
 	intent := map[string]any{"template": map[string]any{"spec": map[string]any{
 		"nodeSelector": map[string]any{"os": "linux", "node-role.kubernetes.io/master": ""},
 	}}}
-	b := newDeployment(t, stock)
-	b.apply(b.applier(takeOver), intent, apply.Applied, 1)
-	b.replaced(patch.Replaced{Field: selector, Manager: stock, Value: []byte(`{"os":"linux"}`)})
-	b.managers(selector, owner)
-	b.apply(b.applier(takeOver), intent, apply.Unchanged, 0)
+	o := newDeployment(t, stock)
+	o.apply(o.applier(takeOver), intent, apply.Applied, 1)
+	o.replaced(patch.Replaced{Field: selector, Manager: stock, Value: []byte(`{"os":"linux"}`)})
+	o.managers(selector, owner)
+	o.apply(o.applier(takeOver), intent, apply.Unchanged, 0)
 
-	b = newDeployment(t, person)
-	b.apply(b.applier(takeOver), intent, apply.Conflicted, 1)
-	b.managers(selector, person)
+	o = newDeployment(t, person)
+	o.apply(o.applier(takeOver), intent, apply.Conflicted, 1)
+	o.managers(selector, person)
 }

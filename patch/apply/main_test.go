@@ -42,8 +42,8 @@ var (
 	deployment        = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 )
 
-// environment is one object, by default an IngressController, in its own namespace.
-type environment struct {
+// objectFixture is one object, by default an IngressController, in its own namespace.
+type objectFixture struct {
 	*testing.T
 	kind      schema.GroupVersionKind
 	server    *patchtest.APIServer
@@ -51,64 +51,64 @@ type environment struct {
 	namespace string
 }
 
-func newEnvironment(t *testing.T, manager string, spec map[string]any) *environment {
+func newFixture(t *testing.T, manager string, spec map[string]any) *objectFixture {
 	t.Helper()
-	return newEnvironmentOf(t, ingressController, manager, spec)
+	return newFixtureOf(t, ingressController, manager, spec)
 }
 
-func newEnvironmentOf(t *testing.T, kind schema.GroupVersionKind, manager string, spec map[string]any) *environment {
+func newFixtureOf(t *testing.T, kind schema.GroupVersionKind, manager string, spec map[string]any) *objectFixture {
 	t.Helper()
 	server := shared.Server(t)
-	b := &environment{T: t, kind: kind, server: server, admin: server.Admin(t), namespace: server.Namespace(t)}
-	b.create(manager, spec)
-	return b
+	o := &objectFixture{T: t, kind: kind, server: server, admin: server.Admin(t), namespace: server.Namespace(t)}
+	o.create(manager, spec)
+	return o
 }
 
-func (b *environment) must(err error) {
-	b.Helper()
+func (o *objectFixture) must(err error) {
+	o.Helper()
 	if err != nil {
-		b.Fatal(err)
+		o.Fatal(err)
 	}
 }
 
-func (b *environment) object() *unstructured.Unstructured {
+func (o *objectFixture) object() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(b.kind)
-	u.SetNamespace(b.namespace)
+	u.SetGroupVersionKind(o.kind)
+	u.SetNamespace(o.namespace)
 	u.SetName("default")
 	return u
 }
 
-func (b *environment) create(manager string, spec map[string]any) {
-	b.Helper()
-	u := b.object()
+func (o *objectFixture) create(manager string, spec map[string]any) {
+	o.Helper()
+	u := o.object()
 	u.Object["spec"] = spec
-	b.must(b.admin.Create(b.Context(), u, client.FieldOwner(manager)))
+	o.must(o.admin.Create(o.Context(), u, client.FieldOwner(manager)))
 }
 
-func (b *environment) live() *unstructured.Unstructured {
-	b.Helper()
-	u := b.object()
-	b.must(b.admin.Get(b.Context(), client.ObjectKeyFromObject(u), u))
+func (o *objectFixture) live() *unstructured.Unstructured {
+	o.Helper()
+	u := o.object()
+	o.must(o.admin.Get(o.Context(), client.ObjectKeyFromObject(u), u))
 	return u
 }
 
-func (b *environment) merge(manager, patchJSON string) {
-	b.Helper()
-	b.must(b.admin.Patch(b.Context(), b.object(), client.RawPatch(types.MergePatchType, []byte(patchJSON)), client.FieldOwner(manager)))
+func (o *objectFixture) merge(manager, patchJSON string) {
+	o.Helper()
+	o.must(o.admin.Patch(o.Context(), o.object(), client.RawPatch(types.MergePatchType, []byte(patchJSON)), client.FieldOwner(manager)))
 }
 
-func (b *environment) intent(spec map[string]any) runtime.ApplyConfiguration {
-	u := b.object()
+func (o *objectFixture) intent(spec map[string]any) runtime.ApplyConfiguration {
+	u := o.object()
 	u.Object["spec"] = runtime.DeepCopyJSON(spec)
 	return client.ApplyConfigurationFromUnstructured(u)
 }
 
 // applier returns an applier with its own user, whose requests are counted.
-func (b *environment) applier(change ...func(*apply.Applier)) *apply.Applier {
-	b.Helper()
+func (o *objectFixture) applier(change ...func(*apply.Applier)) *apply.Applier {
+	o.Helper()
 	a := &apply.Applier{
-		Client: b.server.Client(b, b.namespace, "system:masters"), Module: module,
+		Client: o.server.Client(o, o.namespace, "system:masters"), Module: module,
 		Overridable: []apply.Overridable{{Field: ".spec.replicas", Manager: stock}},
 	}
 	for _, f := range change {
@@ -120,42 +120,42 @@ func (b *environment) applier(change ...func(*apply.Applier)) *apply.Applier {
 func dryRun(a *apply.Applier) { a.DryRun = true }
 func forced(a *apply.Applier) { a.ForceConflicts = true }
 
-func (b *environment) apply(a *apply.Applier, spec map[string]any, want apply.Kind, requests int, unset ...string) apply.Outcome {
-	b.Helper()
-	return b.applyTo(a, b.live(), spec, want, requests, unset...)
+func (o *objectFixture) apply(a *apply.Applier, spec map[string]any, want apply.Kind, requests int, unset ...string) apply.Outcome {
+	o.Helper()
+	return o.applyTo(a, o.live(), spec, want, requests, unset...)
 }
 
-func (b *environment) applyTo(
+func (o *objectFixture) applyTo(
 	a *apply.Applier, live *unstructured.Unstructured, spec map[string]any, want apply.Kind, requests int, unset ...string,
 ) apply.Outcome {
-	b.Helper()
-	return b.counted(requests, want, func(ctx context.Context) (apply.Outcome, error) { return a.Apply(ctx, live, b.intent(spec), unset...) })
+	o.Helper()
+	return o.counted(requests, want, func(ctx context.Context) (apply.Outcome, error) { return a.Apply(ctx, live, o.intent(spec), unset...) })
 }
 
-func (b *environment) release(a *apply.Applier, options apply.ReleaseOptions, want apply.Kind, requests int) {
-	b.Helper()
-	live := b.live()
-	b.counted(requests, want, func(ctx context.Context) (apply.Outcome, error) { return a.Release(ctx, live, options) })
+func (o *objectFixture) release(a *apply.Applier, options apply.ReleaseOptions, want apply.Kind, requests int) {
+	o.Helper()
+	live := o.live()
+	o.counted(requests, want, func(ctx context.Context) (apply.Outcome, error) { return a.Release(ctx, live, options) })
 }
 
-func (b *environment) counted(requests int, want apply.Kind, do func(context.Context) (apply.Outcome, error)) apply.Outcome {
-	b.Helper()
+func (o *objectFixture) counted(requests int, want apply.Kind, do func(context.Context) (apply.Outcome, error)) apply.Outcome {
+	o.Helper()
 	var outcome apply.Outcome
 	var err error
-	writes := b.server.WritesDuring(b, b.namespace, func() { outcome, err = do(b.Context()) })
+	writes := o.server.WritesDuring(o, o.namespace, func() { outcome, err = do(o.Context()) })
 	if err != nil || outcome.Kind != want {
-		b.Fatalf("outcome is %+v, %v; want %s", outcome, err, want)
+		o.Fatalf("outcome is %+v, %v; want %s", outcome, err, want)
 	}
 	if len(writes) != requests {
-		b.Errorf("%s sent %d write requests, want %d: %v", want, len(writes), requests, writes)
+		o.Errorf("%s sent %d write requests, want %d: %v", want, len(writes), requests, writes)
 	}
 	return outcome
 }
 
 // intercept calls the function before each request. Its error replaces the response.
-func (b *environment) intercept(a *apply.Applier, before func(verb string) error) *apply.Applier {
-	b.Helper()
-	a.Client = interceptor.NewClient(b.server.Client(b, b.namespace, "system:masters"), interceptor.Funcs{
+func (o *objectFixture) intercept(a *apply.Applier, before func(verb string) error) *apply.Applier {
+	o.Helper()
+	a.Client = interceptor.NewClient(o.server.Client(o, o.namespace, "system:masters"), interceptor.Funcs{
 		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			if err := before("apply"); err != nil {
 				return err
@@ -175,9 +175,9 @@ func (b *environment) intercept(a *apply.Applier, before func(verb string) error
 var errCrash = errors.New("the process is killed")
 
 // crash returns an applier whose requests with the verb are not sent.
-func (b *environment) crash(verb string, change ...func(*apply.Applier)) *apply.Applier {
-	b.Helper()
-	return b.intercept(b.applier(change...), func(sent string) error {
+func (o *objectFixture) crash(verb string, change ...func(*apply.Applier)) *apply.Applier {
+	o.Helper()
+	return o.intercept(o.applier(change...), func(sent string) error {
 		if sent == verb {
 			return errCrash
 		}
@@ -185,44 +185,44 @@ func (b *environment) crash(verb string, change ...func(*apply.Applier)) *apply.
 	})
 }
 
-func (b *environment) fails(what string, err error, want ...error) {
-	b.Helper()
+func (o *objectFixture) fails(what string, err error, want ...error) {
+	o.Helper()
 	for _, w := range want {
 		if errors.Is(err, w) {
 			return
 		}
 	}
-	b.Errorf("%s: %v, want %v", what, err, want)
+	o.Errorf("%s: %v, want %v", what, err, want)
 }
 
-func (b *environment) same(what string, want, got any) {
-	b.Helper()
+func (o *objectFixture) same(what string, want, got any) {
+	o.Helper()
 	byField := cmpopts.SortSlices(func(x, y apply.Conflict) bool { return x.Field < y.Field }) // the API server has no order
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), byField); diff != "" {
-		b.Errorf("%s (-want +got):\n%s", what, diff)
+		o.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
 
 // spec compares a part of the spec, nil if it is absent. An empty map is not absent.
-func (b *environment) spec(want any, path ...string) {
-	b.Helper()
-	got, _, err := unstructured.NestedFieldNoCopy(b.live().Object, append([]string{"spec"}, path...)...)
-	b.must(err)
+func (o *objectFixture) spec(want any, path ...string) {
+	o.Helper()
+	got, _, err := unstructured.NestedFieldNoCopy(o.live().Object, append([]string{"spec"}, path...)...)
+	o.must(err)
 	if diff := cmp.Diff(want, got); diff != "" {
-		b.Errorf("spec%v (-want +got):\n%s", path, diff)
+		o.Errorf("spec%v (-want +got):\n%s", path, diff)
 	}
 }
 
-func (b *environment) managers(field string, want ...string) {
-	b.Helper()
-	got, err := ownership.Managers(b.live(), field)
-	b.must(err)
-	b.same("managers of "+field, want, got)
+func (o *objectFixture) managers(field string, want ...string) {
+	o.Helper()
+	got, err := ownership.Managers(o.live(), field)
+	o.must(err)
+	o.same("managers of "+field, want, got)
 }
 
-func (b *environment) owned(want ...string) {
-	b.Helper()
-	b.same("owned by the module", want, ownedBy(b.T, b.live(), owner))
+func (o *objectFixture) owned(want ...string) {
+	o.Helper()
+	o.same("owned by the module", want, ownedBy(o.T, o.live(), owner))
 }
 
 func ownedBy(t *testing.T, object *unstructured.Unstructured, manager string) []string {
@@ -236,20 +236,20 @@ func ownedBy(t *testing.T, object *unstructured.Unstructured, manager string) []
 	return paths
 }
 
-func (b *environment) replaced(want ...patch.Replaced) {
-	b.Helper()
-	got, err := patch.ReadReplaced(b.live().GetAnnotations(), module)
-	b.must(err)
-	b.same("replaced values", want, got)
+func (o *objectFixture) replaced(want ...patch.Replaced) {
+	o.Helper()
+	got, err := patch.ReadReplaced(o.live().GetAnnotations(), module)
+	o.must(err)
+	o.same("replaced values", want, got)
 }
 
 // unchanged fails if the object is written while the function runs.
-func (b *environment) unchanged(do func()) {
-	b.Helper()
-	before := b.live().GetResourceVersion()
+func (o *objectFixture) unchanged(do func()) {
+	o.Helper()
+	before := o.live().GetResourceVersion()
 	do()
-	if after := b.live().GetResourceVersion(); after != before {
-		b.Errorf("the object was written: resourceVersion %s, then %s", before, after)
+	if after := o.live().GetResourceVersion(); after != before {
+		o.Errorf("the object was written: resourceVersion %s, then %s", before, after)
 	}
 }
 

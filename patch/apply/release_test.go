@@ -17,7 +17,7 @@ func TestRelease(t *testing.T) {
 	for name, test := range map[string]struct {
 		creator  string
 		created  int64
-		change   func(*environment, *apply.Applier) // after the patch
+		change   func(*objectFixture, *apply.Applier) // after the patch
 		options  apply.ReleaseOptions
 		requests int
 		want     any
@@ -25,33 +25,33 @@ func TestRelease(t *testing.T) {
 	}{
 		"taken by force": {stock, 2, nil, apply.ReleaseOptions{}, 2, int64(2), []string{stock}},
 		"co-owned":       {person, 1, nil, apply.ReleaseOptions{}, 1, int64(1), []string{person}},
-		"a later intent equals the replaced value": {stock, 2, func(b *environment, a *apply.Applier) {
-			b.apply(a, pinned(2), apply.Applied, 1)
+		"a later intent equals the replaced value": {stock, 2, func(o *objectFixture, a *apply.Applier) {
+			o.apply(a, pinned(2), apply.Applied, 1)
 		}, apply.ReleaseOptions{}, 2, int64(2), []string{stock}},
-		"the newest replaced value": {stock, 2, func(b *environment, _ *apply.Applier) {
-			b.merge(stock, `{"spec":{"replicas":4}}`)
-			b.apply(b.applier(), pinned(1), apply.Applied, 1) // a new process cannot detect a revert
-			b.replaced(stockReplicas("4"))
+		"the newest replaced value": {stock, 2, func(o *objectFixture, _ *apply.Applier) {
+			o.merge(stock, `{"spec":{"replicas":4}}`)
+			o.apply(o.applier(), pinned(1), apply.Applied, 1) // a new process cannot detect a revert
+			o.replaced(stockReplicas("4"))
 		}, apply.ReleaseOptions{}, 2, int64(4), []string{stock}},
-		"a person wrote it since": {stock, 2, func(b *environment, _ *apply.Applier) {
-			b.merge(person, `{"spec":{"replicas":5}}`)
+		"a person wrote it since": {stock, 2, func(o *objectFixture, _ *apply.Applier) {
+			o.merge(person, `{"spec":{"replicas":5}}`)
 		}, apply.ReleaseOptions{}, 1, int64(5), []string{person}},
 		"not to be restored": {stock, 2, nil, notReplicas, 1, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newEnvironment(t, test.creator, replicas(test.created))
-			a := b.applier()
-			b.apply(a, pinned(1), apply.Applied, 1)
+			o := newFixture(t, test.creator, replicas(test.created))
+			a := o.applier()
+			o.apply(a, pinned(1), apply.Applied, 1)
 			if test.change != nil {
-				test.change(b, a)
+				test.change(o, a)
 			}
-			b.release(a, test.options, apply.Released, test.requests)
-			b.spec(test.want, "replicas")
-			b.spec(nil, "nodePlacement", "nodeSelector")
-			b.managers(".spec.replicas", test.managers...)
-			b.owned()
-			b.replaced()
-			b.unchanged(func() { b.release(a, apply.ReleaseOptions{}, apply.Unchanged, 0) })
+			o.release(a, test.options, apply.Released, test.requests)
+			o.spec(test.want, "replicas")
+			o.spec(nil, "nodePlacement", "nodeSelector")
+			o.managers(".spec.replicas", test.managers...)
+			o.owned()
+			o.replaced()
+			o.unchanged(func() { o.release(a, apply.ReleaseOptions{}, apply.Unchanged, 0) })
 		})
 	}
 }
@@ -83,17 +83,17 @@ func TestReleaseLeave(t *testing.T) {
 		"a default that the module does not own": {stock, 1, "", map[string]any{"domain": "apps.example.org"}, "2", 1, 1, []string{stock}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newEnvironment(t, test.creator, replicas(test.created))
+			o := newFixture(t, test.creator, replicas(test.created))
 			if test.also != "" {
-				b.must(b.admin.Apply(t.Context(), b.intent(replicas(1)), client.FieldOwner(test.also)))
+				o.must(o.admin.Apply(t.Context(), o.intent(replicas(1)), client.FieldOwner(test.also)))
 			}
-			a := b.applier()
-			b.apply(a, test.applied, apply.Applied, 1)
-			b.release(a, leave(test.leave), apply.Released, test.requests)
-			b.spec(test.want, "replicas")
-			b.managers(".spec.replicas", test.managers...)
-			b.owned()
-			b.replaced()
+			a := o.applier()
+			o.apply(a, test.applied, apply.Applied, 1)
+			o.release(a, leave(test.leave), apply.Released, test.requests)
+			o.spec(test.want, "replicas")
+			o.managers(".spec.replicas", test.managers...)
+			o.owned()
+			o.replaced()
 		})
 	}
 }
@@ -106,53 +106,53 @@ func TestReleaseInterrupted(t *testing.T) {
 		requests int
 	}{"apply": {2, stock, 1}, "patch": {1, owner, 2}} {
 		t.Run(verb, func(t *testing.T) {
-			b := newEnvironment(t, stock, replicas(2))
-			b.apply(b.applier(), pinned(1), apply.Applied, 1)
-			_, err := b.crash(verb).Release(t.Context(), b.live(), apply.ReleaseOptions{})
-			b.fails("releasing", err, errCrash)
-			b.spec(test.replicas, "replicas")
-			b.managers(".spec.replicas", test.manager)
-			b.replaced(stockReplicas("2"))
+			o := newFixture(t, stock, replicas(2))
+			o.apply(o.applier(), pinned(1), apply.Applied, 1)
+			_, err := o.crash(verb).Release(t.Context(), o.live(), apply.ReleaseOptions{})
+			o.fails("releasing", err, errCrash)
+			o.spec(test.replicas, "replicas")
+			o.managers(".spec.replicas", test.manager)
+			o.replaced(stockReplicas("2"))
 
-			b.release(b.applier(), apply.ReleaseOptions{}, apply.Released, test.requests)
-			b.spec(int64(2), "replicas")
-			b.managers(".spec.replicas", stock)
-			b.replaced()
-			b.owned()
+			o.release(o.applier(), apply.ReleaseOptions{}, apply.Released, test.requests)
+			o.spec(int64(2), "replicas")
+			o.managers(".spec.replicas", stock)
+			o.replaced()
+			o.owned()
 		})
 	}
 }
 
 func TestReleaseLosesTheRace(t *testing.T) {
-	b := newEnvironment(t, stock, replicas(2))
-	a := b.applier()
-	b.apply(a, replicas(1), apply.Applied, 1)
-	live := b.live()
-	b.merge(person, `{"spec":{"replicas":5}}`)
+	o := newFixture(t, stock, replicas(2))
+	a := o.applier()
+	o.apply(a, replicas(1), apply.Applied, 1)
+	live := o.live()
+	o.merge(person, `{"spec":{"replicas":5}}`)
 	_, err := a.Release(t.Context(), live, apply.ReleaseOptions{})
-	b.fails("releasing", err, apply.ErrStale)
-	b.spec(int64(5), "replicas")
-	b.release(a, apply.ReleaseOptions{}, apply.Released, 1)
-	b.spec(int64(5), "replicas")
+	o.fails("releasing", err, apply.ErrStale)
+	o.spec(int64(5), "replicas")
+	o.release(a, apply.ReleaseOptions{}, apply.Released, 1)
+	o.spec(int64(5), "replicas")
 }
 
 // Another client owns the map around the fields, but no member. The release leaves an empty map.
 func TestReleaseEmptiesAnotherOwnersMap(t *testing.T) {
-	b := newEnvironment(t, person, map[string]any{"nodePlacement": map[string]any{}})
-	a, dry := b.applier(), b.applier(dryRun)
-	b.apply(a, pinned(1), apply.Applied, 1)
-	b.managers(".spec.nodePlacement.nodeSelector", owner)
-	b.unchanged(func() {
-		b.release(dry, apply.ReleaseOptions{}, apply.WouldRelease, 2)
-		b.apply(dry, replicas(1), apply.WouldApply, 2)
+	o := newFixture(t, person, map[string]any{"nodePlacement": map[string]any{}})
+	a, dry := o.applier(), o.applier(dryRun)
+	o.apply(a, pinned(1), apply.Applied, 1)
+	o.managers(".spec.nodePlacement.nodeSelector", owner)
+	o.unchanged(func() {
+		o.release(dry, apply.ReleaseOptions{}, apply.WouldRelease, 2)
+		o.apply(dry, replicas(1), apply.WouldApply, 2)
 	})
-	b.apply(a, replicas(2), apply.Applied, 3)
-	b.spec(map[string]any{}, "nodePlacement")
-	b.apply(a, pinned(1), apply.Applied, 1)
-	b.release(a, apply.ReleaseOptions{}, apply.Released, 3)
-	b.spec(map[string]any{}, "nodePlacement")
-	b.managers(".spec.nodePlacement", person)
-	b.owned()
+	o.apply(a, replicas(2), apply.Applied, 3)
+	o.spec(map[string]any{}, "nodePlacement")
+	o.apply(a, pinned(1), apply.Applied, 1)
+	o.release(a, apply.ReleaseOptions{}, apply.Released, 3)
+	o.spec(map[string]any{}, "nodePlacement")
+	o.managers(".spec.nodePlacement", person)
+	o.owned()
 }
 
 // The same with a list, in which elements of another client stay.
@@ -172,35 +172,35 @@ func TestReleaseEmptiesAnotherOwnersList(t *testing.T) {
 		"an element of another client": {[]any{header("X-Other")}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newEnvironment(t, person, headers(test.others...))
-			a := b.applier()
-			b.apply(a, headers(header("X-One"), header("X-Two")), apply.Applied, 1)
-			b.release(a, apply.ReleaseOptions{}, apply.Released, test.requests)
-			b.spec(append([]any{}, test.others...), path...)
-			b.managers(".spec.httpHeaders.actions.response", person)
-			b.owned()
+			o := newFixture(t, person, headers(test.others...))
+			a := o.applier()
+			o.apply(a, headers(header("X-One"), header("X-Two")), apply.Applied, 1)
+			o.release(a, apply.ReleaseOptions{}, apply.Released, test.requests)
+			o.spec(append([]any{}, test.others...), path...)
+			o.managers(".spec.httpHeaders.actions.response", person)
+			o.owned()
 		})
 	}
 }
 
 // The same with a forced value: both requests are bound to the version that was read.
 func TestForceEmptiesAnotherOwnersMap(t *testing.T) {
-	b := newEnvironment(t, person, map[string]any{"nodePlacement": map[string]any{}})
-	b.apply(b.applier(), map[string]any{"nodePlacement": pinned(1)["nodePlacement"]}, apply.Applied, 1)
-	b.merge(stock, `{"spec":{"replicas":2}}`)
-	b.apply(b.applier(), replicas(1), apply.Applied, 3)
-	b.spec(map[string]any{}, "nodePlacement")
-	b.spec(int64(1), "replicas")
-	b.replaced(stockReplicas("2"))
+	o := newFixture(t, person, map[string]any{"nodePlacement": map[string]any{}})
+	o.apply(o.applier(), map[string]any{"nodePlacement": pinned(1)["nodePlacement"]}, apply.Applied, 1)
+	o.merge(stock, `{"spec":{"replicas":2}}`)
+	o.apply(o.applier(), replicas(1), apply.Applied, 3)
+	o.spec(map[string]any{}, "nodePlacement")
+	o.spec(int64(1), "replicas")
+	o.replaced(stockReplicas("2"))
 }
 
 // A stale cache still has the patch after the release, which must not count as a revert.
 func TestOwnReleaseIsNoRevert(t *testing.T) {
-	b := newEnvironment(t, stock, replicas(2))
-	a := b.applier()
-	b.apply(a, pinned(1), apply.Applied, 1)
-	old := b.live()
-	b.release(a, apply.ReleaseOptions{}, apply.Released, 2)
-	b.applyTo(a, old, pinned(1), apply.Unchanged, 0)
-	b.apply(a, pinned(1), apply.Applied, 1)
+	o := newFixture(t, stock, replicas(2))
+	a := o.applier()
+	o.apply(a, pinned(1), apply.Applied, 1)
+	old := o.live()
+	o.release(a, apply.ReleaseOptions{}, apply.Released, 2)
+	o.applyTo(a, old, pinned(1), apply.Unchanged, 0)
+	o.apply(a, pinned(1), apply.Applied, 1)
 }

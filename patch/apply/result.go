@@ -56,9 +56,9 @@ func (a *Applier) ApplyStep(
 }
 
 // Result returns the result of an Apply, nil if the intent is in force, and logs the changed fields.
-func (w Messages) Result(ctx context.Context, module string, outcome Outcome, err error) *patch.Result {
+func (m Messages) Result(ctx context.Context, module string, outcome Outcome, err error) *patch.Result {
 	if err != nil {
-		return w.Failed(module, err)
+		return m.Failed(module, err)
 	}
 	switch outcome.Kind {
 	case Applied, WouldApply:
@@ -70,12 +70,12 @@ func (w Messages) Result(ctx context.Context, module string, outcome Outcome, er
 			}
 		}
 		if outcome.Kind == WouldApply {
-			return &patch.Result{State: patch.WouldChange, Reason: patch.ReasonDryRun, Message: "Dry run: " + w.WouldApply}
+			return &patch.Result{State: patch.WouldChange, Reason: patch.ReasonDryRun, Message: "Dry run: " + m.WouldApply}
 		}
 	case Conflicted:
 		conflict := outcome.Conflicts[0]
-		if w.OwnedByOther != nil {
-			return w.OwnedByOther(conflict.Manager)
+		if m.OwnedByOther != nil {
+			return m.OwnedByOther(conflict.Manager)
 		}
 		result := patch.OwnedByOther(conflict.Field, conflict.Manager)
 		return &result
@@ -89,10 +89,10 @@ func (w Messages) Result(ctx context.Context, module string, outcome Outcome, er
 }
 
 // Released returns the result of a Release, nil if the reason for the release is the result.
-func (w Messages) Released(module string, because patch.Result, outcome Outcome, err error) *patch.Result {
+func (m Messages) Released(module string, because patch.Result, outcome Outcome, err error) *patch.Result {
 	switch {
 	case err != nil:
-		return w.Failed(module, err)
+		return m.Failed(module, err)
 	case outcome.Kind == WouldRelease:
 		return &patch.Result{State: patch.WouldChange, Reason: patch.ReasonDryRun, Message: "Dry run: the patch would be released. " + because.Message}
 	}
@@ -100,21 +100,21 @@ func (w Messages) Released(module string, because patch.Result, outcome Outcome,
 }
 
 // Failed returns the result for an error of Apply or Release. A stale or deleted object is no failure.
-func (w Messages) Failed(module string, err error) *patch.Result {
-	lower := strings.ToLower(w.Subject[:1]) + w.Subject[1:]
+func (m Messages) Failed(module string, err error) *patch.Result {
+	lower := strings.ToLower(m.Subject[:1]) + m.Subject[1:]
 	switch {
 	case errors.Is(err, ErrGone):
 		return &patch.Result{State: patch.Waiting, Reason: patch.ReasonWaitingForObject,
-			Message: w.Subject + " was deleted while it was patched; " + w.Creator + " makes a new one"}
+			Message: m.Subject + " was deleted while it was patched; " + m.Creator + " makes a new one"}
 	case errors.Is(err, ErrStale):
-		return &patch.Result{State: patch.Progressing, Reason: cmp.Or(w.ProgressingReason, patch.ReasonRollingOut), After: staleRetry,
-			Message: w.Subject + " is being patched"}
+		return &patch.Result{State: patch.Progressing, Reason: cmp.Or(m.ProgressingReason, patch.ReasonRollingOut), After: staleRetry,
+			Message: m.Subject + " is being patched"}
 	case errors.Is(err, patch.ErrReplacedAnnotation):
 		return &patch.Result{State: patch.Failed, Reason: patch.ReasonInvalid,
 			Message: "The annotation " + patch.ReplacedAnnotation(module) + " on " + lower + " cannot be read; repair it or remove it"}
 	case apierrors.IsForbidden(err):
 		return &patch.Result{State: patch.Failed, Reason: patch.ReasonForbidden, After: forbiddenRetry,
-			Message: "Not permitted to patch " + w.Resource + "; apply the controller's RBAC"}
+			Message: "Not permitted to patch " + m.Resource + "; apply the controller's RBAC"}
 	}
 	return &patch.Result{State: patch.Failed, Reason: patch.ReasonApplyFailed, Err: err,
 		Message: "The API server did not accept the patch of " + lower + "; the controller's log has its answer"}

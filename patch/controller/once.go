@@ -51,20 +51,20 @@ type uncached struct {
 	absent  []schema.GroupVersionKind
 }
 
-func (r uncached) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
-	if gvk := object.GetObjectKind().GroupVersionKind(); slices.Contains(r.absent, gvk) {
+func (u uncached) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+	if gvk := object.GetObjectKind().GroupVersionKind(); slices.Contains(u.absent, gvk) {
 		return notFound(gvk, key)
 	}
-	return r.Reader.Get(ctx, key, object, opts...)
+	return u.Reader.Get(ctx, key, object, opts...)
 }
 
-func (r uncached) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+func (u uncached) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	gvk := list.GetObjectKind().GroupVersionKind()
 	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
-	if slices.Contains(r.absent, gvk) {
+	if slices.Contains(u.absent, gvk) {
 		return nil
 	}
-	for _, o := range r.objects {
+	for _, o := range u.objects {
 		if o.Labels == "" || o.MetadataOnly || o.GroupVersionKind != gvk {
 			continue
 		}
@@ -74,5 +74,5 @@ func (r uncached) List(ctx context.Context, list client.ObjectList, opts ...clie
 		}
 		opts = append(opts, client.MatchingLabelsSelector{Selector: selector})
 	}
-	return r.Reader.List(ctx, list, opts...)
+	return u.Reader.List(ctx, list, opts...)
 }

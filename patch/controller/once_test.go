@@ -26,10 +26,10 @@ type fakeClient struct {
 	listed []client.ListOptions
 }
 
-func (m *fakeClient) RESTMapper() meta.RESTMapper { return m.mapper }
+func (c *fakeClient) RESTMapper() meta.RESTMapper { return c.mapper }
 
-func (m *fakeClient) List(_ context.Context, _ client.ObjectList, opts ...client.ListOption) error {
-	m.listed = append(m.listed, *(&client.ListOptions{}).ApplyOptions(opts))
+func (c *fakeClient) List(_ context.Context, _ client.ObjectList, opts ...client.ListOption) error {
+	c.listed = append(c.listed, *(&client.ListOptions{}).ApplyOptions(opts))
 	return nil
 }
 
@@ -46,7 +46,7 @@ type fakeModule struct {
 	objects []Object
 }
 
-func (r *fakeModule) Objects() []Object { return r.objects }
+func (m *fakeModule) Objects() []Object { return m.objects }
 
 func TestOnceEnvironment(t *testing.T) {
 	node, version := corev1.SchemeGroupVersion.WithKind("Node"), configv1.GroupVersion.WithKind("ClusterVersion")

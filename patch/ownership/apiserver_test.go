@@ -89,12 +89,12 @@ func TestUpToDateAgreesWithTheAPIServer(t *testing.T) {
 	}
 }
 
-func (p testObject) try(t *testing.T, change string, want bool) {
+func (o testObject) try(t *testing.T, change string, want bool) {
 	server := shared.Server(t)
 	ctx, admin, namespace := t.Context(), server.Admin(t), server.Namespace(t)
 	object := func(spec map[string]any) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
-		u.SetGroupVersionKind(p.kind)
+		u.SetGroupVersionKind(o.kind)
 		u.SetNamespace(namespace)
 		u.SetName("default")
 		if spec != nil {
@@ -107,13 +107,13 @@ func (p testObject) try(t *testing.T, change string, want bool) {
 		patchtest.NoError(t, admin.Get(ctx, client.ObjectKeyFromObject(live), live))
 		set, err := ownership.Applied(live, manager, "")
 		patchtest.NoError(t, err)
-		return ownership.UpToDate(live.Object, object(p.intent).Object, set)
+		return ownership.UpToDate(live.Object, object(o.intent).Object, set)
 	}
-	patchtest.NoError(t, admin.Create(ctx, object(p.spec), client.FieldOwner("stock")))
+	patchtest.NoError(t, admin.Create(ctx, object(o.spec), client.FieldOwner("stock")))
 	if upToDate() {
 		t.Error("UpToDate before the patch was applied")
 	}
-	patchtest.NoError(t, admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(object(p.intent)), client.FieldOwner(manager)))
+	patchtest.NoError(t, admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(object(o.intent)), client.FieldOwner(manager)))
 	if !upToDate() {
 		t.Error("not UpToDate after the patch was applied")
 	}

@@ -39,7 +39,7 @@ type CrashInjector struct {
 }
 
 // Wrap is for rest.Config.Wrap, of one or several clients.
-func (f *CrashInjector) Wrap(next http.RoundTripper) http.RoundTripper { return transport{f, next} }
+func (c *CrashInjector) Wrap(next http.RoundTripper) http.RoundTripper { return transport{c, next} }
 
 type transport struct {
 	*CrashInjector
@@ -47,75 +47,75 @@ type transport struct {
 }
 
 // Reset starts a new process. Delayed writes stay.
-func (f *CrashInjector) Reset() { f.set(0, CrashBeforeSend, false) }
+func (c *CrashInjector) Reset() { c.set(0, CrashBeforeSend, false) }
 
 // CrashAt makes the process crash at the request of that number, counted from 1.
-func (f *CrashInjector) CrashAt(at int, mode CrashMode) { f.set(at, mode, false) }
+func (c *CrashInjector) CrashAt(at int, mode CrashMode) { c.set(at, mode, false) }
 
 // CrashAtWrite is CrashAt without counting reads.
-func (f *CrashInjector) CrashAtWrite(at int, mode CrashMode) { f.set(at, mode, true) }
+func (c *CrashInjector) CrashAtWrite(at int, mode CrashMode) { c.set(at, mode, true) }
 
-func (f *CrashInjector) set(left int, mode CrashMode, onlyWrites bool) {
-	f.locked(func() {
-		f.left, f.mode, f.onlyWrites, f.crashed, f.before, f.unreadable = left, mode, onlyWrites, false, nil, ""
+func (c *CrashInjector) set(left int, mode CrashMode, onlyWrites bool) {
+	c.locked(func() {
+		c.left, c.mode, c.onlyWrites, c.crashed, c.before, c.unreadable = left, mode, onlyWrites, false, nil, ""
 	})
 }
 
-func (f *CrashInjector) locked(do func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (c *CrashInjector) locked(do func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	do()
 }
 
 // BeforeRequest calls the function before each request that is sent, concurrently.
-func (f *CrashInjector) BeforeRequest(do func(*http.Request)) { f.locked(func() { f.before = do }) }
+func (c *CrashInjector) BeforeRequest(do func(*http.Request)) { c.locked(func() { c.before = do }) }
 
 // FailReads fails reads whose path contains the text; empty for none.
-func (f *CrashInjector) FailReads(path string) { f.locked(func() { f.unreadable = path }) }
+func (c *CrashInjector) FailReads(path string) { c.locked(func() { c.unreadable = path }) }
 
 // Crashed reports whether the process has crashed.
-func (f *CrashInjector) Crashed() (crashed bool) {
-	f.locked(func() { crashed = f.crashed })
+func (c *CrashInjector) Crashed() (crashed bool) {
+	c.locked(func() { crashed = c.crashed })
 	return crashed
 }
 
 // DelayedWrites returns the number of delayed writes.
-func (f *CrashInjector) DelayedWrites() (n int) {
-	f.locked(func() { n = len(f.delayed) })
+func (c *CrashInjector) DelayedWrites() (n int) {
+	c.locked(func() { n = len(c.delayed) })
 	return n
 }
 
 // DeliverDelayed sends the delayed writes.
-func (f *CrashInjector) DeliverDelayed() {
+func (c *CrashInjector) DeliverDelayed() {
 	var delayed []func()
-	f.locked(func() { delayed, f.delayed = f.delayed, nil })
+	c.locked(func() { delayed, c.delayed = c.delayed, nil })
 	for _, send := range delayed {
 		send()
 	}
 }
 
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	read := r.Method == http.MethodGet
-	f.mu.Lock()
-	before, unreadable, mode, isCrashed, crashes := f.before, f.unreadable, f.mode, f.crashed, false
-	if !isCrashed && f.left > 0 && (!read || !f.onlyWrites) {
-		f.left--
-		crashes = f.left == 0
-		f.crashed = crashes
+	t.mu.Lock()
+	before, unreadable, mode, isCrashed, crashes := t.before, t.unreadable, t.mode, t.crashed, false
+	if !isCrashed && t.left > 0 && (!read || !t.onlyWrites) {
+		t.left--
+		crashes = t.left == 0
+		t.crashed = crashes
 	}
-	f.mu.Unlock()
+	t.mu.Unlock()
 	switch {
 	case unreadable != "" && read && strings.Contains(r.URL.Path, unreadable):
 		return nil, ErrCrash
 	case isCrashed, crashes && mode == CrashBeforeSend, crashes && mode == CrashDelayedWrite && read:
 		return nil, ErrCrash
 	case crashes && mode == CrashDelayedWrite:
-		return nil, f.hold(r)
+		return nil, t.hold(r)
 	}
 	if before != nil {
 		before(r)
 	}
-	answer, err := f.next.RoundTrip(r)
+	answer, err := t.next.RoundTrip(r)
 	if crashes && err == nil {
 		_, _ = io.Copy(io.Discard, answer.Body) // the API server has processed the request
 		_ = answer.Body.Close()
@@ -124,7 +124,7 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-func (f transport) hold(r *http.Request) error {
+func (t transport) hold(r *http.Request) error {
 	var body []byte
 	if r.Body != nil {
 		var err error
@@ -134,9 +134,9 @@ func (f transport) hold(r *http.Request) error {
 	}
 	held := r.Clone(context.WithoutCancel(r.Context()))
 	held.Body = io.NopCloser(bytes.NewReader(body))
-	f.locked(func() {
-		f.delayed = append(f.delayed, func() {
-			if answer, err := f.next.RoundTrip(held); err == nil {
+	t.locked(func() {
+		t.delayed = append(t.delayed, func() {
+			if answer, err := t.next.RoundTrip(held); err == nil {
 				_ = answer.Body.Close()
 			}
 		})

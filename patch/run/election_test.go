@@ -23,13 +23,13 @@ import (
 
 // startOutage returns a controller that starts a new election during an outage, so that it could not release its Lease.
 // On a single node that is likely: a change of the topology also rolls out the API server.
-func startOutage(t *testing.T) (*environment, *patchtest.Proxy, *patchtest.Process) {
+func startOutage(t *testing.T) (*sampleServer, *patchtest.Proxy, *patchtest.Process) {
 	t.Helper()
 	server := patchtest.StartAPIServer(t, patchtest.Options{CRDs: []string{patchtest.Infrastructures}})
-	s, proxy := newEnvironment(t, server), server.Proxy(t)
+	s, proxy := newSampleServer(t, server), server.Proxy(t)
 	s.setTopology("HighlyAvailable")
 	p := s.start(proxy.Address())
-	s.eventually("it leads", s.leads(137))
+	s.eventually("it leads", s.leaseLasts(137))
 	p.WaitForLog("Sample reconciled")
 	s.reconciles(p, func() { s.setTopology("SingleReplica") })
 	proxy.Cut()
@@ -45,7 +45,7 @@ func TestReelectionDuringOutage(t *testing.T) {
 	s, proxy, p := startOutage(t)
 	before := s.holder
 	proxy.Restore(t)
-	s.eventually("it leads with the durations of one node", s.leads(270))
+	s.eventually("it leads with the durations of one node", s.leaseLasts(270))
 	s.must(s.admin.Create(t.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: watched.Namespace, Name: watched.Name}, Data: map[string]string{"k": "later"},
 	}))
@@ -68,21 +68,21 @@ func TestEndBeforeItLeadsAgain(t *testing.T) {
 	p.WaitForLog("Stopping and waiting for")
 	proxy.Restore(t)
 	<-ended
-	if err := s.leads(1)(); err != nil || s.holder != "" || before == "" {
+	if err := s.leaseLasts(1)(); err != nil || s.holder != "" || before == "" {
 		t.Errorf("%v; the Lease went from %q to %q, want one without a holder", err, before, s.holder)
 	}
 }
 
 func TestEndOfAnotherReplica(t *testing.T) {
-	s := newEnvironment(t, patchtest.StartAPIServer(t, patchtest.Options{CRDs: []string{patchtest.Infrastructures}}))
+	s := newSampleServer(t, patchtest.StartAPIServer(t, patchtest.Options{CRDs: []string{patchtest.Infrastructures}}))
 	s.setTopology("SingleReplica")
 	s.start("")
-	s.eventually("one leads", s.leads(270))
+	s.eventually("one leads", s.leaseLasts(270))
 	before := s.holder
 	other := s.start("")
 	other.WaitForLog("Attempting to acquire leader lease")
 	other.Stop()
-	if err := s.leads(270)(); err != nil || before == "" || s.holder != before {
+	if err := s.leaseLasts(270)(); err != nil || before == "" || s.holder != before {
 		t.Errorf("%v; the Lease went from %q to %q", err, before, s.holder)
 	}
 }
@@ -90,10 +90,10 @@ func TestEndOfAnotherReplica(t *testing.T) {
 // A process that was stopped, and has lost its Lease without having noticed it, must not release it: two would lead
 // until the other one renews its Lease.
 func TestLeaseOfAnotherHolderIsNotReleased(t *testing.T) {
-	s := newEnvironment(t, patchtest.StartAPIServer(t, patchtest.Options{CRDs: []string{patchtest.Infrastructures}}))
+	s := newSampleServer(t, patchtest.StartAPIServer(t, patchtest.Options{CRDs: []string{patchtest.Infrastructures}}))
 	s.setTopology("HighlyAvailable")
 	p := s.start("")
-	s.eventually("it leads", s.leads(137))
+	s.eventually("it leads", s.leaseLasts(137))
 	p.WaitForLog("Sample reconciled")
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: watched.Namespace, Name: "sample-controller.sno.solonode.github.io"}}
 	s.must(s.admin.Patch(t.Context(), lease, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"holderIdentity":"another"}}`))))
@@ -105,7 +105,7 @@ func TestLeaseOfAnotherHolderIsNotReleased(t *testing.T) {
 		}
 		return nil
 	})
-	if err := s.leads(137)(); err != nil || s.holder != "another" {
+	if err := s.leaseLasts(137)(); err != nil || s.holder != "another" {
 		t.Errorf("%v; the holder is %q", err, s.holder)
 	}
 }

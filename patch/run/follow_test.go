@@ -76,9 +76,9 @@ func (fakeCache) GetInformer(context.Context, client.Object, ...cache.InformerGe
 
 func (fakeCache) WaitForCacheSync(context.Context) bool { return true }
 
-func (s fakeCache) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+func (c fakeCache) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	return unstructured.SetNestedMap(into.(*unstructured.Unstructured).Object, map[string]any{
-		"controlPlaneTopology": string(s.mode()), "infrastructureTopology": "SingleReplica", "platform": "None",
+		"controlPlaneTopology": string(c.mode()), "infrastructureTopology": "SingleReplica", "platform": "None",
 	}, "status")
 }
 

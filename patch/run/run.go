@@ -110,7 +110,7 @@ func unthrottled(config *rest.Config) *rest.Config {
 	return config
 }
 
-// initialMode reads the runControllers-plane topology once. If that fails, it returns HighlyAvailable, the default.
+// initialMode reads the control-plane topology once. If that fails, it returns HighlyAvailable, the default.
 func initialMode(ctx context.Context, restConfig *rest.Config, known *controller.Topology) configv1.TopologyMode {
 	log := logr.FromContextOrDiscard(ctx)
 	ctx, cancel := context.WithTimeout(ctx, topologyTimeout)

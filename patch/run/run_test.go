@@ -90,17 +90,17 @@ func (*sample) Reconciler(env controller.Environment) (controller.ReconcileFunc,
 	}, nil
 }
 
-// environment is an API server with the namespace and the service account of the sample.
-type environment struct {
+// sampleServer is an API server with the namespace and the service account of the sample.
+type sampleServer struct {
 	*testing.T
 	server *patchtest.APIServer
 	admin  client.WithWatch
-	holder string // of the Lease when leads was last called
+	holder string // of the Lease when leaseLasts was last called
 }
 
-func newEnvironment(t *testing.T, server *patchtest.APIServer) *environment {
+func newSampleServer(t *testing.T, server *patchtest.APIServer) *sampleServer {
 	t.Helper()
-	s := &environment{T: t, server: server, admin: server.Admin(t)}
+	s := &sampleServer{T: t, server: server, admin: server.Admin(t)}
 	s.must(s.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: watched.Namespace}}))
 	s.account("controller")
 	reads, creates := []string{"get", "list", "watch"}, []string{"create"}
@@ -115,12 +115,12 @@ func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
-func (s *environment) must(err error) {
+func (s *sampleServer) must(err error) {
 	s.Helper()
 	patchtest.NoError(s, err)
 }
 
-func (s *environment) account(name string) string {
+func (s *sampleServer) account(name string) string {
 	s.Helper()
 	serviceAccount := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: watched.Namespace, Name: name}}
 	s.must(s.admin.Create(s.Context(), serviceAccount))
@@ -130,7 +130,7 @@ func (s *environment) account(name string) string {
 }
 
 // start starts the sample with leader election. address replaces that of the API server unless it is empty.
-func (s *environment) start(address string, args ...string) *patchtest.Process {
+func (s *sampleServer) start(address string, args ...string) *patchtest.Process {
 	s.Helper()
 	return patchtest.Start(s, append([]string{
 		"--kubeconfig=" + s.server.AccountKubeconfig(s, watched.Namespace, "controller", address),
@@ -138,7 +138,7 @@ func (s *environment) start(address string, args ...string) *patchtest.Process {
 	}, args...)...)
 }
 
-func (s *environment) setTopology(mode string) {
+func (s *sampleServer) setTopology(mode string) {
 	s.Helper()
 	u := controller.Infrastructure.Unstructured()
 	u.Object["spec"] = map[string]any{}
@@ -147,8 +147,8 @@ func (s *environment) setTopology(mode string) {
 	s.must(s.admin.Status().Patch(s.Context(), controller.Infrastructure.Unstructured(), client.RawPatch(types.MergePatchType, []byte(text))))
 }
 
-// leads returns a check that the Lease has the duration.
-func (s *environment) leads(seconds int32) func() error {
+// leaseLasts returns a check that the Lease has the duration.
+func (s *sampleServer) leaseLasts(seconds int32) func() error {
 	return func() error {
 		lease := &coordinationv1.Lease{}
 		err := s.admin.Get(s.Context(), client.ObjectKey{Namespace: watched.Namespace, Name: "sample-controller.sno.solonode.github.io"}, lease)
@@ -160,13 +160,13 @@ func (s *environment) leads(seconds int32) func() error {
 	}
 }
 
-func (s *environment) eventually(what string, check func() error) {
+func (s *sampleServer) eventually(what string, check func() error) {
 	s.Helper()
 	patchtest.Eventually(s, what, check)
 }
 
 // reconciles makes the change, waits until the process has reconciled, and returns how often it did.
-func (s *environment) reconciles(p *patchtest.Process, change func()) int {
+func (s *sampleServer) reconciles(p *patchtest.Process, change func()) int {
 	s.Helper()
 	count := func() int { return strings.Count(p.Logs(), "Sample reconciled") }
 	before := count()
@@ -180,7 +180,7 @@ func (s *environment) reconciles(p *patchtest.Process, change func()) int {
 	return count() - before
 }
 
-func (s *environment) serveOptional() {
+func (s *sampleServer) serveOptional() {
 	s.Helper()
 	s.must(s.admin.Create(s.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -215,7 +215,7 @@ func get(ctx context.Context, url, token string) (int, string, error) {
 
 // TestRun covers probes, authorization of metrics, leader election and the release of the Lease.
 func TestRun(t *testing.T) {
-	s, ctx := newEnvironment(t, shared.Server(t)), t.Context()
+	s, ctx := newSampleServer(t, shared.Server(t)), t.Context()
 
 	proxy := s.server.Proxy(t)
 	proxy.Cut()
@@ -255,7 +255,7 @@ func TestRun(t *testing.T) {
 	s.must(answers(url, unauthorized, http.StatusForbidden, "")())
 	s.eventually("a reader gets the metrics", answers(url, reader, http.StatusOK, "sno_build_info"))
 
-	s.eventually("it leads with the durations of one node", s.leads(270))
+	s.eventually("it leads with the durations of one node", s.leaseLasts(270))
 	p.WaitForLog(`data="" optional=false topology=true`)
 	one := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "sample", Name: "one"}, Data: map[string]string{"k": "first"}}
 	s.must(s.admin.Create(ctx, one))
@@ -286,7 +286,7 @@ func TestRun(t *testing.T) {
 	}
 	for i, mode := range []string{"HighlyAvailable", "SingleReplica"} {
 		s.setTopology(mode)
-		s.eventually("it leads with the durations of "+mode, s.leads([]int32{137, 270}[i]))
+		s.eventually("it leads with the durations of "+mode, s.leaseLasts([]int32{137, 270}[i]))
 		update("round-" + mode)
 		s.eventually("it is ready", ready)
 	}
@@ -301,7 +301,7 @@ func TestRun(t *testing.T) {
 	p.WaitForLog(`data="without-infrastructure" optional=true topology=true`)
 
 	p.Stop()
-	if err := s.leads(1)(); err != nil || s.holder != "" {
+	if err := s.leaseLasts(1)(); err != nil || s.holder != "" {
 		t.Errorf("the Lease was not released, %q holds it: %v", s.holder, err)
 	}
 }

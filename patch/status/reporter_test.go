@@ -36,7 +36,7 @@ func (s *fakeSink) Publish(_ context.Context, _ *unstructured.Unstructured, cond
 	return s.again, s.err
 }
 
-type reporterEnvironment struct {
+type reporterFixture struct {
 	*testing.T
 	reporter *status.Reporter
 	sink     *fakeSink
@@ -44,36 +44,36 @@ type reporterEnvironment struct {
 	clock    *clocktesting.FakePassiveClock
 }
 
-func newReporterEnvironment(t *testing.T) *reporterEnvironment {
-	s := &reporterEnvironment{T: t, sink: &fakeSink{}, recorder: events.NewFakeRecorder(10), clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0))}
-	s.reporter = &status.Reporter{Module: "sample", Prefix: "Sample", Object: "sample/one", Sink: s.sink, Events: s.recorder, Clock: s.clock}
-	return s
+func newReporterFixture(t *testing.T) *reporterFixture {
+	r := &reporterFixture{T: t, sink: &fakeSink{}, recorder: events.NewFakeRecorder(10), clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0))}
+	r.reporter = &status.Reporter{Module: "sample", Prefix: "Sample", Object: "sample/one", Sink: r.sink, Events: r.recorder, Clock: r.clock}
+	return r
 }
 
 // report must send the event ("" for none), publish the PatchFailing condition, and return the time.
-func (s *reporterEnvironment) report(target *unstructured.Unstructured, state patch.State, reason, event, failing string, again time.Duration) {
-	s.Helper()
-	got, err := s.reporter.Report(s.Context(), target, patch.Result{State: state, Reason: reason, Message: "Because"})
-	if !errors.Is(err, s.sink.err) {
-		s.Fatal(err)
+func (r *reporterFixture) report(target *unstructured.Unstructured, state patch.State, reason, event, failing string, again time.Duration) {
+	r.Helper()
+	got, err := r.reporter.Report(r.Context(), target, patch.Result{State: state, Reason: reason, Message: "Because"})
+	if !errors.Is(err, r.sink.err) {
+		r.Fatal(err)
 	}
 	sent := ""
 	select {
-	case sent = <-s.recorder.Events:
+	case sent = <-r.recorder.Events:
 	default:
 	}
 	if sent != event {
-		s.Errorf("%s %s: event %q, want %q", state, reason, sent, event)
+		r.Errorf("%s %s: event %q, want %q", state, reason, sent, event)
 	}
-	if s.sink.failing != failing {
-		s.Errorf("%s %s: failing is %q, want %q", state, reason, s.sink.failing, failing)
+	if r.sink.failing != failing {
+		r.Errorf("%s %s: failing is %q, want %q", state, reason, r.sink.failing, failing)
 	}
 	if got != again {
-		s.Errorf("%s %s: report again after %v, want %v", state, reason, got, again)
+		r.Errorf("%s %s: report again after %v, want %v", state, reason, got, again)
 	}
 }
 
-func (s *reporterEnvironment) later(d time.Duration) { s.clock.SetTime(s.clock.Now().Add(d)) }
+func (r *reporterFixture) later(d time.Duration) { r.clock.SetTime(r.clock.Now().Add(d)) }
 
 func sample() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Sample", "metadata": map[string]any{"name": "one"}}}
@@ -82,18 +82,18 @@ func sample() *unstructured.Unstructured {
 const fine = "False AsExpected"
 
 func TestOneEventForATransition(t *testing.T) {
-	s := newReporterEnvironment(t)
-	s.report(sample(), patch.Progressing, "RollingOut", "Normal RollingOut Because", fine, 0)
-	s.report(sample(), patch.Progressing, "RollingOut", "", fine, 0)
-	s.report(sample(), patch.InForce, "AsExpected", "Normal AsExpected Because", fine, 0)
-	s.report(sample(), patch.Blocked, "FieldOwnedByOther", "Warning FieldOwnedByOther Because", fine, 0)
-	s.report(nil, patch.Waiting, "WaitingForObject", "", fine, 0)
-	s.report(sample(), patch.Waiting, "WaitingForObject", "", fine, 0)
-	s.report(sample(), patch.NotNeeded, "NotNeeded", "Normal NotNeeded Because", fine, 0)
+	r := newReporterFixture(t)
+	r.report(sample(), patch.Progressing, "RollingOut", "Normal RollingOut Because", fine, 0)
+	r.report(sample(), patch.Progressing, "RollingOut", "", fine, 0)
+	r.report(sample(), patch.InForce, "AsExpected", "Normal AsExpected Because", fine, 0)
+	r.report(sample(), patch.Blocked, "FieldOwnedByOther", "Warning FieldOwnedByOther Because", fine, 0)
+	r.report(nil, patch.Waiting, "WaitingForObject", "", fine, 0)
+	r.report(sample(), patch.Waiting, "WaitingForObject", "", fine, 0)
+	r.report(sample(), patch.NotNeeded, "NotNeeded", "Normal NotNeeded Because", fine, 0)
 
-	s = newReporterEnvironment(t)
-	s.report(sample(), patch.NotNeeded, "NotNeeded", "", fine, 0)
-	s.report(sample(), patch.InForce, "AsExpected", "Normal AsExpected Because", fine, 0)
+	r = newReporterFixture(t)
+	r.report(sample(), patch.NotNeeded, "NotNeeded", "", fine, 0)
+	r.report(sample(), patch.InForce, "AsExpected", "Normal AsExpected Because", fine, 0)
 }
 
 func TestRestartIsNoTransition(t *testing.T) {
@@ -102,42 +102,42 @@ func TestRestartIsNoTransition(t *testing.T) {
 		map[string]any{"type": "OtherPatchInForce", "status": "True", "reason": "AsExpected"},
 		map[string]any{"type": "SamplePatchInForce", "status": "False", "reason": "Reverted"},
 	}}
-	s := newReporterEnvironment(t)
-	s.report(target, patch.Reverted, "Reverted", "", fine, 2*time.Minute)
-	s.report(target, patch.InForce, "AsExpected", "Normal AsExpected Because", fine, 0)
+	r := newReporterFixture(t)
+	r.report(target, patch.Reverted, "Reverted", "", fine, 2*time.Minute)
+	r.report(target, patch.InForce, "AsExpected", "Normal AsExpected Because", fine, 0)
 }
 
 func TestFailingOnceItLasts(t *testing.T) {
-	s := newReporterEnvironment(t)
-	s.report(sample(), patch.Failed, "ApplyFailed", "Warning ApplyFailed Because", fine, 2*time.Minute)
-	s.later(90 * time.Second)
-	s.report(sample(), patch.Reverted, "Reverted", "Warning Reverted Because", fine, 30*time.Second)
-	s.later(30 * time.Second)
-	s.report(sample(), patch.Reverted, "Reverted", "", "True Reverted", 0)
-	s.later(time.Hour)
-	s.report(sample(), patch.Reverted, "Reverted", "", "True Reverted", 0)
-	s.report(sample(), patch.Blocked, "FieldOwnedByOther", "Warning FieldOwnedByOther Because", fine, 0)
-	s.report(sample(), patch.Failed, "ApplyFailed", "Warning ApplyFailed Because", fine, 2*time.Minute)
+	r := newReporterFixture(t)
+	r.report(sample(), patch.Failed, "ApplyFailed", "Warning ApplyFailed Because", fine, 2*time.Minute)
+	r.later(90 * time.Second)
+	r.report(sample(), patch.Reverted, "Reverted", "Warning Reverted Because", fine, 30*time.Second)
+	r.later(30 * time.Second)
+	r.report(sample(), patch.Reverted, "Reverted", "", "True Reverted", 0)
+	r.later(time.Hour)
+	r.report(sample(), patch.Reverted, "Reverted", "", "True Reverted", 0)
+	r.report(sample(), patch.Blocked, "FieldOwnedByOther", "Warning FieldOwnedByOther Because", fine, 0)
+	r.report(sample(), patch.Failed, "ApplyFailed", "Warning ApplyFailed Because", fine, 2*time.Minute)
 }
 
 func TestFailingWithAClockThatIsSetBack(t *testing.T) {
-	s := newReporterEnvironment(t)
-	s.report(sample(), patch.Failed, "ApplyFailed", "Warning ApplyFailed Because", fine, 2*time.Minute)
-	s.later(-time.Hour)
-	s.report(sample(), patch.Failed, "ApplyFailed", "", fine, 2*time.Minute)
-	s.later(2 * time.Minute)
-	s.report(sample(), patch.Failed, "ApplyFailed", "", "True ApplyFailed", 0)
+	r := newReporterFixture(t)
+	r.report(sample(), patch.Failed, "ApplyFailed", "Warning ApplyFailed Because", fine, 2*time.Minute)
+	r.later(-time.Hour)
+	r.report(sample(), patch.Failed, "ApplyFailed", "", fine, 2*time.Minute)
+	r.later(2 * time.Minute)
+	r.report(sample(), patch.Failed, "ApplyFailed", "", "True ApplyFailed", 0)
 }
 
 func TestReportAgainAtTheEarlierTime(t *testing.T) {
-	s := newReporterEnvironment(t)
-	s.sink.again = time.Minute
-	s.report(sample(), patch.InForce, "AsExpected", "Normal AsExpected Because", fine, time.Minute)
-	s.report(sample(), patch.Failed, "Invalid", "Warning Invalid Because", fine, time.Minute)
-	s.sink.again = 10 * time.Minute
-	s.report(sample(), patch.Failed, "Invalid", "", fine, 2*time.Minute)
-	s.sink.err = errors.New("refused")
-	s.report(sample(), patch.Failed, "Invalid", "", fine, 2*time.Minute)
+	r := newReporterFixture(t)
+	r.sink.again = time.Minute
+	r.report(sample(), patch.InForce, "AsExpected", "Normal AsExpected Because", fine, time.Minute)
+	r.report(sample(), patch.Failed, "Invalid", "Warning Invalid Because", fine, time.Minute)
+	r.sink.again = 10 * time.Minute
+	r.report(sample(), patch.Failed, "Invalid", "", fine, 2*time.Minute)
+	r.sink.err = errors.New("refused")
+	r.report(sample(), patch.Failed, "Invalid", "", fine, 2*time.Minute)
 }
 
 func TestMetrics(t *testing.T) {
