@@ -117,23 +117,23 @@ func (p part) disruptionBudget() *policyv1.PodDisruptionBudget {
 	return b
 }
 
-func (w clusterState) inputs() etcdguard.Inputs {
+func (c clusterState) inputs() etcdguard.Inputs {
 	in := etcdguard.Inputs{
-		Nodes: nodesOf(w.mode, w.nodes), Deployment: w.guard.deployment(), Budget: w.budget.disruptionBudget(), ClientSecret: true, CABundle: true,
+		Nodes: nodesOf(c.mode, c.nodes), Deployment: c.guard.deployment(), Budget: c.budget.disruptionBudget(), ClientSecret: true, CABundle: true,
 	}
-	if w.mode != unreadMode {
-		in.Cluster = ptr.To(clusterOf(w.mode))
+	if c.mode != unreadMode {
+		in.Cluster = ptr.To(clusterOf(c.mode))
 	}
-	if w.listed {
-		in.Members = membersOf(w.members, w.healthy)
+	if c.listed {
+		in.Members = membersOf(c.members, c.healthy)
 	}
-	if w.image {
+	if c.image {
 		in.Image = "cli"
 	}
-	if w.operator {
+	if c.operator {
 		operatorGuard(&in)
 	}
-	if !w.version {
+	if !c.version {
 		return in
 	}
 	in.ClusterVersion = map[string]func() *configv1.ClusterVersion{
@@ -141,11 +141,11 @@ func (w clusterState) inputs() etcdguard.Inputs {
 		halfEntries:        func() *configv1.ClusterVersion { return claimedBy(fieldOwner, true, deployment) },
 		otherEntries:       func() *configv1.ClusterVersion { return claimedBy(person, true, deployment, budget) },
 		conflictingEntries: func() *configv1.ClusterVersion { return claimedBy(person, false, budget) },
-	}[w.entries]()
-	if !w.observed {
+	}[c.entries]()
+	if !c.observed {
 		unobserved(in.ClusterVersion)
 	}
-	if w.optOut {
+	if c.optOut {
 		optOut(&in)
 	}
 	return in
@@ -153,27 +153,27 @@ func (w clusterState) inputs() etcdguard.Inputs {
 
 // size is how many guards are needed, minReady how many of them must stay ready, liveMinReady how many the live budget
 // keeps.
-func (w clusterState) size() int {
-	if !w.listed {
-		return max(w.nodes, expectedMembers(w.mode))
+func (c clusterState) size() int {
+	if !c.listed {
+		return max(c.nodes, expectedMembers(c.mode))
 	}
-	return max(w.nodes, w.members, expectedMembers(w.mode))
+	return max(c.nodes, c.members, expectedMembers(c.mode))
 }
 
-func (w clusterState) minReady() int { return w.size() - maxEvictions(w.mode, w.size()) }
+func (c clusterState) minReady() int { return c.size() - maxEvictions(c.mode, c.size()) }
 
-func (w clusterState) liveMinReady() int {
-	if w.guard.n == absent || w.budget.n == absent {
+func (c clusterState) liveMinReady() int {
+	if c.guard.n == absent || c.budget.n == absent {
 		return 0
 	}
-	return max(w.guard.n-w.budget.n, 0)
+	return max(c.guard.n-c.budget.n, 0)
 }
 
-func (w clusterState) owned() bool { return w.guard.owns != none || w.budget.owns != none }
+func (c clusterState) owned() bool { return c.guard.owns != none || c.budget.owns != none }
 
-func (w clusterState) guarded() bool { return needsGuard(w.mode) && !w.operator }
+func (c clusterState) guarded() bool { return needsGuard(c.mode) && !c.operator }
 
-func (w clusterState) versionOperatorWrites() bool { return w.version && !w.operator && !w.unmanaged }
+func (c clusterState) versionOperatorWrites() bool { return c.version && !c.operator && !c.unmanaged }
 
 // step is the module's next write, the state after it, and the rules that it violates.
 type step struct {
@@ -186,22 +186,22 @@ type step struct {
 var steps = map[clusterState]step{}
 
 // next returns the next write and the state after it, and fails the test for each problem.
-func (w clusterState) next(t testing.TB) (etcdguard.Action, clusterState) {
+func (c clusterState) next(t testing.TB) (etcdguard.Action, clusterState) {
 	t.Helper()
-	s, before := steps[w]
+	s, before := steps[c]
 	if !before {
-		s = w.step()
-		steps[w] = s
+		s = c.step()
+		steps[c] = s
 	}
 	for _, problem := range s.problems {
-		t.Errorf("%+v: %s %s", w, s.decision.Action, problem)
+		t.Errorf("%+v: %s %s", c, s.decision.Action, problem)
 	}
 	return s.decision.Action, s.after
 }
 
-func (w clusterState) step() step {
-	decision := etcdguard.Decide(w.inputs())
-	s := step{decision: decision, after: w}
+func (c clusterState) step() step {
+	decision := etcdguard.Decide(c.inputs())
+	s := step{decision: decision, after: c}
 	after := &s.after
 	problem := func(is bool, format string, args ...any) {
 		if is {
@@ -209,31 +209,31 @@ func (w clusterState) step() step {
 		}
 	}
 	writes := true
-	kept := w.guarded() && !w.optOut && w.image
+	kept := c.guarded() && !c.optOut && c.image
 	switch decision.Action {
 	case etcdguard.Nothing:
 		return s
 	case etcdguard.Claim:
 		writes = false
-		problem(w.entries != none && w.entries != halfEntries, "claims although entries are set: %s", w.entries)
-		problem(w.mode != arbiter && needsGuard(w.mode) && w.size() == 3 && (w.guard.release || w.budget.release) && w.entries == none && !w.owned(),
+		problem(c.entries != none && c.entries != halfEntries, "claims although entries are set: %s", c.entries)
+		problem(c.mode != arbiter && needsGuard(c.mode) && c.size() == 3 && (c.guard.release || c.budget.release) && c.entries == none && !c.owned(),
 			"blocks upgrades for what the cluster-version-operator corrects")
 		after.entries, after.observed = ownEntries, false
 	case etcdguard.Unclaim:
 		writes = false
-		problem(w.owned(), "releases the entries before the guard")
-		problem(kept && w.liveMinReady() < w.minReady(), "releases the entries although the guard is too weak")
+		problem(c.owned(), "releases the entries before the guard")
+		problem(kept && c.liveMinReady() < c.minReady(), "releases the entries although the guard is too weak")
 		after.entries, after.observed = none, false
 	case etcdguard.ApplyDeployment:
 		form := ha
-		if w.mode == arbiter {
+		if c.mode == arbiter {
 			form = arbiter
 		}
 		after.guard.n, after.guard.form, after.guard.owns = int(*decision.Deployment.Spec.Replicas), string(form), fully
-		problem(decision.Create != (w.guard.n == absent), "creates %t", decision.Create)
+		problem(decision.Create != (c.guard.n == absent), "creates %t", decision.Create)
 	case etcdguard.ApplyBudget:
 		after.budget.n, after.budget.form, after.budget.owns = decision.Budget.Spec.MaxUnavailable.IntValue(), string(ha), fully
-		problem(decision.Create != (w.budget.n == absent), "creates %t", decision.Create)
+		problem(decision.Create != (c.budget.n == absent), "creates %t", decision.Create)
 	case etcdguard.DisownDeployment, etcdguard.DisownBudget:
 		writes = false
 		p := &after.guard
@@ -241,10 +241,10 @@ func (w clusterState) step() step {
 			p = &after.budget
 		}
 		p.owns, p.release = none, p.release || decision.NewOwner == cvo
-		problem(kept && w.entries != conflictingEntries && w.liveMinReady() != w.minReady(), "releases a guard that does not fit")
+		problem(kept && c.entries != conflictingEntries && c.liveMinReady() != c.minReady(), "releases a guard that does not fit")
 	case etcdguard.DeleteBudget, etcdguard.DeleteDeployment:
-		lone := w.mode == sr && w.listed && w.members <= 1
-		yields := w.operator && needsGuard(w.mode) && w.owned()
+		lone := c.mode == sr && c.listed && c.members <= 1
+		yields := c.operator && needsGuard(c.mode) && c.owned()
 		problem(!lone && !yields, "removes a guard that is needed")
 		if decision.Action == etcdguard.DeleteBudget {
 			after.budget = missing
@@ -252,43 +252,43 @@ func (w clusterState) step() step {
 			after.guard = missing
 		}
 	}
-	problem(*after == w, "changes nothing")
+	problem(*after == c, "changes nothing")
 	deletes := decision.Action == etcdguard.DeleteBudget || decision.Action == etcdguard.DeleteDeployment
-	problem(w.guard.scaled && (deletes || after.guard.n != w.guard.n) || w.budget.scaled && (deletes || after.budget.n != w.budget.n),
+	problem(c.guard.scaled && (deletes || after.guard.n != c.guard.n) || c.budget.scaled && (deletes || after.budget.n != c.budget.n),
 		"overwrites or removes what a person set")
-	problem(writes && w.versionOperatorWrites(), "writes while the cluster-version-operator does")
-	problem(w.mode == unreadMode, "writes without the topology")
-	floor := w.liveMinReady()
-	if w.listed && w.healthy >= expectedMembers(w.mode) {
-		floor = min(floor, w.minReady())
+	problem(writes && c.versionOperatorWrites(), "writes while the cluster-version-operator does")
+	problem(c.mode == unreadMode, "writes without the topology")
+	floor := c.liveMinReady()
+	if c.listed && c.healthy >= expectedMembers(c.mode) {
+		floor = min(floor, c.minReady())
 	}
-	problem(w.guarded() && after.liveMinReady() < floor, "%d guards were kept ready, and then %d; want %d",
-		w.liveMinReady(), after.liveMinReady(), w.minReady())
+	problem(c.guarded() && after.liveMinReady() < floor, "%d guards were kept ready, and then %d; want %d",
+		c.liveMinReady(), after.liveMinReady(), c.minReady())
 	return s
 }
 
 // versionOperatorActs returns the states after an act of the cluster-version-operator: it observes the ClusterVersion,
 // or applies one of its manifests.
-func (w clusterState) versionOperatorActs() []clusterState {
-	if !w.version {
+func (c clusterState) versionOperatorActs() []clusterState {
+	if !c.version {
 		return nil
 	}
 	var out []clusterState
-	observes := w
-	observes.observed, observes.unmanaged = true, w.entries == ownEntries || w.entries == otherEntries
+	observes := c
+	observes.observed, observes.unmanaged = true, c.entries == ownEntries || c.entries == otherEntries
 	out = append(out, observes)
-	if w.versionOperatorWrites() {
+	if c.versionOperatorWrites() {
 		manifest := func(p part, n int) part {
 			if p.owns != none {
 				p.owns = partly
 			}
 			return part{n: n, form: static, owns: p.owns, release: true}
 		}
-		guard, budget := w, w
-		guard.guard, budget.budget = manifest(w.guard, 3), manifest(w.budget, 1)
+		guard, budget := c, c
+		guard.guard, budget.budget = manifest(c.guard, 3), manifest(c.budget, 1)
 		out = append(out, guard, budget)
 	}
-	return slices.DeleteFunc(out, func(after clusterState) bool { return after == w })
+	return slices.DeleteFunc(out, func(after clusterState) bool { return after == c })
 }
 
 // startStates returns every sensible combination, also those after a crash or a change by a person.
@@ -358,7 +358,7 @@ func TestWalk(t *testing.T) {
 		}
 	}
 	if testing.Short() { // enough for every step
-		queue = slices.DeleteFunc(queue, func(w clusterState) bool { return w.mode != sr && w.mode != ha || w.nodes != w.members || !w.listed })
+		queue = slices.DeleteFunc(queue, func(c clusterState) bool { return c.mode != sr && c.mode != ha || c.nodes != c.members || !c.listed })
 	}
 	taken := map[etcdguard.Action]int{}
 	for len(queue) > 0 {
@@ -384,12 +384,12 @@ func TestWalk(t *testing.T) {
 }
 
 // settle runs the module and the cluster-version-operator until neither acts, and checks the result.
-func (w clusterState) settle(t testing.TB) {
+func (c clusterState) settle(t testing.TB) {
 	t.Helper()
-	start, path := w, ""
+	start, path := c, ""
 	for turn := 0; turn < 26; turn++ {
-		action, moved := w.next(t)
-		if moved != w {
+		action, moved := c.next(t)
+		if moved != c {
 			path += " " + string(action)
 		}
 		for range 3 {
@@ -397,77 +397,77 @@ func (w clusterState) settle(t testing.TB) {
 				moved = after
 			}
 		}
-		if moved == w {
-			if fault := violation(w); fault != "" {
-				t.Errorf("%+v ended at %+v: %s", start, w, fault)
+		if moved == c {
+			if fault := violation(c); fault != "" {
+				t.Errorf("%+v ended at %+v: %s", start, c, fault)
 			}
 			return
 		}
-		w = moved
+		c = moved
 	}
 	t.Fatalf("%+v does not settle:%s", start, path)
 }
 
 // violation returns the rule that a settled state violates.
-func violation(w clusterState) string {
-	kept := w.version && (w.optOut || (w.entries == conflictingEntries && !w.operator))
-	ours := w.owned() || w.entries == ownEntries || w.entries == halfEntries
-	orphan := !w.version && (w.guard.release || w.budget.release)
-	lacks := w.guard.n == absent || w.budget.n == absent
+func violation(c clusterState) string {
+	kept := c.version && (c.optOut || (c.entries == conflictingEntries && !c.operator))
+	ours := c.owned() || c.entries == ownEntries || c.entries == halfEntries
+	orphan := !c.version && (c.guard.release || c.budget.release)
+	lacks := c.guard.n == absent || c.budget.n == absent
 	switch {
-	case w.mode == unreadMode, orphan && w.mode != external:
+	case c.mode == unreadMode, orphan && c.mode != external:
 		return "" // no writes
-	case kept && ours, w.mode == external && ours && !orphan:
+	case kept && ours, c.mode == external && ours && !orphan:
 		return "fields or entries of this module are left"
-	case kept || w.mode == external || w.guard.scaled || w.budget.scaled:
+	case kept || c.mode == external || c.guard.scaled || c.budget.scaled:
 		return ""
-	case w.mode == sr && w.listed && w.members <= 1 && (w.guard.n != absent || w.budget.n != absent):
+	case c.mode == sr && c.listed && c.members <= 1 && (c.guard.n != absent || c.budget.n != absent):
 		return "a guard is left on one node"
-	case w.mode == sr, w.operator && !ours:
+	case c.mode == sr, c.operator && !ours:
 		return ""
-	case w.operator:
+	case c.operator:
 		return "the guard of this module is left although the operator has its own"
-	case lacks && !w.image && (!w.version || w.entries == otherEntries) && w.guard.n == absent:
+	case lacks && !c.image && (!c.version || c.entries == otherEntries) && c.guard.n == absent:
 		return "" // not created without an image
 	case lacks:
 		return "there is no guard"
-	case w.liveMinReady() < w.minReady():
+	case c.liveMinReady() < c.minReady():
 		return "the guard is too weak"
-	case !w.listed || w.healthy < expectedMembers(w.mode):
+	case !c.listed || c.healthy < expectedMembers(c.mode):
 		return ""
-	case w.liveMinReady() != w.minReady() || w.guard.n != w.size():
+	case c.liveMinReady() != c.minReady() || c.guard.n != c.size():
 		return "the guard has the wrong size"
-	case w.version && w.size() == 3 && w.mode != arbiter && ours && w.entries != otherEntries:
+	case c.version && c.size() == 3 && c.mode != arbiter && ours && c.entries != otherEntries:
 		return "unneeded entries block upgrades"
-	case w.version && (w.size() != 3 || w.mode == arbiter) && !w.unmanaged:
+	case c.version && (c.size() != 3 || c.mode == arbiter) && !c.unmanaged:
 		return "the guard has two writers"
 	}
 	return ""
 }
 
-func (w clusterState) disturb(r *rand.Rand) clusterState {
+func (c clusterState) disturb(r *rand.Rand) clusterState {
 	switch r.IntN(12) {
 	case 0:
-		w.mode = append(allModes, unreadMode, sr, ha)[r.IntN(len(allModes)+3)]
+		c.mode = append(allModes, unreadMode, sr, ha)[r.IntN(len(allModes)+3)]
 	case 1, 2:
-		w.nodes = r.IntN(6)
+		c.nodes = r.IntN(6)
 	case 3, 4:
-		w.members = 1 + r.IntN(5)
-		w.healthy = min(w.healthy, w.members)
+		c.members = 1 + r.IntN(5)
+		c.healthy = min(c.healthy, c.members)
 	case 5, 6:
-		w.healthy = r.IntN(w.members + 1)
+		c.healthy = r.IntN(c.members + 1)
 	case 7:
-		w.listed = !w.listed
+		c.listed = !c.listed
 	case 8:
-		w.entries, w.observed = none, false // a person removes them
+		c.entries, c.observed = none, false // a person removes them
 	case 9:
-		w.guard = missing
+		c.guard = missing
 	case 10:
-		w.budget = missing
+		c.budget = missing
 	case 11:
-		w.observed = false // a person edits the ClusterVersion
+		c.observed = false // a person edits the ClusterVersion
 	}
-	return w
+	return c
 }
 
 // TestWalkAtRandom runs random histories, in which the module may crash after a write, and a write may arrive after the
@@ -481,41 +481,41 @@ func TestWalkAtRandom(t *testing.T) {
 	}
 	for i := range histories {
 		n := 3 + 2*(i%2) // for three the release's guard is correct
-		w := clusterState{mode: ha, counts: counts{n, n, n, true}, version: true, observed: true, guard: fromRelease, budget: fromRelease}
-		w.image = r.IntN(2) == 0
-		w.budget.n = 1
+		c := clusterState{mode: ha, counts: counts{n, n, n, true}, version: true, observed: true, guard: fromRelease, budget: fromRelease}
+		c.image = r.IntN(2) == 0
+		c.budget.n = 1
 		for range 40 {
 			act := r.IntN(4)
 			if act == 0 {
-				w = w.disturb(r)
+				c = c.disturb(r)
 				continue
 			}
-			action, after := w.next(t)
-			others := w.versionOperatorActs()
+			action, after := c.next(t)
+			others := c.versionOperatorActs()
 			switch {
 			case act == 1 && len(others) > 0:
-				w = others[r.IntN(len(others))]
+				c = others[r.IntN(len(others))]
 			case act == 2 && action != etcdguard.Nothing:
-				w = after
+				c = after
 				writes++
 			case act == 3 && action != etcdguard.Nothing && len(others) > 0:
 				// The write is sent after the cluster-version-operator acted. The API server accepts it if its object is unchanged.
 				later := others[r.IntN(len(others))]
-				if written, ok := later.sendLate(w, after); ok {
+				if written, ok := later.sendLate(c, after); ok {
 					if (action == etcdguard.ApplyBudget || action == etcdguard.ApplyDeployment) && later.versionOperatorWrites() {
-						t.Fatalf("%+v: %s was accepted while the cluster-version-operator writes: %+v", w, action, later)
+						t.Fatalf("%+v: %s was accepted while the cluster-version-operator writes: %+v", c, action, later)
 					}
 					later = written
 					late++
 				}
-				w = later
+				c = later
 			}
 			if t.Failed() {
 				return
 			}
 		}
-		w.healthy, w.listed = w.members, true
-		w.settle(t)
+		c.healthy, c.listed = c.members, true
+		c.settle(t)
 	}
 	if writes < histories*3/2 || late < histories/12 {
 		t.Errorf("only %d writes in %d histories, %d of them late", writes, histories, late)
@@ -523,16 +523,16 @@ func TestWalkAtRandom(t *testing.T) {
 }
 
 // sendLate returns w after the write from before to after; false if the object has changed.
-func (w clusterState) sendLate(before, after clusterState) (clusterState, bool) {
-	written := w
+func (c clusterState) sendLate(before, after clusterState) (clusterState, bool) {
+	written := c
 	switch {
 	case after.guard != before.guard:
 		written.guard = after.guard
-		return written, w.guard == before.guard
+		return written, c.guard == before.guard
 	case after.budget != before.budget:
 		written.budget = after.budget
-		return written, w.budget == before.budget
+		return written, c.budget == before.budget
 	}
 	written.entries, written.observed = after.entries, after.observed
-	return written, w.entries == before.entries && w.observed == before.observed
+	return written, c.entries == before.entries && c.observed == before.observed
 }

@@ -149,9 +149,9 @@ func mayStart(members []member, missing int, waiting map[string]patch.Result) (s
 	return start, err
 }
 
-func (r DrainState) poolOf(node *corev1.Node) (*mcfgv1.MachineConfigPool, error) {
-	if len(r.Pools) > 0 || nodestate.IsWindows(node) {
-		return PoolOf(node, r.Pools)
+func (s DrainState) poolOf(node *corev1.Node) (*mcfgv1.MachineConfigPool, error) {
+	if len(s.Pools) > 0 || nodestate.IsWindows(node) {
+		return PoolOf(node, s.Pools)
 	}
 	name := WorkerPool
 	if _, arbiter := node.Labels[ArbiterRole]; arbiter {

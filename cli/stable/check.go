@@ -52,7 +52,7 @@ type UnstableObject struct {
 	Since    metav1.Time `json:"since"`
 }
 
-func (c UnstableObject) String() string { return c.Object + ": " + c.WaitsFor }
+func (o UnstableObject) String() string { return o.Object + ": " + o.WaitsFor }
 
 // UnreadableKind is a kind that could not be read.
 type UnreadableKind struct {

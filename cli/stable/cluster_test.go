@@ -41,8 +41,8 @@ func put(t *testing.T, c client.Client, object *unstructured.Unstructured) {
 
 type pagesOfTwo struct{ client.Reader }
 
-func (r pagesOfTwo) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	return r.Reader.List(ctx, list, append(options, client.Limit(2))...)
+func (p pagesOfTwo) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	return p.Reader.List(ctx, list, append(options, client.Limit(2))...)
 }
 
 // A worker becomes ready, and then restarts between two checks. Lists have pages, and a kind is not served.

@@ -119,13 +119,13 @@ type timeline struct {
 	last  *state
 }
 
-func (l timeline) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	for _, end := range slices.Sorted(maps.Keys(l.until)) {
-		if time.Since(l.start) < end {
-			return l.until[end].List(ctx, list, opts...)
+func (t timeline) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	for _, end := range slices.Sorted(maps.Keys(t.until)) {
+		if time.Since(t.start) < end {
+			return t.until[end].List(ctx, list, opts...)
 		}
 	}
-	return l.last.List(ctx, list, opts...)
+	return t.last.List(ctx, list, opts...)
 }
 
 func TestWait(t *testing.T) {

@@ -55,7 +55,7 @@ type EtcdEntry struct {
 }
 
 // own reports whether it is the Secret of this package.
-func (s EtcdEntry) own() bool { return bytes.HasSuffix(s.Key, []byte("/"+secretName)) }
+func (e EtcdEntry) own() bool { return bytes.HasSuffix(e.Key, []byte("/"+secretName)) }
 
 // inPlain returns an error for each that is not encrypted. The Secret of this package must have been written once, so
 // it was never in plain text.

@@ -53,20 +53,20 @@ type Method struct {
 }
 
 // BringUp starts a control plane on a new machine, which the caller deletes, and measures it.
-func (w Method) BringUp(ctx context.Context, config nodemachine.Config) (*Node, Start, error) {
-	m, err := nodemachine.Create(ctx, config)
+func (m Method) BringUp(ctx context.Context, config nodemachine.Config) (*Node, Start, error) {
+	machine, err := nodemachine.Create(ctx, config)
 	if err != nil {
 		return nil, Start{}, err
 	}
-	n := &Node{Machine: m, Progress: config.Progress, etcd: w.Etcd}
-	start, err := w.up(ctx, n)
+	n := &Node{Machine: machine, Progress: config.Progress, etcd: m.Etcd}
+	start, err := m.up(ctx, n)
 	if err != nil {
-		return n, start, fmt.Errorf("bring up a control plane by %s: %w", w.Name, err)
+		return n, start, fmt.Errorf("bring up a control plane by %s: %w", m.Name, err)
 	}
 	return n, start, nil
 }
 
-func (w Method) up(ctx context.Context, n *Node) (Start, error) {
+func (m Method) up(ctx context.Context, n *Node) (Start, error) {
 	n.Started = time.Now()
 	if err := n.Start(ctx); err != nil {
 		return Start{}, err
@@ -74,15 +74,15 @@ func (w Method) up(ctx context.Context, n *Node) (Start, error) {
 	if err := n.Put(ctx, nodemachine.File{Path: "etc/cni/net.d/10-sno.conflist", Mode: 0o644, Content: []byte(fmt.Sprintf(networkConfig, podsOfNode))}); err != nil {
 		return Start{}, err
 	}
-	if err := w.Prepare(ctx, n); err != nil {
+	if err := m.Prepare(ctx, n); err != nil {
 		return Start{}, err
 	}
-	start, err := n.timed(ctx, w.Begin)
+	start, err := n.timed(ctx, m.Begin)
 	if err != nil {
 		return Start{}, err
 	}
-	n.logf("%s: the API server is ready %s after the first container", w.Name, seconds(start.Took))
-	if err := w.Connect(ctx, n); err != nil {
+	n.logf("%s: the API server is ready %s after the first container", m.Name, seconds(start.Took))
+	if err := m.Connect(ctx, n); err != nil {
 		return start, err
 	}
 	// Warnings about pod security are not relevant here.
@@ -93,7 +93,7 @@ func (w Method) up(ctx context.Context, n *Node) (Start, error) {
 	if n.client, err = client.New(n.Admin, client.Options{}); err != nil {
 		return start, fmt.Errorf("connect to %s: %w", n.Admin.Host, err)
 	}
-	return start, w.Join(ctx, n)
+	return start, m.Join(ctx, n)
 }
 
 // networkConfig uses plugins of every image for kind's nodes.

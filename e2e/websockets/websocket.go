@@ -48,56 +48,56 @@ func Open(ctx context.Context, url string, limit time.Duration) (*Client, error)
 		return nil, fmt.Errorf("open a WebSocket: %w", err)
 	}
 	ctx, stop := context.WithCancel(ctx)
-	w := &Client{config: config, limit: limit, stop: stop, done: make(chan struct{})}
-	go w.run(ctx)
-	return w, nil
+	c := &Client{config: config, limit: limit, stop: stop, done: make(chan struct{})}
+	go c.run(ctx)
+	return c, nil
 }
 
 // Stop closes the connection.
-func (w *Client) Stop() {
-	w.stop()
-	<-w.done
+func (c *Client) Stop() {
+	c.stop()
+	<-c.done
 }
 
 // Outages returns the periods without a usable connection that began at or after that time. From is when the connection
 // was closed, To when the first message of the next one was answered, and Failed the number of attempts in between.
-func (w *Client) Outages(since time.Time) []traffic.Outage {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(w.outages), func(o traffic.Outage) bool { return o.From.Before(since) })
+func (c *Client) Outages(since time.Time) []traffic.Outage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(c.outages), func(o traffic.Outage) bool { return o.From.Before(since) })
 }
 
 // WaitConnected waits until messages are answered. After timeout it returns traffic.ErrLost with the last problem.
-func (w *Client) WaitConnected(ctx context.Context, timeout time.Duration) error {
+func (c *Client) WaitConnected(ctx context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	again := time.NewTicker(pollInterval)
 	defer again.Stop()
 	for {
-		w.mu.Lock()
-		connected, problem := w.connected, w.problem
-		w.mu.Unlock()
+		c.mu.Lock()
+		connected, problem := c.connected, c.problem
+		c.mu.Unlock()
 		if connected {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %s for %s: %s", traffic.ErrLost, w.config.Location, timeout, problem)
+			return fmt.Errorf("%w: %s for %s: %s", traffic.ErrLost, c.config.Location, timeout, problem)
 		case <-again.C:
 		}
 	}
 }
 
-func (w *Client) run(ctx context.Context) {
-	defer close(w.done)
+func (c *Client) run(ctx context.Context) {
+	defer close(c.done)
 	again := time.NewTicker(traffic.Interval)
 	defer again.Stop()
 	for {
-		opened, err := w.use(ctx)
+		opened, err := c.use(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		w.record(opened, err)
+		c.record(opened, err)
 		if opened {
 			continue
 		}
@@ -110,31 +110,31 @@ func (w *Client) run(ctx context.Context) {
 }
 
 // record opens an outage for a connection that was usable, and counts an attempt that failed.
-func (w *Client) record(opened bool, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.problem, w.connected = err.Error(), false
+func (c *Client) record(opened bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.problem, c.connected = err.Error(), false
 	if opened {
-		w.outages = append(w.outages, traffic.Outage{From: time.Now(), Problem: w.problem})
-	} else if last := len(w.outages) - 1; last >= 0 {
-		w.outages[last].Failed++
+		c.outages = append(c.outages, traffic.Outage{From: time.Now(), Problem: c.problem})
+	} else if last := len(c.outages) - 1; last >= 0 {
+		c.outages[last].Failed++
 	}
 }
 
-func (w *Client) answered() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if last := len(w.outages) - 1; last >= 0 && !w.connected {
-		w.outages[last].To = time.Now()
+func (c *Client) answered() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if last := len(c.outages) - 1; last >= 0 && !c.connected {
+		c.outages[last].To = time.Now()
 	}
-	w.connected = true
+	c.connected = true
 }
 
 // use connects and sends messages until the connection ends. It reports whether one was answered.
-func (w *Client) use(ctx context.Context) (opened bool, err error) {
-	dialing, cancel := context.WithTimeout(ctx, w.limit)
+func (c *Client) use(ctx context.Context) (opened bool, err error) {
+	dialing, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
-	connection, err := w.config.DialContext(dialing)
+	connection, err := c.config.DialContext(dialing)
 	if err != nil {
 		return false, err //nolint:wrapcheck // names the address
 	}
@@ -143,9 +143,9 @@ func (w *Client) use(ctx context.Context) (opened bool, err error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		failure = w.receive(connection, &received)
+		failure = c.receive(connection, &received)
 	}()
-	err = w.send(ctx, connection, &received, ended)
+	err = c.send(ctx, connection, &received, ended)
 	_ = connection.Close()
 	<-ended
 	if err == nil {
@@ -155,7 +155,7 @@ func (w *Client) use(ctx context.Context) (opened bool, err error) {
 }
 
 // receive returns when the connection ends.
-func (w *Client) receive(connection *websocket.Conn, received *atomic.Int64) error {
+func (c *Client) receive(connection *websocket.Conn, received *atomic.Int64) error {
 	for i := int64(0); ; i++ {
 		var message string
 		if err := websocket.Message.Receive(connection, &message); err != nil {
@@ -165,16 +165,16 @@ func (w *Client) receive(connection *websocket.Conn, received *atomic.Int64) err
 			return fmt.Errorf("%w: %.40q", errAnswer, message)
 		}
 		received.Add(1)
-		w.answered()
+		c.answered()
 	}
 }
 
 // send returns nil when the connection has ended.
-func (w *Client) send(ctx context.Context, connection *websocket.Conn, received *atomic.Int64, ended <-chan struct{}) error {
+func (c *Client) send(ctx context.Context, connection *websocket.Conn, received *atomic.Int64, ended <-chan struct{}) error {
 	every := time.NewTicker(traffic.Interval)
 	defer every.Stop()
 	for sent := int64(0); ; sent++ {
-		if (sent-received.Load())*int64(traffic.Interval) > int64(w.limit) {
+		if (sent-received.Load())*int64(traffic.Interval) > int64(c.limit) {
 			return errSilent
 		}
 		if err := websocket.Message.Send(connection, strconv.FormatInt(sent, 10)); err != nil {

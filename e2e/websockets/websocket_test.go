@@ -28,45 +28,45 @@ func echo(connection *websocket.Conn) { _, _ = io.Copy(connection, connection) }
 
 func open(t *testing.T, server *httptest.Server) *Client {
 	t.Helper()
-	w, err := Open(t.Context(), strings.Replace(server.URL, "http:", "ws:", 1), limit)
+	c, err := Open(t.Context(), strings.Replace(server.URL, "http:", "ws:", 1), limit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.Stop)
-	return w
+	t.Cleanup(c.Stop)
+	return c
 }
 
 // outage waits until an outage has ended.
-func outage(t *testing.T, w *Client) traffic.Outage {
+func outage(t *testing.T, c *Client) traffic.Outage {
 	t.Helper()
 	for end := time.Now().Add(long); time.Now().Before(end); <-time.After(pollInterval) {
-		if all := w.Outages(time.Time{}); len(all) > 0 && !all[0].To.IsZero() {
+		if all := c.Outages(time.Time{}); len(all) > 0 && !all[0].To.IsZero() {
 			return all[0]
 		}
 	}
-	t.Fatalf("no outage that has ended: %+v", w.Outages(time.Time{}))
+	t.Fatalf("no outage that has ended: %+v", c.Outages(time.Time{}))
 	return traffic.Outage{}
 }
 
 func TestWebSocket(t *testing.T) {
 	connections := make(chan *websocket.Conn, 2)
-	w := open(t, answering(t, func(connection *websocket.Conn) {
+	c := open(t, answering(t, func(connection *websocket.Conn) {
 		connections <- connection
 		echo(connection)
 	}))
-	if err := w.WaitConnected(t.Context(), long); err != nil {
+	if err := c.WaitConnected(t.Context(), long); err != nil {
 		t.Fatal(err)
 	}
 	before := time.Now()
 	if err := (<-connections).Close(); err != nil {
 		t.Fatal(err)
 	}
-	cut := outage(t, w)
-	if cut.From.Before(before) || cut.Failed != 0 || cut.Problem == "" || len(w.Outages(time.Now())) != 0 {
+	cut := outage(t, c)
+	if cut.From.Before(before) || cut.Failed != 0 || cut.Problem == "" || len(c.Outages(time.Now())) != 0 {
 		t.Errorf("a connection that is closed while the server runs: %+v", cut)
 	}
-	w.Stop()
-	if all := w.Outages(time.Time{}); len(all) != 1 {
+	c.Stop()
+	if all := c.Outages(time.Time{}); len(all) != 1 {
 		t.Errorf("outages: %+v", all)
 	}
 }

@@ -194,55 +194,55 @@ func (c *cluster) reconciler(flags ...string) reconciler {
 
 var writtenAction = regexp.MustCompile(`"msg"="Written" "action"="(\w+)"`)
 
-func (l reconciler) actions() string {
+func (r reconciler) actions() string {
 	var actions []string
-	for _, line := range l.Logged {
+	for _, line := range r.Logged {
 		if written := writtenAction.FindStringSubmatch(line); written != nil {
 			actions = append(actions, written[1])
 		}
 	}
-	l.Logged = nil
+	r.Logged = nil
 	return strings.Join(actions, " ")
 }
 
-func (l reconciler) wantActions(want string) {
-	l.Helper()
-	if did := l.actions(); did != want {
-		l.Errorf("actions %q, want %q", did, want)
+func (r reconciler) wantActions(want string) {
+	r.Helper()
+	if did := r.actions(); did != want {
+		r.Errorf("actions %q, want %q", did, want)
 	}
 }
 
 // wantSettled reconciles until nothing changes, and checks the reason and the guard.
-func (l reconciler) wantSettled(reason string, replicas, maxUnavailable int, ours bool) patch.Result {
-	l.Helper()
-	result := l.Settle()
+func (r reconciler) wantSettled(reason string, replicas, maxUnavailable int, ours bool) patch.Result {
+	r.Helper()
+	result := r.Settle()
 	if result.Reason != reason {
-		l.Errorf("%v, want %s", result, reason)
+		r.Errorf("%v, want %s", result, reason)
 	}
-	l.c.wantGuard(replicas, maxUnavailable, ours)
+	r.c.wantGuard(replicas, maxUnavailable, ours)
 	return result
 }
 
 // beforeFirst calls do before the first request of that method.
-func (l reconciler) beforeFirst(method string, do func()) {
+func (r reconciler) beforeFirst(method string, do func()) {
 	var once sync.Once
-	l.CrashInjector.BeforeRequest(func(r *http.Request) {
-		if r.Method == method {
+	r.CrashInjector.BeforeRequest(func(request *http.Request) {
+		if request.Method == method {
 			once.Do(do)
 		}
 	})
 }
 
-func (l reconciler) stepUntil(action etcdguard.Action) {
-	l.Helper()
+func (r reconciler) stepUntil(action etcdguard.Action) {
+	r.Helper()
 	for range 20 {
-		_, err := l.Step()
-		l.NoError(err)
-		if strings.HasSuffix(l.actions(), string(action)) {
+		_, err := r.Step()
+		r.NoError(err)
+		if strings.HasSuffix(r.actions(), string(action)) {
 			return
 		}
 	}
-	l.Fatalf("%s was not carried out", action)
+	r.Fatalf("%s was not carried out", action)
 }
 
 func (c *cluster) start() *patchtest.Program {

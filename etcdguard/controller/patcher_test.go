@@ -318,7 +318,7 @@ func TestWritesAreBound(t *testing.T) {
 		forbidden string
 	}{
 		"an apply": {
-			func(c *cluster, l reconciler) { c.change(ha, 5); l.Reconcile(); c.cvo.RunOnce() }, http.MethodPatch,
+			func(c *cluster, r reconciler) { c.change(ha, 5); r.Reconcile(); c.cvo.RunOnce() }, http.MethodPatch,
 			func(c *cluster) { touch(c, ha, 3, deploymentObject, "oc") }, "Apply",
 		},
 		"a claim": {
@@ -330,20 +330,20 @@ func TestWritesAreBound(t *testing.T) {
 			func(c *cluster) { touch(c, ha, 3, versionObject, "oc") }, "Claim",
 		},
 		"a disowning": {
-			func(c *cluster, l reconciler) {
+			func(c *cluster, r reconciler) {
 				c.change(ha, 5)
-				l.Settle()
+				r.Settle()
 				c.change(ha, 3)
-				l.stepUntil(etcdguard.ApplyDeployment)
+				r.stepUntil(etcdguard.ApplyDeployment)
 			}, http.MethodPatch,
 			func(c *cluster) { touch(c, ha, 5, deploymentObject, "oc") }, "Disown",
 		},
 		"a creation": {
-			func(c *cluster, l reconciler) { c.change(sr, 1); l.Settle(); c.change(dual, 2) }, http.MethodPatch,
+			func(c *cluster, r reconciler) { c.change(sr, 1); r.Settle(); c.change(dual, 2) }, http.MethodPatch,
 			func(c *cluster) { c.Create("oc", budgetOf(guardName, 2)) }, "ApplyBudget",
 		},
 		"a deletion": {
-			func(c *cluster, l reconciler) { c.change(sr, 1); l.Reconcile(); c.cvo.RunOnce() }, http.MethodDelete,
+			func(c *cluster, r reconciler) { c.change(sr, 1); r.Reconcile(); c.cvo.RunOnce() }, http.MethodDelete,
 			func(c *cluster) { touch(c, ha, 3, budgetObject, cvo) }, "Delete",
 		},
 	} {

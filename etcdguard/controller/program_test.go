@@ -238,15 +238,15 @@ type clusterState struct {
 	since                   int64
 }
 
-func (w clusterState) size() int {
-	if w.healthy < 0 {
-		return max(w.nodes, expectedMembers(w.mode))
+func (s clusterState) size() int {
+	if s.healthy < 0 {
+		return max(s.nodes, expectedMembers(s.mode))
 	}
-	return max(w.nodes, w.members, expectedMembers(w.mode))
+	return max(s.nodes, s.members, expectedMembers(s.mode))
 }
 
 // minReady is how many guards must stay ready, by the rules of this test.
-func (w clusterState) minReady() int { return w.size() - maxEvictions(w.mode, w.size()) }
+func (s clusterState) minReady() int { return s.size() - maxEvictions(s.mode, s.size()) }
 
 // history is every version of the guard, its budget and the ClusterVersion that etcd has stored, with the state at that
 // time.
@@ -267,20 +267,20 @@ func (c *cluster) history() *history {
 
 func (h *history) revision() int64 { return must(h.stored.Get(h.Context(), "health")).Header.Revision }
 
-func (h *history) record(w clusterState) {
-	w.since = h.revision()
-	h.states = append(h.states, w)
+func (h *history) record(s clusterState) {
+	s.since = h.revision()
+	h.states = append(h.states, s)
 }
 
-func (h *history) change(w clusterState) {
+func (h *history) change(s clusterState) {
 	h.Helper()
-	moving := w
+	moving := s
 	moving.changing = true
 	h.record(moving)
-	h.etcd.set(w.members, w.healthy)
-	h.setNodes(w.mode, w.nodes)
-	h.setTopology(w.mode)
-	h.record(w)
+	h.etcd.set(s.members, s.healthy)
+	h.setNodes(s.mode, s.nodes)
+	h.setTopology(s.mode)
+	h.record(s)
 }
 
 func (h *history) at(revision int64) clusterState {
@@ -300,23 +300,23 @@ type objects struct {
 }
 
 // minReady is how many guards the budget keeps ready.
-func (s objects) minReady() int {
-	if s.deployment == nil || s.budget == nil || s.budget.Spec.MaxUnavailable == nil {
+func (o objects) minReady() int {
+	if o.deployment == nil || o.budget == nil || o.budget.Spec.MaxUnavailable == nil {
 		return 0
 	}
-	return max(int(*s.deployment.Spec.Replicas)-s.budget.Spec.MaxUnavailable.IntValue(), 0)
+	return max(int(*o.deployment.Spec.Replicas)-o.budget.Spec.MaxUnavailable.IntValue(), 0)
 }
 
 // unmanaged reports whether the cluster-version-operator has observed both entries, or there is no ClusterVersion.
-func (s objects) unmanaged() bool {
-	if s.version == nil {
+func (o objects) unmanaged() bool {
+	if o.version == nil {
 		return true
 	}
 	entry := func(kind, group string) bool {
-		return slices.Contains(s.version.Spec.Overrides,
+		return slices.Contains(o.version.Spec.Overrides,
 			configv1.ComponentOverride{Kind: kind, Group: group, Namespace: namespace, Name: guardName, Unmanaged: true})
 	}
-	return s.version.Status.ObservedGeneration == s.version.Generation && entry("Deployment", "apps") && entry("PodDisruptionBudget", "policy")
+	return o.version.Status.ObservedGeneration == o.version.Generation && entry("Deployment", "apps") && entry("PodDisruptionBudget", "policy")
 }
 
 // next returns the objects after an event, and whether the controller caused it: the guard has changed, but not to its
@@ -381,49 +381,49 @@ func (h *history) check() (writes int) {
 
 func (h *history) checkWrite(revision int64, before, now objects) {
 	h.Helper()
-	w := h.at(revision)
+	s := h.at(revision)
 	fault := func(is bool, format string, args ...any) {
 		h.Helper()
 		if is {
-			h.Errorf("revision %d, %+v: %s", revision, w, fmt.Sprintf(format, args...))
+			h.Errorf("revision %d, %+v: %s", revision, s, fmt.Sprintf(format, args...))
 		}
 	}
 	fault(!now.unmanaged(), "the cluster-version-operator may also write")
 	deleted := now.deployment == nil && before.deployment != nil || now.budget == nil && before.budget != nil
 	switch {
-	case w.changing:
-	case w.mode == sr:
-		fault(deleted && (w.healthy < 0 || w.members > 1), "a guard was deleted while etcd has several members, or its members are not known")
+	case s.changing:
+	case s.mode == sr:
+		fault(deleted && (s.healthy < 0 || s.members > 1), "a guard was deleted while etcd has several members, or its members are not known")
 	default:
 		fault(deleted, "a guard was deleted")
 		weaker := !deleted && now.minReady() < before.minReady()
-		fault(weaker && (now.minReady() < w.minReady() || w.healthy < expectedMembers(w.mode)), "%d guards are kept ready, before %d; want %d",
-			now.minReady(), before.minReady(), w.minReady())
+		fault(weaker && (now.minReady() < s.minReady() || s.healthy < expectedMembers(s.mode)), "%d guards are kept ready, before %d; want %d",
+			now.minReady(), before.minReady(), s.minReady())
 	}
 }
 
-func (h *history) checkSettled(w clusterState) error {
-	if w.mode == sr {
+func (h *history) checkSettled(s clusterState) error {
+	if s.mode == sr {
 		return h.checkGuard(0, 0, true)
 	}
-	n := w.size()
+	n := s.size()
 	// The release's guard is correct for three members without an arbiter.
-	return h.checkGuard(n, maxEvictions(w.mode, n), n != 3 || w.mode == arbiter)
+	return h.checkGuard(n, maxEvictions(s.mode, n), n != 3 || s.mode == arbiter)
 }
 
 // randomState returns a cluster of any topology, half of the time with a faulty etcd.
 func randomState(random *rand.Rand) clusterState {
-	w := healthyState([]configv1.TopologyMode{sr, dual, arbiter, ha, ha}[random.IntN(5)], 0)
-	w.nodes = map[configv1.TopologyMode][]int{sr: {1, 1, 1}, dual: {2, 2, 2}, arbiter: {3, 3, 3}, ha: {3, 4, 5}}[w.mode][random.IntN(3)]
-	w.members, w.healthy = w.nodes, w.nodes
+	s := healthyState([]configv1.TopologyMode{sr, dual, arbiter, ha, ha}[random.IntN(5)], 0)
+	s.nodes = map[configv1.TopologyMode][]int{sr: {1, 1, 1}, dual: {2, 2, 2}, arbiter: {3, 3, 3}, ha: {3, 4, 5}}[s.mode][random.IntN(3)]
+	s.members, s.healthy = s.nodes, s.nodes
 	if random.IntN(2) == 0 {
-		w.members += random.IntN(3)
-		w.healthy = random.IntN(w.members + 1)
+		s.members += random.IntN(3)
+		s.healthy = random.IntN(s.members + 1)
 		if random.IntN(3) == 0 {
-			w.healthy = -1
+			s.healthy = -1
 		}
 	}
-	return w
+	return s
 }
 
 func healthyState(mode configv1.TopologyMode, n int) clusterState {
@@ -449,8 +449,8 @@ func TestCrashAnywhere(t *testing.T) {
 
 	crashes, settled, delayed := 0, 0, 0
 	for step := 0; crashes < wantCrashes; step++ {
-		w := randomState(random)
-		h.change(w)
+		s := randomState(random)
+		h.change(s)
 		for stable := false; !stable; {
 			l := c.reconciler()
 			mode := patchtest.CrashMode(random.IntN(int(patchtest.CrashModes)))
@@ -481,11 +481,11 @@ func TestCrashAnywhere(t *testing.T) {
 		}
 		l := c.reconciler()
 		l.CrashInjector.DeliverDelayed()
-		w = healthyState(w.mode, w.nodes)
-		h.change(w)
+		s = healthyState(s.mode, s.nodes)
+		h.change(s)
 		result := l.Settle()
-		if err := h.checkSettled(w); err != nil {
-			t.Fatalf("step %d, %+v, %v: %v", step, w, result, err)
+		if err := h.checkSettled(s); err != nil {
+			t.Fatalf("step %d, %+v, %v: %v", step, s, result, err)
 		}
 		l.CheckNoWrites()
 		settled++

@@ -72,45 +72,45 @@ type creation struct {
 }
 
 func newSingleNode(out, errs io.Writer) *cobra.Command {
-	o := &creation{purpose: installconfig.SingleNode, file: liveFile}
-	c := &cobra.Command{
+	c := &creation{purpose: installconfig.SingleNode, file: liveFile}
+	command := &cobra.Command{
 		Use: "single-node-ignition-config --dir FOLDER", Short: "Write the config of a live system that installs its machine in place", Long: singleNodeLong, Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), out, errs) },
+		RunE: func(command *cobra.Command, _ []string) error { return c.run(command.Context(), out, errs) },
 	}
-	f := c.Flags()
-	o.bind(f)
-	f.StringVar(&o.settings.Profile, "profile", string(inputs.OpenShift), "profile of the static pods: openshift or kubernetes")
-	f.StringVar(&o.settings.ReleaseImage, "release-image", "", "release payload, by digest, for profile openshift")
-	f.StringVar(&o.extraLive, "extra-live", "", "folder like that of --extra, for the live system")
-	f.StringVar(&o.master, "master-ignition", "", "master config: http or https URL of a machine-config server that the live system reaches, or a file here")
-	f.StringVar(&o.iso, "iso", "", "live ISO to copy with the config in it")
-	f.StringVar(&o.out, "out", "", "ISO to write")
-	return c
+	f := command.Flags()
+	c.bind(f)
+	f.StringVar(&c.settings.Profile, "profile", string(inputs.OpenShift), "profile of the static pods: openshift or kubernetes")
+	f.StringVar(&c.settings.ReleaseImage, "release-image", "", "release payload, by digest, for profile openshift")
+	f.StringVar(&c.extraLive, "extra-live", "", "folder like that of --extra, for the live system")
+	f.StringVar(&c.master, "master-ignition", "", "master config: http or https URL of a machine-config server that the live system reaches, or a file here")
+	f.StringVar(&c.iso, "iso", "", "live ISO to copy with the config in it")
+	f.StringVar(&c.out, "out", "", "ISO to write")
+	return command
 }
 
 func newAllInOne(out, errs io.Writer) *cobra.Command {
-	o := &creation{purpose: installconfig.AllInOne, file: allInOneFile, settings: node.Settings{Profile: string(inputs.Kubernetes)}}
-	c := &cobra.Command{
+	c := &creation{purpose: installconfig.AllInOne, file: allInOneFile, settings: node.Settings{Profile: string(inputs.Kubernetes)}}
+	command := &cobra.Command{
 		Use: "aio-ignition --dir FOLDER", Short: "Write the config of a machine with a minimal control plane", Long: allInOneLong, Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), out, errs) },
+		RunE: func(command *cobra.Command, _ []string) error { return c.run(command.Context(), out, errs) },
 	}
-	o.bind(c.Flags())
-	return c
+	c.bind(command.Flags())
+	return command
 }
 
-func (o *creation) bind(f *pflag.FlagSet) {
-	f.StringVar(&o.dir, "dir", ".", "folder of the installation")
-	f.StringVar(&o.policy, "policy", "", "policy that decides the topologies: "+policies()+"; the first by default")
-	f.StringVar(&o.networkFile, "network-config", "", "network of the machine, an NMState document")
-	f.StringVar(&o.extra, "extra", "", "folder with units/, files/ and kernel-arguments/ for the installed node")
-	f.StringVar(&o.settings.KubernetesVersion, "kubernetes-version", "", "version of Kubernetes, such as 1.35.2, for profile kubernetes")
-	f.StringToStringVar(&o.settings.Images, "image", nil, "image by name, such as etcd=registry.example.com/etcd:3.6.8; may be repeated")
-	f.DurationVar(&o.validity, "validity", inputs.DefaultValidity, "validity of certificates that no operator renews")
-	f.StringVar(&o.program, "program", "", "http or https URL from which the machine downloads sno-install")
-	f.StringVar(&o.sum, "program-sha512", "", "SHA-512 sum of that program; by default of the running program")
-	f.BoolVar(&o.settings.ProgramInImage, "program-in-image", false, "the machine's image has /"+node.ImageProgram)
-	f.StringVar(&o.settings.Name, "node-name", "", "name of the node; by default the machine's hostname")
-	f.StringArrayVar(&o.addresses, "node-ip", nil, "address of the node, at most one of each family; by default the machine's addresses in the machine networks")
+func (c *creation) bind(f *pflag.FlagSet) {
+	f.StringVar(&c.dir, "dir", ".", "folder of the installation")
+	f.StringVar(&c.policy, "policy", "", "policy that decides the topologies: "+policies()+"; the first by default")
+	f.StringVar(&c.networkFile, "network-config", "", "network of the machine, an NMState document")
+	f.StringVar(&c.extra, "extra", "", "folder with units/, files/ and kernel-arguments/ for the installed node")
+	f.StringVar(&c.settings.KubernetesVersion, "kubernetes-version", "", "version of Kubernetes, such as 1.35.2, for profile kubernetes")
+	f.StringToStringVar(&c.settings.Images, "image", nil, "image by name, such as etcd=registry.example.com/etcd:3.6.8; may be repeated")
+	f.DurationVar(&c.validity, "validity", inputs.DefaultValidity, "validity of certificates that no operator renews")
+	f.StringVar(&c.program, "program", "", "http or https URL from which the machine downloads sno-install")
+	f.StringVar(&c.sum, "program-sha512", "", "SHA-512 sum of that program; by default of the running program")
+	f.BoolVar(&c.settings.ProgramInImage, "program-in-image", false, "the machine's image has /"+node.ImageProgram)
+	f.StringVar(&c.settings.Name, "node-name", "", "name of the node; by default the machine's hostname")
+	f.StringArrayVar(&c.addresses, "node-ip", nil, "address of the node, at most one of each family; by default the machine's addresses in the machine networks")
 }
 
 func policies() string {
@@ -123,41 +123,41 @@ func policies() string {
 
 var errFlag = errors.New("unusable value")
 
-func (o *creation) run(ctx context.Context, out, errs io.Writer) error {
+func (c *creation) run(ctx context.Context, out, errs io.Writer) error {
 	now := time.Now()
-	o.settings.Created, o.settings.Validity = now.UTC().Format(time.RFC3339), o.validity.String()
-	in, warnings, err := o.input(ctx, now)
+	c.settings.Created, c.settings.Validity = now.UTC().Format(time.RFC3339), c.validity.String()
+	in, warnings, err := c.input(ctx, now)
 	for _, w := range warnings {
 		fmt.Fprintln(errs, "warning:", w)
 	}
 	if err != nil {
 		return unusable(err)
 	}
-	list, err := o.files(in, now)
+	list, err := c.files(in, now)
 	if err != nil {
 		return unusable(err)
 	}
-	if o.iso != "" {
-		if err := iso.Embed(o.iso, o.out, list[0].Content); err != nil {
+	if c.iso != "" {
+		if err := iso.Embed(c.iso, c.out, list[0].Content); err != nil {
 			return unusable(err)
 		}
 	}
-	if _, err := rotate.WriteChanged(o.dir, list); err != nil {
+	if _, err := rotate.WriteChanged(c.dir, list); err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}
-	return o.summary(out, list)
+	return c.summary(out, list)
 }
 
 // input reads all input of a config. The error has all that is wrong.
-func (o *creation) input(ctx context.Context, now time.Time) (create.Input, []string, error) {
-	in := create.Input{Policy: topology.Policy(o.policy), Settings: o.settings, Program: create.Program{URL: o.program, SHA512: o.sum}}
-	failed := o.flags(&in)
+func (c *creation) input(ctx context.Context, now time.Time) (create.Input, []string, error) {
+	in := create.Input{Policy: topology.Policy(c.policy), Settings: c.settings, Program: create.Program{URL: c.program, SHA512: c.sum}}
+	failed := c.flags(&in)
 	check := func(err error) {
 		if err != nil {
 			failed = append(failed, err)
 		}
 	}
-	file := filepath.Join(o.dir, installConfigFile)
+	file := filepath.Join(c.dir, installConfigFile)
 	var warnings []string
 	var options credentials.Options
 	text, err := os.ReadFile(file)
@@ -165,25 +165,25 @@ func (o *creation) input(ctx context.Context, now time.Time) (create.Input, []st
 		check(fmt.Errorf("%w; --dir is the folder that has it", err))
 	} else {
 		var read error
-		in.Config, warnings, read = installconfig.Read(file, text, installconfig.Options{Purpose: o.purpose, InstallerArguments: os.Getenv(installconfig.DiskVariable)})
+		in.Config, warnings, read = installconfig.Read(file, text, installconfig.Options{Purpose: c.purpose, InstallerArguments: os.Getenv(installconfig.DiskVariable)})
 		check(read)
 		if read == nil {
 			options = credentials.Options{
-				Profile: inputs.Profile(o.settings.Profile), Name: in.Config.Name, Domain: in.Config.Domain(), Validity: o.validity, Now: now,
+				Profile: inputs.Profile(c.settings.Profile), Name: in.Config.Name, Domain: in.Config.Domain(), Validity: c.validity, Now: now,
 			}
-			in.State, err = credentials.Open(o.dir, options)
+			in.State, err = credentials.Open(c.dir, options)
 			check(err)
 		}
 	}
-	if o.networkFile != "" {
-		text, err := os.ReadFile(o.networkFile)
+	if c.networkFile != "" {
+		text, err := os.ReadFile(c.networkFile)
 		check(err)
 		if err == nil {
-			in.Network, err = network.Parse(o.networkFile, text)
+			in.Network, err = network.Parse(c.networkFile, text)
 			check(err)
 		}
 	}
-	in.Manifests, err = userManifests(o.dir)
+	in.Manifests, err = userManifests(c.dir)
 	check(err)
 	if err == nil {
 		// They could not be applied, and the machine would report that after an hour (R-BIP-21).
@@ -199,24 +199,24 @@ func (o *creation) input(ctx context.Context, now time.Time) (create.Input, []st
 var sum512 = regexp.MustCompile(`^[0-9a-f]{128}$`)
 
 // flags checks the flags, and parses those that are more than a string.
-func (o *creation) flags(in *create.Input) []error {
+func (c *creation) flags(in *create.Input) []error {
 	var failed []error
 	wrong := func(flag, value, advice string) {
 		failed = append(failed, fmt.Errorf("--%s %q: %w: %s", flag, value, errFlag, advice))
 	}
-	profile := inputs.Profile(o.settings.Profile)
+	profile := inputs.Profile(c.settings.Profile)
 	switch {
 	case profile != inputs.OpenShift && profile != inputs.Kubernetes:
-		wrong("profile", o.settings.Profile, "openshift or kubernetes")
-	case profile == inputs.OpenShift && o.settings.ReleaseImage == "":
+		wrong("profile", c.settings.Profile, "openshift or kubernetes")
+	case profile == inputs.OpenShift && c.settings.ReleaseImage == "":
 		wrong("release-image", "", "profile openshift needs a release payload")
-	case profile == inputs.Kubernetes && o.settings.KubernetesVersion == "":
+	case profile == inputs.Kubernetes && c.settings.KubernetesVersion == "":
 		wrong("kubernetes-version", "", "profile kubernetes needs it, such as 1.35.2")
 	}
-	if profile == inputs.OpenShift && o.master == "" {
+	if profile == inputs.OpenShift && c.master == "" {
 		wrong("master-ignition", "", "profile openshift needs a master config: the URL of a machine-config server, or a file")
 	}
-	if v := o.settings.KubernetesVersion; v != "" {
+	if v := c.settings.KubernetesVersion; v != "" {
 		if _, err := version.ParseSemantic(v); err != nil {
 			wrong("kubernetes-version", v, "give a version, such as 1.35.2")
 		}
@@ -225,25 +225,25 @@ func (o *creation) flags(in *create.Input) []error {
 	if profile == inputs.OpenShift {
 		names = inputs.OpenShiftImages
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.settings.Images)) {
+	for _, name := range slices.Sorted(maps.Keys(c.settings.Images)) {
 		if !slices.Contains(names, name) {
 			wrong("image", name, "the images are "+strings.Join(names, ", "))
 		}
 	}
 	if in.Policy != "" && !slices.Contains(topology.Policies(), in.Policy) {
-		wrong("policy", o.policy, "use one of "+policies())
+		wrong("policy", c.policy, "use one of "+policies())
 	}
-	if o.validity < inputs.MinValidity {
-		wrong("validity", o.validity.String(), "at least "+inputs.MinValidity.String())
+	if c.validity < inputs.MinValidity {
+		wrong("validity", c.validity.String(), "at least "+inputs.MinValidity.String())
 	}
-	if (o.iso == "") != (o.out == "") {
-		wrong("iso", o.iso, "--iso and --out go together")
-	} else if o.iso != "" {
-		if _, err := iso.Read(o.iso); err != nil {
+	if (c.iso == "") != (c.out == "") {
+		wrong("iso", c.iso, "--iso and --out go together")
+	} else if c.iso != "" {
+		if _, err := iso.Read(c.iso); err != nil {
 			failed = append(failed, fmt.Errorf("--iso: %w", err))
 		}
 	}
-	for _, a := range o.addresses {
+	for _, a := range c.addresses {
 		address, err := netip.ParseAddr(a)
 		if err != nil {
 			wrong("node-ip", a, "give an address")
@@ -254,35 +254,35 @@ func (o *creation) flags(in *create.Input) []error {
 		}
 		in.Settings.Addresses = append(in.Settings.Addresses, address)
 	}
-	if o.settings.Name != "" && len(validation.IsDNS1123Subdomain(o.settings.Name)) > 0 {
-		wrong("node-name", o.settings.Name, "a node's name is a DNS name in lower case")
+	if c.settings.Name != "" && len(validation.IsDNS1123Subdomain(c.settings.Name)) > 0 {
+		wrong("node-name", c.settings.Name, "a node's name is a DNS name in lower case")
 	}
-	if o.program != "" && !isURL(o.program) {
-		wrong("program", o.program, "give an http or https URL")
+	if c.program != "" && !isURL(c.program) {
+		wrong("program", c.program, "give an http or https URL")
 	}
-	if o.sum != "" && !sum512.MatchString(o.sum) {
-		wrong("program-sha512", o.sum, "give 128 digits, as sha512sum prints them")
+	if c.sum != "" && !sum512.MatchString(c.sum) {
+		wrong("program-sha512", c.sum, "give 128 digits, as sha512sum prints them")
 	}
-	if (o.program == "") != o.settings.ProgramInImage {
-		wrong("program", o.program, "give either a URL or --program-in-image")
+	if (c.program == "") != c.settings.ProgramInImage {
+		wrong("program", c.program, "give either a URL or --program-in-image")
 	}
-	if o.program != "" && o.sum == "" {
+	if c.program != "" && c.sum == "" {
 		sum, err := ownSum()
 		if err != nil {
 			failed = append(failed, err)
 		}
 		in.Program.SHA512 = sum
 	}
-	if isURL(o.master) {
-		in.Settings.MasterIgnition = o.master
-	} else if o.master != "" {
-		text, err := os.ReadFile(o.master)
+	if isURL(c.master) {
+		in.Settings.MasterIgnition = c.master
+	} else if c.master != "" {
+		text, err := os.ReadFile(c.master)
 		if err != nil {
-			wrong("master-ignition", o.master, "give an http or https URL, or a readable file")
+			wrong("master-ignition", c.master, "give an http or https URL, or a readable file")
 		}
-		in.MasterIgnition = &create.Source{Name: o.master, Text: text}
+		in.MasterIgnition = &create.Source{Name: c.master, Text: text}
 	}
-	in.Extra, in.ExtraLive = folderOf("extra", o.extra, &failed), folderOf("extra-live", o.extraLive, &failed)
+	in.Extra, in.ExtraLive = folderOf("extra", c.extra, &failed), folderOf("extra-live", c.extraLive, &failed)
 	return failed
 }
 
@@ -324,9 +324,9 @@ func ownSum() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-func (o *creation) files(in create.Input, now time.Time) ([]files.File, error) {
+func (c *creation) files(in create.Input, now time.Time) ([]files.File, error) {
 	encode := create.SingleNode
-	if o.purpose == installconfig.AllInOne {
+	if c.purpose == installconfig.AllInOne {
 		encode = create.AllInOne
 	}
 	text, err := encode(in)
@@ -336,7 +336,7 @@ func (o *creation) files(in create.Input, now time.Time) ([]files.File, error) {
 	secret := func(path string, content []byte) files.File {
 		return files.File{Path: path, Mode: 0o600, Content: content}
 	}
-	list := []files.File{secret(o.file, text), secret(kubeconfigFile, in.State.Kubeconfig)}
+	list := []files.File{secret(c.file, text), secret(kubeconfigFile, in.State.Kubeconfig)}
 	if in.State.Password != "" {
 		list = append(list, secret(passwordFile, []byte(in.State.Password)))
 	}
@@ -345,7 +345,7 @@ func (o *creation) files(in create.Input, now time.Time) ([]files.File, error) {
 		return nil, err //nolint:wrapcheck // it names the file
 	}
 	list = append(list, files.File{Path: metadataFile, Mode: 0o644, Content: metadata})
-	if o.settings.Profile == string(inputs.OpenShift) {
+	if c.settings.Profile == string(inputs.OpenShift) {
 		ca, _, err := in.State.WorkerCA(now)
 		if err != nil {
 			return nil, err //nolint:wrapcheck // it has advice
@@ -376,8 +376,8 @@ var about = map[string]string{
 	passwordFile:   "password of user kubeadmin",
 }
 
-func (o *creation) summary(out io.Writer, list []files.File) error {
-	fmt.Fprintf(out, "Written to %s:\n", o.dir)
+func (c *creation) summary(out io.Writer, list []files.File) error {
+	fmt.Fprintf(out, "Written to %s:\n", c.dir)
 	rows := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, f := range list {
 		if what := about[f.Path]; what != "" {
@@ -388,11 +388,11 @@ func (o *creation) summary(out io.Writer, list []files.File) error {
 	if err := rows.Flush(); err != nil {
 		return fmt.Errorf("print the files: %w", err)
 	}
-	config := filepath.Join(o.dir, o.file)
+	config := filepath.Join(c.dir, c.file)
 	switch {
-	case o.iso != "":
-		fmt.Fprintf(out, "\n%s is %s with the config in it. It has private keys: protect it like them.\n\nNext: boot the machine from it.\n", o.out, o.iso)
-	case o.purpose == installconfig.AllInOne:
+	case c.iso != "":
+		fmt.Fprintf(out, "\n%s is %s with the config in it. It has private keys: protect it like them.\n\nNext: boot the machine from it.\n", c.out, c.iso)
+	case c.purpose == installconfig.AllInOne:
 		fmt.Fprintf(out, "\nNext: write the image and the config to the machine's disk, and restart:\n  coreos-installer install --ignition-file %s DISK\n", config)
 	default:
 		fmt.Fprintf(out, "\nNext: put the config into a live ISO, and boot the machine from it:\n  sno-install embed --iso LIVE-ISO --ignition %s --out NEW-ISO\n", config)

@@ -303,7 +303,7 @@ func TestConflicts(t *testing.T) {
 	dir := folder(t, nil, map[string]string{
 		"manifests/mine.yaml":          "apiVersion: config.openshift.io/v1\nkind: Infrastructure\nmetadata: {name: cluster}\n",
 		"extra/files/etc/site.conf":    "a",
-		"live/" + "files/etc/cni/a":    "a",
+		"live/files/etc/cni/a":         "a",
 		"live/units/bootkube.service":  "[Service]\nExecStart=/bin/true\n",
 		"live/kernel-arguments/a.conf": "quiet\n",
 	})

@@ -161,20 +161,20 @@ func (k *keyfile) lease(i ip, version int) {
 }
 
 // String returns the route in the form of keyfiles: network, gateway, metric.
-func (v route) String() string {
-	text := v.destination.String()
-	gateway := v.gateway
-	if !gateway.IsValid() && v.metric != nil {
+func (r route) String() string {
+	text := r.destination.String()
+	gateway := r.gateway
+	if !gateway.IsValid() && r.metric != nil {
 		gateway = netip.IPv4Unspecified()
-		if family(v.destination.Addr()) == six {
+		if family(r.destination.Addr()) == six {
 			gateway = netip.IPv6Unspecified()
 		}
 	}
 	if gateway.IsValid() {
 		text += "," + gateway.String()
 	}
-	if v.metric != nil {
-		text += "," + strconv.Itoa(*v.metric)
+	if r.metric != nil {
+		text += "," + strconv.Itoa(*r.metric)
 	}
 	return text
 }

@@ -254,59 +254,59 @@ var configs = map[*patchtest.APIServer]*rest.Config{}
 
 func (c *cluster) reconciler(flags ...string) *reconciler {
 	c.Helper()
-	l := &reconciler{time: clocktesting.NewFakePassiveClock(time.Now()), events: events.NewFakeRecorder(10000)}
-	l.Reconciler = c.ReconcilerOf(func(of *patchtest.Reconciler) (controller.ReconcileFunc, error) {
+	r := &reconciler{time: clocktesting.NewFakePassiveClock(time.Now()), events: events.NewFakeRecorder(10000)}
+	r.Reconciler = c.ReconcilerOf(func(of *patchtest.Reconciler) (controller.ReconcileFunc, error) {
 		if configs[c.Server] == nil {
 			configs[c.Server] = c.Server.Config(c, suite.User(), "system:serviceaccounts", "system:authenticated")
 		}
 		config := rest.CopyConfig(configs[c.Server])
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return faultInjector{l, next} })
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return faultInjector{r, next} })
 		kube, err := newKube(config)
 		c.NoError(err)
-		l.patcher = of.Module.(*Module).patcher(of.Environment)
-		l.kube, l.patcher.events, l.clock = kube, l.events, l.time
-		return l.reconcile, nil
+		r.patcher = of.Module.(*Module).patcher(of.Environment)
+		r.kube, r.patcher.events, r.clock = kube, r.events, r.time
+		return r.reconcile, nil
 	}, flags...)
-	return l
+	return r
 }
 
-func (l *reconciler) advance(d time.Duration) { l.time.SetTime(l.time.Now().Add(d)) }
+func (r *reconciler) advance(d time.Duration) { r.time.SetTime(r.time.Now().Add(d)) }
 
-func (l *reconciler) reconcileOnce() patch.Result {
-	l.Helper()
-	result, err := l.Step()
-	l.NoError(err)
+func (r *reconciler) reconcileOnce() patch.Result {
+	r.Helper()
+	result, err := r.Step()
+	r.NoError(err)
 	return result
 }
 
 // untilIdle reconciles until nothing is due within evictionRetry.
-func (l *reconciler) untilIdle() patch.Result {
-	l.Helper()
+func (r *reconciler) untilIdle() patch.Result {
+	r.Helper()
 	for range 100 {
-		result := l.reconcileOnce()
+		result := r.reconcileOnce()
 		if result.After == 0 || result.After > evictionRetry {
 			return result
 		}
-		l.advance(result.After)
+		r.advance(result.After)
 	}
-	l.Fatal(patchtest.ErrNotSettled)
+	r.Fatal(patchtest.ErrNotSettled)
 	return patch.Result{}
 }
 
-func (l *reconciler) wantIdle(state patch.State, reason string) {
-	l.Helper()
-	l.CheckResult(l.untilIdle(), state, reason)
+func (r *reconciler) wantIdle(state patch.State, reason string) {
+	r.Helper()
+	r.CheckResult(r.untilIdle(), state, reason)
 }
 
 // wantEvent checks that an event has all the texts.
-func (l *reconciler) wantEvent(texts ...string) {
-	l.Helper()
-	for len(l.events.Events) > 0 {
-		l.seen = append(l.seen, <-l.events.Events)
+func (r *reconciler) wantEvent(texts ...string) {
+	r.Helper()
+	for len(r.events.Events) > 0 {
+		r.seen = append(r.seen, <-r.events.Events)
 	}
-	if !slices.ContainsFunc(l.seen, func(event string) bool {
+	if !slices.ContainsFunc(r.seen, func(event string) bool {
 		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(event, text) })
 	}) {
-		l.Errorf("no event has %q:\n%s", texts, strings.Join(l.seen, "\n"))
+		r.Errorf("no event has %q:\n%s", texts, strings.Join(r.seen, "\n"))
 	}
 }

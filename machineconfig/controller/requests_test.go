@@ -122,11 +122,11 @@ func blockedDrain(t *testing.T) (*reconciler, *cluster) {
 	return l, c
 }
 
-func (l *reconciler) wantDrained(node, request string) {
-	l.Helper()
-	l.wantIdle(patch.InForce, "AsExpected")
-	c := &cluster{l.Cluster}
-	l.NoError(c.checkNode(node, request, true))
+func (r *reconciler) wantDrained(node, request string) {
+	r.Helper()
+	r.wantIdle(patch.InForce, "AsExpected")
+	c := &cluster{r.Cluster}
+	r.NoError(c.checkNode(node, request, true))
 }
 
 // TestBudgetRefusesEviction checks that failed attempts are reported and retried with back-off, without an

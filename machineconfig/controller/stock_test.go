@@ -44,38 +44,38 @@ func TestWithStockOperator(t *testing.T) {
 	dry.CheckResult(dry.reconcileOnce(), patch.WouldChange, "DryRun")
 	c.NoError(c.checkAnnotation("m0", ""))
 
-	l := c.reconciler("--graceful-shutdown=off")
-	l.CheckResult(l.reconcileOnce(), patch.InForce, "AsExpected")
+	r := c.reconciler("--graceful-shutdown=off")
+	r.CheckResult(r.reconcileOnce(), patch.InForce, "AsExpected")
 	for node, want := range map[string]string{"m0": "SingleReplica", "w0": "SingleReplica", "without-daemon": ""} {
 		c.NoError(c.checkAnnotation(node, want))
 	}
 	c.NoError(c.checkNode("m0", "", false))
 	c.NoError(c.checkNode("w0", "", false))
-	l.CheckNoWrites()
+	r.CheckNoWrites()
 
 	c.setTopology(ha)
-	l.reconcileOnce()
+	r.reconcileOnce()
 	c.NoError(c.checkAnnotation("w0", "HighlyAvailable"))
 	c.NoError(c.checkNode("m0", "", false))
-	l.CheckNoWrites()
+	r.CheckNoWrites()
 
 	// A person's value stays, and a node that is opted out is released.
 	c.annotate("oc", "w0", machineconfig.TopologyAnnotation, "SingleReplica")
 	c.annotate("oc", "m0", patch.OptOutAnnotation, "all")
-	l.CheckResult(l.reconcileOnce(), patch.Blocked, "FieldOwnedByOther")
+	r.CheckResult(r.reconcileOnce(), patch.Blocked, "FieldOwnedByOther")
 	c.NoError(c.checkAnnotation("w0", "SingleReplica"))
 	c.NoError(c.checkAnnotation("m0", ""))
-	l.CheckNoWrites()
+	r.CheckNoWrites()
 
 	c.pool("master", `,"paused":true`)
 	c.annotate("machine-config-controller", "m0", machineconfig.DesiredConfigAnnotation, "rendered-b")
 	c.annotate("oc", "w0", machineconfig.TopologyAnnotation, "HighlyAvailable")
-	result := l.reconcileOnce()
-	l.CheckResult(result, patch.Progressing, "UpdatesPaused")
+	result := r.reconcileOnce()
+	r.CheckResult(result, patch.Progressing, "UpdatesPaused")
 	if !strings.Contains(result.Message, "1 node") {
 		t.Error(result.Message)
 	}
-	l.CheckNoWrites()
+	r.CheckNoWrites()
 }
 
 // wantShutdownObjects checks that both objects of the graceful shutdown exist, or neither.
@@ -105,25 +105,25 @@ func single(t *testing.T) *cluster {
 // longer needed.
 func TestGracefulShutdown(t *testing.T) {
 	c := single(t)
-	l := c.reconciler()
-	result := l.reconcileOnce()
-	l.CheckResult(result, patch.Progressing, "Settling")
+	r := c.reconciler()
+	result := r.reconcileOnce()
+	r.CheckResult(result, patch.Progressing, "Settling")
 	if result.After != settleInterval {
 		t.Errorf("the next reconciliation is after %s", result.After)
 	}
-	l.settle(machineconfig.ShutdownDebounce - 1)
+	r.settle(machineconfig.ShutdownDebounce - 1)
 	c.wantShutdownObjects(false)
-	l.settle(1)
+	r.settle(1)
 	c.wantShutdownObjects(true)
-	l.CheckResult(l.reconcileOnce(), patch.InForce, "AsExpected")
-	l.CheckNoWrites()
+	r.CheckResult(r.reconcileOnce(), patch.InForce, "AsExpected")
+	r.CheckNoWrites()
 
 	// A decision that is not stable changes nothing.
 	c.setTopology(ha)
-	l.CheckResult(l.reconcileOnce(), patch.Progressing, "Settling")
+	r.CheckResult(r.reconcileOnce(), patch.Progressing, "Settling")
 	c.setTopology(sr)
-	l.CheckResult(l.reconcileOnce(), patch.InForce, "AsExpected")
-	l.settle(2 * machineconfig.ShutdownDebounce)
+	r.CheckResult(r.reconcileOnce(), patch.InForce, "AsExpected")
+	r.settle(2 * machineconfig.ShutdownDebounce)
 	c.wantShutdownObjects(true)
 	c.setTopology(ha)
 	dry := c.reconciler("--dry-run")
@@ -131,47 +131,47 @@ func TestGracefulShutdown(t *testing.T) {
 	dry.settle(machineconfig.ShutdownDebounce)
 	dry.CheckResult(dry.reconcileOnce(), patch.WouldChange, "DryRun")
 	c.wantShutdownObjects(true)
-	l.reconcileOnce()
-	l.settle(machineconfig.ShutdownDebounce)
+	r.reconcileOnce()
+	r.settle(machineconfig.ShutdownDebounce)
 	c.wantShutdownObjects(false)
-	l.CheckResult(l.reconcileOnce(), patch.InForce, "AsExpected")
-	l.CheckNoWrites()
+	r.CheckResult(r.reconcileOnce(), patch.InForce, "AsExpected")
+	r.CheckNoWrites()
 }
 
 // settle reconciles as often as it is asked to for a time.
-func (l *reconciler) settle(d time.Duration) {
-	l.Helper()
+func (r *reconciler) settle(d time.Duration) {
+	r.Helper()
 	for ; d > 0; d -= settleInterval {
-		l.advance(min(d, settleInterval))
-		l.reconcileOnce()
+		r.advance(min(d, settleInterval))
+		r.reconcileOnce()
 	}
 }
 
 // A clock that jumps an hour forward and back neither writes the configuration earlier nor much later.
 func TestGracefulShutdownWithAClockThatJumps(t *testing.T) {
 	c := single(t)
-	l := c.reconciler()
-	l.reconcileOnce()
-	l.settle(time.Minute)
+	r := c.reconciler()
+	r.reconcileOnce()
+	r.settle(time.Minute)
 	for _, by := range []time.Duration{time.Hour, -time.Hour, time.Hour, -time.Hour} {
-		l.advance(by)
-		l.CheckResult(l.reconcileOnce(), patch.Progressing, "Settling")
+		r.advance(by)
+		r.CheckResult(r.reconcileOnce(), patch.Progressing, "Settling")
 	}
 	c.wantShutdownObjects(false)
-	l.settle(machineconfig.ShutdownDebounce - 4*time.Minute) // each jump forward counts for a minute
+	r.settle(machineconfig.ShutdownDebounce - 4*time.Minute) // each jump forward counts for a minute
 	c.wantShutdownObjects(false)
-	l.settle(time.Minute)
+	r.settle(time.Minute)
 	c.wantShutdownObjects(true)
 }
 
 // A single reconciliation does not wait until the decision is stable.
 func TestOnceSettlesAtOnce(t *testing.T) {
 	c := single(t)
-	dry, l := c.reconciler("--dry-run"), c.reconciler()
-	dry.patcher.Once, l.patcher.Once = true, true
+	dry, r := c.reconciler("--dry-run"), c.reconciler()
+	dry.patcher.Once, r.patcher.Once = true, true
 	dry.CheckResult(dry.reconcileOnce(), patch.WouldChange, "DryRun")
 	c.wantShutdownObjects(false)
-	l.reconcileOnce()
+	r.reconcileOnce()
 	c.wantShutdownObjects(true)
-	l.CheckResult(l.reconcileOnce(), patch.InForce, "AsExpected")
+	r.CheckResult(r.reconcileOnce(), patch.InForce, "AsExpected")
 }

@@ -27,16 +27,16 @@ type configMaps struct {
 	namespace string
 }
 
-func (l configMaps) ConfigMaps(namespace string) corev1listers.ConfigMapNamespaceLister {
-	return configMaps{l.client, namespace}
+func (c configMaps) ConfigMaps(namespace string) corev1listers.ConfigMapNamespaceLister {
+	return configMaps{c.client, namespace}
 }
 
-func (l configMaps) Get(name string) (*corev1.ConfigMap, error) {
-	return l.client.ConfigMaps(l.namespace).Get(background(), name, metav1.GetOptions{})
+func (c configMaps) Get(name string) (*corev1.ConfigMap, error) {
+	return c.client.ConfigMaps(c.namespace).Get(background(), name, metav1.GetOptions{})
 }
 
-func (l configMaps) List(selector labels.Selector) ([]*corev1.ConfigMap, error) {
-	found, err := l.client.ConfigMaps(l.namespace).List(background(), metav1.ListOptions{LabelSelector: selector.String()})
+func (c configMaps) List(selector labels.Selector) ([]*corev1.ConfigMap, error) {
+	found, err := c.client.ConfigMaps(c.namespace).List(background(), metav1.ListOptions{LabelSelector: selector.String()})
 	if err != nil {
 		return nil, fmt.Errorf("list configmaps: %w", err)
 	}
@@ -48,16 +48,16 @@ type secrets struct {
 	namespace string
 }
 
-func (l secrets) Secrets(namespace string) corev1listers.SecretNamespaceLister {
-	return secrets{l.client, namespace}
+func (s secrets) Secrets(namespace string) corev1listers.SecretNamespaceLister {
+	return secrets{s.client, namespace}
 }
 
-func (l secrets) Get(name string) (*corev1.Secret, error) {
-	return l.client.Secrets(l.namespace).Get(background(), name, metav1.GetOptions{})
+func (s secrets) Get(name string) (*corev1.Secret, error) {
+	return s.client.Secrets(s.namespace).Get(background(), name, metav1.GetOptions{})
 }
 
-func (l secrets) List(selector labels.Selector) ([]*corev1.Secret, error) {
-	found, err := l.client.Secrets(l.namespace).List(background(), metav1.ListOptions{LabelSelector: selector.String()})
+func (s secrets) List(selector labels.Selector) ([]*corev1.Secret, error) {
+	found, err := s.client.Secrets(s.namespace).List(background(), metav1.ListOptions{LabelSelector: selector.String()})
 	if err != nil {
 		return nil, fmt.Errorf("list secrets: %w", err)
 	}
@@ -137,7 +137,7 @@ type idleSecrets idleCoreV1
 
 func (idleSecrets) Informer() cache.SharedIndexInformer { return idleInformer{} }
 
-func (c idleSecrets) Lister() corev1listers.SecretLister { return secrets{client: c.client} }
+func (s idleSecrets) Lister() corev1listers.SecretLister { return secrets{client: s.client} }
 
 // idleInformer is an informer without events.
 type idleInformer struct {

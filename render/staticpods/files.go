@@ -37,7 +37,7 @@ var (
 // the stock installer pod. REVISION, NODE_NAME and NODE_ENVVAR_NAME are replaced. A missing object is ErrMissing, an
 // invalid manifest ErrInvalidPod.
 func Files(objects []runtime.Object, pod Pod, revision int32, node string) ([]files.File, error) {
-	l := builder{
+	b := builder{
 		configMaps: map[string]map[string]string{},
 		secrets:    map[string]map[string][]byte{},
 		namespace:  pod.Namespace,
@@ -51,33 +51,33 @@ func Files(objects []runtime.Object, pod Pod, revision int32, node string) ([]fi
 		switch object := object.(type) {
 		case *corev1.ConfigMap:
 			if object.Namespace == pod.Namespace {
-				l.configMaps[object.Name] = object.Data
+				b.configMaps[object.Name] = object.Data
 			}
 		case *corev1.Secret:
 			if object.Namespace == pod.Namespace {
-				l.secrets[object.Name] = object.Data
+				b.secrets[object.Name] = object.Data
 			}
 		}
 	}
 	suffix := fmt.Sprintf("-%d", revision)
 	folder := path.Join(ResourceDir, pod.Name+suffix)
-	l.addResources(folder, suffix, pod.ConfigMaps, pod.Secrets)
+	b.addResources(folder, suffix, pod.ConfigMaps, pod.Secrets)
 	if pod.CertDir != "" {
-		l.addResources(path.Join(ResourceDir, pod.CertDir), "", pod.CertConfigMaps, pod.CertSecrets)
+		b.addResources(path.Join(ResourceDir, pod.CertDir), "", pod.CertConfigMaps, pod.CertSecrets)
 	}
-	manifests, err := l.manifests(pod.Name, pod.Name+suffix)
+	manifests, err := b.manifests(pod.Name, pod.Name+suffix)
 	if err != nil {
-		l.faults = append(l.faults, err)
+		b.faults = append(b.faults, err)
 	}
 	for name, content := range manifests {
-		l.add(path.Join(folder, name), 0o600, content)
-		l.add(path.Join(ManifestDir, name), 0o600, content)
+		b.add(path.Join(folder, name), 0o600, content)
+		b.add(path.Join(ManifestDir, name), 0o600, content)
 	}
-	if len(l.faults) > 0 {
-		return nil, errors.Join(l.faults...)
+	if len(b.faults) > 0 {
+		return nil, errors.Join(b.faults...)
 	}
-	slices.SortFunc(l.files, func(a, b files.File) int { return strings.Compare(a.Path, b.Path) })
-	return l.files, nil
+	slices.SortFunc(b.files, func(a, b files.File) int { return strings.Compare(a.Path, b.Path) })
+	return b.files, nil
 }
 
 type builder struct {
@@ -89,16 +89,16 @@ type builder struct {
 	faults     []error
 }
 
-func (l *builder) add(name string, mode fs.FileMode, content []byte) {
-	l.files = append(l.files, files.File{Path: name, Mode: mode, Content: content})
+func (b *builder) add(name string, mode fs.FileMode, content []byte) {
+	b.files = append(b.files, files.File{Path: name, Mode: mode, Content: content})
 }
 
 // addResources adds the files of ConfigMaps and Secrets, one folder for each.
-func (l *builder) addResources(folder, suffix string, configMaps, secrets []Resource) {
+func (b *builder) addResources(folder, suffix string, configMaps, secrets []Resource) {
 	for _, r := range configMaps {
-		data, exists := l.configMaps[r.Name+suffix]
+		data, exists := b.configMaps[r.Name+suffix]
 		if !exists {
-			l.missing("configmap", r, suffix)
+			b.missing("configmap", r, suffix)
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(data)) {
@@ -106,13 +106,13 @@ func (l *builder) addResources(folder, suffix string, configMaps, secrets []Reso
 			if strings.HasSuffix(name, ".sh") {
 				mode = 0o755
 			}
-			l.add(path.Join(folder, "configmaps", r.Name, name), mode, []byte(l.values.Replace(data[name])))
+			b.add(path.Join(folder, "configmaps", r.Name, name), mode, []byte(b.values.Replace(data[name])))
 		}
 	}
 	for _, r := range secrets {
-		data, exists := l.secrets[r.Name+suffix]
+		data, exists := b.secrets[r.Name+suffix]
 		if !exists {
-			l.missing("secret", r, suffix)
+			b.missing("secret", r, suffix)
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(data)) {
@@ -120,25 +120,25 @@ func (l *builder) addResources(folder, suffix string, configMaps, secrets []Reso
 			if strings.HasSuffix(name, ".sh") {
 				mode = 0o700
 			}
-			l.add(path.Join(folder, "secrets", r.Name, name), mode, []byte(l.values.Replace(string(data[name]))))
+			b.add(path.Join(folder, "secrets", r.Name, name), mode, []byte(b.values.Replace(string(data[name]))))
 		}
 	}
 }
 
-func (l *builder) missing(kind string, r Resource, suffix string) {
+func (b *builder) missing(kind string, r Resource, suffix string) {
 	if !r.Optional {
-		l.faults = append(l.faults, fmt.Errorf("%s %s/%s: %w", kind, l.namespace, r.Name+suffix, ErrMissing))
+		b.faults = append(b.faults, fmt.Errorf("%s %s/%s: %w", kind, b.namespace, r.Name+suffix, ErrMissing))
 	}
 }
 
 // manifests returns the pods of the pod's ConfigMap by file name: pod.yaml, and other keys that end in -pod.yaml.
-func (l *builder) manifests(name, configMap string) (map[string][]byte, error) {
-	data, exists := l.configMaps[configMap]
+func (b *builder) manifests(name, configMap string) (map[string][]byte, error) {
+	data, exists := b.configMaps[configMap]
 	if !exists {
 		return nil, nil // reported with the ConfigMaps of the revision
 	}
 	if _, exists := data[podKey]; !exists {
-		return nil, fmt.Errorf("configmap %s/%s: key %s: %w", l.namespace, configMap, podKey, ErrMissing)
+		return nil, fmt.Errorf("configmap %s/%s: key %s: %w", b.namespace, configMap, podKey, ErrMissing)
 	}
 	manifests := map[string][]byte{}
 	for key, raw := range data {
@@ -149,18 +149,18 @@ func (l *builder) manifests(name, configMap string) (map[string][]byte, error) {
 		case !strings.HasSuffix(key, "-pod.yaml"):
 			continue
 		}
-		decoded, _, err := decoder.Decode([]byte(l.values.Replace(raw)), nil, nil)
+		decoded, _, err := decoder.Decode([]byte(b.values.Replace(raw)), nil, nil)
 		if err != nil {
-			return nil, fmt.Errorf("configmap %s/%s: key %s: %w: %w", l.namespace, configMap, key, ErrInvalidPod, err)
+			return nil, fmt.Errorf("configmap %s/%s: key %s: %w: %w", b.namespace, configMap, key, ErrInvalidPod, err)
 		}
 		pod, is := decoded.(*corev1.Pod)
 		if !is {
-			return nil, fmt.Errorf("configmap %s/%s: key %s: %w but %T", l.namespace, configMap, key, ErrInvalidPod, decoded)
+			return nil, fmt.Errorf("configmap %s/%s: key %s: %w but %T", b.namespace, configMap, key, ErrInvalidPod, decoded)
 		}
 		pod.UID = ""
 		encoded, err := runtime.Encode(encoder, pod)
 		if err != nil {
-			return nil, fmt.Errorf("configmap %s/%s: key %s: %w", l.namespace, configMap, key, err)
+			return nil, fmt.Errorf("configmap %s/%s: key %s: %w", b.namespace, configMap, key, err)
 		}
 		manifests[file] = encoded
 	}

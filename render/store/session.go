@@ -125,11 +125,11 @@ type StaleRead struct {
 	Missing bool
 }
 
-func (o StaleRead) String() string {
-	if o.Missing {
-		return fmt.Sprintf("it did not find %s, which %q has written since", o.Object, o.Writer)
+func (r StaleRead) String() string {
+	if r.Missing {
+		return fmt.Sprintf("it did not find %s, which %q has written since", r.Object, r.Writer)
 	}
-	return fmt.Sprintf("it read %s, which %q has changed since", o.Object, o.Writer)
+	return fmt.Sprintf("it read %s, which %q has changed since", r.Object, r.Writer)
 }
 
 // StaleReads returns what others have changed after the loop had read it, ordered, without what the patterns select.

@@ -40,7 +40,7 @@ type Component struct {
 	dir     string
 	env     []string // in addition to that of this process
 	// ended, if not nil, is called when a run has ended that neither this program nor its caller ended.
-	ended func(p *Component, how string)
+	ended func(c *Component, how string)
 	// group means that what is left of the process group is killed when the process has ended.
 	group bool
 
@@ -58,110 +58,110 @@ type run struct {
 }
 
 // LogPath returns the path of the component's log file. A restart appends to it.
-func (p *Component) LogPath() string { return p.log }
+func (c *Component) LogPath() string { return c.log }
 
 // PID returns the process ID, or 0 when the component does not run.
-func (p *Component) PID() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.run == nil || p.run.over() {
+func (c *Component) PID() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.run == nil || c.run.over() {
 		return 0
 	}
-	return p.run.cmd.Process.Pid
+	return c.run.cmd.Process.Pid
 }
 
 // runningSince returns when the process was started, and false when none runs.
-func (p *Component) runningSince() (time.Time, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.run == nil || p.run.over() {
+func (c *Component) runningSince() (time.Time, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.run == nil || c.run.over() {
 		return time.Time{}, false
 	}
-	return p.run.since, true
+	return c.run.since, true
 }
 
 // Start starts the component after Kill or a crash. It does not wait until it is ready, see Cluster.StartAPIServer.
-func (p *Component) Start(ctx context.Context) error {
-	_, err := p.start(ctx)
+func (c *Component) Start(ctx context.Context) error {
+	_, err := c.start(ctx)
 	return err
 }
 
-func (p *Component) start(ctx context.Context) (*run, error) {
+func (c *Component) start(ctx context.Context) (*run, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", p.name, err)
+		return nil, fmt.Errorf("start %s: %w", c.name, err)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.retired {
-		return nil, fmt.Errorf("start %s: %w", p.name, ErrStopped)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.retired {
+		return nil, fmt.Errorf("start %s: %w", c.name, ErrStopped)
 	}
-	if p.run != nil && !p.run.over() {
-		return nil, fmt.Errorf("start %s: %w", p.name, ErrRunning)
+	if c.run != nil && !c.run.over() {
+		return nil, fmt.Errorf("start %s: %w", c.name, ErrRunning)
 	}
-	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(c.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open the log of %s: %w", p.name, err)
+		return nil, fmt.Errorf("open the log of %s: %w", c.name, err)
 	}
 	defer func() { _ = log.Close() }()
 	// Not CommandContext: the process must outlive ctx.
-	cmd := exec.Command(p.program, p.args...)
-	cmd.Dir = p.dir
-	cmd.Env = append(os.Environ(), p.env...)
+	cmd := exec.Command(c.program, c.args...)
+	cmd.Dir = c.dir
+	cmd.Env = append(os.Environ(), c.env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	since := time.Now()
 	release, err := launch(cmd)
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", p.name, err)
+		return nil, fmt.Errorf("start %s: %w", c.name, err)
 	}
 	r := &run{cmd: cmd, since: since, exited: make(chan struct{})}
 	go func() {
 		// The exit status is in the ProcessState.
 		_ = cmd.Wait()
 		release()
-		if p.group {
+		if c.group {
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		}
 		close(r.exited)
-		p.mu.Lock()
-		asked := r.asked || p.retired
-		p.mu.Unlock()
-		if p.ended != nil && !asked {
-			p.ended(p, cmd.ProcessState.String())
+		c.mu.Lock()
+		asked := r.asked || c.retired
+		c.mu.Unlock()
+		if c.ended != nil && !asked {
+			c.ended(c, cmd.ProcessState.String())
 		}
 	}()
-	p.run = r
+	c.run = r
 	return r, nil
 }
 
 // Kill ends the component with SIGKILL and returns when it is gone. It does nothing when the component does not run.
-func (p *Component) Kill() error {
-	r := p.askedToEnd()
+func (c *Component) Kill() error {
+	r := c.askedToEnd()
 	if r == nil || r.over() {
 		return nil
 	}
 	if err := r.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("kill %s: %w", p.name, err)
+		return fmt.Errorf("kill %s: %w", c.name, err)
 	}
 	<-r.exited
 	return nil
 }
 
 // askedToEnd returns the current run, if any, and notes that its end is wanted.
-func (p *Component) askedToEnd() *run {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.run != nil {
-		p.run.asked = true
+func (c *Component) askedToEnd() *run {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.run != nil {
+		c.run.asked = true
 	}
-	return p.run
+	return c.run
 }
 
 // retire kills the component permanently: later and concurrent starts fail.
-func (p *Component) retire() error {
-	p.mu.Lock()
-	p.retired = true
-	p.mu.Unlock()
-	return p.Kill()
+func (c *Component) retire() error {
+	c.mu.Lock()
+	c.retired = true
+	c.mu.Unlock()
+	return c.Kill()
 }
 
 func (r *run) over() bool {
@@ -173,8 +173,8 @@ func (r *run) over() bool {
 	}
 }
 
-func (p *Component) logTail(size int64) string {
-	file, err := os.Open(p.log)
+func (c *Component) logTail(size int64) string {
+	file, err := os.Open(c.log)
 	if err != nil {
 		return err.Error()
 	}

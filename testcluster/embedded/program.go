@@ -62,32 +62,32 @@ func (c *Cluster) Program(name string) *Component {
 }
 
 // Exited is closed when the current run of the component has ended; it is nil before the first.
-func (p *Component) Exited() <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.run == nil {
+func (c *Component) Exited() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.run == nil {
 		return nil
 	}
-	return p.run.exited
+	return c.run.exited
 }
 
 // ExitCode returns how the last run of the component ended; -1 while it runs or when a signal ended it.
-func (p *Component) ExitCode() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.run == nil || !p.run.over() {
+func (c *Component) ExitCode() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.run == nil || !c.run.over() {
 		return -1
 	}
-	return p.run.cmd.ProcessState.ExitCode()
+	return c.run.cmd.ProcessState.ExitCode()
 }
 
 // Terminate ends the component with SIGTERM and returns when it has ended. When ctx is done first, it kills the
 // component and returns the context's error.
-func (p *Component) Terminate(ctx context.Context) error {
-	if err := p.signal(syscall.SIGTERM); err != nil {
+func (c *Component) Terminate(ctx context.Context) error {
+	if err := c.signal(syscall.SIGTERM); err != nil {
 		return err
 	}
-	exited := p.Exited()
+	exited := c.Exited()
 	if exited == nil {
 		return nil
 	}
@@ -95,23 +95,23 @@ func (p *Component) Terminate(ctx context.Context) error {
 	case <-exited:
 		return nil
 	case <-ctx.Done():
-		if err := p.Kill(); err != nil {
+		if err := c.Kill(); err != nil {
 			return err
 		}
-		return fmt.Errorf("%s did not end by itself: %w", p.name, ctx.Err())
+		return fmt.Errorf("%s did not end by itself: %w", c.name, ctx.Err())
 	}
 }
 
-func (p *Component) signal(signal syscall.Signal) error {
-	r := p.askedToEnd()
+func (c *Component) signal(signal syscall.Signal) error {
+	r := c.askedToEnd()
 	if r == nil || r.over() {
 		return nil
 	}
 	if err := r.cmd.Process.Signal(signal); err != nil && !r.over() {
-		return fmt.Errorf("terminate %s: %w", p.name, err)
+		return fmt.Errorf("terminate %s: %w", c.name, err)
 	}
 	return nil
 }
 
 // LogTail returns the end of the component's log, at most size bytes.
-func (p *Component) LogTail(size int64) string { return p.logTail(size) }
+func (c *Component) LogTail(size int64) string { return c.logTail(size) }

@@ -36,26 +36,26 @@ func newFixture(t *testing.T) fixture {
 	if err != nil {
 		t.Skipf("NOT TESTED: which image of a node is taken: %v", err)
 	}
-	g := fixture{engine: e, asked: &atomic.Int64{}, archive: filepath.Join(t.TempDir(), "image.tar")}
+	f := fixture{engine: e, asked: &atomic.Int64{}, archive: filepath.Join(t.TempDir(), "image.tar")}
 	store := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	// Engines accept any certificate of a registry on their own machine.
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g.asked.Add(1)
+		f.asked.Add(1)
 		store.ServeHTTP(w, r)
 	}))
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	host := strings.TrimPrefix(server.URL, "https://")
-	g.recipe = recipe{version: "v0.0.0", key: "key", from: host + "/kindest/node", folder: t.TempDir()}
+	f.recipe = recipe{version: "v0.0.0", key: "key", from: host + "/kindest/node", folder: t.TempDir()}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := images.Write(g.archive, images.Image{Name: "docker.io/" + g.recipe.built(), Files: map[string]string{"node": self}}); err != nil {
+	if err := images.Write(f.archive, images.Image{Name: "docker.io/" + f.recipe.built(), Files: map[string]string{"node": self}}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { g.forget(t) })
+	t.Cleanup(func() { f.forget(t) })
 	docker, err := exec.LookPath("docker")
 	if err != nil {
 		t.Fatal(err)
@@ -65,39 +65,39 @@ func newFixture(t *testing.T) fixture {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", only) // nothing is built: there is no debootstrap
-	return g
+	return f
 }
 
-func (g fixture) forget(t *testing.T) {
+func (f fixture) forget(t *testing.T) {
 	t.Helper()
-	for _, image := range []string{g.recipe.pulled(), g.recipe.built()} {
-		there, err := g.engine.HasImage(context.WithoutCancel(t.Context()), image)
+	for _, image := range []string{f.recipe.pulled(), f.recipe.built()} {
+		there, err := f.engine.HasImage(context.WithoutCancel(t.Context()), image)
 		if err != nil {
 			t.Error(err)
 		}
 		if there {
-			g.docker(t, "rmi", image)
+			f.docker(t, "rmi", image)
 		}
 	}
 }
 
-func (g fixture) docker(t *testing.T, args ...string) {
+func (f fixture) docker(t *testing.T, args ...string) {
 	t.Helper()
-	if _, err := g.engine.Output(context.WithoutCancel(t.Context()), args...); err != nil {
+	if _, err := f.engine.Output(context.WithoutCancel(t.Context()), args...); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestEnsure(t *testing.T) {
-	g := newFixture(t)
+	f := newFixture(t)
 	load := func() {
-		g.docker(t, "load", "--quiet", "--input", g.archive)
+		f.docker(t, "load", "--quiet", "--input", f.archive)
 	}
 	push := func() {
 		load()
-		g.docker(t, "tag", g.recipe.built(), g.recipe.pulled())
-		g.docker(t, "push", "--quiet", g.recipe.pulled())
-		g.forget(t)
+		f.docker(t, "tag", f.recipe.built(), f.recipe.pulled())
+		f.docker(t, "push", "--quiet", f.recipe.pulled())
+		f.forget(t)
 	}
 	for _, test := range []struct {
 		name         string
@@ -106,31 +106,31 @@ func TestEnsure(t *testing.T) {
 		asks         bool
 		wantProgress string
 	}{
-		{name: "kind's is loaded", prepare: func() { load(); g.docker(t, "tag", g.recipe.built(), g.recipe.pulled()) }, want: g.recipe.pulled()},
-		{name: "built one is loaded", prepare: load, want: g.recipe.built()},
-		{name: "kind's can be pulled", prepare: push, want: g.recipe.pulled(), asks: true, wantProgress: "Pulling " + g.recipe.pulled()},
+		{name: "kind's is loaded", prepare: func() { load(); f.docker(t, "tag", f.recipe.built(), f.recipe.pulled()) }, want: f.recipe.pulled()},
+		{name: "built one is loaded", prepare: load, want: f.recipe.built()},
+		{name: "kind's can be pulled", prepare: push, want: f.recipe.pulled(), asks: true, wantProgress: "Pulling " + f.recipe.pulled()},
 		{
-			name: "built one was kept", want: g.recipe.built(), wantProgress: "Loading the nodes' image from " + g.recipe.archive(),
+			name: "built one was kept", want: f.recipe.built(), wantProgress: "Loading the nodes' image from " + f.recipe.archive(),
 			prepare: func() {
-				if err := os.Link(g.archive, g.recipe.archive()); err != nil {
+				if err := os.Link(f.archive, f.recipe.archive()); err != nil {
 					t.Fatal(err)
 				}
 			},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			g.forget(t)
+			f.forget(t)
 			test.prepare()
-			g.asked.Store(0)
+			f.asked.Store(0)
 			var said bytes.Buffer
-			got, err := g.recipe.ensure(t.Context(), g.engine, &said)
+			got, err := f.recipe.ensure(t.Context(), f.engine, &said)
 			if err != nil || got != test.want {
 				t.Errorf("%q, %v, want %q", got, err, test.want)
 			}
-			if there, err := g.engine.HasImage(t.Context(), got); err != nil || !there {
+			if there, err := f.engine.HasImage(t.Context(), got); err != nil || !there {
 				t.Errorf("%s is not in the engine: %v", got, err)
 			}
-			if asked := g.asked.Load() > 0; asked != test.asks || strings.TrimSpace(said.String()) != test.wantProgress {
+			if asked := f.asked.Load() > 0; asked != test.asks || strings.TrimSpace(said.String()) != test.wantProgress {
 				t.Errorf("the registry was asked: %t; said: %q", asked, said.String())
 			}
 		})
@@ -139,12 +139,12 @@ func TestEnsure(t *testing.T) {
 
 // An image that no registry has is built, and the error contains what is missing for that.
 func TestEnsureBuildsWhatCannotBePulled(t *testing.T) {
-	g := newFixture(t)
-	_, err := g.recipe.ensure(t.Context(), g.engine, io.Discard)
-	if !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), g.recipe.pulled()+" is neither loaded nor can it be pulled") {
+	f := newFixture(t)
+	_, err := f.recipe.ensure(t.Context(), f.engine, io.Discard)
+	if !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), f.recipe.pulled()+" is neither loaded nor can it be pulled") {
 		t.Error(err)
 	}
-	if g.asked.Load() == 0 {
+	if f.asked.Load() == 0 {
 		t.Error("no registry was asked")
 	}
 }

@@ -20,15 +20,15 @@ type progress struct {
 func newProgress(out io.Writer) *progress { return &progress{out: out, began: time.Now()} }
 
 // logf prints an activity and the time since the start.
-func (t *progress) logf(format string, args ...any) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (p *progress) logf(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	// An error of progress output is not relevant.
-	_, _ = fmt.Fprintf(t.out, "== %s (%s)\n", fmt.Sprintf(format, args...), time.Since(t.began).Round(time.Second))
+	_, _ = fmt.Fprintf(p.out, "== %s (%s)\n", fmt.Sprintf(format, args...), time.Since(p.began).Round(time.Second))
 }
 
 // by returns a writer that adds a prefix to each line.
-func (t *progress) by(word string) io.Writer { return &lines{progress: t, word: word + ": "} }
+func (p *progress) by(word string) io.Writer { return &lines{progress: p, word: word + ": "} }
 
 // lines buffers an incomplete line.
 type lines struct {

@@ -21,18 +21,18 @@ type placementReverter struct {
 }
 
 // revert returns the IngressController to write, or nil, and the time until the next attempt, 0 for the next change.
-func (f *placementReverter) revert(live *operatorv1.IngressController, now time.Time) (write *operatorv1.IngressController, after time.Duration) {
-	if !f.seen {
-		f.seen, f.placement = true, live.Spec.NodePlacement.DeepCopy()
+func (r *placementReverter) revert(live *operatorv1.IngressController, now time.Time) (write *operatorv1.IngressController, after time.Duration) {
+	if !r.seen {
+		r.seen, r.placement = true, live.Spec.NodePlacement.DeepCopy()
 	}
-	if equality.Semantic.DeepEqual(live.Spec.NodePlacement, f.placement) {
+	if equality.Semantic.DeepEqual(live.Spec.NodePlacement, r.placement) {
 		return nil, 0
 	}
-	if wait := f.lastRevert.Add(f.every).Sub(now); wait > 0 {
+	if wait := r.lastRevert.Add(r.every).Sub(now); wait > 0 {
 		return nil, wait
 	}
-	f.lastRevert = now
+	r.lastRevert = now
 	write = live.DeepCopy()
-	write.Spec.NodePlacement = f.placement.DeepCopy()
+	write.Spec.NodePlacement = r.placement.DeepCopy()
 	return write, 0
 }

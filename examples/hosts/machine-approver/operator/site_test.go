@@ -273,7 +273,7 @@ func newAuthority() *signedBy {
 	return a
 }
 
-func (a *signedBy) serving(node string, names ...string) *x509.Certificate {
+func (s *signedBy) serving(node string, names ...string) *x509.Certificate {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: subject(node), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
@@ -285,7 +285,7 @@ func (a *signedBy) serving(node string, names ...string) *x509.Certificate {
 			template.DNSNames = append(template.DNSNames, name)
 		}
 	}
-	return must(x509.ParseCertificate(must(x509.CreateCertificate(rand.Reader, template, a.certificate, newKey().Public(), a.key))))
+	return must(x509.ParseCertificate(must(x509.CreateCertificate(rand.Reader, template, s.certificate, newKey().Public(), s.key))))
 }
 
 func (s *site) eventually(what string, problem func() string) {
