@@ -33,26 +33,26 @@ const (
 )
 
 type combined struct {
-	*harness.Environment
+	*harness.ScenarioCluster
 	arguments []string
 }
 
 // allCombined measures how fast everything follows a topology change, and the idle cost on a large cluster.
 func allCombined(ctx context.Context, o Options) ([]Row, error) {
-	r, err := harness.Start(ctx, harness.Config{
+	s, err := harness.Start(ctx, harness.Config{
 		Scenario: "ha", Release: scenario.OldRelease, Progress: o.Progress, VersionOperator: true, QuorumGuard: true,
 		Hosts: map[harness.Module][]string{harness.Ingress: nil, harness.Console: {"--downloads=false"}, harness.Auth: nil},
 	})
 	if err != nil {
 		return nil, err
 	}
-	defer r.Stop()
-	etcd, err := etcdmembers.Start(ctx, r.Cluster, 1)
+	defer s.Stop()
+	etcd, err := etcdmembers.Start(ctx, s.Cluster, 1)
 	if err != nil {
 		return nil, err
 	}
-	all := combined{r, []string{"--etcd-endpoints=" + etcd.Endpoints[0]}}
-	if err := both(ctx, r, true); err != nil {
+	all := combined{s, []string{"--etcd-endpoints=" + etcd.Endpoints[0]}}
+	if err := both(ctx, s, true); err != nil {
 		return nil, err
 	}
 	if _, err := all.start(ctx); err != nil {
@@ -66,11 +66,11 @@ func allCombined(ctx context.Context, o Options) ([]Row, error) {
 	}
 	// Nothing but the controllers needs to react to the objects of the large cluster.
 	for _, name := range []string{embedded.Kubelets, embedded.Scheduler, embedded.ControllerManager} {
-		if err := r.Cluster.Component(name).Kill(); err != nil {
+		if err := s.Cluster.Component(name).Kill(); err != nil {
 			return rows, err
 		}
 	}
-	if err := crowd(ctx, o, r); err != nil {
+	if err := crowd(ctx, o, s); err != nil {
 		return rows, err
 	}
 	process, err := all.start(ctx)
@@ -82,22 +82,22 @@ func allCombined(ctx context.Context, o Options) ([]Row, error) {
 }
 
 // start starts or restarts the process, and returns when every module has settled on one node.
-func (t combined) start(ctx context.Context) (*embedded.Component, error) {
-	process, err := t.RunAllControllers(ctx, t.arguments...)
+func (c combined) start(ctx context.Context) (*embedded.Component, error) {
+	process, err := c.RunAllControllers(ctx, c.arguments...)
 	if err != nil {
 		return nil, err
 	}
-	return process, t.waitSettled(ctx, true)
+	return process, c.waitSettled(ctx, true)
 }
 
 // waitSettled waits until every module has settled and the leader election has the topology's durations.
-func (t combined) waitSettled(ctx context.Context, single bool) error {
+func (c combined) waitSettled(ctx context.Context, single bool) error {
 	for _, module := range harness.AllModules() {
 		want := "AsExpected"
 		if both := module == harness.Auth || module == harness.MachineConfig; !single && !both {
 			want = "NotNeeded"
 		}
-		if _, err := t.WaitReason(ctx, module, waitTimeout, want); err != nil {
+		if _, err := c.WaitReason(ctx, module, waitTimeout, want); err != nil {
 			return fmt.Errorf("%s: %w", module, err)
 		}
 	}
@@ -109,18 +109,18 @@ func (t combined) waitSettled(ctx context.Context, single bool) error {
 	key := client.ObjectKey{Namespace: harness.SystemNamespace, Name: harness.AllLease}
 	err := wait.PollUntilContextTimeout(ctx, poll, waitTimeout, true, func(ctx context.Context) (bool, error) {
 		lease := &coordinationv1.Lease{}
-		err := t.Cluster.Client().Get(ctx, key, lease)
+		err := c.Cluster.Client().Get(ctx, key, lease)
 		return ptr.Deref(lease.Spec.LeaseDurationSeconds, 0) == want, err
 	})
 	if err != nil {
 		return fmt.Errorf("wait for the leader election of the topology: %w", err)
 	}
-	return t.quiet(ctx)
+	return c.quiet(ctx)
 }
 
 // quiet waits until the process has logged nothing for a second: its Lease exists before its controllers work again.
-func (t combined) quiet(ctx context.Context) error {
-	log := t.Cluster.Program(programs.KubectlSNO.Name).LogPath()
+func (c combined) quiet(ctx context.Context) error {
+	log := c.Cluster.Program(programs.KubectlSNO.Name).LogPath()
 	size, since := int64(-1), time.Now()
 	err := wait.PollUntilContextTimeout(ctx, poll, waitTimeout, true, func(context.Context) (bool, error) {
 		info, err := os.Stat(log)
@@ -140,11 +140,11 @@ func (t combined) quiet(ctx context.Context) error {
 
 // change measures each topology change until watches of another process have received the last of the objects. The host
 // operators react to the same change, and their rollouts take most of the processors for the first second.
-func (t combined) change(ctx context.Context, o Options) ([]Row, error) {
+func (c combined) change(ctx context.Context, o Options) ([]Row, error) {
 	objects := []patched{patchedIngressController, patchedDownloads, patchedAuthentication, patchedGuard, patchedStockApprover}
 	watches := make([]watch.Interface, len(objects))
 	for i, object := range objects {
-		watching, err := object.watch(ctx, t.Environment)
+		watching, err := object.watch(ctx, c.ScenarioCluster)
 		if err != nil {
 			return nil, err
 		}
@@ -157,7 +157,7 @@ func (t combined) change(ctx context.Context, o Options) ([]Row, error) {
 	for n := range o.TopologyChanges {
 		single = !single
 		started := time.Now()
-		if err := both(ctx, t.Environment, single); err != nil {
+		if err := both(ctx, c.ScenarioCluster, single); err != nil {
 			return nil, fmt.Errorf("topology change %d: %w", n+1, err)
 		}
 		group, took := errgroup.Group{}, make([]time.Duration, len(objects))
@@ -176,15 +176,15 @@ func (t combined) change(ctx context.Context, o Options) ([]Row, error) {
 		}
 		last = append(last, slices.Max(took))
 		// The next change begins when all have settled.
-		if err := t.waitSettled(ctx, single); err != nil {
+		if err := c.waitSettled(ctx, single); err != nil {
 			return nil, err
 		}
 	}
 	if !single {
-		if err := both(ctx, t.Environment, true); err != nil {
+		if err := both(ctx, c.ScenarioCluster, true); err != nil {
 			return nil, err
 		}
-		if err := t.waitSettled(ctx, true); err != nil {
+		if err := c.waitSettled(ctx, true); err != nil {
 			return nil, err
 		}
 	}
@@ -198,7 +198,7 @@ func (t combined) change(ctx context.Context, o Options) ([]Row, error) {
 	return rows, nil
 }
 
-func (t combined) idle(ctx context.Context, o Options, process *embedded.Component) ([]Row, error) {
+func (c combined) idle(ctx context.Context, o Options, process *embedded.Component) ([]Row, error) {
 	logf(o.Progress, "Running all modules for %s", o.Settle)
 	select {
 	case <-ctx.Done():
@@ -210,7 +210,7 @@ func (t combined) idle(ctx context.Context, o Options, process *embedded.Compone
 		return nil, err
 	}
 	on := fmt.Sprintf("kubectl-sno run, all modules, idle, %d nodes and %d pods", o.Nodes, o.Pods)
-	rows, err := atRest(ctx, o, t.Environment, on, harness.AllUser)
+	rows, err := atRest(ctx, o, c.ScenarioCluster, on, harness.AllUser)
 	if err != nil {
 		return nil, err
 	}

@@ -36,37 +36,37 @@ const (
 
 // drainTimes measures the completion of a request on one node, and drains on several nodes in turn with kubectl drain.
 func drainTimes(ctx context.Context, o Options) ([]Row, error) {
-	r, err := harness.Start(ctx, harness.Config{Scenario: "compact", Progress: o.Progress})
+	s, err := harness.Start(ctx, harness.Config{Scenario: "compact", Progress: o.Progress})
 	if err != nil {
 		return nil, err
 	}
-	defer r.Stop()
-	if _, err := r.RunController(ctx, harness.MachineConfig); err != nil {
+	defer s.Stop()
+	if _, err := s.RunController(ctx, harness.MachineConfig); err != nil {
 		return nil, err
 	}
-	if _, err := r.WaitReason(ctx, harness.MachineConfig, waitTimeout, "AsExpected"); err != nil {
+	if _, err := s.WaitReason(ctx, harness.MachineConfig, waitTimeout, "AsExpected"); err != nil {
 		return nil, err
 	}
-	if err := r.Cluster.AddNode(ctx, embedded.NodeSpec{Name: drainedNode, Roles: []string{"worker"}}); err != nil {
+	if err := s.Cluster.AddNode(ctx, embedded.NodeSpec{Name: drainedNode, Roles: []string{"worker"}}); err != nil {
 		return nil, err
 	}
-	kube := r.Cluster.Clientset()
+	kube := s.Cluster.Clientset()
 	ours, theirs, err := compareWithKubectl(ctx, o, kube)
 	if err != nil {
 		return nil, err
 	}
 	single := configv1.SingleReplicaTopologyMode
-	if err := r.SetTopology(ctx, single, single); err != nil {
+	if err := s.SetTopology(ctx, single, single); err != nil {
 		return nil, err
 	}
 	completions, err := completionTimes(ctx, o, kube)
 	if err != nil {
 		return nil, err
 	}
-	if err := eventsSent(ctx, r, harness.MachineConfig); err != nil {
+	if err := eventsSent(ctx, s, harness.MachineConfig); err != nil {
 		return nil, err
 	}
-	rest, err := atRest(ctx, Options{IdleTime: o.IdleTime / 5, Progress: o.Progress}, r, harness.MachineConfig.Controller().Name, harness.MachineConfig.User())
+	rest, err := atRest(ctx, Options{IdleTime: o.IdleTime / 5, Progress: o.Progress}, s, harness.MachineConfig.Controller().Name, harness.MachineConfig.User())
 	if err != nil {
 		return nil, err
 	}
@@ -84,15 +84,15 @@ func drainTimes(ctx context.Context, o Options) ([]Row, error) {
 
 // eventsSent waits until the controller has written nothing for a while: it sends an event after the write that the
 // event is about.
-func eventsSent(ctx context.Context, r *harness.Environment, module harness.Module) error {
+func eventsSent(ctx context.Context, s *harness.ScenarioCluster, module harness.Module) error {
 	const while = 2 * time.Second
-	offset, err := r.Cluster.AuditOffset(ctx)
+	offset, err := s.Cluster.AuditOffset(ctx)
 	if err != nil {
 		return err
 	}
 	since := time.Now()
 	err = wait.PollUntilContextTimeout(ctx, poll, waitTimeout, true, func(context.Context) (bool, error) {
-		events, next, err := r.Cluster.AuditEvents(ctx, offset, embedded.AuditFilter{User: module.User(), WritesOnly: true})
+		events, next, err := s.Cluster.AuditEvents(ctx, offset, embedded.AuditFilter{User: module.User(), WritesOnly: true})
 		if offset = next; len(events) > 0 {
 			since = time.Now()
 		}

@@ -30,11 +30,11 @@ type topologyChanges struct {
 	patched
 	module harness.Module
 	config harness.Config
-	change func(ctx context.Context, r *harness.Environment, single bool) error
+	change func(ctx context.Context, s *harness.ScenarioCluster, single bool) error
 	// settled is the reason of the controller's condition when it has settled.
 	settled map[bool]string
 	// arguments, if not nil, returns further arguments of the controller.
-	arguments func(context.Context, *harness.Environment) ([]string, error)
+	arguments func(context.Context, *harness.ScenarioCluster) ([]string, error)
 }
 
 type patched struct {
@@ -46,8 +46,8 @@ type patched struct {
 	single func(client.Object) bool
 }
 
-func (p patched) watch(ctx context.Context, r *harness.Environment) (watch.Interface, error) {
-	kube, err := client.NewWithWatch(r.Cluster.RESTConfig(), client.Options{Scheme: r.Cluster.Client().Scheme()})
+func (p patched) watch(ctx context.Context, s *harness.ScenarioCluster) (watch.Interface, error) {
+	kube, err := client.NewWithWatch(s.Cluster.RESTConfig(), client.Options{Scheme: s.Cluster.Client().Scheme()})
 	if err != nil {
 		return nil, fmt.Errorf("make a watching client: %w", err)
 	}
@@ -115,49 +115,49 @@ var (
 	}
 )
 
-func both(ctx context.Context, r *harness.Environment, single bool) error {
+func both(ctx context.Context, s *harness.ScenarioCluster, single bool) error {
 	mode := configv1.HighlyAvailableTopologyMode
 	if single {
 		mode = configv1.SingleReplicaTopologyMode
 	}
-	return r.SetTopology(ctx, mode, mode)
+	return s.SetTopology(ctx, mode, mode)
 }
 
 // run starts with one node. The controller still runs afterwards.
-func (f topologyChanges) run(ctx context.Context, o Options) (*harness.Environment, []time.Duration, error) {
-	f.config.Progress = o.Progress
-	r, err := harness.Start(ctx, f.config)
+func (t topologyChanges) run(ctx context.Context, o Options) (*harness.ScenarioCluster, []time.Duration, error) {
+	t.config.Progress = o.Progress
+	s, err := harness.Start(ctx, t.config)
 	if err != nil {
 		return nil, nil, err
 	}
-	times, err := f.on(ctx, o, r)
+	times, err := t.on(ctx, o, s)
 	if err != nil {
-		r.Stop()
+		s.Stop()
 		return nil, nil, err
 	}
 	slices.Sort(times)
-	return r, times, nil
+	return s, times, nil
 }
 
-func (f topologyChanges) on(ctx context.Context, o Options, r *harness.Environment) ([]time.Duration, error) {
+func (t topologyChanges) on(ctx context.Context, o Options, s *harness.ScenarioCluster) ([]time.Duration, error) {
 	single := true
-	if err := f.change(ctx, r, single); err != nil {
+	if err := t.change(ctx, s, single); err != nil {
 		return nil, err
 	}
 	var arguments []string
-	if f.arguments != nil {
+	if t.arguments != nil {
 		var err error
-		if arguments, err = f.arguments(ctx, r); err != nil {
+		if arguments, err = t.arguments(ctx, s); err != nil {
 			return nil, err
 		}
 	}
-	if _, err := r.RunController(ctx, f.module, arguments...); err != nil {
+	if _, err := s.RunController(ctx, t.module, arguments...); err != nil {
 		return nil, err
 	}
-	if _, err := r.WaitReason(ctx, f.module, waitTimeout, f.settled[single]); err != nil {
+	if _, err := s.WaitReason(ctx, t.module, waitTimeout, t.settled[single]); err != nil {
 		return nil, err
 	}
-	watching, err := f.watch(ctx, r)
+	watching, err := t.watch(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -167,23 +167,23 @@ func (f topologyChanges) on(ctx context.Context, o Options, r *harness.Environme
 	for i := range o.TopologyChanges {
 		single = !single
 		started := time.Now()
-		if err := f.change(ctx, r, single); err != nil {
+		if err := t.change(ctx, s, single); err != nil {
 			return nil, fmt.Errorf("topology change %d: %w", i+1, err)
 		}
-		if err := f.follow(watching, single); err != nil {
+		if err := t.follow(watching, single); err != nil {
 			return nil, fmt.Errorf("topology change %d: %w", i+1, err)
 		}
 		times = append(times, time.Since(started))
 		// The next change begins when the controller has settled.
-		if _, err := r.WaitReason(ctx, f.module, waitTimeout, f.settled[single]); err != nil {
+		if _, err := s.WaitReason(ctx, t.module, waitTimeout, t.settled[single]); err != nil {
 			return nil, err
 		}
 	}
 	return times, nil
 }
 
-func (f topologyChanges) row(o Options, times []time.Duration, bound time.Duration, compared string) Row {
-	return changesRow(fmt.Sprintf("Topology change to patched %s, %d changes", f.what, o.TopologyChanges), times, bound, compared)
+func (t topologyChanges) row(o Options, times []time.Duration, bound time.Duration, compared string) Row {
+	return changesRow(fmt.Sprintf("Topology change to patched %s, %d changes", t.what, o.TopologyChanges), times, bound, compared)
 }
 
 func changesRow(what string, times []time.Duration, bound time.Duration, compared string) Row {
@@ -201,82 +201,82 @@ func changesRow(what string, times []time.Duration, bound time.Duration, compare
 
 // ingressChanges also counts the controller's writes on the idle cluster.
 func ingressChanges(ctx context.Context, o Options) ([]Row, error) {
-	f := topologyChanges{
+	t := topologyChanges{
 		module: harness.Ingress, patched: patchedIngressController,
 		config: harness.Config{Scenario: "none-sno-day2-workers", Hosts: map[harness.Module][]string{harness.Ingress: nil}},
-		change: func(ctx context.Context, r *harness.Environment, single bool) error {
+		change: func(ctx context.Context, s *harness.ScenarioCluster, single bool) error {
 			mode := configv1.HighlyAvailableTopologyMode
 			if single {
 				mode = configv1.SingleReplicaTopologyMode
 			}
-			return r.SetTopology(ctx, configv1.SingleReplicaTopologyMode, mode)
+			return s.SetTopology(ctx, configv1.SingleReplicaTopologyMode, mode)
 		},
 		settled: map[bool]string{true: "AsExpected", false: "NotNeeded"},
 	}
-	r, times, err := f.run(ctx, o)
+	s, times, err := t.run(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Stop()
-	rows := []Row{f.row(o, times, ingressBound, "stock: console 20-100 ms, router Deployment 240-360 ms, default IngressController never")}
-	rest, err := atRest(ctx, o, r, harness.Ingress.Controller().Name, harness.Ingress.User())
+	defer s.Stop()
+	rows := []Row{t.row(o, times, ingressBound, "stock: console 20-100 ms, router Deployment 240-360 ms, default IngressController never")}
+	rest, err := atRest(ctx, o, s, harness.Ingress.Controller().Name, harness.Ingress.User())
 	return append(rows, rest...), err
 }
 
 // consoleChanges includes the time until the stand-in of the cluster-version-operator releases downloads.
 func consoleChanges(ctx context.Context, o Options) ([]Row, error) {
-	f := topologyChanges{
+	t := topologyChanges{
 		module: harness.Console, patched: patchedDownloads,
 		config: harness.Config{
 			Scenario: "ha", VersionOperator: true, Hosts: map[harness.Module][]string{harness.Console: {"--downloads=false"}},
 		},
 		change: both, settled: map[bool]string{true: "AsExpected", false: "NotNeeded"},
 	}
-	r, times, err := f.run(ctx, o)
+	s, times, err := t.run(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Stop()
-	return []Row{f.row(o, times, 0, "stock console operator 20-100 ms, without a take-over")}, nil
+	defer s.Stop()
+	return []Row{t.row(o, times, 0, "stock console operator 20-100 ms, without a take-over")}, nil
 }
 
 // authChanges uses a release that needs the override on one node.
 func authChanges(ctx context.Context, o Options) ([]Row, error) {
-	f := topologyChanges{
+	t := topologyChanges{
 		module: harness.Auth, patched: patchedAuthentication,
 		config: harness.Config{Scenario: "ha", Release: scenario.OldRelease, Hosts: map[harness.Module][]string{harness.Auth: nil}},
 		change: both, settled: map[bool]string{true: "AsExpected", false: "AsExpected"},
 	}
-	r, times, err := f.run(ctx, o)
+	s, times, err := t.run(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Stop()
-	return []Row{f.row(o, times, 0, "stock: never, a person sets the override")}, nil
+	defer s.Stop()
+	return []Row{t.row(o, times, 0, "stock: never, a person sets the override")}, nil
 }
 
 // guardChanges removes and restores the guard of the release. Etcd keeps its one member.
 func guardChanges(ctx context.Context, o Options) ([]Row, error) {
-	f := topologyChanges{
+	t := topologyChanges{
 		module: harness.EtcdGuard, patched: patchedGuard,
 		config: harness.Config{Scenario: "ha", Release: scenario.OldRelease, QuorumGuard: true},
 		change: both, settled: map[bool]string{true: "AsExpected", false: "NotNeeded"},
-		arguments: func(ctx context.Context, r *harness.Environment) ([]string, error) {
-			etcd, err := etcdmembers.Start(ctx, r.Cluster, 1)
+		arguments: func(ctx context.Context, s *harness.ScenarioCluster) ([]string, error) {
+			etcd, err := etcdmembers.Start(ctx, s.Cluster, 1)
 			if err != nil {
 				return nil, err
 			}
 			return []string{"--etcd-endpoints=" + etcd.Endpoints[0]}, nil
 		},
 	}
-	r, times, err := f.run(ctx, o)
+	s, times, err := t.run(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Stop()
+	defer s.Stop()
 	o.IdleTime /= 5 // shorter than for the ingress controller: all modules share the code that skips writes
-	rest, err := atRest(ctx, o, r, harness.EtcdGuard.Controller().Name, harness.EtcdGuard.User())
-	return append([]Row{f.row(o, times, 0, "stock: left on one node permanently, counted once per process")}, rest...), err
+	rest, err := atRest(ctx, o, s, harness.EtcdGuard.Controller().Name, harness.EtcdGuard.User())
+	return append([]Row{t.row(o, times, 0, "stock: left on one node permanently, counted once per process")}, rest...), err
 }
 
 const ingressBound = time.Second
@@ -286,9 +286,9 @@ func named(namespace, name string) client.ListOptions {
 }
 
 // atRest counts the writes of a process on an idle cluster.
-func atRest(ctx context.Context, o Options, r *harness.Environment, process, user string) ([]Row, error) {
+func atRest(ctx context.Context, o Options, s *harness.ScenarioCluster, process, user string) ([]Row, error) {
 	logf(o.Progress, "Counting writes for %s", o.IdleTime)
-	offset, err := r.Cluster.AuditOffset(ctx)
+	offset, err := s.Cluster.AuditOffset(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -297,7 +297,7 @@ func atRest(ctx context.Context, o Options, r *harness.Environment, process, use
 		return nil, ctx.Err()
 	case <-time.After(o.IdleTime):
 	}
-	events, _, err := r.Cluster.AuditEvents(ctx, offset, embedded.AuditFilter{User: user, WritesOnly: true})
+	events, _, err := s.Cluster.AuditEvents(ctx, offset, embedded.AuditFilter{User: user, WritesOnly: true})
 	if err != nil {
 		return nil, err
 	}

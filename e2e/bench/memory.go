@@ -32,33 +32,33 @@ func memoryRow(what string, used processMemory, compared string) Row {
 
 // memory reads the memory of all controllers, which run at the same time, on a small and on a large cluster.
 func memory(ctx context.Context, o Options) ([]Row, error) {
-	r, err := harness.Start(ctx, harness.Config{
+	s, err := harness.Start(ctx, harness.Config{
 		Scenario: "none-sno-day2-workers", Progress: o.Progress, VersionOperator: true, QuorumGuard: true,
 		Hosts: map[harness.Module][]string{harness.Ingress: nil, harness.Console: {"--downloads=false"}, harness.Auth: nil},
 	})
 	if err != nil {
 		return nil, err
 	}
-	defer r.Stop()
-	etcd, err := etcdmembers.Start(ctx, r.Cluster, 1)
+	defer s.Stop()
+	etcd, err := etcdmembers.Start(ctx, s.Cluster, 1)
 	if err != nil {
 		return nil, err
 	}
 	arguments := map[harness.Module][]string{harness.EtcdGuard: {"--etcd-endpoints=" + etcd.Endpoints[0]}}
-	small, err := controllersMemory(ctx, o, r, arguments)
+	small, err := controllersMemory(ctx, o, s, arguments)
 	if err != nil {
 		return nil, err
 	}
 	// The objects of the large cluster need neither kubelets nor a scheduler.
 	for _, name := range []string{embedded.Kubelets, embedded.Scheduler, embedded.ControllerManager} {
-		if err := r.Cluster.Component(name).Kill(); err != nil {
+		if err := s.Cluster.Component(name).Kill(); err != nil {
 			return nil, err
 		}
 	}
-	if err := crowd(ctx, o, r); err != nil {
+	if err := crowd(ctx, o, s); err != nil {
 		return nil, err
 	}
-	large, err := controllersMemory(ctx, o, r, arguments)
+	large, err := controllersMemory(ctx, o, s, arguments)
 	if err != nil {
 		return nil, err
 	}
@@ -87,10 +87,10 @@ func measured() []harness.Module {
 }
 
 // controllersMemory runs all controllers until they have settled, reads their memory and stops them.
-func controllersMemory(ctx context.Context, o Options, r *harness.Environment, arguments map[harness.Module][]string) (map[harness.Module]processMemory, error) {
+func controllersMemory(ctx context.Context, o Options, s *harness.ScenarioCluster, arguments map[harness.Module][]string) (map[harness.Module]processMemory, error) {
 	running := map[harness.Module]*embedded.Component{}
 	for _, module := range measured() {
-		controller, err := r.RunController(ctx, module, arguments[module]...)
+		controller, err := s.RunController(ctx, module, arguments[module]...)
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +98,7 @@ func controllersMemory(ctx context.Context, o Options, r *harness.Environment, a
 	}
 	for module := range running {
 		// Without a scheduler no rollout ends.
-		if _, err := r.WaitReason(ctx, module, waitTimeout, "AsExpected", "RouterRollingOut", "RollingOut", "Restarting"); err != nil {
+		if _, err := s.WaitReason(ctx, module, waitTimeout, "AsExpected", "RouterRollingOut", "RollingOut", "Restarting"); err != nil {
 			return nil, err
 		}
 	}
@@ -151,8 +151,8 @@ func readMemory(pid int) (processMemory, error) {
 	return processMemory{resident: int64(status.VmRSS), anonymous: int64(status.RssAnon), peak: int64(status.VmHWM)}, nil //nolint:gosec // bytes of one machine
 }
 
-func crowd(ctx context.Context, o Options, r *harness.Environment) error {
-	config := r.Cluster.RESTConfig()
+func crowd(ctx context.Context, o Options, s *harness.ScenarioCluster) error {
+	config := s.Cluster.RESTConfig()
 	config.QPS, config.Burst = -1, 0
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -60,7 +60,7 @@ type job struct {
 	terminal
 	options  Options
 	scenario scenario.Scenario
-	env      *harness.Environment
+	env      *harness.ScenarioCluster
 	kube     client.Client
 	router   router
 }

@@ -121,7 +121,7 @@ func (v Variant) Programs(operators harness.Operators) ([]programs.Program, erro
 }
 
 type system struct {
-	*harness.Environment
+	*harness.ScenarioCluster
 	variant Variant
 	// withEtcd means that etcd is in the cluster. later are the hosts that are not started with the cluster.
 	withEtcd      bool
@@ -160,7 +160,7 @@ func start(ctx context.Context, o Options) (*system, error) {
 			others[module] = args
 		}
 	}
-	r, err := harness.Start(ctx, harness.Config{
+	cluster, err := harness.Start(ctx, harness.Config{
 		Scenario: o.Scenario, Hosts: first, Operators: o.Operators, QuorumGuard: guarded, HostCreatesRouter: o.Variant == Vendored,
 		RealMinReadySeconds: o.RealMinReadySeconds, APIServer: o.APIServer, Keep: o.Keep, Progress: o.Progress,
 	})
@@ -168,7 +168,7 @@ func start(ctx context.Context, o Options) (*system, error) {
 		return nil, err
 	}
 	s := &system{
-		Environment: r, variant: o.Variant, withEtcd: withEtcd, later: others, operators: o.Operators, settle: o.Times.Settle, quiet: o.Times.Quiet,
+		ScenarioCluster: cluster, variant: o.Variant, withEtcd: withEtcd, later: others, operators: o.Operators, settle: o.Times.Settle, quiet: o.Times.Quiet,
 		progress: o.Progress,
 	}
 	if err := s.bringUp(ctx); err != nil {
@@ -301,5 +301,5 @@ func (s *system) placeByDefault(ctx context.Context) error {
 
 // Stop stops everything. Further calls do nothing.
 func (s *system) Stop() {
-	s.stop.Do(s.Environment.Stop)
+	s.stop.Do(s.ScenarioCluster.Stop)
 }

@@ -27,8 +27,8 @@ const (
 )
 
 // InstallStockApprover creates the stock approver's Deployment for clusters without a controller that does.
-func (r *Environment) InstallStockApprover(ctx context.Context) error {
-	return installStockApprover(ctx, r.Cluster)
+func (s *ScenarioCluster) InstallStockApprover(ctx context.Context) error {
+	return installStockApprover(ctx, s.Cluster)
 }
 
 // installStockApprover creates the stock approver as the cluster-version-operator does, and its ClusterOperator as the

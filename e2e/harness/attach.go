@@ -11,26 +11,26 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// Attach returns an Environment on an existing empty cluster. Host operators run outside of it as processes;
+// Attach returns a ScenarioCluster on an existing empty cluster. Host operators run outside of it as processes;
 // controllers do too, or are its pods. There is no canary, whose image is not available, and a router counts as
 // available after one second.
-func Attach(c *embedded.Cluster, s scenario.Scenario, progress io.Writer) *Environment {
+func Attach(c *embedded.Cluster, s scenario.Scenario, progress io.Writer) *ScenarioCluster {
 	if progress == nil {
 		progress = io.Discard
 	}
-	return &Environment{Cluster: c, Scenario: s, progress: progress, hosts: map[Module][]string{}, supervisor: newSupervisor()}
+	return &ScenarioCluster{Cluster: c, Scenario: s, progress: progress, hosts: map[Module][]string{}, supervisor: newSupervisor()}
 }
 
 // Prepare installs what a module's controller and host need. RunController and RunHost do so by themselves.
-func (r *Environment) Prepare(ctx context.Context, module Module) error {
+func (s *ScenarioCluster) Prepare(ctx context.Context, module Module) error {
 	if install := modules[module].install; install != nil {
-		return install(ctx, r.Cluster)
+		return install(ctx, s.Cluster)
 	}
 	return nil
 }
 
 // RunQuorumGuard runs the stand-in of the cluster-version-operator, which installs etcd's quorum guard as old releases
 // do, until Stop.
-func (r *Environment) RunQuorumGuard(ctx context.Context) error {
-	return r.runVersionOperator(ctx, []versionoperator.Manifest{versionoperator.Guard, versionoperator.GuardBudget})
+func (s *ScenarioCluster) RunQuorumGuard(ctx context.Context) error {
+	return s.runVersionOperator(ctx, []versionoperator.Manifest{versionoperator.Guard, versionoperator.GuardBudget})
 }

@@ -31,7 +31,7 @@ const poll = 50 * time.Millisecond
 // ErrNotSettled means that a controller or a host operator did not settle in time.
 var ErrNotSettled = errors.New("the operator does not settle")
 
-// Config configures an Environment.
+// Config configures a ScenarioCluster.
 type Config struct {
 	Scenario string
 	// Release is the version of the cluster, a constant of package scenario. Empty: scenario.Release.
@@ -55,8 +55,8 @@ type Config struct {
 	Progress            io.Writer
 }
 
-// Environment is a running cluster with a scenario on it.
-type Environment struct {
+// ScenarioCluster is a running cluster with a scenario on it.
+type ScenarioCluster struct {
 	Cluster  *embedded.Cluster
 	Scenario scenario.Scenario
 
@@ -71,42 +71,42 @@ type Environment struct {
 }
 
 // Start builds the programs, and starts the cluster with the scenario and the host operators, but no controllers.
-func Start(ctx context.Context, config Config) (*Environment, error) {
-	s, err := scenario.Lookup(config.Scenario)
+func Start(ctx context.Context, config Config) (*ScenarioCluster, error) {
+	chosen, err := scenario.Lookup(config.Scenario)
 	if err != nil {
 		return nil, err
 	}
-	s.Release = config.Release
+	chosen.Release = config.Release
 	if config.Progress == nil {
 		config.Progress = io.Discard
 	}
-	r := &Environment{
-		Scenario: s, progress: config.Progress, realMinReady: config.RealMinReadySeconds, canary: true, hosts: map[Module][]string{},
+	s := &ScenarioCluster{
+		Scenario: chosen, progress: config.Progress, realMinReady: config.RealMinReadySeconds, canary: true, hosts: map[Module][]string{},
 		operators: config.Operators, supervisor: newSupervisor(),
 	}
 	hosts := slices.Sorted(maps.Keys(config.Hosts))
 	for _, module := range hosts {
-		if r.operators.Has(module) {
+		if s.operators.Has(module) {
 			continue
 		}
 		// Build first, so that the cluster does not wait for a compiler.
-		if _, err := programs.Build(ctx, module.Host(), r.progress); err != nil {
+		if _, err := programs.Build(ctx, module.Host(), s.progress); err != nil {
 			return nil, err
 		}
 	}
-	r.Cluster, err = embedded.Start(ctx, embedded.Config{
+	s.Cluster, err = embedded.Start(ctx, embedded.Config{
 		Progress: config.Progress, Keep: config.Keep, APIServer: config.APIServer, CRDFiles: config.Operators.crdFiles,
 	})
 	if err != nil {
 		return nil, err
 	}
 	if config.HostCreatesRouter {
-		s.StockReplicas = 0 // only in this copy
+		chosen.StockReplicas = 0 // only in this copy
 	}
-	err = s.Install(ctx, r.Cluster)
+	err = chosen.Install(ctx, s.Cluster)
 	for _, module := range hosts {
 		if err == nil {
-			err = r.RunHost(ctx, module, config.Hosts[module]...)
+			err = s.RunHost(ctx, module, config.Hosts[module]...)
 		}
 	}
 	var manifests []versionoperator.Manifest
@@ -117,88 +117,88 @@ func Start(ctx context.Context, config Config) (*Environment, error) {
 		manifests = append(manifests, versionoperator.Guard, versionoperator.GuardBudget)
 	}
 	if err == nil && len(manifests) > 0 {
-		err = r.runVersionOperator(ctx, manifests)
+		err = s.runVersionOperator(ctx, manifests)
 	}
 	if err != nil {
-		r.Stop()
+		s.Stop()
 		return nil, err
 	}
-	return r, nil
+	return s, nil
 }
 
 // Stop stops the cluster. The next start removes a folder that cannot be removed now.
-func (r *Environment) Stop() {
-	if r.endVersionOperator != nil {
+func (s *ScenarioCluster) Stop() {
+	if s.endVersionOperator != nil {
 		// Its error is only relevant while the environment is in use.
-		_ = r.endVersionOperator()
+		_ = s.endVersionOperator()
 	}
-	_ = r.Cluster.Stop()
+	_ = s.Cluster.Stop()
 }
 
 // RunHost starts or restarts a host operator, which has all rights. Arguments are those of the stand-in.
-func (r *Environment) RunHost(ctx context.Context, module Module, args ...string) error {
-	if running := r.Cluster.Program(module.Host().Name); running != nil {
-		if err := r.terminate(ctx, module, running); err != nil {
+func (s *ScenarioCluster) RunHost(ctx context.Context, module Module, args ...string) error {
+	if running := s.Cluster.Program(module.Host().Name); running != nil {
+		if err := s.terminate(ctx, module, running); err != nil {
 			return err
 		}
 	}
-	if err := r.Prepare(ctx, module); err != nil {
+	if err := s.Prepare(ctx, module); err != nil {
 		return err
 	}
 	var all []string
 	if prepare := modules[module].prepare; prepare != nil {
 		var err error
-		if all, err = prepare(ctx, r.Cluster); err != nil {
+		if all, err = prepare(ctx, s.Cluster); err != nil {
 			return err
 		}
 	}
-	if r.operators.Has(module) {
-		return r.runCommand(ctx, module)
+	if s.operators.Has(module) {
+		return s.runCommand(ctx, module)
 	}
-	binary, err := programs.Build(ctx, module.Host(), r.progress)
+	binary, err := programs.Build(ctx, module.Host(), s.progress)
 	if err != nil {
 		return err
 	}
-	kubeconfig, err := r.Cluster.KubeconfigForAdministrator(module.HostUser())
+	kubeconfig, err := s.Cluster.KubeconfigForAdministrator(module.HostUser())
 	if err != nil {
 		return err
 	}
 	all = append(all, "--kubeconfig", kubeconfig)
 	if module == Ingress {
-		all = append(all, fmt.Sprintf("--canary=%t", r.canary), fmt.Sprintf("--min-ready-seconds=%d", r.minReadySeconds()))
+		all = append(all, fmt.Sprintf("--canary=%t", s.canary), fmt.Sprintf("--min-ready-seconds=%d", s.minReadySeconds()))
 	}
-	r.hosts[module] = args
-	_, err = r.Cluster.Run(ctx, module.Host().Name, binary, append(all, args...)...)
+	s.hosts[module] = args
+	_, err = s.Cluster.Run(ctx, module.Host().Name, binary, append(all, args...)...)
 	return err
 }
 
 // minReadySeconds is how long a router must be ready before it counts as available.
-func (r *Environment) minReadySeconds() int {
-	if r.realMinReady {
+func (s *ScenarioCluster) minReadySeconds() int {
+	if s.realMinReady {
 		return int(stock.RouterMinReady / time.Second)
 	}
 	return 1
 }
 
 // UseRealMinReadySeconds sets RealMinReadySeconds for the stand-in. Pods of routers stay.
-func (r *Environment) UseRealMinReadySeconds(ctx context.Context) error {
-	r.realMinReady = true
-	args, runs := r.hosts[Ingress]
-	if !runs || r.operators.Has(Ingress) {
+func (s *ScenarioCluster) UseRealMinReadySeconds(ctx context.Context) error {
+	s.realMinReady = true
+	args, runs := s.hosts[Ingress]
+	if !runs || s.operators.Has(Ingress) {
 		return nil
 	}
-	return r.RunHost(ctx, Ingress, args...)
+	return s.RunHost(ctx, Ingress, args...)
 }
 
-func (r *Environment) runVersionOperator(ctx context.Context, manifests []versionoperator.Manifest) error {
-	kubeconfig, err := r.Cluster.ConfigForAdministrator(versionoperator.User)
+func (s *ScenarioCluster) runVersionOperator(ctx context.Context, manifests []versionoperator.Manifest) error {
+	kubeconfig, err := s.Cluster.ConfigForAdministrator(versionoperator.User)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- versionoperator.Run(ctx, kubeconfig, manifests...) }()
-	r.endVersionOperator = func() error {
+	s.endVersionOperator = func() error {
 		cancel()
 		return <-ended
 	}
@@ -207,30 +207,30 @@ func (r *Environment) runVersionOperator(ctx context.Context, manifests []versio
 
 // InstallRBAC applies the rights of a module's controller with the names of an installation. The controller itself is a
 // process outside of the cluster.
-func (r *Environment) InstallRBAC(ctx context.Context, module Module) error {
+func (s *ScenarioCluster) InstallRBAC(ctx context.Context, module Module) error {
 	root, err := programs.Root(ctx)
 	if err != nil {
 		return err
 	}
-	return ApplyConfig(ctx, r.Cluster.Client(), filepath.Join(root, string(module), "config", "default"), "Deployment", "Service")
+	return ApplyConfig(ctx, s.Cluster.Client(), filepath.Join(root, string(module), "config", "default"), "Deployment", "Service")
 }
 
 // RunController starts or restarts a module's controller with its own service account and no right beyond its role.
-func (r *Environment) RunController(ctx context.Context, module Module, args ...string) (*embedded.Component, error) {
-	if err := r.Prepare(ctx, module); err != nil {
+func (s *ScenarioCluster) RunController(ctx context.Context, module Module, args ...string) (*embedded.Component, error) {
+	if err := s.Prepare(ctx, module); err != nil {
 		return nil, err
 	}
-	if err := r.InstallRBAC(ctx, module); err != nil {
+	if err := s.InstallRBAC(ctx, module); err != nil {
 		return nil, err
 	}
-	return r.runAs(ctx, module.Controller(), module.Account(), nil, args)
+	return s.runAs(ctx, module.Controller(), module.Account(), nil, args)
 }
 
 // InstallAllControllers prepares the cluster for kubectl-sno, all controllers in one process, and applies the rights of
 // config/all.
-func (r *Environment) InstallAllControllers(ctx context.Context) error {
+func (s *ScenarioCluster) InstallAllControllers(ctx context.Context) error {
 	for _, module := range AllModules() {
-		if err := r.Prepare(ctx, module); err != nil {
+		if err := s.Prepare(ctx, module); err != nil {
 			return err
 		}
 	}
@@ -238,51 +238,51 @@ func (r *Environment) InstallAllControllers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return ApplyConfig(ctx, r.Cluster.Client(), filepath.Join(root, "config", "all"), "Deployment", "Service")
+	return ApplyConfig(ctx, s.Cluster.Client(), filepath.Join(root, "config", "all"), "Deployment", "Service")
 }
 
 // RunAllControllers starts or restarts kubectl-sno with the service account and the rights of config/all.
-func (r *Environment) RunAllControllers(ctx context.Context, args ...string) (*embedded.Component, error) {
-	if err := r.InstallAllControllers(ctx); err != nil {
+func (s *ScenarioCluster) RunAllControllers(ctx context.Context, args ...string) (*embedded.Component, error) {
+	if err := s.InstallAllControllers(ctx); err != nil {
 		return nil, err
 	}
-	return r.runAs(ctx, programs.KubectlSNO, AllAccount, []string{"run"}, args)
+	return s.runAs(ctx, programs.KubectlSNO, AllAccount, []string{"run"}, args)
 }
 
 // RunInstalled starts or restarts a program with an existing service account of SystemNamespace, and the arguments of
 // its container.
-func (r *Environment) RunInstalled(
+func (s *ScenarioCluster) RunInstalled(
 	ctx context.Context, program programs.Program, account string, container []string, args ...string,
 ) (*embedded.Component, error) {
-	return r.runAs(ctx, program, account, container, args)
+	return s.runAs(ctx, program, account, container, args)
 }
 
 // runAs starts or restarts a program with an existing service account.
-func (r *Environment) runAs(ctx context.Context, program programs.Program, account string, verb, args []string) (*embedded.Component, error) {
-	if running := r.Cluster.Program(program.Name); running != nil {
+func (s *ScenarioCluster) runAs(ctx context.Context, program programs.Program, account string, verb, args []string) (*embedded.Component, error) {
+	if running := s.Cluster.Program(program.Name); running != nil {
 		if err := running.Terminate(ctx); err != nil {
 			return nil, err
 		}
 	}
-	binary, err := programs.Build(ctx, program, r.progress)
+	binary, err := programs.Build(ctx, program, s.progress)
 	if err != nil {
 		return nil, err
 	}
-	kubeconfig, err := r.Cluster.KubeconfigForServiceAccount(ctx, SystemNamespace, account)
+	kubeconfig, err := s.Cluster.KubeconfigForServiceAccount(ctx, SystemNamespace, account)
 	if err != nil {
 		return nil, err
 	}
 	all := append(slices.Clone(verb),
 		"--kubeconfig", kubeconfig, "--leader-elect-resource-namespace", SystemNamespace, "--metrics-bind-address", "0", "--health-probe-bind-address", "0")
-	return r.Cluster.Run(ctx, program.Name, binary, append(all, args...)...)
+	return s.Cluster.Run(ctx, program.Name, binary, append(all, args...)...)
 }
 
 // Object reads the object with a module's conditions.
-func (r *Environment) Object(ctx context.Context, module Module) (*unstructured.Unstructured, error) {
+func (s *ScenarioCluster) Object(ctx context.Context, module Module) (*unstructured.Unstructured, error) {
 	at := modules[module]
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(at.kind)
-	if err := r.Cluster.Client().Get(ctx, at.key, live); err != nil {
+	if err := s.Cluster.Client().Get(ctx, at.key, live); err != nil {
 		return nil, fmt.Errorf("read %s %s: %w", at.kind.Kind, at.key, err)
 	}
 	return live, nil
@@ -293,18 +293,18 @@ type Condition struct {
 	Type, Status, Reason, Message string
 }
 
-func (v Condition) String() string {
-	return fmt.Sprintf("%s=%s, %s: %s", v.Type, v.Status, v.Reason, v.Message)
+func (c Condition) String() string {
+	return fmt.Sprintf("%s=%s, %s: %s", c.Type, c.Status, c.Reason, c.Message)
 }
 
 // Condition reads a module's condition. If there is none, only Type is set.
-func (r *Environment) Condition(ctx context.Context, module Module) (Condition, error) {
-	return r.condition(ctx, module, module.ConditionType())
+func (s *ScenarioCluster) Condition(ctx context.Context, module Module) (Condition, error) {
+	return s.condition(ctx, module, module.ConditionType())
 }
 
-func (r *Environment) condition(ctx context.Context, module Module, kind string) (Condition, error) {
+func (s *ScenarioCluster) condition(ctx context.Context, module Module, kind string) (Condition, error) {
 	condition := Condition{Type: kind}
-	live, err := r.Object(ctx, module)
+	live, err := s.Object(ctx, module)
 	if err != nil {
 		return condition, err
 	}
@@ -325,14 +325,14 @@ func (r *Environment) condition(ctx context.Context, module Module, kind string)
 
 // WaitHost waits until a module's host operator has nothing left to do. It returns at once for a command, of whose
 // conditions nothing is known.
-func (r *Environment) WaitHost(ctx context.Context, module Module, timeout time.Duration) error {
-	if r.operators.Has(module) {
+func (s *ScenarioCluster) WaitHost(ctx context.Context, module Module, timeout time.Duration) error {
+	if s.operators.Has(module) {
 		return nil
 	}
 	for _, kind := range modules[module].atRest {
 		last := Condition{Type: kind}
 		err := wait.PollUntilContextTimeout(ctx, poll, timeout, true, func(ctx context.Context) (bool, error) {
-			now, err := r.condition(ctx, module, kind)
+			now, err := s.condition(ctx, module, kind)
 			last = now
 			return last.Status == string(operatorv1.ConditionFalse), err
 		})
@@ -344,10 +344,10 @@ func (r *Environment) WaitHost(ctx context.Context, module Module, timeout time.
 }
 
 // WaitReason waits until a module's condition has one of the reasons.
-func (r *Environment) WaitReason(ctx context.Context, module Module, timeout time.Duration, reasons ...string) (Condition, error) {
+func (s *ScenarioCluster) WaitReason(ctx context.Context, module Module, timeout time.Duration, reasons ...string) (Condition, error) {
 	var last Condition
 	err := wait.PollUntilContextTimeout(ctx, poll, timeout, true, func(ctx context.Context) (bool, error) {
-		now, err := r.Condition(ctx, module)
+		now, err := s.Condition(ctx, module)
 		if err != nil {
 			return false, err
 		}
@@ -361,11 +361,11 @@ func (r *Environment) WaitReason(ctx context.Context, module Module, timeout tim
 }
 
 // SetTopology writes both topologies in one request.
-func (r *Environment) SetTopology(ctx context.Context, controlPlane, infrastructure configv1.TopologyMode) error {
+func (s *ScenarioCluster) SetTopology(ctx context.Context, controlPlane, infrastructure configv1.TopologyMode) error {
 	live := &configv1.Infrastructure{}
 	live.Name = scenario.ClusterName
 	body := fmt.Sprintf(`{"status":{"controlPlaneTopology":%q,"infrastructureTopology":%q}}`, controlPlane, infrastructure)
-	if err := r.Cluster.Client().Status().Patch(ctx, live, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
+	if err := s.Cluster.Client().Status().Patch(ctx, live, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
 		return fmt.Errorf("change the topology: %w", err)
 	}
 	return nil

@@ -28,15 +28,15 @@ import (
 // Module is the name of an operator module of the repository.
 type Module string
 
-// The modules. They are not an enumeration: a map may contain some of them.
-var (
-	Ingress   = Module("ingress")
-	Console   = Module("console")
-	Auth      = Module("auth")
-	EtcdGuard = Module("etcdguard")
+// The modules.
+const (
+	Ingress   Module = "ingress"
+	Console   Module = "console"
+	Auth      Module = "auth"
+	EtcdGuard Module = "etcdguard"
 	// MachineConfig has a controller that processes requests where no machine-config operator does.
-	MachineConfig = Module("machineconfig")
-	Approver      = Module("approver")
+	MachineConfig Module = "machineconfig"
+	Approver      Module = "approver"
 )
 
 // SystemNamespace is the namespace of the controllers.

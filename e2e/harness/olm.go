@@ -39,24 +39,24 @@ type permissions []struct {
 
 // RunOLMOperator installs the rights of the operator as OLM does, and starts or restarts it with its service account.
 // The operator itself is a process outside of the cluster.
-func (r *Environment) RunOLMOperator(ctx context.Context, args ...string) (*embedded.Component, error) {
-	if err := installOLMRights(ctx, r.Cluster); err != nil {
+func (s *ScenarioCluster) RunOLMOperator(ctx context.Context, args ...string) (*embedded.Component, error) {
+	if err := installOLMRights(ctx, s.Cluster); err != nil {
 		return nil, err
 	}
-	if running := r.Cluster.Program(programs.OLMHost.Name); running != nil {
+	if running := s.Cluster.Program(programs.OLMHost.Name); running != nil {
 		if err := running.Terminate(ctx); err != nil {
 			return nil, err
 		}
 	}
-	binary, err := programs.Build(ctx, programs.OLMHost, r.progress)
+	binary, err := programs.Build(ctx, programs.OLMHost, s.progress)
 	if err != nil {
 		return nil, err
 	}
-	kubeconfig, err := r.Cluster.KubeconfigForServiceAccount(ctx, OLMNamespace, olmAccount)
+	kubeconfig, err := s.Cluster.KubeconfigForServiceAccount(ctx, OLMNamespace, olmAccount)
 	if err != nil {
 		return nil, err
 	}
-	return r.Cluster.Run(ctx, programs.OLMHost.Name, binary, append([]string{"--kubeconfig", kubeconfig, "--namespace", OLMNamespace}, args...)...)
+	return s.Cluster.Run(ctx, programs.OLMHost.Name, binary, append([]string{"--kubeconfig", kubeconfig, "--namespace", OLMNamespace}, args...)...)
 }
 
 func installOLMRights(ctx context.Context, c *embedded.Cluster) error {

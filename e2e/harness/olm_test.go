@@ -121,13 +121,13 @@ func olmRests(t *testing.T, c *embedded.Cluster, act func()) {
 func TestOLMOperator(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	r, err := harness.Start(ctx, harness.Config{Scenario: "none-sno"})
+	s, err := harness.Start(ctx, harness.Config{Scenario: "none-sno"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Stop()
-	c := r.Cluster
-	program, err := r.RunOLMOperator(ctx)
+	defer s.Stop()
+	c := s.Cluster
+	program, err := s.RunOLMOperator(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestOLMOperator(t *testing.T) {
 	t.Log("The topology changes while it runs")
 	set := func(mode configv1.TopologyMode) {
 		t.Helper()
-		if err := r.SetTopology(ctx, mode, mode); err != nil {
+		if err := s.SetTopology(ctx, mode, mode); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -252,8 +252,8 @@ func TestOLMOperatorElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the kind Infrastructure is still served: %v", err)
 	}
-	r := harness.Attach(c, scenario.Scenario{}, t.Output())
-	program, err := r.RunOLMOperator(ctx)
+	s := harness.Attach(c, scenario.Scenario{}, t.Output())
+	program, err := s.RunOLMOperator(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,11 +277,11 @@ func TestOLMOperatorElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the kind Infrastructure is not served: %v", err)
 	}
-	s, err := scenario.Lookup("none-sno")
+	chosen, err := scenario.Lookup("none-sno")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Install(ctx, c); err != nil {
+	if err := chosen.Install(ctx, c); err != nil {
 		t.Fatal(err)
 	}
 	expectOLM(t, c, withoutLease(olmSingle))

@@ -210,26 +210,26 @@ func (s *supervisor) turn(module Module) {
 }
 
 // HostOperators returns the host operators that run, for a report.
-func (r *Environment) HostOperators() []report.Operator {
-	all := r.operators.Report(r.hosts)
-	r.supervisor.mu.Lock()
-	defer r.supervisor.mu.Unlock()
+func (s *ScenarioCluster) HostOperators() []report.Operator {
+	all := s.operators.Report(s.hosts)
+	s.supervisor.mu.Lock()
+	defer s.supervisor.mu.Unlock()
 	for i := range all {
-		all[i].Exits = r.supervisor.exits[Module(all[i].Module)]
+		all[i].Exits = s.supervisor.exits[Module(all[i].Module)]
 	}
 	return all
 }
 
 // UntilOperatorEnds returns a context that also ends when the operator of a command ends by itself. Its cause is then
 // ErrOperatorEnded with the end of the operator's log.
-func (r *Environment) UntilOperatorEnds(ctx context.Context) (context.Context, context.CancelFunc) {
+func (s *ScenarioCluster) UntilOperatorEnds(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		select {
-		case <-r.supervisor.ended:
-			r.supervisor.mu.Lock()
-			defer r.supervisor.mu.Unlock()
-			cancel(r.supervisor.first)
+		case <-s.supervisor.ended:
+			s.supervisor.mu.Lock()
+			defer s.supervisor.mu.Unlock()
+			cancel(s.supervisor.first)
 		case <-ctx.Done():
 		}
 	}()
@@ -237,11 +237,11 @@ func (r *Environment) UntilOperatorEnds(ctx context.Context) (context.Context, c
 }
 
 // terminate ends a module's host. Like the container of a pod, a command is killed if it does not end in time.
-func (r *Environment) terminate(ctx context.Context, module Module, host *embedded.Component) error {
-	if !r.operators.Has(module) {
+func (s *ScenarioCluster) terminate(ctx context.Context, module Module, host *embedded.Component) error {
+	if !s.operators.Has(module) {
 		return host.Terminate(ctx)
 	}
-	r.supervisor.turn(module)
+	s.supervisor.turn(module)
 	limited, cancel := context.WithTimeout(ctx, operatorGrace)
 	defer cancel()
 	if err := host.Terminate(limited); err != nil && (limited.Err() == nil || ctx.Err() != nil) {
@@ -251,45 +251,45 @@ func (r *Environment) terminate(ctx context.Context, module Module, host *embedd
 }
 
 // runCommand starts or restarts the command that is the module's host. It has all rights and a user name of its own.
-func (r *Environment) runCommand(ctx context.Context, module Module) error {
-	kubeconfig, err := r.Cluster.KubeconfigForAdministrator(module.GivenUser())
+func (s *ScenarioCluster) runCommand(ctx context.Context, module Module) error {
+	kubeconfig, err := s.Cluster.KubeconfigForAdministrator(module.GivenUser())
 	if err != nil {
 		return err
 	}
-	command := r.operators.commands[module]
+	command := s.operators.commands[module]
 	process := embedded.Process{
-		Name: module.Host().Name, Path: command.program, Dir: r.operators.dir, Env: []string{"KUBECONFIG=" + kubeconfig}, Group: true,
-		Ended: func(p *embedded.Component, how string) { r.commandEnded(context.WithoutCancel(ctx), module, p, how) },
+		Name: module.Host().Name, Path: command.program, Dir: s.operators.dir, Env: []string{"KUBECONFIG=" + kubeconfig}, Group: true,
+		Ended: func(p *embedded.Component, how string) { s.commandEnded(context.WithoutCancel(ctx), module, p, how) },
 	}
 	for _, arg := range command.args {
 		process.Args = append(process.Args, strings.ReplaceAll(arg, kubeconfigWord, kubeconfig))
 	}
-	r.hosts[module] = nil
-	_, _ = fmt.Fprintf(r.progress, "The %s operator is: %s\n", module.operatorName(), command.text)
-	if _, err := r.Cluster.RunProcess(ctx, process); err != nil {
+	s.hosts[module] = nil
+	_, _ = fmt.Fprintf(s.progress, "The %s operator is: %s\n", module.operatorName(), command.text)
+	if _, err := s.Cluster.RunProcess(ctx, process); err != nil {
 		return fmt.Errorf("operator of %s: %w", module.operatorName(), err)
 	}
 	return nil
 }
 
 // commandEnded reports that the command of a module ended by itself, and starts it again as a kubelet does.
-func (r *Environment) commandEnded(ctx context.Context, module Module, program *embedded.Component, how string) {
-	s := r.supervisor
-	err := fmt.Errorf("%w: %s, %s (%s); its log ends with:\n%s", ErrOperatorEnded, module.operatorName(), how, r.operators.commands[module].text,
+func (s *ScenarioCluster) commandEnded(ctx context.Context, module Module, program *embedded.Component, how string) {
+	supervisor := s.supervisor
+	err := fmt.Errorf("%w: %s, %s (%s); its log ends with:\n%s", ErrOperatorEnded, module.operatorName(), how, s.operators.commands[module].text,
 		program.LogTail(operatorTail))
-	_, _ = fmt.Fprintln(r.progress, err)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.exits[module]++
-	if s.first == nil {
-		s.first = err
-		close(s.ended)
+	_, _ = fmt.Fprintln(s.progress, err)
+	supervisor.mu.Lock()
+	defer supervisor.mu.Unlock()
+	supervisor.exits[module]++
+	if supervisor.first == nil {
+		supervisor.first = err
+		close(supervisor.ended)
 	}
-	turn := s.turns[module]
+	turn := supervisor.turns[module]
 	time.AfterFunc(operatorBackOff, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.turns[module] == turn {
+		supervisor.mu.Lock()
+		defer supervisor.mu.Unlock()
+		if supervisor.turns[module] == turn {
 			// Its cluster may be stopped.
 			_ = program.Start(ctx)
 		}

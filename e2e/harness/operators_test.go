@@ -126,7 +126,7 @@ func (l *lines) String() string {
 // is, and its definitions replace those of the cluster.
 func TestOperators(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it waits for the back-off of an operator; make nightly runs it")
+		t.Skip("it waits for the back-off of an operator; make proof runs it")
 	}
 	t.Parallel()
 	ctx, dir := t.Context(), t.TempDir()
@@ -143,19 +143,19 @@ while :; do sleep 1000 & wait $!; done
 		t.Fatal(err)
 	}
 	var progress lines
-	r, err := harness.Start(ctx, harness.Config{
+	s, err := harness.Start(ctx, harness.Config{
 		Scenario: "none-sno", Hosts: map[harness.Module][]string{harness.MachineConfig: {"--stock"}, harness.Console: {"--stock"}}, Operators: operators,
 		Progress: &progress,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Stop()
+	defer s.Stop()
 	live := &apiextensionsv1.CustomResourceDefinition{}
-	if err := r.Cluster.Client().Get(ctx, client.ObjectKey{Name: definition}, live); err != nil || !slices.Equal(live.Spec.Names.ShortNames, []string{"given"}) {
+	if err := s.Cluster.Client().Get(ctx, client.ObjectKey{Name: definition}, live); err != nil || !slices.Equal(live.Spec.Names.ShortNames, []string{"given"}) {
 		t.Errorf("the definition is not that of the folder: %v, %v", live.Spec.Names.ShortNames, err)
 	}
-	program := r.Cluster.Program(harness.MachineConfig.Host().Name)
+	program := s.Cluster.Program(harness.MachineConfig.Host().Name)
 	started := func(times int) {
 		t.Helper()
 		err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, waitTimeout, true, func(context.Context) (bool, error) {
@@ -170,23 +170,23 @@ while :; do sleep 1000 & wait $!; done
 	if err != nil {
 		t.Fatal(err)
 	}
-	kubeconfig := filepath.Join(r.Cluster.Dir(), "administrator-given-machine-config-operator.kubeconfig")
+	kubeconfig := filepath.Join(s.Cluster.Dir(), "administrator-given-machine-config-operator.kubeconfig")
 	if want := fmt.Sprintf("started with --kubeconfig=%s one word in %s as %s\n", kubeconfig, folder, kubeconfig); program.LogTail(10_000)+"\n" != want {
 		t.Errorf("it was started with\n%s\nwant\n%s", program.LogTail(10_000), want)
 	}
-	if err := r.WaitHost(ctx, harness.MachineConfig, time.Millisecond); err != nil {
+	if err := s.WaitHost(ctx, harness.MachineConfig, time.Millisecond); err != nil {
 		t.Errorf("something waits for the conditions of a command: %v", err)
 	}
 
 	// Wanted ends are no exits.
-	waiting, cancel := r.UntilOperatorEnds(ctx)
+	waiting, cancel := s.UntilOperatorEnds(ctx)
 	defer cancel()
-	if err := r.RestartOperator(ctx, harness.MachineConfig); err != nil {
+	if err := s.RestartOperator(ctx, harness.MachineConfig); err != nil {
 		t.Fatal(err)
 	}
 	started(2)
 	began := time.Now()
-	if err := r.RestartOperator(ctx, harness.Console); err != nil || time.Since(began) < 30*time.Second {
+	if err := s.RestartOperator(ctx, harness.Console); err != nil || time.Since(began) < 30*time.Second {
 		t.Errorf("an operator that ignores SIGTERM: %v after %s", err, time.Since(began))
 	}
 	if waiting.Err() != nil || !strings.Contains(program.LogTail(10_000), "terminated") {
@@ -214,7 +214,7 @@ while :; do sleep 1000 & wait $!; done
 	want := []report.Operator{
 		{Module: "machineconfig", Command: script + " --kubeconfig={kubeconfig} 'one word'", Exits: 1}, {Module: "console", Command: deaf},
 	}
-	if diff := cmp.Diff(want, r.HostOperators()); diff != "" {
+	if diff := cmp.Diff(want, s.HostOperators()); diff != "" {
 		t.Error(diff)
 	}
 
@@ -223,10 +223,10 @@ while :; do sleep 1000 & wait $!; done
 		t.Fatal(err)
 	}
 	<-program.Exited()
-	if err := r.RestartOperator(ctx, harness.MachineConfig); err != nil {
+	if err := s.RestartOperator(ctx, harness.MachineConfig); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.StopOperators(ctx); err != nil {
+	if err := s.StopOperators(ctx); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -264,16 +264,16 @@ func givenMachineConfigurations(t *testing.T, ctx context.Context, folder string
 // A program that the kernel does not start is an error, and nothing stays.
 func TestOperatorThatDoesNotStart(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it starts a cluster; make nightly runs it")
+		t.Skip("it starts a cluster; make proof runs it")
 	}
 	t.Parallel()
 	operators, err := harness.ReadOperators([]string{"auth=" + write(t, 0o700, filepath.Join(t.TempDir(), "operator"), "no program")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := harness.Start(t.Context(), harness.Config{Scenario: "none-sno", Hosts: map[harness.Module][]string{harness.Auth: nil}, Operators: operators})
+	s, err := harness.Start(t.Context(), harness.Config{Scenario: "none-sno", Hosts: map[harness.Module][]string{harness.Auth: nil}, Operators: operators})
 	if err == nil {
-		r.Stop()
+		s.Stop()
 	}
 	if !errors.Is(err, syscall.ENOEXEC) || !strings.Contains(err.Error(), "operator of auth: start authentication-operator") {
 		t.Errorf("%v", err)

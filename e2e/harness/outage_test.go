@@ -32,7 +32,7 @@ const (
 // tested, since their durations differ.
 func TestAPIServerOutage(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes minutes; make nightly runs it")
+		t.Skip("it takes minutes; make proof runs it")
 	}
 	t.Parallel()
 	for _, name := range []string{"none-sno", "compact"} {
@@ -45,20 +45,20 @@ func TestAPIServerOutage(t *testing.T) {
 
 func testOutage(t *testing.T, name string) {
 	ctx := t.Context()
-	r, err := harness.Start(ctx, harness.Config{Scenario: name, Hosts: map[harness.Module][]string{harness.Ingress: nil}})
+	s, err := harness.Start(ctx, harness.Config{Scenario: name, Hosts: map[harness.Module][]string{harness.Ingress: nil}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Stop()
-	controller, err := r.RunController(ctx, harness.Ingress)
+	defer s.Stop()
+	controller, err := s.RunController(ctx, harness.Ingress)
 	if err != nil {
 		t.Fatal(err)
 	}
-	condition, err := r.WaitReason(ctx, harness.Ingress, waitTimeout, "AsExpected", "NotNeeded")
+	condition, err := s.WaitReason(ctx, harness.Ingress, waitTimeout, "AsExpected", "NotNeeded")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, controller.LogTail(4000))
 	}
-	pid, before := controller.PID(), lease(t, r)
+	pid, before := controller.PID(), lease(t, s)
 
 	// The change and the kill race on purpose.
 	changed := map[string]configv1.TopologyMode{
@@ -66,10 +66,10 @@ func testOutage(t *testing.T, name string) {
 	}[condition.Reason]
 	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: scenario.ClusterName}}
 	body := fmt.Sprintf(`{"status":{"infrastructureTopology":%q}}`, changed)
-	if err := r.Cluster.Client().Status().Patch(ctx, infrastructure, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
+	if err := s.Cluster.Client().Status().Patch(ctx, infrastructure, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Cluster.KillAPIServer(); err != nil {
+	if err := s.Cluster.KillAPIServer(); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -81,17 +81,17 @@ func testOutage(t *testing.T, name string) {
 	}
 	starting, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
-	if err := r.Cluster.StartAPIServer(starting); err != nil {
+	if err := s.Cluster.StartAPIServer(starting); err != nil {
 		t.Fatal(err)
 	}
 
 	want := map[string]string{"AsExpected": "NotNeeded", "NotNeeded": "AsExpected"}[condition.Reason]
 	// Only the final state counts: right after the outage the router and its node are unavailable until the node's Lease
 	// is renewed.
-	if _, err := r.WaitReason(ctx, harness.Ingress, recovery, want); err != nil {
+	if _, err := s.WaitReason(ctx, harness.Ingress, recovery, want); err != nil {
 		t.Errorf("%v\n%s", err, controller.LogTail(4000))
 	}
-	live, err := r.Object(ctx, harness.Ingress)
+	live, err := s.Object(ctx, harness.Ingress)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,16 +102,16 @@ func testOutage(t *testing.T, name string) {
 	if controller.PID() != pid {
 		t.Errorf("the controller did not survive: process %d, was %d\n%s", controller.PID(), pid, controller.LogTail(4000))
 	}
-	after := lease(t, r)
+	after := lease(t, s)
 	if *after.Spec.HolderIdentity != *before.Spec.HolderIdentity || *after.Spec.LeaseTransitions != *before.Spec.LeaseTransitions {
 		t.Errorf("the lease was lost: held by %q after %d transitions, was %q after %d",
 			*after.Spec.HolderIdentity, *after.Spec.LeaseTransitions, *before.Spec.HolderIdentity, *before.Spec.LeaseTransitions)
 	}
 }
 
-func lease(t *testing.T, r *harness.Environment) coordinationv1.Lease {
+func lease(t *testing.T, s *harness.ScenarioCluster) coordinationv1.Lease {
 	t.Helper()
-	leases, err := r.Cluster.Clientset().CoordinationV1().Leases(harness.SystemNamespace).List(t.Context(), metav1.ListOptions{})
+	leases, err := s.Cluster.Clientset().CoordinationV1().Leases(harness.SystemNamespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,21 +15,21 @@ import (
 // stop, report it, and stay below one write a minute.
 func TestHostThatReverts(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes a minute; make nightly runs it")
+		t.Skip("it takes a minute; make proof runs it")
 	}
 	t.Parallel()
 	ctx := t.Context()
-	r, err := harness.Start(ctx, harness.Config{Scenario: "none-sno", Hosts: map[harness.Module][]string{harness.Ingress: {"--stock", "--revert-placement"}}})
+	s, err := harness.Start(ctx, harness.Config{Scenario: "none-sno", Hosts: map[harness.Module][]string{harness.Ingress: {"--stock", "--revert-placement"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Stop()
+	defer s.Stop()
 	started := time.Now()
-	controller, err := r.RunController(ctx, harness.Ingress)
+	controller, err := s.RunController(ctx, harness.Ingress)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.WaitReason(ctx, harness.Ingress, waitTimeout, "Reverted"); err != nil {
+	if _, err := s.WaitReason(ctx, harness.Ingress, waitTimeout, "Reverted"); err != nil {
 		t.Fatalf("%v\n%s", err, controller.LogTail(4000))
 	}
 	select {
@@ -37,7 +37,7 @@ func TestHostThatReverts(t *testing.T) {
 		t.Fatalf("the controller ended:\n%s", controller.LogTail(4000))
 	case <-time.After(outage - time.Since(started)):
 	}
-	events, _, err := r.Cluster.AuditEvents(ctx, 0, embedded.AuditFilter{User: harness.Ingress.User(), Resource: "ingresscontrollers", WritesOnly: true})
+	events, _, err := s.Cluster.AuditEvents(ctx, 0, embedded.AuditFilter{User: harness.Ingress.User(), Resource: "ingresscontrollers", WritesOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestHostThatReverts(t *testing.T) {
 	if len(writes) != 1 {
 		t.Errorf("%d writes to the IngressController in its first minute, want the one that was reverted:\n%s", len(writes), strings.Join(writes, "\n"))
 	}
-	if condition, err := r.Condition(ctx, harness.Ingress); err != nil || condition.Reason != "Reverted" {
+	if condition, err := s.Condition(ctx, harness.Ingress); err != nil || condition.Reason != "Reverted" {
 		t.Errorf("condition is %s (%v), want it to stay Reverted", condition, err)
 	}
 }

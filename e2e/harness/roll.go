@@ -14,31 +14,31 @@ import (
 // Roll changes an annotation of the pod templates and returns when the rollouts have ended. The console operator is
 // stopped meanwhile: it would revert the change, and the Deployment controller with its stale cache could then scale
 // both ReplicaSets down. When it runs again, its revert is another rollout.
-func (r *Environment) Roll(ctx context.Context, want []scenario.Operand, revision string) error {
-	host := r.Cluster.Program(Console.Host().Name)
+func (s *ScenarioCluster) Roll(ctx context.Context, want []scenario.Operand, revision string) error {
+	host := s.Cluster.Program(Console.Host().Name)
 	if host != nil {
-		if err := r.terminate(ctx, Console, host); err != nil {
+		if err := s.terminate(ctx, Console, host); err != nil {
 			return err
 		}
 	}
-	if err := operand.Roll(ctx, r.Cluster, want, revision); err != nil {
+	if err := operand.Roll(ctx, s.Cluster, want, revision); err != nil {
 		return err
 	}
-	if err := operand.WaitSettled(ctx, r.Cluster.Client(), want); err != nil {
+	if err := operand.WaitSettled(ctx, s.Cluster.Client(), want); err != nil {
 		return err
 	}
 	if host == nil {
 		return nil
 	}
-	if err := r.RunHost(ctx, Console, r.hosts[Console]...); err != nil {
+	if err := s.RunHost(ctx, Console, s.hosts[Console]...); err != nil {
 		return err
 	}
 	err := wait.PollUntilContextTimeout(ctx, poll, operand.WaitTimeout, true, func(ctx context.Context) (bool, error) {
-		live, err := operand.Deployment(ctx, r.Cluster.Client(), want[0])
+		live, err := operand.Deployment(ctx, s.Cluster.Client(), want[0])
 		return err == nil && live.Spec.Template.Annotations[operand.RevisionAnnotation] == "", err
 	})
 	if err != nil {
 		return err
 	}
-	return operand.WaitSettled(ctx, r.Cluster.Client(), want)
+	return operand.WaitSettled(ctx, s.Cluster.Client(), want)
 }

@@ -18,8 +18,8 @@ import (
 
 // Upgrade stands in for the cluster-version-operator during an upgrade to the next patch release: it adds an entry to
 // the history, has the operators replaced, and completes the entry. After an error the entry stays Partial.
-func (r *Environment) Upgrade(ctx context.Context, replace func(context.Context) error) error {
-	err := r.writeHistory(ctx, func(history []configv1.UpdateHistory) []configv1.UpdateHistory {
+func (s *ScenarioCluster) Upgrade(ctx context.Context, replace func(context.Context) error) error {
+	err := s.writeHistory(ctx, func(history []configv1.UpdateHistory) []configv1.UpdateHistory {
 		next := configv1.UpdateHistory{State: configv1.PartialUpdate, StartedTime: metav1.Now(), Version: nextPatch(history)}
 		next.Image = "registry.invalid/release:" + next.Version
 		return append([]configv1.UpdateHistory{next}, history...)
@@ -30,7 +30,7 @@ func (r *Environment) Upgrade(ctx context.Context, replace func(context.Context)
 	if err := replace(ctx); err != nil {
 		return err
 	}
-	return r.writeHistory(ctx, func(history []configv1.UpdateHistory) []configv1.UpdateHistory {
+	return s.writeHistory(ctx, func(history []configv1.UpdateHistory) []configv1.UpdateHistory {
 		history[0].State, history[0].CompletionTime = configv1.CompletedUpdate, ptr.To(metav1.Now())
 		return history
 	})
@@ -44,8 +44,8 @@ func nextPatch(history []configv1.UpdateHistory) string {
 	return now.WithPatch(now.Patch() + 1).String()
 }
 
-func (r *Environment) writeHistory(ctx context.Context, change func([]configv1.UpdateHistory) []configv1.UpdateHistory) error {
-	kube := r.Cluster.Client()
+func (s *ScenarioCluster) writeHistory(ctx context.Context, change func([]configv1.UpdateHistory) []configv1.UpdateHistory) error {
+	kube := s.Cluster.Client()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		live := &configv1.ClusterVersion{}
 		if err := kube.Get(ctx, client.ObjectKey{Name: scenario.ClusterVersionName}, live); err != nil {

@@ -30,32 +30,32 @@ func TestVendoredHostOnOneNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()
-			r, err := harness.Start(ctx, harness.Config{Scenario: name, Hosts: map[harness.Module][]string{harness.Ingress: nil}})
+			s, err := harness.Start(ctx, harness.Config{Scenario: name, Hosts: map[harness.Module][]string{harness.Ingress: nil}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer r.Stop()
-			before := waitRouter(t, r, func(corev1.Pod) bool { return true })
-			controller, err := r.RunController(ctx, harness.Ingress)
+			defer s.Stop()
+			before := waitRouter(t, s, func(corev1.Pod) bool { return true })
+			controller, err := s.RunController(ctx, harness.Ingress)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := r.WaitReason(ctx, harness.Ingress, waitTimeout, "AsExpected"); err != nil {
+			if _, err := s.WaitReason(ctx, harness.Ingress, waitTimeout, "AsExpected"); err != nil {
 				t.Fatalf("%v\n%s", err, controller.LogTail(4000))
 			}
-			pinned := waitRouter(t, r, func(pod corev1.Pod) bool { return pod.UID != before.UID })
+			pinned := waitRouter(t, s, func(pod corev1.Pod) bool { return pod.UID != before.UID })
 			if _, ok := pinned.Spec.NodeSelector["node-role.kubernetes.io/master"]; !ok {
 				t.Errorf("the router's node selector is %v", pinned.Spec.NodeSelector)
 			}
 
 			eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pinned.Namespace, Name: pinned.Name}}
-			if err := r.Cluster.Clientset().PolicyV1().Evictions(pinned.Namespace).Evict(ctx, eviction); err != nil {
+			if err := s.Cluster.Clientset().PolicyV1().Evictions(pinned.Namespace).Evict(ctx, eviction); err != nil {
 				t.Fatalf("a drain of the only node could not end: %v", err)
 			}
-			waitRouter(t, r, func(pod corev1.Pod) bool { return pod.UID != pinned.UID })
+			waitRouter(t, s, func(pod corev1.Pod) bool { return pod.UID != pinned.UID })
 
 			deployment := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"rolled":%q}}}}}`, name)
-			deployments := r.Cluster.Clientset().AppsV1().Deployments(scenario.RouterNamespace)
+			deployments := s.Cluster.Clientset().AppsV1().Deployments(scenario.RouterNamespace)
 			rolled, err := deployments.Patch(ctx, "router-default", types.StrategicMergePatchType, []byte(deployment), metav1.PatchOptions{FieldManager: "kubectl-rollout"})
 			if err != nil {
 				t.Fatal(err)
@@ -71,11 +71,11 @@ func TestVendoredHostOnOneNode(t *testing.T) {
 	}
 }
 
-func waitRouter(t *testing.T, r *harness.Environment, wanted func(corev1.Pod) bool) corev1.Pod {
+func waitRouter(t *testing.T, s *harness.ScenarioCluster, wanted func(corev1.Pod) bool) corev1.Pod {
 	t.Helper()
 	var pods corev1.PodList
 	err := wait.PollUntilContextTimeout(t.Context(), pollRouter, waitTimeout, true, func(ctx context.Context) (bool, error) {
-		err := r.Cluster.Client().List(ctx, &pods, client.InNamespace(scenario.RouterNamespace), client.HasLabels{routerLabel})
+		err := s.Cluster.Client().List(ctx, &pods, client.InNamespace(scenario.RouterNamespace), client.HasLabels{routerLabel})
 		return len(pods.Items) == 1 && pods.Items[0].Status.Phase == corev1.PodRunning && pods.Items[0].DeletionTimestamp == nil && wanted(pods.Items[0]), err
 	})
 	if err != nil {

@@ -81,9 +81,9 @@ type step struct {
 }
 
 // Steps returns the names of the way's steps, in order.
-func (w Method) Steps() []string {
-	names := make([]string, len(w.steps))
-	for i, s := range w.steps {
+func (m Method) Steps() []string {
+	names := make([]string, len(m.steps))
+	for i, s := range m.steps {
 		names[i] = s.name
 	}
 	return names

@@ -44,10 +44,10 @@ type Options struct {
 	Progress io.Writer
 }
 
-// Env is a cluster of real kubelets with a scenario. The embedded Environment works as on an embedded cluster, without
+// Env is a cluster of real kubelets with a scenario. The embedded ScenarioCluster works as on an embedded cluster, without
 // components, simulated nodes and the audit log.
 type Env struct {
-	*harness.Environment
+	*harness.ScenarioCluster
 	// Kind is the cluster; nil for one that another program has installed.
 	Kind     *kind.Cluster
 	Figures  string
@@ -119,7 +119,7 @@ func Attach(ctx context.Context, i Installed) (*Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.Environment = harness.Attach(c, s, e.Progress)
+	e.ScenarioCluster = harness.Attach(c, s, e.Progress)
 	err = e.prepare(ctx, i.Images, archive, s.InstallOperators)
 	if err == nil {
 		err = e.shape(ctx, i.Node, s.Nodes()[0])
@@ -156,7 +156,7 @@ func (e *Env) bringUp(ctx context.Context, s scenario.Scenario, o Options, archi
 	if err != nil {
 		return err
 	}
-	e.Environment = harness.Attach(c, s, e.Progress)
+	e.ScenarioCluster = harness.Attach(c, s, e.Progress)
 	if e.Figures == "" {
 		e.Figures = c.Dir()
 	}
@@ -278,8 +278,8 @@ func (e *Env) certificates(ctx context.Context) error {
 // Detach keeps the cluster and stops the processes outside of it.
 func (e *Env) Detach() {
 	e.stop.Do(func() {
-		if e.Environment != nil {
-			e.Environment.Stop()
+		if e.ScenarioCluster != nil {
+			e.ScenarioCluster.Stop()
 		}
 	})
 }
@@ -287,8 +287,8 @@ func (e *Env) Detach() {
 // Stop removes everything. It prints what it cannot remove.
 func (e *Env) Stop() {
 	e.stop.Do(func() {
-		if e.Environment != nil {
-			e.Environment.Stop()
+		if e.ScenarioCluster != nil {
+			e.ScenarioCluster.Stop()
 		}
 		if e.Kind != nil {
 			if err := e.Kind.Delete(); err != nil {

@@ -36,43 +36,43 @@ func must(t *testing.T, err error) {
 }
 
 // start starts an old release on one node, where five modules have something to patch and two claim overrides.
-func start(t *testing.T) (r *harness.Environment, arguments []string) {
+func start(t *testing.T) (s *harness.ScenarioCluster, arguments []string) {
 	t.Helper()
-	r, err := harness.Start(t.Context(), harness.Config{
+	s, err := harness.Start(t.Context(), harness.Config{
 		Scenario: "ha", Release: scenario.OldRelease, VersionOperator: true, QuorumGuard: true,
 		Hosts: map[harness.Module][]string{harness.Ingress: nil, harness.Console: {"--downloads=false"}, harness.Auth: nil},
 	})
 	must(t, err)
-	t.Cleanup(r.Stop)
-	etcd, err := etcdmembers.Start(t.Context(), r.Cluster, 1)
+	t.Cleanup(s.Stop)
+	etcd, err := etcdmembers.Start(t.Context(), s.Cluster, 1)
 	must(t, err)
-	must(t, r.SetTopology(t.Context(), configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode))
+	must(t, s.SetTopology(t.Context(), configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode))
 	for _, module := range harness.AllModules() {
-		must(t, r.Prepare(t.Context(), module))
+		must(t, s.Prepare(t.Context(), module))
 	}
-	return r, []string{"--etcd-endpoints=" + etcd.Endpoints[0]}
+	return s, []string{"--etcd-endpoints=" + etcd.Endpoints[0]}
 }
 
 // settled waits until every module has settled, and returns the conditions and the owners of the patched fields.
-func settled(t *testing.T, r *harness.Environment) map[harness.Module]harness.Condition {
+func settled(t *testing.T, s *harness.ScenarioCluster) map[harness.Module]harness.Condition {
 	t.Helper()
 	conditions := map[harness.Module]harness.Condition{}
 	for _, module := range harness.AllModules() {
-		condition, err := r.WaitReason(t.Context(), module, timeout, "AsExpected")
+		condition, err := s.WaitReason(t.Context(), module, timeout, "AsExpected")
 		if err != nil {
-			t.Fatalf("%s: %v\n%s", module, err, log(t, r))
+			t.Fatalf("%s: %v\n%s", module, err, log(t, s))
 		}
 		conditions[module] = condition
 	}
-	if text := log(t, r); strings.Contains(text, "is forbidden") {
+	if text := log(t, s); strings.Contains(text, "is forbidden") {
 		t.Errorf("a request is forbidden:\n%s", text)
 	}
 	return conditions
 }
 
-func log(t *testing.T, r *harness.Environment) string {
+func log(t *testing.T, s *harness.ScenarioCluster) string {
 	t.Helper()
-	text, err := os.ReadFile(r.Cluster.Program(programs.KubectlSNO.Name).LogPath())
+	text, err := os.ReadFile(s.Cluster.Program(programs.KubectlSNO.Name).LogPath())
 	must(t, err)
 	return string(text)
 }
@@ -104,28 +104,28 @@ func TestBundle(t *testing.T) {
 	var bundled map[harness.Module]harness.Condition
 	t.Run("bundle", func(t *testing.T) {
 		t.Setenv(nameVariable, version.Metadata.Name)
-		r, arguments := start(t)
-		must(t, r.Cluster.InstallCRDs(t.Context(), nil, []string{filepath.Join(root, filepath.FromSlash(conditionCRD))}))
-		must(t, version.Install(t.Context(), r.Cluster.Client()))
+		s, arguments := start(t)
+		must(t, s.Cluster.InstallCRDs(t.Context(), nil, []string{filepath.Join(root, filepath.FromSlash(conditionCRD))}))
+		must(t, version.Install(t.Context(), s.Cluster.Client()))
 		deployment := version.Spec.Install.Spec.Deployments[0]
 		eventually(t, "the Deployment is available", func(ctx context.Context) error {
 			live := &appsv1.Deployment{}
-			err := r.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: harness.SystemNamespace, Name: deployment.Name}, live)
+			err := s.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: harness.SystemNamespace, Name: deployment.Name}, live)
 			if err == nil && live.Status.AvailableReplicas != 1 {
 				err = fmt.Errorf("status %+v", live.Status)
 			}
 			return err
 		})
 		pod := deployment.Spec.Template.Spec
-		_, err := r.RunInstalled(t.Context(), programs.KubectlSNO, pod.ServiceAccountName, pod.Containers[0].Args, arguments...)
+		_, err := s.RunInstalled(t.Context(), programs.KubectlSNO, pod.ServiceAccountName, pod.Containers[0].Args, arguments...)
 		must(t, err)
-		bundled = settled(t, r)
+		bundled = settled(t, s)
 
 		upgradeable := func(want, reason string, parts ...string) {
 			t.Helper()
 			eventually(t, "Upgradeable is "+want, func(ctx context.Context) error {
 				live := version.Condition(harness.SystemNamespace)
-				if err := r.Cluster.Client().Get(ctx, client.ObjectKeyFromObject(live), live); err != nil {
+				if err := s.Cluster.Client().Get(ctx, client.ObjectKeyFromObject(live), live); err != nil {
 					return err
 				}
 				conditions, _, err := unstructured.NestedSlice(live.Object, "spec", "conditions")
@@ -148,14 +148,14 @@ func TestBundle(t *testing.T) {
 		upgradeable("False", "OverrideClaimed", "Deployment openshift-console/downloads (module console)",
 			"Deployment openshift-etcd/etcd-quorum-guard (module etcdguard)", "docs/undo.md#before-an-upgrade")
 		for _, module := range []harness.Module{harness.Console, harness.EtcdGuard} {
-			object, err := r.Object(t.Context(), module)
+			object, err := s.Object(t.Context(), module)
 			must(t, err)
 			change := client.MergeFrom(object.DeepCopy())
 			object.SetAnnotations(map[string]string{patch.OptOutAnnotation: "all"})
-			must(t, r.Cluster.Client().Patch(t.Context(), object, change))
+			must(t, s.Cluster.Client().Patch(t.Context(), object, change))
 		}
 		upgradeable("True", "AsExpected")
-		if text := log(t, r); strings.Contains(text, "is forbidden") {
+		if text := log(t, s); strings.Contains(text, "is forbidden") {
 			t.Errorf("a request is forbidden:\n%s", text)
 		}
 	})
@@ -163,10 +163,10 @@ func TestBundle(t *testing.T) {
 		return
 	}
 	t.Run("config/all", func(t *testing.T) {
-		r, arguments := start(t)
-		_, err := r.RunAllControllers(t.Context(), arguments...)
+		s, arguments := start(t)
+		_, err := s.RunAllControllers(t.Context(), arguments...)
 		must(t, err)
-		if diff := cmp.Diff(settled(t, r), bundled); diff != "" {
+		if diff := cmp.Diff(settled(t, s), bundled); diff != "" {
 			t.Errorf("conditions (-config/all +bundle):\n%s", diff)
 		}
 	})

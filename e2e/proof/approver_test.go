@@ -48,66 +48,66 @@ func startCertified(t *testing.T) *certified {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
 	t.Cleanup(cancel)
-	c, err := embedded.Start(ctx, embedded.Config{})
+	cluster, err := embedded.Start(ctx, embedded.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Stop() })
-	k := &certified{Cluster: c, t: t, ctx: ctx}
+	t.Cleanup(func() { _ = cluster.Stop() })
+	c := &certified{Cluster: cluster, t: t, ctx: ctx}
 	// Simulated kubelets would write the status of the nodes.
 	for _, name := range []string{embedded.Kubelets, embedded.Scheduler} {
-		k.must(c.Component(name).Kill())
+		c.must(cluster.Component(name).Kill())
 	}
-	k.must(joining.Prepare(ctx, c))
-	k.bootstrapper, err = joining.Bootstrapper(ctx, c)
-	k.must(err)
-	k.tool, err = joining.NewTool(ctx, c, os.Stderr)
-	k.must(err)
-	return k
+	c.must(joining.Prepare(ctx, cluster))
+	c.bootstrapper, err = joining.Bootstrapper(ctx, cluster)
+	c.must(err)
+	c.tool, err = joining.NewTool(ctx, cluster, os.Stderr)
+	c.must(err)
+	return c
 }
 
-func (k *certified) must(err error) {
-	k.t.Helper()
+func (c *certified) must(err error) {
+	c.t.Helper()
 	if err != nil {
-		k.t.Fatal(err)
+		c.t.Fatal(err)
 	}
 }
 
-func (k *certified) kubelet() (net.IP, *joining.Kubelet) {
-	k.t.Helper()
+func (c *certified) kubelet() (net.IP, *joining.Kubelet) {
+	c.t.Helper()
 	at, err := joining.Address()
-	k.must(err)
+	c.must(err)
 	kubelet, err := joining.StartKubelet(at)
-	k.must(err)
-	k.t.Cleanup(kubelet.Stop)
+	c.must(err)
+	c.t.Cleanup(kubelet.Stop)
 	return at, kubelet
 }
 
-func (k *certified) once(want map[string]string, args ...string) {
-	k.t.Helper()
-	code, results, err := k.tool.RunOnce(k.ctx, args...)
-	k.must(err)
+func (c *certified) once(want map[string]string, args ...string) {
+	c.t.Helper()
+	code, results, err := c.tool.RunOnce(c.ctx, args...)
+	c.must(err)
 	pending := false
 	for name, outcome := range want {
 		if got := results[name].Outcome + " " + results[name].Reason; got != outcome {
-			k.t.Errorf("%s: %s, want %s", name, got, outcome)
+			c.t.Errorf("%s: %s, want %s", name, got, outcome)
 		}
 	}
 	for _, s := range results {
 		pending = pending || s.Outcome == "pending"
 	}
 	if (code == 1) != pending {
-		k.t.Errorf("exit code %d, pending: %t", code, pending)
+		c.t.Errorf("exit code %d, pending: %t", code, pending)
 	}
 }
 
-func (k *certified) isPending(requests ...joining.Request) {
-	k.t.Helper()
+func (c *certified) isPending(requests ...joining.Request) {
+	c.t.Helper()
 	for _, r := range requests {
-		live, err := k.Clientset().CertificatesV1().CertificateSigningRequests().Get(k.ctx, r.Name, metav1.GetOptions{})
-		k.must(err)
+		live, err := c.Clientset().CertificatesV1().CertificateSigningRequests().Get(c.ctx, r.Name, metav1.GetOptions{})
+		c.must(err)
 		if len(live.Status.Conditions) > 0 || len(live.Status.Certificate) > 0 {
-			k.t.Errorf("%s has been decided: %v", r.Name, live.Status.Conditions)
+			c.t.Errorf("%s has been decided: %v", r.Name, live.Status.Conditions)
 		}
 	}
 }
@@ -116,83 +116,83 @@ func (k *certified) isPending(requests ...joining.Request) {
 // hostile requests at each step.
 func TestNodeJoins(t *testing.T) {
 	t.Parallel()
-	k := startCertified(t)
-	at, kubelet := k.kubelet()
-	k.must(k.tool.WriteInventory(joining.Entry{Name: "worker-1", Addresses: []string{at.String()}, Window: joining.OpenWindow()}))
+	c := startCertified(t)
+	at, kubelet := c.kubelet()
+	c.must(c.tool.WriteInventory(joining.Entry{Name: "worker-1", Addresses: []string{at.String()}, Window: joining.OpenWindow()}))
 
 	// It joins. Another client with the bootstrapper's token requests certificates of another node and of a cluster
 	// administrator.
-	joins, err := joining.RequestClientCertificate(k.ctx, k.bootstrapper, "worker-1")
-	k.must(err)
-	unknown, err := joining.RequestClientCertificate(k.ctx, k.bootstrapper, "worker-2")
-	k.must(err)
+	joins, err := joining.RequestClientCertificate(c.ctx, c.bootstrapper, "worker-1")
+	c.must(err)
+	unknown, err := joining.RequestClientCertificate(c.ctx, c.bootstrapper, "worker-2")
+	c.must(err)
 	admin := joining.Subject("worker-1")
 	admin.Organization = append(admin.Organization, "system:masters")
-	masters, err := joining.CreateRequest(k.ctx, k.bootstrapper, certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.UsageClientAuth, x509.CertificateRequest{Subject: admin})
-	k.must(err)
-	k.once(map[string]string{
+	masters, err := joining.CreateRequest(c.ctx, c.bootstrapper, certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.UsageClientAuth, x509.CertificateRequest{Subject: admin})
+	c.must(err)
+	c.once(map[string]string{
 		joins.Name: "approved ProvenByInventory", unknown.Name: "pending NotInInventory", masters.Name: "pending SubjectWrong",
 	})
-	node, err := joins.Connect(k.ctx, k.Cluster)
-	k.must(err)
-	k.is(node, "system:node:worker-1")
-	k.isPending(unknown, masters)
+	node, err := joins.Connect(c.ctx, c.Cluster)
+	c.must(err)
+	c.is(node, "system:node:worker-1")
+	c.isPending(unknown, masters)
 
 	// It registers with its certificate, and requests its serving certificate.
-	_, err = node.CoreV1().Nodes().Create(k.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1"}, Status: kubelet.Status()}, metav1.CreateOptions{})
-	k.must(err)
+	_, err = node.CoreV1().Nodes().Create(c.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1"}, Status: kubelet.Status()}, metav1.CreateOptions{})
+	c.must(err)
 	serve := func(kube *kubernetes.Clientset, names ...string) joining.Request {
-		r, err := joining.RequestServingCertificate(k.ctx, kube, "worker-1", names, at)
-		k.must(err)
+		r, err := joining.RequestServingCertificate(c.ctx, kube, "worker-1", names, at)
+		c.must(err)
 		return r
 	}
 	serves := serve(node, "worker-1")
 	apiServer := serve(node, "worker-1", "api.sno.example.com")
-	forged := serve(k.bootstrapper, "worker-1")
-	again, err := joining.RequestClientCertificate(k.ctx, k.bootstrapper, "worker-1")
-	k.must(err)
-	k.once(map[string]string{
+	forged := serve(c.bootstrapper, "worker-1")
+	again, err := joining.RequestClientCertificate(c.ctx, c.bootstrapper, "worker-1")
+	c.must(err)
+	c.once(map[string]string{
 		serves.Name: "approved ProvenByInventory", apiServer.Name: "pending KubeletUnreachable", forged.Name: "pending RequestorWrong",
 		again.Name: "pending NodeExists",
 	})
-	k.isPending(apiServer, forged, again)
-	certificate, err := serves.Certificate(k.ctx)
-	k.must(err)
+	c.isPending(apiServer, forged, again)
+	certificate, err := serves.Certificate(c.ctx)
+	c.must(err)
 	kubelet.SetCertificate(certificate)
-	k.reached(at, kubelet)
+	c.reached(at, kubelet)
 
 	// It renews without an inventory, with only its serving certificate as a proof.
-	k.must(k.tool.WriteInventory(joining.Entry{Name: "another-node"}))
+	c.must(c.tool.WriteInventory(joining.Entry{Name: "another-node"}))
 	renewal := serve(node, "worker-1")
 	calls := kubelet.Called()
 	for name, respond := range map[string]func(){
-		"pending NamesNotProven":     func() { kubelet.SetCertificate(k.selfSigned(at)) },
+		"pending NamesNotProven":     func() { kubelet.SetCertificate(c.selfSigned(at)) },
 		"pending KubeletUnreachable": kubelet.CloseConnections,
 	} {
 		respond()
-		k.once(map[string]string{renewal.Name: name})
+		c.once(map[string]string{renewal.Name: name})
 	}
 	kubelet.Hang()
 	started := time.Now()
-	k.once(map[string]string{renewal.Name: "pending KubeletUnreachable"})
+	c.once(map[string]string{renewal.Name: "pending KubeletUnreachable"})
 	if took := time.Since(started); took > 20*time.Second {
 		t.Errorf("a kubelet that hangs blocked the tool for %s", took)
 	}
-	k.isPending(renewal, apiServer)
+	c.isPending(renewal, apiServer)
 	if kubelet.Called() == calls {
 		t.Error("the kubelet was never called")
 	}
 	kubelet.SetCertificate(certificate)
-	k.once(map[string]string{renewal.Name: "approved ProvenByCertificate", apiServer.Name: "pending NamesNotProven"})
-	renewed, err := renewal.Certificate(k.ctx)
-	k.must(err)
+	c.once(map[string]string{renewal.Name: "approved ProvenByCertificate", apiServer.Name: "pending NamesNotProven"})
+	renewed, err := renewal.Certificate(c.ctx)
+	c.must(err)
 	kubelet.SetCertificate(renewed)
-	k.reached(at, kubelet)
-	k.isPending(unknown, masters, apiServer, forged, again)
+	c.reached(at, kubelet)
+	c.isPending(unknown, masters, apiServer, forged, again)
 
 	// The tool has written nothing but approvals.
-	events, _, err := k.AuditEvents(k.ctx, 0, embedded.AuditFilter{User: joining.ToolUser, WritesOnly: true})
-	k.must(err)
+	events, _, err := c.AuditEvents(c.ctx, 0, embedded.AuditFilter{User: joining.ToolUser, WritesOnly: true})
+	c.must(err)
 	for _, event := range events {
 		if event.ObjectRef == nil || event.ObjectRef.Resource != "certificatesigningrequests" || event.ObjectRef.Subresource != "approval" {
 			t.Errorf("a write other than an approval: %s %s", event.Verb, event.RequestURI)
@@ -203,24 +203,24 @@ func TestNodeJoins(t *testing.T) {
 	}
 }
 
-func (k *certified) is(kube *kubernetes.Clientset, name string) {
-	k.t.Helper()
-	review, err := kube.AuthenticationV1().SelfSubjectReviews().Create(k.ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-	k.must(err)
+func (c *certified) is(kube *kubernetes.Clientset, name string) {
+	c.t.Helper()
+	review, err := kube.AuthenticationV1().SelfSubjectReviews().Create(c.ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	c.must(err)
 	if review.Status.UserInfo.Username != name {
-		k.t.Errorf("authenticated as %q, want %q", review.Status.UserInfo.Username, name)
+		c.t.Errorf("authenticated as %q, want %q", review.Status.UserInfo.Username, name)
 	}
 }
 
 // reached checks that the kubelet's certificate is valid for its name and address.
-func (k *certified) reached(at net.IP, kubelet *joining.Kubelet) {
-	k.t.Helper()
+func (c *certified) reached(at net.IP, kubelet *joining.Kubelet) {
+	c.t.Helper()
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(k.RESTConfig().CAData)
+	roots.AppendCertsFromPEM(c.RESTConfig().CAData)
 	for _, name := range []string{"worker-1", at.String()} {
-		conn, err := (&tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: name}}).DialContext(k.ctx, "tcp", kubelet.Endpoint())
+		conn, err := (&tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: name}}).DialContext(c.ctx, "tcp", kubelet.Endpoint())
 		if err != nil {
-			k.t.Errorf("the kubelet cannot be verified as %s: %v", name, err)
+			c.t.Errorf("the kubelet cannot be verified as %s: %v", name, err)
 			continue
 		}
 		_ = conn.Close()
@@ -228,16 +228,16 @@ func (k *certified) reached(at net.IP, kubelet *joining.Kubelet) {
 }
 
 // selfSigned returns a certificate with the right names and without a CA.
-func (k *certified) selfSigned(at net.IP) tls.Certificate {
-	k.t.Helper()
+func (c *certified) selfSigned(at net.IP) tls.Certificate {
+	c.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	k.must(err)
+	c.must(err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: joining.Subject("worker-1"), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		DNSNames: []string{"worker-1"}, IPAddresses: []net.IP{at}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	k.must(err)
+	c.must(err)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
@@ -256,28 +256,28 @@ func TestFlood(t *testing.T) {
 		t.Skip("it takes a minute; the tool's own tests have a smaller flood")
 	}
 	t.Parallel()
-	k := startCertified(t)
-	k.must(k.Component(embedded.ControllerManager).Kill()) // it would taint the nodes
-	_, kubelet := k.kubelet()
+	c := startCertified(t)
+	c.must(c.Component(embedded.ControllerManager).Kill()) // it would taint the nodes
+	_, kubelet := c.kubelet()
 	kubelet.Hang()
-	k.must(joining.CreateNodes(k.ctx, k.Cluster, floodNodes, kubelet))
-	k.must(joining.CreateRequests(k.ctx, k.Cluster, floodRequests, floodNodes))
-	k.must(k.tool.WriteInventory(joining.Entry{Name: "worker-1", Window: joining.OpenWindow()}, joining.Entry{Name: "worker-2", Window: joining.OpenWindow()}))
-	tool, err := k.tool.Start(k.ctx)
-	k.must(err)
+	c.must(joining.CreateNodes(c.ctx, c.Cluster, floodNodes, kubelet))
+	c.must(joining.CreateRequests(c.ctx, c.Cluster, floodRequests, floodNodes))
+	c.must(c.tool.WriteInventory(joining.Entry{Name: "worker-1", Window: joining.OpenWindow()}, joining.Entry{Name: "worker-2", Window: joining.OpenWindow()}))
+	tool, err := c.tool.Start(c.ctx)
+	c.must(err)
 	for _, name := range []string{"worker-1", "worker-2"} { // at the start, and later
-		took, err := joining.TimeToApproval(k.ctx, k.Cluster, name)
-		k.must(err)
+		took, err := joining.TimeToApproval(c.ctx, c.Cluster, name)
+		c.must(err)
 		t.Logf("the request of %s was approved after %s", name, took)
 		if took > floodDelay {
 			t.Errorf("the request of %s was approved after %s: it has waited for kubelets that hang", name, took)
 		}
 	}
-	if peak := k.peakMemory(tool.PID()); peak > floodMemory {
+	if peak := c.peakMemory(tool.PID()); peak > floodMemory {
 		t.Errorf("the tool took %d MiB, want less than %d", peak>>20, int64(floodMemory)>>20)
 	}
-	list, err := k.Clientset().CertificatesV1().CertificateSigningRequests().List(k.ctx, metav1.ListOptions{})
-	k.must(err)
+	list, err := c.Clientset().CertificatesV1().CertificateSigningRequests().List(c.ctx, metav1.ListOptions{})
+	c.must(err)
 	decided := 0
 	for i := range list.Items {
 		if len(list.Items[i].Status.Conditions) > 0 {
@@ -289,20 +289,20 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-func (k *certified) peakMemory(pid int) int64 {
-	k.t.Helper()
+func (c *certified) peakMemory(pid int) int64 {
+	c.t.Helper()
 	file, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
-	k.must(err)
+	c.must(err)
 	defer func() { _ = file.Close() }()
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		if rest, ok := strings.CutPrefix(lines.Text(), "VmHWM:"); ok {
 			kilobytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(rest, " kB")), 10, 64)
-			k.must(err)
-			k.t.Logf("the tool took %.1f MiB at most", float64(kilobytes)/1024)
+			c.must(err)
+			c.t.Logf("the tool took %.1f MiB at most", float64(kilobytes)/1024)
 			return kilobytes << 10
 		}
 	}
-	k.t.Fatal("the kernel does not report it")
+	c.t.Fatal("the kernel does not report it")
 	return 0
 }
 

@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 }
 
 type proof struct {
-	*harness.Environment
+	*harness.ScenarioCluster
 	t       *testing.T
 	ctx     context.Context //nolint:containedctx // of the test
 	config  harness.Config
@@ -62,12 +62,12 @@ func start(t *testing.T, config harness.Config) *proof {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
 	t.Cleanup(cancel)
-	r, err := harness.Start(ctx, config)
+	s, err := harness.Start(ctx, config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(r.Stop)
-	p := &proof{Environment: r, t: t, ctx: ctx, config: config, running: map[harness.Module]*embedded.Component{}}
+	t.Cleanup(s.Stop)
+	p := &proof{ScenarioCluster: s, t: t, ctx: ctx, config: config, running: map[harness.Module]*embedded.Component{}}
 	t.Cleanup(func() {
 		for module := range config.Hosts {
 			if t.Failed() {

@@ -95,7 +95,7 @@ func (e *environment) badServer(ctx context.Context) (*BadServer, error) {
 	p.SetFaults(nil)
 	at := p.Figures()
 	figures.Requests, figures.Faults = RateOf(at.Received, time.Since(began)), at.Injected
-	if figures.Settled, err = e.settled(ctx, nil, nil, p); err != nil {
+	if figures.Settled, err = e.waitSettled(ctx, nil, nil, p); err != nil {
 		return figures, fmt.Errorf("after a bad API server: %w\n%s", err, p.component.LogTail(logTail))
 	}
 	figures.Lost = p.Figures().Lost

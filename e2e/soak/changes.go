@@ -77,7 +77,7 @@ func (e *environment) merge(ctx context.Context, at patchedObject, manager strin
 
 // drain returns requests to drain and to uncordon the worker with more pods. On a single node nothing is drained.
 func (e *environment) drain(ctx context.Context) (drain, uncordon change, err error) {
-	if err := e.runs(ctx); err != nil {
+	if err := e.waitForWorkload(ctx); err != nil {
 		return drain, uncordon, err
 	}
 	kube := e.Cluster.Clientset()

@@ -79,7 +79,7 @@ type Options struct {
 
 // environment is a cluster with host operators of old releases, whose objects are handed over in both directions.
 type environment struct {
-	*harness.Environment
+	*harness.ScenarioCluster
 	options Options
 	began   time.Time
 	random  *rand.Rand
@@ -163,10 +163,10 @@ func (e *environment) prepare(ctx context.Context) error {
 	if err := e.SetTopology(ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode); err != nil {
 		return err
 	}
-	if err := e.personal(ctx); err != nil {
+	if err := e.writePersonsValues(ctx); err != nil {
 		return err
 	}
-	if err := e.workload(ctx); err != nil {
+	if err := e.createWorkload(ctx); err != nil {
 		return err
 	}
 	before, err := e.writes(ctx)
@@ -174,8 +174,8 @@ func (e *environment) prepare(ctx context.Context) error {
 	return err
 }
 
-// personal writes values of a person next to fields of the modules.
-func (e *environment) personal(ctx context.Context) error {
+// writePersonsValues writes values of a person next to fields of the modules.
+func (e *environment) writePersonsValues(ctx context.Context) error {
 	const ours = "example.com/owner"
 	entry := map[string]any{"kind": "Deployment", "group": "apps", "namespace": "example", "name": "example", "unmanaged": true}
 	annotated := map[string]any{"metadata": map[string]any{"annotations": map[string]any{ours: person}}}
@@ -216,8 +216,8 @@ func (e *environment) personal(ctx context.Context) error {
 	return nil
 }
 
-// workload creates the pods that drains evict: some under a budget that refuses evictions at first.
-func (e *environment) workload(ctx context.Context) error {
+// createWorkload creates the pods that drains evict: some under a budget that refuses evictions at first.
+func (e *environment) createWorkload(ctx context.Context) error {
 	if err := e.Cluster.EnsureNamespace(ctx, workload); err != nil {
 		return err
 	}
@@ -243,8 +243,8 @@ func (e *environment) workload(ctx context.Context) error {
 	return nil
 }
 
-// runs waits until all pods of the workload run.
-func (e *environment) runs(ctx context.Context) error {
+// waitForWorkload waits until all pods of the workload run.
+func (e *environment) waitForWorkload(ctx context.Context) error {
 	err := wait.PollUntilContextTimeout(ctx, poll, settleTimeout, true, func(ctx context.Context) (bool, error) {
 		all := &appsv1.DeploymentList{}
 		err := e.Cluster.Client().List(ctx, all, client.InNamespace(workload))
@@ -327,8 +327,9 @@ func (e *environment) end(ctx context.Context, p *process) error {
 	return err
 }
 
-// leads reports whether a process holds its Lease with the durations of the topology.
-func (e *environment) leads(ctx context.Context, p *process) (string, error) {
+// leaseProblem returns what is wrong with the Lease, which the process must hold with the durations of the topology, or
+// nothing.
+func (e *environment) leaseProblem(ctx context.Context, p *process) (string, error) {
 	lease := &coordinationv1.Lease{}
 	err := e.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: harness.SystemNamespace, Name: p.lease}, lease)
 	if err != nil {
@@ -368,15 +369,15 @@ func (e *environment) logf(format string, args ...any) {
 	_, _ = fmt.Fprintf(e.options.Progress, "%5.1fs  "+format+"\n", append([]any{time.Since(e.began).Seconds()}, args...)...)
 }
 
-// settled waits until the controllers have done what the cluster needs and request nothing any more. It returns how
+// waitSettled waits until the controllers have done what the cluster needs and request nothing any more. It returns how
 // long that took. interrupted, which may be nil, ends the wait.
-func (e *environment) settled(ctx context.Context, interrupted <-chan struct{}, also func(context.Context) (string, error), processes ...*process) (time.Duration, error) {
+func (e *environment) waitSettled(ctx context.Context, interrupted <-chan struct{}, also func(context.Context) (string, error), processes ...*process) (time.Duration, error) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	wrong := ""
+	last := ""
 	for {
-		now, err := e.wrong(ctx, also, processes)
+		now, err := e.problem(ctx, also, processes)
 		if err == nil && now == "" {
 			quiet := settleTimeout
 			for _, p := range processes {
@@ -388,13 +389,13 @@ func (e *environment) settled(ctx context.Context, interrupted <-chan struct{}, 
 			now = "requests are still being sent"
 		}
 		if err == nil {
-			wrong = now
+			last = now
 		}
 		select {
 		case <-interrupted:
 			return 0, errInterrupted
 		case <-ctx.Done():
-			return 0, fmt.Errorf("%w within %s: %s: %w", harness.ErrNotSettled, settleTimeout, wrong, errors.Join(err, ctx.Err()))
+			return 0, fmt.Errorf("%w within %s: %s: %w", harness.ErrNotSettled, settleTimeout, last, errors.Join(err, ctx.Err()))
 		case <-time.After(poll):
 		}
 	}
@@ -402,10 +403,10 @@ func (e *environment) settled(ctx context.Context, interrupted <-chan struct{}, 
 
 var errInterrupted = errors.New("interrupted")
 
-// wrong returns what is not as it should be, or nothing.
-func (e *environment) wrong(ctx context.Context, also func(context.Context) (string, error), processes []*process) (string, error) {
+// problem returns what is not as it should be, or nothing.
+func (e *environment) problem(ctx context.Context, also func(context.Context) (string, error), processes []*process) (string, error) {
 	for _, p := range processes {
-		if text, err := e.leads(ctx, p); err != nil || text != "" {
+		if text, err := e.leaseProblem(ctx, p); err != nil || text != "" {
 			return text, err
 		}
 	}
@@ -423,7 +424,7 @@ func (e *environment) wrong(ctx context.Context, also func(context.Context) (str
 			return text, err
 		}
 	}
-	violations, err := e.objects(ctx, nil)
+	violations, err := e.checkObjects(ctx, nil)
 	if err != nil || len(violations) == 0 {
 		return "", err
 	}
@@ -449,8 +450,8 @@ func (e *environment) reasons(module harness.Module) []string {
 // inForce reports whether a module's patch is in force.
 func (e *environment) inForce(module harness.Module) bool { return e.single && !e.optedOut[module] }
 
-// objects checks the live objects. writes are those since the last check.
-func (e *environment) objects(ctx context.Context, writes []Write) ([]Violation, error) {
+// checkObjects checks the live objects. writes are those since the last check.
+func (e *environment) checkObjects(ctx context.Context, writes []Write) ([]Violation, error) {
 	var found []Violation
 	for _, o := range patchedObjects() {
 		if !slices.Contains(e.modules, o.module) {
@@ -523,7 +524,7 @@ func (e *environment) check(ctx context.Context, writes []Write) ([]Violation, e
 	found := slices.Concat(
 		WrittenTwice(writes, ours), EvictedTwice(writes, ours), Kept(writes, e.kept...), OneWriter(version, writes, ours, claims()...),
 	)
-	live, err := e.objects(ctx, writes)
+	live, err := e.checkObjects(ctx, writes)
 	if err != nil {
 		return nil, err
 	}

@@ -87,7 +87,7 @@ func (e *environment) round(ctx context.Context, p *process, c change, figures *
 				return err
 			}
 		}
-		took, err := e.settled(ctx, fired, c.done, p)
+		took, err := e.waitSettled(ctx, fired, c.done, p)
 		switch {
 		case err == nil && i < len(kills):
 			// The write did not come, so the process is killed at rest.
@@ -204,7 +204,7 @@ func (e *environment) undisturbed(ctx context.Context, p *process, c change) err
 	if err := c.make(ctx); err != nil {
 		return err
 	}
-	settled, err := e.settled(ctx, nil, c.done, p)
+	settled, err := e.waitSettled(ctx, nil, c.done, p)
 	if err != nil {
 		return fmt.Errorf("%s: %w\n%s", c.name, err, p.component.LogTail(logTail))
 	}

@@ -57,7 +57,7 @@ func (e *environment) takeOver(ctx context.Context, former *process, figures *Le
 		return nil, err
 	}
 	tag := k.String()
-	switch _, err := e.settled(ctx, fired, nil, former); {
+	switch _, err := e.waitSettled(ctx, fired, nil, former); {
 	case err == nil:
 		disarm()
 		tag = atRest
@@ -97,7 +97,7 @@ func (e *environment) takeOver(ctx context.Context, former *process, figures *Le
 	if err := pauseFor(ctx, quietTime); err != nil {
 		return nil, err
 	}
-	if _, err := e.settled(ctx, nil, nil, next, former); err != nil {
+	if _, err := e.waitSettled(ctx, nil, nil, next, former); err != nil {
 		return nil, err
 	}
 	writes, err := e.writes(ctx)
@@ -168,7 +168,7 @@ func (e *environment) together(ctx context.Context, processes ...*process) ([]Wr
 	if err := c.make(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := e.settled(ctx, nil, nil, processes...); err != nil {
+	if _, err := e.waitSettled(ctx, nil, nil, processes...); err != nil {
 		return nil, err
 	}
 	writes, err := e.writes(ctx)
@@ -187,7 +187,7 @@ func (e *environment) checked(ctx context.Context, c change, tag string, p *proc
 	if err := c.make(ctx); err != nil {
 		return err
 	}
-	if _, err := e.settled(ctx, nil, nil, p); err != nil {
+	if _, err := e.waitSettled(ctx, nil, nil, p); err != nil {
 		return fmt.Errorf("%s, stopped %s: %w\n%s", c.name, tag, err, p.component.LogTail(logTail))
 	}
 	writes, err := e.writes(ctx)

@@ -358,9 +358,9 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	return nil
 }
 
-func exitError(p *Component) error {
-	tail := p.logTail(logTailBytes)
-	err := fmt.Errorf("%w: %s: its log %s ends with:\n%s", ErrComponentExited, p.name, p.log, tail)
+func exitError(c *Component) error {
+	tail := c.logTail(logTailBytes)
+	err := fmt.Errorf("%w: %s: its log %s ends with:\n%s", ErrComponentExited, c.name, c.log, tail)
 	if strings.Contains(tail, "address already in use") {
 		err = fmt.Errorf("%w: %w", errPortTaken, err)
 	}
