@@ -110,6 +110,7 @@ func (f *fake) Close(ctx context.Context) error {
 	return f.closing
 }
 
+// R-SUITE-3: an operator's suite has the checks as specs.
 func TestSpecs(t *testing.T) {
 	inputs, ok := cases[os.Getenv(caseVariable)]
 	if !ok {

@@ -39,7 +39,8 @@ type Options struct {
 	Progress io.Writer
 }
 
-// Run creates a cluster, runs the tests and removes the cluster. Failed tests run a second time, alone.
+// Run creates a cluster, runs the tests that are not skipped with a reason (R-SUITE-1), and removes the cluster. Failed
+// tests run a second time, alone.
 func Run(ctx context.Context, o Options) (results Results, err error) {
 	suite, err := assets.EnsureSuite(ctx, o.Progress)
 	if err != nil {

@@ -57,8 +57,9 @@ type Run struct {
 	Progress io.Writer
 }
 
-// All runs every scenario and returns a report for each. When the context ends it terminates the children, reports what
-// they had not finished as lost, and returns ErrInterrupted. Other errors are about the folder.
+// All runs every scenario and returns a report for each (R-SUITE-5: those in a cloud with added workers are scenarios).
+// When the context ends it terminates the children, reports what they had not finished as lost, and returns
+// ErrInterrupted. Other errors are about the folder.
 func (r Run) All(ctx context.Context) ([]report.Report, error) {
 	progress := newProgress(r.Progress, r.Scenarios)
 	reports := make([]report.Report, len(r.Scenarios))

@@ -143,7 +143,7 @@ type consumer struct {
 
 // alone builds a module on the versions that Go selects when nothing else is required.
 func (u consumer) alone(ctx context.Context, dir string) error {
-	folder, err := u.newModule(strings.ReplaceAll(dir, "/", "-"), versions.Floor)
+	folder, err := u.newModule(strings.ReplaceAll(dir, "/", "-"), versions.Set)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (u consumer) alone(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	return u.hasVersions(ctx, folder, versions.Floor, required)
+	return u.hasVersions(ctx, folder, versions.Set, required)
 }
 
 // newest tests libraries on the newest versions of what they require.
@@ -190,13 +190,13 @@ func (u consumer) newest(ctx context.Context, dirs []string) error {
 	return u.hasVersions(ctx, folder, versions.Newest, raised)
 }
 
-// newModule makes the folder of an empty module on the Go version of the leg.
-func (u consumer) newModule(name string, leg versions.Leg) (string, error) {
+// newModule makes the folder of an empty module on the Go version of the column.
+func (u consumer) newModule(name string, column versions.Column) (string, error) {
 	folder := filepath.Join(u.scratch, "outside", name)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", err
 	}
-	mod := fmt.Sprintf("module example.com/%s\n\ngo %s\n", name, u.pins.Go[leg])
+	mod := fmt.Sprintf("module example.com/%s\n\ngo %s\n", name, u.pins.Go[column])
 	return folder, errors.Join(
 		os.WriteFile(filepath.Join(folder, "go.mod"), []byte(mod), 0o600),
 		os.WriteFile(filepath.Join(folder, "go.sum"), []byte(u.sums), 0o600),
@@ -207,32 +207,32 @@ func (u consumer) at(dir string) string {
 	return workspace.ModulePrefix + dir + "@" + u.pins.Release.Version
 }
 
-// hasVersions compares the versions that Go selects for the modules with the pins of the leg and the release. Pinned
+// hasVersions compares the versions that Go selects for the modules with the pins of the column and the release. Pinned
 // modules that are only in the graph, because a dependency requires them, may be older.
-func (u consumer) hasVersions(ctx context.Context, folder string, leg versions.Leg, modules map[string]string) error {
+func (u consumer) hasVersions(ctx context.Context, folder string, column versions.Column, modules map[string]string) error {
 	out, err := run(ctx, folder, u.env, "list", "-m", "-f", "{{.Path}} {{.Version}} {{.GoVersion}}", "all")
 	if err != nil {
 		return err
 	}
-	return versionFaults(out, u.pins, leg, modules)
+	return versionFaults(out, u.pins, column, modules)
 }
 
 // versionFaults takes lines of a module, its version, which is empty for the main module, and its Go version.
-func versionFaults(selected string, pins *versions.File, leg versions.Leg, modules map[string]string) error {
+func versionFaults(selected string, pins *versions.File, column versions.Column, modules map[string]string) error {
 	var faults []error
 	for line := range strings.Lines(selected) {
 		module, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		version, goVersion, _ := strings.Cut(rest, " ")
-		want, pinned := pins.PinOf(module, leg)
+		want, pinned := pins.PinOf(module, column)
 		pinned = pinned && modules[module] != ""
 		if strings.HasPrefix(module, workspace.ModulePrefix) {
 			want, pinned = pins.Release.Version, true
 		}
 		switch {
 		case pinned && version != want:
-			faults = append(faults, fmt.Errorf("go list -m selects %s %s, must be %s (%s leg)", module, version, want, leg))
-		case version == "" && goVersion != pins.Go[leg]:
-			faults = append(faults, fmt.Errorf("needs Go %s, must need %s (%s leg)", goVersion, pins.Go[leg], leg))
+			faults = append(faults, fmt.Errorf("go list -m selects %s %s, must be %s (%s)", module, version, want, column))
+		case version == "" && goVersion != pins.Go[column]:
+			faults = append(faults, fmt.Errorf("needs Go %s, must need %s (%s)", goVersion, pins.Go[column], column))
 		}
 	}
 	return errors.Join(faults...)

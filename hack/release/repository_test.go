@@ -16,7 +16,7 @@ func sample() map[string]string {
 		"go.work":      "go 1.26.0\n\nuse (\n\t./patch\n\t./topology\n)\n",
 		"docs/page.md": "go get github.com/solonode/sno/patch@v0.1.0\n",
 		"CHANGELOG.md": "# Changelog\n\n## [0.2.0]\n\n- Everything.\n",
-		"hack/versions.yaml": "go: {floor: 1.25.0, newest: 1.26.0}\nlegs: {floor: [topology, patch], newest: []}\ngoverned: []\npins: []\nunpinned: []\n" +
+		"hack/versions.yaml": "go: {set: 1.25.0, newest: 1.26.0}\ngoverned: []\npins: []\nunpinned: []\n" +
 			"release:\n  version: v0.1.0\n  libraries: [topology, patch]\n  programs: []\n",
 		"topology/go.mod":         "module github.com/solonode/sno/topology\n\ngo 1.25.0\n",
 		"topology/topology.go":    "package topology\n\nconst Replicas = 1\n",

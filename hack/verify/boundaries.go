@@ -3,11 +3,11 @@
 package verify
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,8 +15,28 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// edges are the folders of a module that may do I/O. Everything else in a vendored module is pure. The linter checks
-// direct imports by the same rule (.golangci.yaml); this step also checks indirect ones.
+// allowed has on which modules of the repository a module may depend. Vendored modules depend on no programs and suites,
+// and those of operators not on each other; the suite and the test clusters do not depend on what they test. Modules
+// that are not listed may depend on all.
+var allowed = map[string][]string{
+	"topology":      {},
+	"patch":         {"topology"},
+	"approver":      operators,
+	"auth":          operators,
+	"console":       operators,
+	"etcdguard":     operators,
+	"ingress":       operators,
+	"machineconfig": operators,
+	"conformance":   {"topology"},
+	"testcluster":   {"topology"},
+	"render":        {"topology"},
+	"install":       {"topology", "render", "approver", "patch"},
+}
+
+var operators = []string{"topology", "patch"}
+
+// edges are the folders of a vendored module that may do I/O. Everything else is pure. The linter checks direct imports
+// by the same rule (.golangci.yaml).
 var edges = map[string]*regexp.Regexp{
 	"patch": regexp.MustCompile(`^(apply|cluster[^/]*|controller|metrics|patchtest|run|status)(/|$)`),
 	"":      regexp.MustCompile(`^(approve|cmd|controller|kubelet)(/|$)`), // every operator module
@@ -26,161 +46,97 @@ var edges = map[string]*regexp.Regexp{
 // missing here because the apply configurations import them; the linter reports direct imports.
 var impure = regexp.MustCompile(`^(sigs\.k8s\.io/controller-runtime|k8s\.io/client-go/(dynamic|informers|listers|tools/(cache|events|leaderelection|record))|github\.com/openshift/client-go/[^/]+/(clientset|informers|listers))(/|$)`)
 
-// topologyRequires are the only modules that topology's go.mod may require directly; the last is for its tests.
-var topologyRequires = []string{"github.com/openshift/api", "k8s.io/apimachinery", "github.com/google/go-cmp"}
-
-// topologyImports matches what topology's packages, without their tests, may import in addition to the standard
-// library.
-var topologyImports = regexp.MustCompile(`^(github\.com/openshift/api|k8s\.io/apimachinery|github\.com/solonode/sno/topology)(/|$)`)
-
-// alone has the modules that may depend on few others of the repository, and on which: the suite that CI of any
-// operator imports, the test clusters, what renders a control plane before a cluster exists, and what installs a
-// node, which renders, and approves by the rules of the approver.
-var alone = map[string][]string{
-	"conformance": {"topology"},
-	"install":     {"topology", "render", "approver", "patch"},
-	"render":      {"topology"},
-	"testcluster": {"topology"},
-}
-
-// makesClusters matches packages that make clusters, machines or images. Suites that CI of an operator imports must
-// not depend on them, nor must modules of operators.
-var makesClusters = regexp.MustCompile(`^(sigs\.k8s\.io/kind|github\.com/(coreos/ignition|google/go-containerregistry|CycloneDX)|` +
-	regexp.QuoteMeta(workspace.ModulePrefix) + `testcluster)(/|$)`)
+// makesClusters matches what the suite for the CI of an operator must not depend on.
+var makesClusters = regexp.MustCompile(`^(sigs\.k8s\.io/kind|github\.com/(coreos/ignition|google/go-containerregistry|CycloneDX))(/|$)`)
 
 type goPackage struct {
 	ImportPath string
 	Standard   bool
-	Imports    []string
 	Deps       []string
 }
 
-func checkBoundaries(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error {
-	var faults Findings
-	var errs []error
-	var rows []string
-	for _, m := range ws.WithCode() {
-		isAlone, isHost := alone[m.Dir] != nil, strings.HasPrefix(m.Dir, "examples/")
-		if isHost || m.Dir == "conformance" {
-			faults = append(faults, clusterRequirements(m)...)
-		}
-		if !isVendored(m) && !isAlone {
-			continue
-		}
-		packages, err := listPackages(ctx, ws, m)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if isAlone {
-			faults = append(faults, foreignDependencies(m, packages)...)
-			continue
-		}
-		faults = append(faults, impureDependencies(m, packages)...)
-		rows = append(rows, packagesRow(m, packages))
-		if m.Dir == "topology" {
-			faults = append(faults, topologyFaults(m, packages)...)
-		}
+func checkBoundaries(ctx context.Context, r repo) error {
+	document, err := os.ReadFile(r.Path(vendoringFile))
+	if err != nil {
+		return err
 	}
-	if len(errs) == 0 && ws.InFocus(packagesFile) {
-		found, err := packagesFaults(ws, rows)
+	var faults findings
+	for _, m := range r.modules {
+		if allowed[m.Dir] == nil {
+			continue
+		}
+		// Without the workspace, whose versions may be later than those that who vendors the module gets.
+		out, err := r.output(ctx, m.Dir, "env", "GOWORK=off", "go", "list", "-deps", "-json=ImportPath,Standard,Deps", "./...")
 		if err != nil {
 			return err
 		}
-		faults = append(faults, found...)
-	}
-	return errors.Join(faults.errorOrNil(), errors.Join(errs...))
-}
-
-// isVendored reports whether operators vendor the module: it is a top folder, is no program and makes or checks no
-// cluster.
-func isVendored(m workspace.Module) bool {
-	return !strings.Contains(m.Dir, "/") && !slices.Contains([]string{"cli", "e2e", "hack"}, m.Dir) && alone[m.Dir] == nil
-}
-
-// foreignDependencies returns one line per package that the module must not depend on: those of other modules of the
-// repository, and for conformance those that make clusters.
-func foreignDependencies(m workspace.Module, packages []goPackage) []string {
-	var faults []string
-	for _, p := range packages {
-		sibling, ours := strings.CutPrefix(p.ImportPath, workspace.ModulePrefix)
-		sibling, _, _ = strings.Cut(sibling, "/")
-		switch {
-		case ours && sibling != m.Dir && !slices.Contains(alone[m.Dir], sibling):
-			faults = append(faults, fmt.Sprintf("%s: may depend on no other module of the repository but %s, and depends on %s", m.Dir, strings.Join(alone[m.Dir], ", "), p.ImportPath))
-		case m.Dir == "conformance" && makesClusters.MatchString(p.ImportPath):
-			faults = append(faults, fmt.Sprintf("%s: must make no cluster, and depends on %s", m.Dir, p.ImportPath))
+		packages := map[string]goPackage{}
+		for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
+			var p goPackage
+			if err := decoder.Decode(&p); err != nil {
+				return fmt.Errorf("%s: read what go list prints: %w", m.Dir, err)
+			}
+			packages[p.ImportPath] = p
+		}
+		faults = append(faults, boundaryFaults(m, packages)...)
+		if row := vendoringRow(m, packages); isVendored(m.Dir) && !strings.Contains(string(document), "\n"+row+"\n") {
+			faults = append(faults, fmt.Sprintf("%s: must have the row %s", vendoringFile, row))
 		}
 	}
-	return faults
+	return faults.orNil()
 }
 
-func clusterRequirements(m workspace.Module) []string {
-	var faults []string
-	for _, require := range m.File.Require {
-		if makesClusters.MatchString(require.Mod.Path) {
-			faults = append(faults, fmt.Sprintf("%s/go.mod: requires %s, which only modules that make clusters need", m.Dir, require.Mod.Path))
-		}
-	}
-	return faults
+func isVendored(dir string) bool {
+	return dir == "topology" || dir == "patch" || slices.Equal(allowed[dir], operators)
 }
 
-func listPackages(ctx context.Context, ws *workspace.Workspace, m workspace.Module) ([]goPackage, error) {
-	out, err := ws.Command(ctx, m.Dir, workspace.Standalone(), "go", "list", "-deps", "-json=ImportPath,Standard,Imports,Deps", "./...").Output()
-	if err != nil {
-		return nil, fmt.Errorf("%s: list packages: %w", m.Dir, err)
-	}
-	var packages []goPackage
-	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var p goPackage
-		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
-			return packages, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("%s: list packages: %w", m.Dir, err)
-		}
-		packages = append(packages, p)
-	}
-}
-
-func impureDependencies(m workspace.Module, packages []goPackage) []string {
-	edge, ok := edges[m.Dir]
-	if !ok {
+func boundaryFaults(m workspace.Module, packages map[string]goPackage) (faults findings) {
+	edge := edges[m.Dir]
+	if edge == nil {
 		edge = edges[""]
 	}
-	module := m.File.Module.Mod.Path
-	var faults []string
 	for _, p := range packages {
-		inside := p.ImportPath == module || strings.HasPrefix(p.ImportPath, module+"/")
-		if !inside || edge.MatchString(strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")) {
+		inner, own := strings.CutPrefix(p.ImportPath+"/", m.File.Module.Mod.Path+"/")
+		if !own {
 			continue
 		}
-		if i := slices.IndexFunc(p.Deps, impure.MatchString); i >= 0 {
-			faults = append(faults, fmt.Sprintf("%s: must be pure, but depends on %s; see `go mod why` or go list -deps", p.ImportPath, p.Deps[i]))
-		}
-	}
-	return faults
-}
-
-func topologyFaults(m workspace.Module, packages []goPackage) []string {
-	var faults []string
-	for _, require := range m.File.Require {
-		if !require.Indirect && !slices.Contains(topologyRequires, require.Mod.Path) {
-			faults = append(faults, fmt.Sprintf("%s/go.mod: may not require %s directly; allowed: %s", m.Dir, require.Mod.Path, strings.Join(topologyRequires, ", ")))
-		}
-	}
-	standard := map[string]bool{"C": true}
-	for _, p := range packages {
-		standard[p.ImportPath] = standard[p.ImportPath] || p.Standard
-	}
-	for _, p := range packages {
-		if !strings.HasPrefix(p.ImportPath, m.File.Module.Mod.Path) {
-			continue
-		}
-		for _, imported := range p.Imports {
-			if !standard[imported] && !topologyImports.MatchString(imported) {
-				faults = append(faults, fmt.Sprintf("%s: may not import %s", p.ImportPath, imported))
+		for _, dependency := range p.Deps {
+			sibling, ours := strings.CutPrefix(dependency, workspace.ModulePrefix)
+			sibling, _, _ = strings.Cut(sibling, "/")
+			switch {
+			case ours && sibling != m.Dir && !slices.Contains(allowed[m.Dir], sibling):
+				faults = append(faults, fmt.Sprintf("%s: may depend on no other modules of the repository than %v, and depends on %s", p.ImportPath, allowed[m.Dir], dependency))
+			case m.Dir == "conformance" && makesClusters.MatchString(dependency):
+				faults = append(faults, fmt.Sprintf("%s: must make no cluster, and depends on %s", p.ImportPath, dependency))
+			case isVendored(m.Dir) && !edge.MatchString(inner) && impure.MatchString(dependency):
+				faults = append(faults, fmt.Sprintf("%s: must be pure, and depends on %s", p.ImportPath, dependency))
 			}
 		}
 	}
+	slices.Sort(faults)
+	for _, require := range m.File.Require { // also for tests only: it is a lower bound for who vendors the suite
+		if m.Dir == "conformance" && makesClusters.MatchString(require.Mod.Path) {
+			faults = append(faults, fmt.Sprintf("conformance/go.mod: requires %s, which only modules that make clusters need", require.Mod.Path))
+		}
+	}
 	return faults
+}
+
+// vendoringFile has how many packages are built with the root package of a vendored module.
+const vendoringFile = "docs/vendoring.md"
+
+// vendoringRow is the module's row of its table: how many packages its root package needs, without Go's and this
+// repository's, and how many of them are client-go's without apply configurations.
+func vendoringRow(m workspace.Module, packages map[string]goPackage) string {
+	all, client := 0, 0
+	for _, dependency := range packages[m.File.Module.Mod.Path].Deps {
+		if packages[dependency].Standard || strings.HasPrefix(dependency, workspace.ModulePrefix) {
+			continue
+		}
+		all++
+		if rest, is := strings.CutPrefix(dependency, "k8s.io/client-go/"); is && !strings.HasPrefix(rest, "applyconfigurations") {
+			client++
+		}
+	}
+	return fmt.Sprintf("| %s | %d | %d |", m.Dir, all, client)
 }

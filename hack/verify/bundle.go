@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,118 +14,81 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
-
-	"github.com/solonode/sno/hack/workspace"
 )
-
-// allRoleFile has the rules of the process with all controllers, in its own namespace.
-const allRoleFile = "config/all/rbac/role.yaml"
 
 // checkBundle writes the bundle and a catalogue into a temporary folder. The program checks them; the rules are also
 // compared with the generated roles, because a kustomization could leave one out.
-func checkBundle(ctx context.Context, ws *workspace.Workspace, _ io.Writer) (err error) {
+func checkBundle(ctx context.Context, r repo) (err error) {
 	scratch, err := os.MkdirTemp("", "sno-bundle-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	digest := "@sha256:" + strings.Repeat("0", 64)
-	command := ws.Command(ctx, "hack", nil, "go", "run", "./cmd/bundle", "-out", scratch,
-		"-image", "registry.invalid/sno/kubectl-sno"+digest, "-bundle-image", "registry.invalid/sno/bundle"+digest)
-	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("go run ./cmd/bundle: %w\n%s", err, out)
+	if err := r.run(ctx, "hack", "go", "run", "./cmd/bundle", "-out", scratch,
+		"-image", "registry.invalid/sno/kubectl-sno"+digest, "-bundle-image", "registry.invalid/sno/bundle"+digest); err != nil {
+		return err
 	}
 	csv, err := os.ReadFile(filepath.Join(scratch, "bundle", "manifests", "sno.clusterserviceversion.yaml"))
 	if err != nil {
 		return err
 	}
-	cluster, operator := rules{}, rules{}
-	for _, m := range ws.Modules {
-		if !hasController(ws, m) {
-			continue
-		}
-		if err := cluster.addRoles(ws, m.Dir+"/"+rbacDir+"/role.yaml", func(r role) bool { return r.Metadata.Namespace != "sno-system" }); err != nil {
-			return err
-		}
-	}
-	if err := operator.addRoles(ws, allRoleFile, func(r role) bool { return r.Metadata.Namespace == "sno-system" }); err != nil {
-		return err
-	}
-	return bundleFaults(csv, cluster, operator).errorOrNil()
-}
-
-// rules are rules as JSON, and the file or field that has them.
-type rules map[string]string
-
-type permissions []struct {
-	Rules []map[string]any `json:"rules"`
-}
-
-func (r rules) add(where string, p permissions) error {
-	for _, permission := range p {
-		for _, rule := range permission.Rules {
-			text, err := json.Marshal(rule) // keys are sorted
+	var roles, own []role
+	for _, m := range r.Modules {
+		if hasController(r.Workspace, m) {
+			found, err := readRoles(r.Workspace, m.Dir+"/"+roleFile)
 			if err != nil {
 				return err
 			}
-			r[string(text)] = where
+			// Those for a Lease of their own are replaced by one of allRoleFile.
+			roles = append(roles, slices.DeleteFunc(found, func(r role) bool { return r.Metadata.Namespace == "sno-system" })...)
 		}
 	}
-	return nil
-}
-
-func (r rules) addRoles(ws *workspace.Workspace, file string, selects func(role) bool) error {
-	data, err := os.ReadFile(ws.Path(file))
-	if err != nil {
+	if own, err = readRoles(r.Workspace, allRoleFile); err != nil {
 		return err
 	}
-	for _, document := range strings.Split("\n"+string(data), "\n---\n") {
-		var head role
-		p := make(permissions, 1)
-		if err := errors.Join(yaml.Unmarshal([]byte(document), &head), yaml.Unmarshal([]byte(document), &p[0])); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		if selects(head) {
-			if err := r.add(file, p); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	own = slices.DeleteFunc(own, func(r role) bool { return r.Metadata.Namespace != "sno-system" })
+	return bundleFaults(csv, roles, own).orNil()
 }
 
 // bundleFaults compares the rules of a ClusterServiceVersion with those of roles.
-func bundleFaults(csv []byte, cluster, operator rules) (faults Findings) {
+func bundleFaults(csv []byte, cluster, operator []role) (faults findings) {
 	var has struct {
 		Spec struct {
 			Install struct {
-				Spec struct{ Permissions, ClusterPermissions permissions }
+				Spec struct{ Permissions, ClusterPermissions []role }
 			}
 		}
 	}
 	if err := yaml.Unmarshal(csv, &has); err != nil {
-		return Findings{err.Error()}
+		return findings{err.Error()}
 	}
 	install := has.Spec.Install.Spec
-	for _, side := range []struct {
-		field string
-		has   permissions
-		want  rules
-	}{{"clusterPermissions", install.ClusterPermissions, cluster}, {"permissions", install.Permissions, operator}} {
-		got := rules{}
-		if err := got.add(side.field, side.has); err != nil {
-			return append(faults, err.Error())
-		}
-		for _, rule := range slices.Sorted(maps.Keys(side.want)) {
-			if got[rule] == "" {
-				faults = append(faults, fmt.Sprintf("bundle: %s lacks the rule %s of %s", side.field, rule, side.want[rule]))
+	compare := func(field string, has, want []role) {
+		got, wanted := rulesOf(has), rulesOf(want)
+		for _, text := range slices.Sorted(maps.Keys(wanted)) {
+			if !got[text] {
+				faults = append(faults, fmt.Sprintf("bundle: %s lacks the rule %s", field, text))
 			}
 		}
-		for _, rule := range slices.Sorted(maps.Keys(got)) {
-			if side.want[rule] == "" {
-				faults = append(faults, fmt.Sprintf("bundle: %s has the rule %s, which no role has", side.field, rule))
+		for _, text := range slices.Sorted(maps.Keys(got)) {
+			if !wanted[text] {
+				faults = append(faults, fmt.Sprintf("bundle: %s has the rule %s, which no role has", field, text))
 			}
 		}
 	}
+	compare("clusterPermissions", install.ClusterPermissions, cluster)
+	compare("permissions", install.Permissions, operator)
 	return faults
+}
+
+func rulesOf(roles []role) map[string]bool {
+	rules := map[string]bool{}
+	for _, role := range roles {
+		for _, rule := range role.Rules {
+			text, _ := json.Marshal(rule) // lists of strings cannot fail
+			rules[string(text)] = true
+		}
+	}
+	return rules
 }

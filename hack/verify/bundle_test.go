@@ -22,28 +22,22 @@ spec:
         rules:
         - {apiGroups: [""], resources: [events], verbs: [create]}
 `
-	rule := func(texts ...string) rules {
-		all := rules{}
-		for _, text := range texts {
-			all[text] = "role.yaml"
-		}
-		return all
-	}
-	const (
-		deployments = `{"apiGroups":["apps"],"resources":["deployments"],"verbs":["get"]}`
-		nodes       = `{"apiGroups":[""],"resources":["nodes"],"verbs":["list"]}`
-		events      = `{"apiGroups":[""],"resources":["events"],"verbs":["create"]}`
-		pods        = `{"apiGroups":[""],"resources":["pods"],"verbs":["list"]}`
-	)
+	of := func(rules ...rule) []role { return []role{{Rules: rules}} }
+	core := []string{""}
+	deployments := rule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get"}}
+	nodes := rule{APIGroups: core, Resources: []string{"nodes"}, Verbs: []string{"list"}}
+	events := rule{APIGroups: core, Resources: []string{"events"}, Verbs: []string{"create"}}
+	pods := rule{APIGroups: core, Resources: []string{"pods"}, Verbs: []string{"list"}}
+	const textOfPods = `{"apiGroups":[""],"resources":["pods"],"verbs":["list"]}`
 	for name, test := range map[string]struct {
-		cluster, operator rules
+		cluster, operator []role
 		want              string
 	}{
-		"equal":            {rule(deployments, nodes), rule(events), ""},
-		"lacks a rule":     {rule(deployments, nodes, pods), rule(events), "clusterPermissions lacks the rule " + pods + " of role.yaml"},
-		"has another rule": {rule(deployments), rule(events), "clusterPermissions has the rule " + nodes + ", which no role has"},
-		"wider":            {rule(deployments, nodes, events), rule(), "permissions has the rule " + events},
-		"in the namespace": {rule(deployments, nodes), rule(events, pods), "permissions lacks the rule " + pods},
+		"equal":            {of(deployments, nodes), of(events), ""},
+		"lacks a rule":     {of(deployments, nodes, pods), of(events), "clusterPermissions lacks the rule " + textOfPods},
+		"has another rule": {of(deployments), of(events), "clusterPermissions has the rule "},
+		"wider":            {of(deployments, nodes, events), nil, "permissions has the rule "},
+		"in the namespace": {of(deployments, nodes), of(events, pods), "permissions lacks the rule " + textOfPods},
 	} {
 		faults := strings.Join(bundleFaults([]byte(csv), test.cluster, test.operator), "\n")
 		if !strings.Contains(faults, test.want) || test.want == "" && faults != "" {

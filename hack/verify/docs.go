@@ -6,201 +6,165 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io"
-	"maps"
 	"os"
+	"os/exec"
+	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/solonode/sno/hack/workspace"
 )
 
-// reasonsFile explains the reason constants of all modules, between reasonsBegin and reasonsEnd.
-const (
-	reasonsFile  = "docs/troubleshooting.md"
-	reasonsBegin = "<!-- reasons -->"
-	reasonsEnd   = "<!-- end of reasons -->"
+var (
+	// link matches the target of a Markdown link to another file of the repository, or to a heading.
+	link         = regexp.MustCompile(`\]\(([^)\s:]+)\)`)
+	heading      = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	anchorInText = regexp.MustCompile(`<a id="([^"]+)"></a>`)
+	notInAnchor  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-const sharedReasons = "patch/result.go"
+// checkDocs checks the links of all documents and that something runs each of their commands, and compares the READMEs
+// of modules and the page of all reasons with the constants in the code.
+func checkDocs(ctx context.Context, r repo) error {
+	names, err := r.Files(ctx)
+	if err != nil {
+		return err
+	}
+	pages := map[string]string{}
+	for _, name := range names {
+		if path.Ext(name) == ".md" && !strings.Contains(name, "/testdata/") {
+			text, err := os.ReadFile(r.Path(name))
+			if err != nil {
+				return err
+			}
+			pages[name] = string(text)
+		}
+	}
+	faults := linkFaults(pages, func(name string) bool { _, err := os.Stat(r.Path(name)); return err == nil })
 
-// readmeHeadings are the level-2 headings of the README of a module with a controller.
-var readmeHeadings = []string{
-	"What it does for you", "What it changes", "Run it", "Undo it", "Vendor it", "Conditions and reasons", "Metrics", "Flags", "Known limits",
-}
+	out, err := r.Command(ctx, ".", "go", "run", "./e2e/cmd/sno-guides", "-check").Output()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && len(out) == 0 {
+		return fmt.Errorf("check the commands of the documents: %w: %s", err, exit.Stderr)
+	} else if err != nil && exit == nil {
+		return err
+	}
+	faults = append(faults, lines(out)...)
 
-// checkDocs checks the links of all documents and that something runs each of their commands, and compares with the
-// code the documents that repeat it. A repository without a docs folder passes.
-func checkDocs(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error {
-	faults, err := linkFaults(ctx, ws)
+	shared, err := os.ReadFile(r.Path("patch/result.go"))
 	if err != nil {
 		return err
 	}
-	commands, err := guideFaults(ctx, ws)
-	if err != nil {
-		return err
-	}
-	faults = append(faults, commands...)
-	if _, err := os.Stat(ws.Path("docs")); errors.Is(err, os.ErrNotExist) {
-		return faults.errorOrNil()
-	}
-	want, err := rights(ws)
-	if err != nil {
-		return err
-	}
-	if got, err := os.ReadFile(ws.Path(rightsFile)); err != nil || string(got) != want {
-		faults = append(faults, rightsFile+": does not match the roles; run make generate")
-	}
-	text, err := os.ReadFile(ws.Path(reasonsFile))
-	if err != nil {
-		return err
-	}
-	shared, err := reasonsIn(ws, sharedReasons)
-	if err != nil {
-		return err
-	}
-	all, readmes := slices.Clone(shared), map[string][]string{}
-	for _, m := range ws.Modules {
-		if !hasController(ws, m) {
+	constants := map[string]string{}
+	for _, m := range r.Modules {
+		if !hasController(r.Workspace, m) {
 			continue
 		}
-		own, err := reasonsIn(ws, m.Dir+"/names.go")
+		own, err := os.ReadFile(r.Path(m.Dir + "/names.go"))
 		if err != nil {
 			return err
 		}
-		readme, err := os.ReadFile(ws.Path(m.Dir + "/README.md"))
-		if err != nil {
-			return err
-		}
-		faults = append(faults, readmeFaults(m.Dir, string(readme), own, shared)...)
-		readmes[m.Dir] = readmeReasons(string(readme))
-		all = append(all, own...)
+		constants[m.Dir] = string(own)
 	}
-	slices.Sort(all)
-	return append(faults, reasonFaults(string(text), slices.Compact(all), readmes)...).errorOrNil()
+	return append(faults, reasonFaults(pages, constants, string(shared))...).orNil()
 }
 
-// readmeFaults compares a module's README with the headings that all have, and its first table of reasons with its
-// constants, in order. The table may also have shared reasons.
-func readmeFaults(dir, readme string, own, shared []string) []string {
-	var faults, headings []string
-	for line := range strings.Lines(readme) {
-		if heading, is := strings.CutPrefix(line, "## "); is {
-			headings = append(headings, strings.TrimSpace(heading))
+func linkFaults(pages map[string]string, exists func(string) bool) (faults findings) {
+	anchors := map[string]bool{}
+	for name, text := range pages {
+		for _, match := range heading.FindAllStringSubmatch(text, -1) {
+			anchors[name+"#"+strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(match[1]), ""), " ", "-")] = true
+		}
+		for _, match := range anchorInText.FindAllStringSubmatch(text, -1) {
+			anchors[name+"#"+match[1]] = true
 		}
 	}
-	if !slices.Equal(headings, readmeHeadings) {
-		faults = append(faults, fmt.Sprintf("%s/README.md: has the headings %q; all modules with a controller have %q", dir, headings, readmeHeadings))
+	for name, text := range pages {
+		for _, match := range link.FindAllStringSubmatch(text, -1) {
+			target, anchor, _ := strings.Cut(match[1], "#")
+			file := name
+			if target != "" {
+				file = path.Join(path.Dir(name), target)
+			}
+			if !exists(file) || anchor != "" && !anchors[file+"#"+anchor] {
+				faults = append(faults, fmt.Sprintf("%s: links to %s, which does not exist", name, match[1]))
+			}
+		}
 	}
-	rows := readmeReasons(readme)
-	if !slices.Equal(slices.DeleteFunc(slices.Clone(rows), func(r string) bool { return !slices.Contains(own, r) && slices.Contains(shared, r) }), own) {
-		faults = append(faults, fmt.Sprintf("%s/README.md: has the reasons %v; names.go has %v, and %s more", dir, rows, own, sharedReasons))
-	}
+	slices.Sort(faults)
 	return faults
 }
 
-func readmeReasons(readme string) (reasons []string) {
-	_, table, _ := strings.Cut(readme, "\n| reason | in force |")
-	table, _, _ = strings.Cut(table, "\n\n")
-	for line := range strings.Lines(table) {
-		cell, _, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
-		for _, match := range inBackticks.FindAllStringSubmatch(cell, -1) {
-			reasons = append(reasons, match[1])
-		}
+const reasonsFile = "docs/troubleshooting.md"
+
+var (
+	// reasonConstant matches a constant with a reason; one that is a shared constant has a name that ends with its value.
+	reasonConstant = regexp.MustCompile(`(?m)^\tReason\w+ += (?:"(\w+)"|patch\.Reason(\w+))(?: +//.*)?$`)
+	// reasonRow matches a row of a table of reasons, and in reasonsFile the modules that have them.
+	reasonRow  = regexp.MustCompile("(?m)^\\| (`\\w+`(?:, `\\w+`)*) \\|([^|]*)\\|")
+	inBacktick = regexp.MustCompile("`(\\w+)`")
+)
+
+// readmeHeadings are the level-2 headings of the README of a module with a controller.
+const readmeHeadings = "What it does for you, What it changes, Run it, Undo it, Vendor it, Conditions and reasons, Metrics, Flags, Known limits"
+
+func reasonsIn(source string) (reasons []string) {
+	for _, match := range reasonConstant.FindAllStringSubmatch(source, -1) {
+		reasons = append(reasons, match[1]+match[2])
 	}
 	return reasons
 }
 
-// reasonFaults compares the rows between the marks: the first cells with the reasons in the code, and the second
-// cells, which are modules, with the reasons in the modules' READMEs.
-func reasonFaults(text string, inCode []string, readmes map[string][]string) []string {
-	_, after, begins := strings.Cut(text, reasonsBegin)
-	table, _, ends := strings.Cut(after, reasonsEnd)
-	if !begins || !ends {
-		return []string{fmt.Sprintf("%s: needs %s and %s around its reasons", reasonsFile, reasonsBegin, reasonsEnd)}
+// reasonFaults compares the README of each module with its headings and constants, and reasonsFile with all READMEs.
+func reasonFaults(pages, constants map[string]string, shared string) (faults findings) {
+	known := reasonsIn(shared)
+	has := map[string]bool{} // module and reason
+	for dir, source := range constants {
+		name := dir + "/README.md"
+		var headings []string
+		for line := range strings.Lines(pages[name]) {
+			if title, is := strings.CutPrefix(line, "## "); is {
+				headings = append(headings, strings.TrimSpace(title))
+			}
+		}
+		if got := strings.Join(headings, ", "); got != readmeHeadings {
+			faults = append(faults, fmt.Sprintf("%s: has the headings %s; all modules with a controller have %s", name, got, readmeHeadings))
+		}
+		_, table, _ := strings.Cut(pages[name], "\n| reason | in force |")
+		table, _, _ = strings.Cut(table, "\n\n")
+		var rest []string
+		own := reasonsIn(source)
+		for _, row := range reasonRow.FindAllStringSubmatch(table, -1) {
+			for _, match := range inBacktick.FindAllStringSubmatch(row[1], -1) {
+				has[dir+" "+match[1]] = true
+				if slices.Contains(own, match[1]) || !slices.Contains(known, match[1]) {
+					rest = append(rest, match[1])
+				}
+			}
+		}
+		if !slices.Equal(rest, own) {
+			faults = append(faults, fmt.Sprintf("%s: has the reasons %v; names.go has %v", name, rest, own))
+		}
+		known = append(known, own...)
 	}
-	var inDocument, faults []string
-	for line := range strings.Lines(table) {
-		cell, rest, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
-		modules, _, _ := strings.Cut(rest, "|")
-		if strings.HasPrefix(line, "| `") {
-			for _, match := range inBackticks.FindAllStringSubmatch(cell, -1) {
-				inDocument = append(inDocument, match[1])
-				faults = append(faults, moduleFaults(match[1], strings.TrimSpace(modules), readmes)...)
+	_, table, _ := strings.Cut(pages[reasonsFile], "<!-- reasons -->")
+	table, _, _ = strings.Cut(table, "<!-- end of reasons -->")
+	var explained []string
+	for _, row := range reasonRow.FindAllStringSubmatch(table, -1) {
+		modules := strings.TrimSpace(row[2])
+		list, but := strings.CutPrefix(modules, "all but ")
+		for _, match := range inBacktick.FindAllStringSubmatch(row[1], -1) {
+			explained = append(explained, match[1])
+			for dir := range constants {
+				if want := modules == "all" || slices.Contains(strings.Split(list, ", "), dir) != but; has[dir+" "+match[1]] != want {
+					faults = append(faults, fmt.Sprintf("%s: has %s for the modules %q; %s/README.md has it: %t", reasonsFile, match[1], modules, dir, !want))
+				}
 			}
 		}
 	}
-	for _, reason := range inCode {
-		if !slices.Contains(inDocument, reason) {
-			faults = append(faults, reasonsFile+": does not explain the reason "+reason)
-		}
+	slices.Sort(known)
+	slices.Sort(explained)
+	if known = slices.Compact(known); !slices.Equal(explained, known) {
+		faults = append(faults, fmt.Sprintf("%s: explains the reasons %v; the code has %v", reasonsFile, explained, known))
 	}
-	for _, reason := range inDocument {
-		if !slices.Contains(inCode, reason) {
-			faults = append(faults, reasonsFile+": explains "+reason+", which no module has")
-		}
-	}
+	slices.Sort(faults)
 	return faults
-}
-
-// moduleFaults compares the modules of a reason ("all", "all but a, b" or "a, b") with those that have it in their
-// README.
-func moduleFaults(reason, modules string, readmes map[string][]string) (faults []string) {
-	list, but := strings.CutPrefix(modules, "all but ")
-	for _, dir := range slices.Sorted(maps.Keys(readmes)) {
-		want := modules == "all" || slices.Contains(strings.Split(list, ", "), dir) != but
-		if slices.Contains(readmes[dir], reason) != want {
-			faults = append(faults, fmt.Sprintf("%s: has the reason %s for the modules %q; %s/README.md has it: %t", reasonsFile, reason, modules, dir, !want))
-		}
-	}
-	return faults
-}
-
-var inBackticks = regexp.MustCompile("`([A-Za-z]+)`")
-
-// reasonsIn returns the values of the constants Reason... of a file, in order. One that is a shared constant has that
-// one's value.
-func reasonsIn(ws *workspace.Workspace, name string) ([]string, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), ws.Path(name), nil, parser.SkipObjectResolution)
-	if err != nil {
-		return nil, fmt.Errorf("reading reasons: %w", err)
-	}
-	var found []string
-	for _, declaration := range file.Decls {
-		general, is := declaration.(*ast.GenDecl)
-		if !is || general.Tok != token.CONST {
-			continue
-		}
-		for _, spec := range general.Specs {
-			value, is := spec.(*ast.ValueSpec)
-			if !is || !strings.HasPrefix(value.Names[0].Name, "Reason") || len(value.Values) == 0 {
-				continue
-			}
-			constant, reason := value.Names[0].Name, ""
-			switch value := value.Values[0].(type) {
-			case *ast.BasicLit:
-				if reason, err = strconv.Unquote(value.Value); err != nil {
-					return nil, fmt.Errorf("%s: %s: %w", name, constant, err)
-				}
-			case *ast.SelectorExpr:
-				// The name of a shared reason ends with its value.
-				shared, err := reasonsIn(ws, sharedReasons)
-				if err != nil {
-					return nil, err
-				}
-				if reason = strings.TrimPrefix(value.Sel.Name, "Reason"); !slices.Contains(shared, reason) {
-					return nil, fmt.Errorf("%s: %s: %s has no such reason", name, constant, sharedReasons)
-				}
-			default:
-				return nil, fmt.Errorf("%s: %s: is neither a text nor a reason of %s", name, constant, sharedReasons)
-			}
-			found = append(found, reason)
-		}
-	}
-	return found, nil
 }

@@ -7,104 +7,190 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/hack/workspace"
 )
 
-const rbacDir = "config/rbac"
+const (
+	roleFile = "config/rbac/role.yaml"
+	// allRoleFile has the rules of the process with all controllers, in its own namespace.
+	allRoleFile = "config/all/rbac/role.yaml"
+	rightsFile  = "docs/rbac.md"
+)
 
-// Generate writes the generated files and returns their names: the RBAC role of the modules in focus with a controller/
-// folder, from its +kubebuilder:rbac markers for a role called MODULE-controller, the golden files of their API, and,
-// for all modules, the tables of roles and of the citations of requirements, and the list of public packages.
-func Generate(ctx context.Context, ws *workspace.Workspace) ([]string, error) {
-	var generated []string
-	for _, m := range ws.WithCode() {
-		if !hasController(ws, m) {
+// hasController reports whether a module has a program of its controller.
+func hasController(ws *workspace.Workspace, m workspace.Module) bool {
+	_, err := os.Stat(ws.Path(m.Dir + "/cmd/" + m.Dir + "-controller"))
+	return err == nil
+}
+
+// Generate writes the generated files and returns their names: the RBAC role of each selected module with a controller,
+// from its +kubebuilder:rbac markers, and the page of all roles.
+func Generate(ctx context.Context, ws *workspace.Workspace, modules ...string) ([]string, error) {
+	selected, err := ws.Select(modules...)
+	if err != nil {
+		return nil, err
+	}
+	return repo{ws, selected}.generate(ctx, ws.Root)
+}
+
+// generate writes below a folder.
+func (r repo) generate(ctx context.Context, root string) (names []string, err error) {
+	for _, m := range r.modules {
+		if !hasController(r.Workspace, m) {
 			continue
 		}
-		if err := generateRole(ctx, ws, m, ws.Path(m.Dir+"/"+rbacDir)); err != nil {
-			return generated, err
+		name := m.Dir + "/" + roleFile
+		folder := filepath.Dir(filepath.Join(root, name))
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return names, err
 		}
-		generated = append(generated, m.Dir+"/"+rbacDir)
+		if err := r.run(ctx, m.Dir, r.Path("tools/run"), "controller-gen", "rbac:roleName="+m.Name()+"-controller", "paths=./controller/...", "output:rbac:dir="+folder); err != nil {
+			return names, err
+		}
+		names = append(names, name)
 	}
-	written, err := generateAPI(ctx, ws)
-	generated = append(generated, written...)
+	text, err := r.rights()
 	if err != nil {
-		return generated, err
+		return names, err
 	}
-	if _, err := os.Stat(ws.Path(path.Dir(rightsFile))); errors.Is(err, os.ErrNotExist) {
-		return generated, nil
-	}
-	text, err := rights(ws)
-	if err != nil {
-		return generated, err
-	}
-	if err := os.WriteFile(ws.Path(rightsFile), []byte(text), 0o644); err != nil {
-		return generated, err
-	}
-	generated = append(generated, rightsFile)
-	changed, err := generateCitations(ctx, ws)
-	if changed {
-		generated = append(generated, requirementsFile)
-	}
-	return generated, err
-}
-
-func hasController(ws *workspace.Workspace, m workspace.Module) bool {
-	info, err := os.Stat(ws.Path(m.Dir + "/cmd/" + m.Name() + "-controller"))
-	return err == nil && info.IsDir() && !strings.HasPrefix(m.Dir, "examples/")
-}
-
-func generateRole(ctx context.Context, ws *workspace.Workspace, m workspace.Module, dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	return run(ctx, ws, m.Dir, ws.Environment(m), ws.Path("tools/run"), "controller-gen",
-		"rbac:roleName="+m.Name()+"-controller", "paths=./controller/...", "output:rbac:dir="+dir)
+	file := filepath.Join(root, rightsFile)
+	return append(names, rightsFile), errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644))
 }
 
 // checkGenerated generates into a temporary folder and compares, so that it neither changes the tree nor needs a clean
 // one.
-func checkGenerated(ctx context.Context, ws *workspace.Workspace, w io.Writer) (err error) {
+func checkGenerated(ctx context.Context, r repo) (err error) {
 	scratch, err := os.MkdirTemp("", "sno-verify-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-
-	var faults Findings
-	for _, m := range ws.WithCode() {
-		if !hasController(ws, m) {
-			continue
-		}
-		fmt.Fprintf(w, "      %s\n", m.Dir)
-		fresh := filepath.Join(scratch, m.Name())
-		if err := generateRole(ctx, ws, m, fresh); err != nil {
-			faults = append(faults, err.Error())
-			continue
-		}
-		files, err := os.ReadDir(fresh)
+	names, err := r.generate(ctx, scratch)
+	if err != nil {
+		return err
+	}
+	var faults findings
+	for _, name := range names {
+		want, err := os.ReadFile(filepath.Join(scratch, name))
 		if err != nil {
-			return err
+			return fmt.Errorf("the generator wrote nothing: %w", err)
 		}
-		if len(files) == 0 {
-			faults = append(faults, m.Dir+"/controller: has no +kubebuilder:rbac marker, so its program has no permissions")
+		if got, err := os.ReadFile(r.Path(name)); err != nil || !bytes.Equal(got, want) {
+			faults = append(faults, name+": is not what is generated; run make generate")
 		}
-		for _, file := range files {
-			name := path.Join(m.Dir, rbacDir, file.Name())
-			want, err := os.ReadFile(filepath.Join(fresh, file.Name()))
-			if err != nil {
-				return err
+	}
+	return faults.orNil()
+}
+
+type role struct {
+	Metadata struct{ Name, Namespace string }
+	Rules    []rule
+}
+
+type rule struct {
+	APIGroups       []string `json:"apiGroups,omitempty"`
+	Resources       []string `json:"resources,omitempty"`
+	ResourceNames   []string `json:"resourceNames,omitempty"`
+	NonResourceURLs []string `json:"nonResourceURLs,omitempty"`
+	Verbs           []string `json:"verbs,omitempty"`
+}
+
+func readRoles(ws *workspace.Workspace, name string) (roles []role, err error) {
+	text, err := os.ReadFile(ws.Path(name))
+	if err != nil {
+		return nil, err
+	}
+	for document := range strings.SplitSeq("\n"+string(text), "\n---\n") {
+		var r role
+		if err := yaml.Unmarshal([]byte(document), &r); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		roles = append(roles, r)
+	}
+	return roles, nil
+}
+
+const rightsIntroduction = `# Rights
+
+The permissions of each program on a cluster. ` + "`make generate`" + ` writes this page from the roles, which in turn come from the
+markers in each module's ` + "`controller/rbac.go`" + `. Tests run each controller with exactly its roles.
+
+- *Where* is a namespace; "cluster" means all namespaces and cluster-scoped objects.
+- *Named* limits a rule to objects. Kubernetes cannot limit ` + "`create`" + ` to a name, nor a patch to a field: the programs do, see
+  [ARCHITECTURE.md](../ARCHITECTURE.md).
+- ` + "`tokenreviews` and `subjectaccessreviews`" + ` authenticate and authorize clients of the metrics.
+- [config/all](../config/all) binds all roles of the controllers to one account, without those for a Lease of their own; it has one Lease,
+  ` + "`kubectl-sno.sno.solonode.github.io`" + `.
+`
+
+// rights returns the page of all roles.
+func (r repo) rights() (string, error) {
+	var pages []struct{ title, file string }
+	for _, m := range r.Modules {
+		if hasController(r.Workspace, m) {
+			pages = append(pages, struct{ title, file string }{m.Name() + "-controller", m.Dir + "/" + roleFile})
+		}
+	}
+	slices.SortFunc(pages, func(a, b struct{ title, file string }) int { return strings.Compare(a.file, b.file) })
+	pages = append(pages,
+		struct{ title, file string }{"approve, the outside tool", "approver/config/approve/role.yaml"},
+		struct{ title, file string }{"kubectl-sno run, in addition to the roles of the controllers", allRoleFile})
+	var text strings.Builder
+	text.WriteString(rightsIntroduction)
+	for _, page := range pages {
+		roles, err := readRoles(r.Workspace, page.file)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&text, "\n## %s\n\n| where | what | named | reads | writes |\n|---|---|---|---|---|\n", page.title)
+		for _, role := range roles {
+			where := role.Metadata.Namespace
+			if where == "" {
+				where = "cluster"
 			}
-			if got, err := os.ReadFile(ws.Path(name)); err != nil || !bytes.Equal(got, want) {
-				faults = append(faults, name+": does not match the markers; run make generate")
+			for _, rule := range role.Rules {
+				fmt.Fprintf(&text, "| %s | %s |\n", where, rule)
 			}
 		}
 	}
-	return faults.errorOrNil()
+	return text.String(), nil
+}
+
+// String returns the cells of the rule, with resources as in kubectl: deployments.apps, and nodes without a group.
+func (r rule) String() string {
+	what := r.NonResourceURLs
+	for _, group := range r.APIGroups {
+		for _, name := range r.Resources {
+			resource, sub, hasSub := strings.Cut(name, "/")
+			if group != "" {
+				resource += "." + group
+			}
+			if hasSub {
+				resource += "/" + sub
+			}
+			what = append(what, resource)
+		}
+	}
+	var reads, writes []string
+	for _, verb := range r.Verbs {
+		if slices.Contains([]string{"get", "list", "watch"}, verb) {
+			reads = append(reads, verb)
+		} else {
+			writes = append(writes, verb)
+		}
+	}
+	quoted := func(names []string) string {
+		if len(names) == 0 {
+			return ""
+		}
+		return "`" + strings.Join(names, "`<br>`") + "`"
+	}
+	return strings.Join([]string{quoted(what), quoted(r.ResourceNames), strings.Join(reads, ", "), strings.Join(writes, ", ")}, " | ")
 }

@@ -4,10 +4,7 @@ package verify
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os/exec"
 	"path"
 	"regexp"
 	"slices"
@@ -20,57 +17,47 @@ import (
 
 // checkManifests renders every kustomization, and checks that its Deployments suit the only node of a cluster and
 // that their programs have the flags.
-func checkManifests(ctx context.Context, ws *workspace.Workspace, w io.Writer) error {
-	files, err := ws.Files(ctx)
+func checkManifests(ctx context.Context, r repo) error {
+	files, err := r.Files(ctx)
 	if err != nil {
 		return err
 	}
-	var faults Findings
-	programs := map[string][]string{} // arguments by image, which overlays share
+	var faults findings
+	arguments := map[string][]string{} // by image, which overlays share
 	for _, name := range files {
-		if path.Base(name) != "kustomization.yaml" || strings.Contains(name, "/testdata/") || !ws.InFocus(name) {
+		if path.Base(name) != "kustomization.yaml" || strings.Contains(name, "/testdata/") {
 			continue
 		}
 		dir := path.Dir(name)
-		fmt.Fprintf(w, "      %s\n", dir)
-		rendered, err := render(ctx, ws, dir)
+		rendered, err := r.output(ctx, ".", r.Path("tools/run"), "kustomize", "build", dir)
 		if err != nil {
-			faults = append(faults, err.Error())
+			faults = append(faults, fmt.Sprintf("%s: %v", dir, err))
 			continue
 		}
-		pods, err := podsOf(rendered)
-		if err != nil {
-			return fmt.Errorf("%s: %w", dir, err)
-		}
-		for _, p := range pods {
-			for _, fault := range p.faults() {
+		for manifest := range strings.SplitSeq(string(rendered), "\n---\n") {
+			var d deployment
+			if err := yaml.Unmarshal([]byte(manifest), &d); err != nil {
+				return fmt.Errorf("%s: reading what was rendered: %w", dir, err)
+			}
+			if d.Kind != "Deployment" {
+				continue
+			}
+			for _, fault := range d.faults() {
 				faults = append(faults, dir+": "+fault)
 			}
-			for _, c := range p.Spec.Template.Spec.Containers {
-				programs[c.Image] = append(programs[c.Image], strings.Join(c.Args, " "))
+			for _, c := range d.Spec.Template.Spec.Containers {
+				arguments[c.Image] = append(arguments[c.Image], strings.Join(c.Args, " "))
 			}
 		}
 	}
-	for image, all := range programs {
+	for image, all := range arguments {
 		slices.Sort(all)
 		for _, args := range slices.Compact(all) {
-			faults = append(faults, flagFaults(ctx, ws, image, strings.Fields(args))...)
+			faults = append(faults, r.flagFaults(ctx, image, strings.Fields(args))...)
 		}
 	}
 	slices.Sort(faults)
-	return slices.Compact(faults).errorOrNil()
-}
-
-func render(ctx context.Context, ws *workspace.Workspace, dir string) (string, error) {
-	out, err := ws.Command(ctx, ".", nil, ws.Path("tools/run"), "kustomize", "build", dir).Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return "", fmt.Errorf("%s: kustomize build: %w\n%s", dir, err, strings.TrimSpace(string(exit.Stderr)))
-	}
-	if err != nil {
-		return "", fmt.Errorf("%s: kustomize build: %w", dir, err)
-	}
-	return string(out), nil
+	return slices.Compact(faults).orNil()
 }
 
 type deployment struct {
@@ -103,20 +90,6 @@ type container struct {
 	}
 }
 
-func podsOf(manifests string) ([]deployment, error) {
-	var found []deployment
-	for _, manifest := range strings.Split(manifests, "\n---\n") {
-		var d deployment
-		if err := yaml.Unmarshal([]byte(manifest), &d); err != nil {
-			return nil, fmt.Errorf("reading what was rendered: %w", err)
-		}
-		if d.Kind == "Deployment" {
-			found = append(found, d)
-		}
-	}
-	return found, nil
-}
-
 // faults compares a Deployment with the requirements of its pods: the restricted profile of pod security, a priority
 // for a full node, and no limits, by which the kernel would kill or throttle them when the node is busiest.
 func (d *deployment) faults() []string {
@@ -143,43 +116,27 @@ func (d *deployment) faults() []string {
 	return faults
 }
 
-const koPrefix = "ko://" + workspace.ModulePrefix
+// helpFlag matches a flag in the help of the standard library ("-name") and of pflag ("-n, --name" or "--name").
+var helpFlag = regexp.MustCompile(`(?m)^\s+(?:-\w, )?--?([a-z][a-z0-9-]*)`)
 
-func flagFaults(ctx context.Context, ws *workspace.Workspace, image string, args []string) []string {
+// flagFaults runs the help of a program of this repository.
+func (r repo) flagFaults(ctx context.Context, image string, args []string) (faults findings) {
+	program, ours := strings.CutPrefix(image, "ko://"+workspace.ModulePrefix)
 	verbs := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "-") })
-	if !strings.HasPrefix(image, koPrefix) || verbs < 0 {
+	if !ours || verbs < 0 {
 		return nil
 	}
-	program := strings.TrimPrefix(image, koPrefix)
-	i := slices.IndexFunc(ws.Modules, func(m workspace.Module) bool { return strings.HasPrefix(program, m.Dir+"/") })
-	if i < 0 {
-		return []string{image + ": no module of this repository has this program"}
-	}
-	m := ws.Modules[i]
-	command := append([]string{"run", "./" + strings.TrimPrefix(program, m.Dir+"/")}, append(args[:verbs:verbs], "--help")...)
 	// Some programs return an error for --help.
-	help, err := ws.Command(ctx, m.Dir, ws.Environment(m), "go", command...).CombinedOutput()
-	known := flagsIn(string(help))
+	help, err := r.Command(ctx, ".", "go", slices.Concat([]string{"run", "./" + program}, args[:verbs], []string{"--help"})...).CombinedOutput()
+	known := helpFlag.FindAllStringSubmatch(string(help), -1)
 	if len(known) == 0 {
-		return []string{fmt.Sprintf("%s: its help shows no flags: %v\n%s", program, err, help)}
+		return findings{fmt.Sprintf("%s: its help shows no flags: %v\n%s", program, err, help)}
 	}
-	var faults []string
 	for _, arg := range args[verbs:] {
 		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		if !slices.Contains(known, name) {
+		if !slices.ContainsFunc(known, func(match []string) bool { return match[1] == name }) {
 			faults = append(faults, fmt.Sprintf("%s: has no flag --%s, which a manifest uses", program, name))
 		}
 	}
 	return faults
-}
-
-// helpFlag matches a flag in the help of the standard library ("-name") and of pflag ("-n, --name" or "--name").
-var helpFlag = regexp.MustCompile(`(?m)^\s+(?:-\w, )?--?([a-z][a-z0-9-]*)`)
-
-func flagsIn(help string) []string {
-	var names []string
-	for _, match := range helpFlag.FindAllStringSubmatch(help, -1) {
-		names = append(names, match[1])
-	}
-	return names
 }

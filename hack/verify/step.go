@@ -3,8 +3,8 @@
 package verify
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -15,110 +15,128 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// ErrUnknownStep is returned by Select for a name that no step has.
-var ErrUnknownStep = errors.New("no such step")
+// repo is the repository, and the modules that are checked.
+type repo struct {
+	*workspace.Workspace
+	modules []workspace.Module
+}
 
-// Findings is the error of a step: one line per finding, ready to print.
-type Findings []string
+// findings is the error of a step: one line per finding.
+type findings []string
 
 // Error implements error.
-func (f Findings) Error() string { return strings.Join(f, "\n") }
+func (f findings) Error() string { return strings.Join(f, "\n") }
 
-func (f Findings) errorOrNil() error {
+func (f findings) orNil() error {
 	if len(f) == 0 {
 		return nil
 	}
 	return f
 }
 
+// lines returns the lines of a command's output.
+func lines(out []byte) findings {
+	return strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' })
+}
+
 // Step is one check of the repository.
 type Step struct {
-	Name        string
-	Description string
-	// Run returns the findings, or nil. It may write progress, a line at a time.
-	Run func(context.Context, *workspace.Workspace, io.Writer) error
+	Name, Description string
+	// whole steps check the repository, and do not run for single modules.
+	whole bool
+	run   func(context.Context, repo) error
 }
 
 // Steps returns all steps, the quick ones first.
 func Steps() []Step {
 	return []Step{
-		{"versions", "every go.mod agrees with hack/versions.yaml, and `go get` in documents with its release", checkVersions},
-		{"words", "no machine paths, registry hosts, sleeps, leftovers, terms of hack/glossary.yaml or comments above 120 columns; files have their license, commit subjects are imperative", checkWords},
-		{"citations", "every requirement has its code and its test, every number its entry, and every entry a citation", checkCitations},
-		{"format", "gofmt has nothing to change", checkFormat},
-		{"mutants", "every mutants.yaml parses and every entry still applies", checkMutants},
-		{"tidy", "go mod tidy has nothing to change in any module", checkTidy},
-		{"boundaries", "pure packages need neither controller-runtime nor informers, and as many other packages as docs/vendoring.md lists", checkBoundaries},
-		{"workspace", "all modules build together, on the newest versions", checkWorkspaceBuild},
-		{"standalone", "each module builds and vets with GOWORK=off, on its own versions", checkStandaloneBuild},
-		{"newest", "conformance builds with GOWORK=off on the newest versions too", checkNewestAlone},
-		{"generated", "generated files match the output of the generators", checkGenerated},
-		{"api", "hack/api lists the API of every released library, CHANGELOG.md what is gone or changed, and docs/api.md the packages", checkAPI},
-		{"docs", "links have targets, something runs every command, and the documents match the roles and reasons in the code", checkDocs},
-		{"manifests", "every kustomization renders, with safe pods and flags that exist", checkManifests},
-		{"bundle", "the bundle for OLM is valid, and has the Deployment of config/all and exactly the generated rules", checkBundle},
-		{"unused", "every function is reached from a program or a test, and every exported name has a user besides tests of its own package", checkUnused},
-		{"vulnerabilities", "govulncheck finds no package with a known vulnerability that is not listed with a reason", checkVulnerabilities},
-		{"lint", "golangci-lint finds nothing in any module", checkLint},
+		{"versions", "go.work has all modules, and every go.mod and `go get` in documents agrees with hack/versions.yaml", true, checkVersions},
+		{"paths", "no file has a path of one machine or the host of a package registry", true, checkPaths},
+		{"citations", "every cited number has an entry, and every requirement its code and its test", true, checkCitations},
+		{"mutants", "every entry of a mutants.yaml still applies", false, checkMutants},
+		{"tidy", "go mod tidy has nothing to change", false, checkTidy},
+		{"boundaries", "modules depend on no others than they may, and pure packages on neither controller-runtime nor informers", false, checkBoundaries},
+		{"generated", "generated files match the output of the generators", false, checkGenerated},
+		{"docs", "links have targets, something runs every command, and the documents have the reasons in the code", true, checkDocs},
+		{"manifests", "every kustomization renders, with safe pods and flags that exist", true, checkManifests},
+		{"bundle", "the bundle for OLM is valid, and has exactly the generated rules", true, checkBundle},
+		{"deadcode", "every function is reached from a program or a test", true, checkDeadCode},
+		{"vulnerabilities", "govulncheck finds no vulnerable package that hack/vulnerabilities.yaml does not accept", true, checkVulnerabilities},
+		{"lint", "everything compiles, and golangci-lint finds nothing", false, checkLint},
 	}
 }
 
-// Select returns the steps with the given names, in the order of Steps, or all without names.
-func Select(names []string) ([]Step, error) {
+// Run runs the steps with the given names, or all, for the modules or all. It reports on w, and returns an error if one
+// fails.
+func Run(ctx context.Context, ws *workspace.Workspace, names, modules []string, w io.Writer) error {
+	selected, err := ws.Select(modules...)
+	if err != nil {
+		return err
+	}
 	steps := Steps()
 	for _, name := range names {
 		if !slices.ContainsFunc(steps, func(s Step) bool { return s.Name == name }) {
-			return nil, fmt.Errorf("%w: %q", ErrUnknownStep, name)
+			return fmt.Errorf("no step %q", name)
 		}
 	}
-	if len(names) == 0 {
-		return steps, nil
-	}
-	return slices.DeleteFunc(steps, func(s Step) bool { return !slices.Contains(names, s.Name) }), nil
+	steps = slices.DeleteFunc(steps, func(s Step) bool {
+		return len(names) > 0 && !slices.Contains(names, s.Name) || len(modules) > 0 && s.whole
+	})
+	return runAll(ctx, repo{ws, selected}, steps, w)
 }
 
-// Options change what Run prints.
-type Options struct {
-	// All prints all occurrences of terms of the glossary, not only the first ones.
-	All bool
-}
-
-// Run runs the steps one after another, reports on w and returns how many failed.
-func Run(ctx context.Context, ws *workspace.Workspace, steps []Step, w io.Writer, o Options) (int, error) {
-	type row struct {
-		step Step
-		err  error
-		took time.Duration
-	}
-	var rows []row
-	for i, step := range steps {
-		if ctx.Err() != nil {
-			return 0, ctx.Err()
-		}
-		fmt.Fprintf(w, "[%d/%d] %s: %s\n", i+1, len(steps), step.Name, step.Description)
-		start := time.Now()
-		err := step.Run(ctx, ws, w)
-		rows = append(rows, row{step, err, time.Since(start)})
-		if err != nil {
-			text := err.Error()
-			if long, is := errors.AsType[*listing](err); is && o.All {
-				text = long.all()
-			}
-			fmt.Fprintf(w, "    %s\n", strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    "))
-		}
-	}
-
+func runAll(ctx context.Context, r repo, steps []Step, w io.Writer) error {
+	var summary bytes.Buffer
+	table := tabwriter.NewWriter(&summary, 0, 0, 2, ' ', 0)
 	failed := 0
-	fmt.Fprintln(w)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "STEP\tRESULT\tTIME\tWHAT")
-	for _, r := range rows {
-		result := "ok"
-		if r.err != nil {
+	for i, step := range steps {
+		fmt.Fprintf(w, "[%d/%d] %s: %s\n", i+1, len(steps), step.Name, step.Description)
+		start, result := time.Now(), "ok"
+		if err := step.run(ctx, r); err != nil {
 			result = "FAILED"
 			failed++
+			fmt.Fprintf(w, "    %s\n", strings.ReplaceAll(strings.TrimRight(err.Error(), "\n"), "\n", "\n    "))
 		}
-		fmt.Fprintf(table, "%s\t%s\t%.1f s\t%s\n", r.step.Name, result, r.took.Seconds(), r.step.Description)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		fmt.Fprintf(table, "%s\t%s\t%.1f s\n", step.Name, result, time.Since(start).Seconds())
 	}
-	return failed, table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%s", &summary)
+	if failed > 0 {
+		return fmt.Errorf("%d of %d steps failed", failed, len(steps))
+	}
+	return nil
+}
+
+// run runs a command and returns its output as the error when it fails.
+func (r repo) run(ctx context.Context, dir, name string, args ...string) error {
+	if out, err := r.Command(ctx, dir, name, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %s %s: %w\n%s", dir, name, strings.Join(args, " "), err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// output runs a command and returns its output, and what it wrote to standard error as part of the error.
+func (r repo) output(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
+	cmd := r.Command(ctx, dir, name, args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return out, fmt.Errorf("%s: %s %s: %w\n%s", dir, name, args[0], err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return out, nil
+}
+
+// patterns are the packages of the modules, relative to the root.
+func (r repo) patterns() []string {
+	var patterns []string
+	for _, m := range r.modules {
+		patterns = append(patterns, "./"+m.Dir+"/...")
+	}
+	return patterns
 }

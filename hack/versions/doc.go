@@ -3,8 +3,6 @@
 // Package versions compares every go.mod of the repository with hack/versions.yaml, the only place where versions are
 // pinned, and rewrites those that differ.
 //
-// There are two legs. Modules for vendoring are on the floor: the oldest versions that current operators have, because
-// each requirement is a lower bound for modules that vendor them. Programs and tests are on the newest. In workspace
-// mode Go selects the newest version for all, so a workspace build checks the newest leg and GOWORK=off checks the
-// floor.
+// All modules are on one set: the oldest versions that current operators have, because each requirement of a library is
+// a lower bound for who vendors it. `make release-check` also builds the libraries on the newest versions.
 package versions

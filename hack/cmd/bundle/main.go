@@ -73,14 +73,14 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	committed, err := output(ws.Command(ctx, ".", nil, "git", "log", "-1", "--format=%cI"))
+	committed, err := output(ws.Command(ctx, ".", "git", "log", "-1", "--format=%cI"))
 	if err != nil {
 		return err
 	}
 	if o.Created, err = time.Parse(time.RFC3339, strings.TrimSpace(committed)); err != nil {
 		return fmt.Errorf("reading the time of the last commit: %w", err)
 	}
-	rendered, err := output(ws.Command(ctx, ".", nil, ws.Path("tools/run"), "kustomize", "build", "config/all"))
+	rendered, err := output(ws.Command(ctx, ".", ws.Path("tools/run"), "kustomize", "build", "config/all"))
 	if err != nil {
 		return err
 	}

@@ -24,53 +24,25 @@ func main() {
 	}
 	only := flag.String("only", "", "run only these steps, separated by commas: "+strings.Join(names, ","))
 	generate := flag.Bool("generate", false, "write the generated files and check nothing")
-	all := flag.Bool("all", false, "print all occurrences of terms of the glossary, not only the first ones")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-
-	work := func() error { return check(ctx, *only, verify.Options{All: *all}, flag.Args()) }
-	if *generate {
-		work = func() error { return write(ctx, flag.Args()) }
-	}
-	if err := work(); err != nil {
+	if err := run(ctx, *only, *generate, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "verify:", err)
 		os.Exit(1)
 	}
 }
 
-func check(ctx context.Context, only string, o verify.Options, names []string) error {
+func run(ctx context.Context, only string, generate bool, modules []string) error {
 	ws, err := workspace.Find(".")
 	if err != nil {
 		return err
 	}
-	if err := ws.Focus(names...); err != nil {
-		return err
+	if !generate {
+		return verify.Run(ctx, ws, strings.FieldsFunc(only, func(r rune) bool { return r == ',' }), modules, os.Stdout)
 	}
-	steps, err := verify.Select(strings.FieldsFunc(only, func(r rune) bool { return r == ',' }))
-	if err != nil {
-		return err
-	}
-	failed, err := verify.Run(ctx, ws, steps, os.Stdout, o)
-	if err != nil {
-		return err
-	}
-	if failed > 0 {
-		return fmt.Errorf("%d of %d steps failed", failed, len(steps))
-	}
-	return nil
-}
-
-func write(ctx context.Context, names []string) error {
-	ws, err := workspace.Find(".")
-	if err != nil {
-		return err
-	}
-	if err := ws.Focus(names...); err != nil {
-		return err
-	}
-	generated, err := verify.Generate(ctx, ws)
-	for _, name := range generated {
+	written, err := verify.Generate(ctx, ws, modules...)
+	for _, name := range written {
 		fmt.Println("generated", name)
 	}
 	return err
