@@ -17,7 +17,7 @@ import (
 // Package proof runs the main job on every scenario.
 func TestRun(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it starts clusters, as make run does; make nightly runs it")
+		t.Skip("it starts clusters, as make run does; make proof runs it")
 	}
 	t.Parallel()
 	var out bytes.Buffer
@@ -40,7 +40,7 @@ func TestUnknownScenario(t *testing.T) {
 // A given operator is a host of the main job, and one that ends is an error at once.
 func TestOperators(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it starts clusters, as make run does; make nightly runs it")
+		t.Skip("it starts clusters, as make run does; make proof runs it")
 	}
 	t.Parallel()
 	binary, err := programs.Build(t.Context(), programs.IngressHost, t.Output())

@@ -90,7 +90,7 @@ func byExisting(ctx context.Context, o existing.Options) (checks.Target, error) 
 // verdicts are the same. Then the cluster recovers with traffic.
 func TestHooks(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes minutes; make nightly runs it")
+		t.Skip("it takes minutes; make proof runs it")
 	}
 	t.Parallel()
 	u := startUp(t, "none-sno", SNO)

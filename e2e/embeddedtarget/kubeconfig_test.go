@@ -95,7 +95,7 @@ func TestGinkgoSuite(t *testing.T) {
 // prints output, and the number of requests is limited.
 func TestByKubeconfig(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes minutes; make nightly runs it")
+		t.Skip("it takes minutes; make proof runs it")
 	}
 	t.Parallel()
 	for i, s := range scenario.All() {

@@ -15,7 +15,7 @@ import (
 // they have evaluated its Deployment and its Lease.
 func TestOLMOperatorConforms(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes minutes; make nightly runs it")
+		t.Skip("it takes minutes; make proof runs it")
 	}
 	t.Parallel()
 	target, err := Start(t.Context(), Options{Scenario: "none-sno", Variant: Vendored, Progress: t.Output()})

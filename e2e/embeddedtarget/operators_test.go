@@ -81,7 +81,7 @@ func statuses(results iter.Seq[report.Result]) map[string]report.Status {
 // A command has the verdicts of the same program as a stand-in, also when the topology changes and it restarts.
 func TestGivenOperator(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it starts two clusters; make nightly runs it")
+		t.Skip("it starts two clusters; make proof runs it")
 	}
 	t.Parallel()
 	o := options("cloud-sno-day2-workers", Baseline)
@@ -124,7 +124,7 @@ func TestGivenOperator(t *testing.T) {
 // does not have no failure.
 func TestGivenNextToControllers(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it starts a cluster; make nightly runs it")
+		t.Skip("it starts a cluster; make proof runs it")
 	}
 	t.Parallel()
 	o := options("none-sno-day2-workers", SNO)
@@ -155,7 +155,7 @@ func TestGivenNextToControllers(t *testing.T) {
 // The checks of an operator that does nothing fail, and only these.
 func TestOperatorThatDoesNothing(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it waits for operands that nothing creates; make nightly runs it")
+		t.Skip("it waits for operands that nothing creates; make proof runs it")
 	}
 	t.Parallel()
 	o := options("none-sno", SNO)

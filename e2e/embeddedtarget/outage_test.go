@@ -17,7 +17,7 @@ const longestOutage = 2 * time.Minute
 // converges afterwards. The matrix uses a few seconds.
 func TestOutageOfTwoMinutes(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes minutes; make nightly runs it")
+		t.Skip("it takes minutes; make proof runs it")
 	}
 	t.Parallel()
 	times := checks.SimulatedTimes()

@@ -80,7 +80,7 @@ func restricted(t *testing.T) string {
 // policy that the suite cannot satisfy makes checks inconclusive, with the policy's name, and none fails.
 func TestUnderPolicies(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it starts a cluster; make nightly runs it")
+		t.Skip("it starts a cluster; make proof runs it")
 	}
 	t.Parallel()
 	o := options("none-sno-day1-worker", SNO)
@@ -279,7 +279,7 @@ func (u *up) making(object client.Object) func() error {
 // TestImageThatCannotBePulled: checks that need copies of Deployments are inconclusive, with the reason.
 func TestImageThatCannotBePulled(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it starts a cluster; make nightly runs it")
+		t.Skip("it starts a cluster; make proof runs it")
 	}
 	t.Parallel()
 	o := options("none-sno", SNO)

@@ -17,7 +17,7 @@ var runs = flag.Int("runs", 3, "how often TestRepeated runs the scheduled tier")
 // measure the suite's flakes: `go test ./embeddedtarget -run Repeated -runs 100 -timeout 2h`.
 func TestRepeated(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it starts a cluster; make nightly runs it")
+		t.Skip("it starts a cluster; make proof runs it")
 	}
 	ctx := t.Context()
 	target, err := Start(ctx, Options{Scenario: "none-sno-day1-worker", Variant: SNO, Progress: t.Output()})
