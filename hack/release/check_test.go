@@ -26,12 +26,6 @@ func TestCheck(t *testing.T) {
 			},
 			want: "imports\n\tgithub.com/solonode/sno/topology: module lookup disabled",
 		},
-		"a sibling without a release": {
-			files: func(t *testing.T) map[string]string {
-				return replaced(t, sample(), "hack/versions.yaml", "libraries: [topology, patch]", "libraries: [patch]")
-			},
-			want: "imports\n\tgithub.com/solonode/sno/topology: module lookup disabled",
-		},
 		"a dependency that only replace provides": {
 			files: func(t *testing.T) map[string]string {
 				files := replaced(t, sample(), "patch/go.mod", replace, replace+

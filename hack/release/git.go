@@ -17,12 +17,8 @@ type repository struct{ root string }
 
 // git returns the output without the last line break.
 func (r repository) git(ctx context.Context, args ...string) (string, error) {
-	return r.gitWith(ctx, "", args...)
-}
-
-func (r repository) gitWith(ctx context.Context, stdin string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Dir, cmd.Env, cmd.Stdin = r.root, append(os.Environ(), "PWD="+r.root), strings.NewReader(stdin)
+	cmd.Dir, cmd.Env = r.root, append(os.Environ(), "PWD="+r.root)
 	out, err := cmd.Output()
 	if ctx.Err() != nil {
 		return "", ctx.Err()

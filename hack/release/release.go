@@ -36,8 +36,8 @@ type Release struct {
 }
 
 // Run writes the version into hack/versions.yaml, the go.mod files and the documents of another working tree, verifies
-// and commits these there, and checks the commit. Only then the branch gets the commit, and all tags in one transaction.
-// It pushes nothing. After an error the branch, the tags and the files are what they were before.
+// and commits these there, and checks the commit. Only then the branch gets the commit and the tags. It pushes nothing.
+// After an error before that the branch, the tags and the files are what they were.
 func (r Release) Run(ctx context.Context) (err error) {
 	repo := repository{r.Root}
 	dirs, err := r.refuse(ctx, repo)
@@ -75,9 +75,13 @@ func (r Release) Run(ctx context.Context) (err error) {
 	if _, err := repo.git(ctx, "merge", "--quiet", "--ff-only", commit); err != nil {
 		return err
 	}
-	names, err := r.tag(ctx, repo, commit, dirs)
-	if err != nil {
-		return err
+	var names []string
+	for _, dir := range dirs {
+		name := dir + "/" + r.Version
+		if _, err := repo.git(ctx, "tag", "--annotate", "--message="+dir+" "+r.Version, name, commit); err != nil {
+			return err
+		}
+		names = append(names, name)
 	}
 	fmt.Fprintf(r.Out, "Released %s as commit %s with %d tags. Build the downloads of this commit:\n  make dist DIST_FLAGS=-check\n"+
 		"Push the tags together:\n  git push --atomic origin HEAD %s\n",
@@ -165,27 +169,4 @@ func setVersion(ctx context.Context, root, version string) error {
 	}
 	_, err = versions.Rewrite(pins, ws)
 	return err
-}
-
-// tag makes the annotated tags of all modules or none.
-func (r Release) tag(ctx context.Context, repo repository, commit string, dirs []string) ([]string, error) {
-	tagger, err := repo.git(ctx, "var", "GIT_COMMITTER_IDENT")
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	transaction := "start\n"
-	for _, dir := range dirs {
-		name := dir + "/" + r.Version
-		object, err := repo.gitWith(ctx, fmt.Sprintf("object %s\ntype commit\ntag %s\ntagger %s\n\n%s %s\n", commit, name, tagger, dir, r.Version), "mktag")
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-		transaction += "create refs/tags/" + name + " " + object + "\n"
-	}
-	if _, err := repo.gitWith(ctx, transaction+"prepare\ncommit\n", "update-ref", "--stdin"); err != nil {
-		return nil, fmt.Errorf("create the tags: %w", err)
-	}
-	return names, nil
 }
