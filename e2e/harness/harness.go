@@ -129,7 +129,7 @@ func Start(ctx context.Context, config Config) (*ScenarioCluster, error) {
 // Stop stops the cluster. The next start removes a folder that cannot be removed now.
 func (s *ScenarioCluster) Stop() {
 	if s.endVersionOperator != nil {
-		// Its error is only relevant while the environment is in use.
+		// Its error is only relevant while the cluster is in use.
 		_ = s.endVersionOperator()
 	}
 	_ = s.Cluster.Stop()

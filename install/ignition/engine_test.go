@@ -22,7 +22,7 @@ import (
 	"github.com/solonode/sno/render/files"
 )
 
-const home = "/" + "home/core"
+const home = "/home/core"
 
 const preset = "/etc/systemd/system-preset/20-ignition.preset"
 

@@ -20,50 +20,50 @@ import (
 
 var errKilled = errors.New("killed")
 
-// world is the state of phases that write a file each. The last but one removes what the first two have written.
-type world struct {
+// fileState is the state of phases that write a file each. The last but one removes what the first two have written.
+type fileState struct {
 	dir string
 	ran []string
 	// killAt is the number of the action at which the run is killed; 0 is never.
 	killAt, actions int
 }
 
-func (w *world) act(do func() error) error {
-	if w.actions++; w.actions == w.killAt {
+func (f *fileState) act(do func() error) error {
+	if f.actions++; f.actions == f.killAt {
 		return errKilled
 	}
 	return do()
 }
 
-func (w *world) exists(name string) bool {
-	_, err := os.Stat(filepath.Join(w.dir, name))
+func (f *fileState) exists(name string) bool {
+	_, err := os.Stat(filepath.Join(f.dir, name))
 	return err == nil
 }
 
-func (w *world) writes(name string) Phase {
+func (f *fileState) writes(name string) Phase {
 	return Phase{
 		Name: name, Limit: time.Minute,
-		Done: func(context.Context) (bool, error) { return w.exists(name), nil },
+		Done: func(context.Context) (bool, error) { return f.exists(name), nil },
 		Run: func(context.Context, *Progress) error {
-			w.ran = append(w.ran, name)
-			return w.act(func() error { return os.WriteFile(filepath.Join(w.dir, name), []byte(name), 0o600) })
+			f.ran = append(f.ran, name)
+			return f.act(func() error { return os.WriteFile(filepath.Join(f.dir, name), []byte(name), 0o600) })
 		},
 	}
 }
 
-func (w *world) phases() []Phase {
+func (f *fileState) phases() []Phase {
 	return []Phase{
-		w.writes("one"), w.writes("two"), w.writes("kept"),
+		f.writes("one"), f.writes("two"), f.writes("kept"),
 		{Name: "clean", Limit: time.Minute, Run: func(context.Context, *Progress) error {
-			w.ran = append(w.ran, "clean")
+			f.ran = append(f.ran, "clean")
 			for _, name := range []string{"one", "two"} {
-				if err := w.act(func() error { return os.RemoveAll(filepath.Join(w.dir, name)) }); err != nil {
+				if err := f.act(func() error { return os.RemoveAll(filepath.Join(f.dir, name)) }); err != nil {
 					return err
 				}
 			}
 			return nil
 		}},
-		w.writes("last"),
+		f.writes("last"),
 	}
 }
 
@@ -72,30 +72,30 @@ func (w *world) phases() []Phase {
 func TestKilledAnywhere(t *testing.T) {
 	for killAt := 1; killAt <= 6; killAt++ {
 		t.Run(fmt.Sprint(killAt), func(t *testing.T) {
-			w := &world{dir: t.TempDir(), killAt: killAt}
-			err := Run(t.Context(), w.phases(), Options{})
+			f := &fileState{dir: t.TempDir(), killAt: killAt}
+			err := Run(t.Context(), f.phases(), Options{})
 			if !errors.Is(err, errKilled) {
 				t.Fatalf("not killed: %v", err)
 			}
-			before := len(w.ran)
-			if err := Run(t.Context(), w.phases(), Options{}); err != nil {
+			before := len(f.ran)
+			if err := Run(t.Context(), f.phases(), Options{}); err != nil {
 				t.Fatal(err)
 			}
 			for name, want := range map[string]bool{"one": false, "two": false, "kept": true, "last": true} {
-				if got := w.exists(name); got != want {
+				if got := f.exists(name); got != want {
 					t.Errorf("%s exists: %t, want %t", name, got, want)
 				}
 			}
-			want := w.ran[before-1]
+			want := f.ran[before-1]
 			if want == "last" {
 				want = "clean" // it has no condition
 			}
-			if got := w.ran[before]; got != want {
-				t.Errorf("continued with %s, killed in %s", got, w.ran[before-1])
+			if got := f.ran[before]; got != want {
+				t.Errorf("continued with %s, killed in %s", got, f.ran[before-1])
 			}
-			before = len(w.ran)
-			if err := Run(t.Context(), w.phases(), Options{}); err != nil || len(w.ran) != before {
-				t.Errorf("run again: %v, ran %v", err, w.ran[before:])
+			before = len(f.ran)
+			if err := Run(t.Context(), f.phases(), Options{}); err != nil || len(f.ran) != before {
+				t.Errorf("run again: %v, ran %v", err, f.ran[before:])
 			}
 		})
 	}

@@ -62,90 +62,92 @@ func TestFlow(t *testing.T) {
 // TestDecide compares both rules on one request with changes.
 func TestDecide(t *testing.T) {
 	now := time.Now().Truncate(time.Second)
-	type world struct {
+	type inputs struct {
 		csr     *certificatesv1.CertificateSigningRequest
 		sources *sources
 		machine *inventory.Machine
 	}
-	joining := func() world {
+	joining := func() inputs {
 		csr := signingRequest(certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.UsageClientAuth, "w1")
 		csr.Spec.Username, csr.Spec.Groups = bootstrapper, bootstrapperGroups.UnsortedList()
 		machine := &inventory.Machine{Namespace: machineNamespace, Name: "w1", Created: now.Add(-time.Minute), Addresses: []corev1.NodeAddress{
 			{Type: corev1.NodeInternalDNS, Address: "w1"}, {Type: corev1.NodeInternalIP, Address: "192.0.2.1"},
 		}}
-		return world{csr, &sources{nodes: sets.New("w0")}, machine}
+		return inputs{csr, &sources{nodes: sets.New("w0")}, machine}
 	}
-	serving := func() world {
+	serving := func() inputs {
 		csr := signingRequest(certificatesv1.KubeletServingSignerName, certificatesv1.UsageServerAuth, "w1", "w1", "192.0.2.1")
 		csr.Spec.Username, csr.Spec.Groups = nodePrefix+"w1", nodeGroups.UnsortedList()
-		w := joining()
-		w.csr, w.machine.NodeName, w.sources.nodes = csr, "w1", sets.New("w1")
-		return w
+		in := joining()
+		in.csr, in.machine.NodeName, in.sources.nodes = csr, "w1", sets.New("w1")
+		return in
 	}
-	renewing := func() world {
-		w := serving()
-		w.machine = nil
-		w.sources.kubelets = map[string][]*x509.Certificate{"w1": {authority().serving("w1", "w1", "192.0.2.1")}}
-		w.sources.authority = x509.NewCertPool()
-		w.sources.authority.AddCert(authority().certificate)
-		return w
+	renewing := func() inputs {
+		in := serving()
+		in.machine = nil
+		in.sources.kubelets = map[string][]*x509.Certificate{"w1": {authority().serving("w1", "w1", "192.0.2.1")}}
+		in.sources.authority = x509.NewCertPool()
+		in.sources.authority.AddCert(authority().certificate)
+		return in
 	}
 	const byMachine, byKubelet = "approve ProvenByInventory", "approve ProvenByCertificate"
 	for name, test := range map[string]struct {
-		world           func() world
-		change          func(*world)
+		inputs          func() inputs
+		change          func(*inputs)
 		vendored, stock string
 	}{
-		"a Machine and the bootstrapper": {joining, func(*world) {}, byMachine, byMachine},
-		"another user":                   {joining, func(w *world) { w.csr.Spec.Username = "mallory" }, "RequestorWrong", "RequestorWrong"},
-		"a group is missing":             {joining, func(w *world) { w.csr.Spec.Groups = w.csr.Spec.Groups[1:] }, "GroupsWrong", "GroupsWrong"},
+		"a Machine and the bootstrapper": {joining, func(*inputs) {}, byMachine, byMachine},
+		"another user":                   {joining, func(in *inputs) { in.csr.Spec.Username = "mallory" }, "RequestorWrong", "RequestorWrong"},
+		"a group is missing":             {joining, func(in *inputs) { in.csr.Spec.Groups = in.csr.Spec.Groups[1:] }, "GroupsWrong", "GroupsWrong"},
 		"for servers": {
-			joining, func(w *world) { w.csr.Spec.Usages[1] = certificatesv1.UsageServerAuth }, "UsagesWrong", "UsagesWrong",
+			joining, func(in *inputs) { in.csr.Spec.Usages[1] = certificatesv1.UsageServerAuth }, "UsagesWrong", "UsagesWrong",
 		},
-		"no Machine":               {joining, func(w *world) { w.machine = nil }, "NotInInventory", "NotInInventory"},
-		"the Machine has a node":   {joining, func(w *world) { w.machine.NodeName = "w1" }, "NoWindow", "NotInInventory"},
-		"the node exists":          {joining, func(w *world) { w.sources.nodes.Insert("w1") }, "NodeExists", "NodeExists"},
-		"nodes were not read":      {joining, func(w *world) { w.sources.nodes = nil }, "NodesUnknown", "NodesUnknown"},
-		"approvals were not read":  {joining, func(w *world) { w.sources.approvals = nil }, "ApprovalsUnknown", byMachine},
-		"one was approved before":  {joining, func(w *world) { w.sources.approvals["w1"] = 1 }, "CountUsedUp", byMachine},
-		"the Machine goes away":    {joining, func(w *world) { w.machine.Deleting = true }, "NotInInventory", byMachine},
-		"an old Machine":           {joining, func(w *world) { w.machine.Created = now.Add(-3 * time.Hour) }, "WindowClosed", "NotInInventory"},
-		"a request in time, later": {joining, func(w *world) { w.sources.now = now.Add(119*time.Minute + 30*time.Second) }, "WindowClosed", byMachine},
-		"text around the PEM":      {joining, func(w *world) { w.csr.Spec.Request = append([]byte("Ada\n"), w.csr.Spec.Request...) }, "PEMSurplus", byMachine},
-		"no PEM":                   {joining, func(w *world) { w.csr.Spec.Request = nil }, "NotPEM", "NotPEM"},
-		"decided": {joining, func(w *world) {
-			w.csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied}}
+		"no Machine":               {joining, func(in *inputs) { in.machine = nil }, "NotInInventory", "NotInInventory"},
+		"the Machine has a node":   {joining, func(in *inputs) { in.machine.NodeName = "w1" }, "NoWindow", "NotInInventory"},
+		"the node exists":          {joining, func(in *inputs) { in.sources.nodes.Insert("w1") }, "NodeExists", "NodeExists"},
+		"nodes were not read":      {joining, func(in *inputs) { in.sources.nodes = nil }, "NodesUnknown", "NodesUnknown"},
+		"approvals were not read":  {joining, func(in *inputs) { in.sources.approvals = nil }, "ApprovalsUnknown", byMachine},
+		"one was approved before":  {joining, func(in *inputs) { in.sources.approvals["w1"] = 1 }, "CountUsedUp", byMachine},
+		"the Machine goes away":    {joining, func(in *inputs) { in.machine.Deleting = true }, "NotInInventory", byMachine},
+		"an old Machine":           {joining, func(in *inputs) { in.machine.Created = now.Add(-3 * time.Hour) }, "WindowClosed", "NotInInventory"},
+		"a request in time, later": {joining, func(in *inputs) { in.sources.now = now.Add(119*time.Minute + 30*time.Second) }, "WindowClosed", byMachine},
+		"text around the PEM":      {joining, func(in *inputs) { in.csr.Spec.Request = append([]byte("Ada\n"), in.csr.Spec.Request...) }, "PEMSurplus", byMachine},
+		"no PEM":                   {joining, func(in *inputs) { in.csr.Spec.Request = nil }, "NotPEM", "NotPEM"},
+		"decided": {joining, func(in *inputs) {
+			in.csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied}}
 		}, "AlreadyDecided", "AlreadyDecided"},
 
-		"the Machine of the node":      {serving, func(*world) {}, byMachine, byMachine},
-		"another node asks":            {serving, func(w *world) { w.csr.Spec.Username = nodePrefix + "w2" }, "RequestorWrong", "RequestorWrong"},
-		"the Machine of another node":  {serving, func(w *world) { w.machine.NodeName = "w2" }, "NamesNotProven", "NamesNotProven"},
-		"an address is missing":        {serving, func(w *world) { w.machine.Addresses = w.machine.Addresses[:1] }, "NamesNotProven", "NamesNotProven"},
-		"the node does not exist":      {serving, func(w *world) { w.sources.nodes = sets.New[string]() }, "NodeMissing", byMachine},
-		"no Machine, and no kubelet":   {serving, func(w *world) { w.machine = nil }, "NamesNotProven", "NamesNotProven"},
-		"the kubelet has all names":    {renewing, func(*world) {}, byKubelet, byKubelet},
-		"the authority is not known":   {renewing, func(w *world) { w.sources.authority = nil }, "NamesNotProven", "NamesNotProven"},
-		"another authority":            {renewing, func(w *world) { w.sources.kubelets["w1"][0] = foreign().serving("w1", "w1", "192.0.2.1") }, "NamesNotProven", "NamesNotProven"},
-		"the kubelet of another node":  {renewing, func(w *world) { w.sources.kubelets["w1"][0] = authority().serving("w2", "w1", "192.0.2.1") }, "NamesNotProven", "NamesNotProven"},
-		"an address was not held":      {renewing, func(w *world) { w.sources.kubelets["w1"][0] = authority().serving("w1", "w1", "192.0.2.2") }, "NamesNotProven", "NamesNotProven"},
-		"fewer names than held":        {renewing, func(w *world) { w.sources.kubelets["w1"][0] = authority().serving("w1", "w1", "w1.lan", "192.0.2.1") }, byKubelet, "NamesNotProven"},
-		"the address is an egress IP":  {renewing, func(w *world) { egress(w.sources, "w1") }, byKubelet, byKubelet},
-		"an egress IP of another node": {renewing, func(w *world) { egress(w.sources, "w2") }, "NamesNotProven", "NamesNotProven"},
+		"the Machine of the node":     {serving, func(*inputs) {}, byMachine, byMachine},
+		"another node asks":           {serving, func(in *inputs) { in.csr.Spec.Username = nodePrefix + "w2" }, "RequestorWrong", "RequestorWrong"},
+		"the Machine of another node": {serving, func(in *inputs) { in.machine.NodeName = "w2" }, "NamesNotProven", "NamesNotProven"},
+		"an address is missing":       {serving, func(in *inputs) { in.machine.Addresses = in.machine.Addresses[:1] }, "NamesNotProven", "NamesNotProven"},
+		"the node does not exist":     {serving, func(in *inputs) { in.sources.nodes = sets.New[string]() }, "NodeMissing", byMachine},
+		"no Machine, and no kubelet":  {serving, func(in *inputs) { in.machine = nil }, "NamesNotProven", "NamesNotProven"},
+		"the kubelet has all names":   {renewing, func(*inputs) {}, byKubelet, byKubelet},
+		"the authority is not known":  {renewing, func(in *inputs) { in.sources.authority = nil }, "NamesNotProven", "NamesNotProven"},
+		"another authority":           {renewing, func(in *inputs) { in.sources.kubelets["w1"][0] = foreign().serving("w1", "w1", "192.0.2.1") }, "NamesNotProven", "NamesNotProven"},
+		"the kubelet of another node": {renewing, func(in *inputs) { in.sources.kubelets["w1"][0] = authority().serving("w2", "w1", "192.0.2.1") }, "NamesNotProven", "NamesNotProven"},
+		"an address was not held":     {renewing, func(in *inputs) { in.sources.kubelets["w1"][0] = authority().serving("w1", "w1", "192.0.2.2") }, "NamesNotProven", "NamesNotProven"},
+		"fewer names than held": {renewing, func(in *inputs) {
+			in.sources.kubelets["w1"][0] = authority().serving("w1", "w1", "w1.lan", "192.0.2.1")
+		}, byKubelet, "NamesNotProven"},
+		"the address is an egress IP":  {renewing, func(in *inputs) { egress(in.sources, "w1") }, byKubelet, byKubelet},
+		"an egress IP of another node": {renewing, func(in *inputs) { egress(in.sources, "w2") }, "NamesNotProven", "NamesNotProven"},
 	} {
-		w := test.world()
-		w.csr.CreationTimestamp = metav1.NewTime(now)
-		w.sources.now, w.sources.approvals = now, map[string]int{}
-		test.change(&w)
-		if w.machine != nil {
-			w.sources.machines = []inventory.Machine{*w.machine}
+		in := test.inputs()
+		in.csr.CreationTimestamp = metav1.NewTime(now)
+		in.sources.now, in.sources.approvals = now, map[string]int{}
+		test.change(&in)
+		if in.machine != nil {
+			in.sources.machines = []inventory.Machine{*in.machine}
 		}
-		w.sources.inventory, _ = inventory.FromMachines(w.sources.machines...)
+		in.sources.inventory, _ = inventory.FromMachines(in.sources.machines...)
 		for rule, decide := range map[string]func(*certificatesv1.CertificateSigningRequest, *sources) requests.Verdict{"vendored": vendoredDecide, "stock": stockDecide} {
 			want := test.vendored
 			if rule == "stock" {
 				want = test.stock
 			}
-			verdict := decide(w.csr, w.sources)
+			verdict := decide(in.csr, in.sources)
 			got := verdict.Reason
 			if verdict.Approve {
 				got = "approve " + got
