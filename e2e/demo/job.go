@@ -25,6 +25,7 @@ import (
 
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/joining"
+	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/scenario"
 )
@@ -130,7 +131,10 @@ func (j *job) expectation() string {
 // start builds the programs and starts the cluster with the host operators.
 func (j *job) start(ctx context.Context) error {
 	j.heading("Build and start")
-	var err error
+	err := programs.BuildAll(ctx, indent{j.out}, programs.KubectlSNO, programs.IngressHost, programs.ConsoleHost, programs.AuthHost, programs.EtcdHost)
+	if err != nil {
+		return err
+	}
 	// A stock ingress operator, and operators that vendor the modules. With a single node, downloads comes from a static
 	// manifest, as in old releases, for the module to take over. Otherwise the module would not change that manifest,
 	// which has no pool and cannot be rolled out on two nodes. A given operator has downloads itself.
@@ -268,15 +272,15 @@ func (j *job) before(ctx context.Context) error {
 	return nil
 }
 
-// runControllers starts the controllers with their own service accounts and no rights beyond their roles.
+// runControllers starts the controllers of the operands in one process, with the rights of an installation.
 func (j *job) runControllers(ctx context.Context) error {
 	j.heading("Start the controllers")
+	var names []string
 	for _, module := range harness.Modules() {
-		if _, err := j.env.RunController(ctx, module); err != nil {
-			return err
-		}
+		names = append(names, string(module))
 	}
-	return nil
+	_, err := j.env.RunAllControllers(ctx, "--modules="+strings.Join(names, ","))
+	return err
 }
 
 func (j *job) decided(ctx context.Context) error {
@@ -355,7 +359,7 @@ func (j *job) nothingToRoute(ctx context.Context) error {
 		return err
 	}
 	events, _, err := j.env.Cluster.AuditEvents(ctx, 0, embedded.AuditFilter{
-		User: harness.Ingress.User(), Resource: "ingresscontrollers", WritesOnly: true,
+		User: harness.AllUser, Resource: "ingresscontrollers", WritesOnly: true,
 	})
 	if err != nil {
 		return err
@@ -377,7 +381,7 @@ func (j *job) controllerSynced(ctx context.Context) error {
 		leads := slices.ContainsFunc(leases.Items, func(l coordinationv1.Lease) bool {
 			return l.Spec.HolderIdentity != nil && *l.Spec.HolderIdentity != ""
 		})
-		events, _, err := j.env.Cluster.AuditEvents(ctx, 0, embedded.AuditFilter{User: harness.Ingress.User(), Resource: "ingresscontrollers"})
+		events, _, err := j.env.Cluster.AuditEvents(ctx, 0, embedded.AuditFilter{User: harness.AllUser, Resource: "ingresscontrollers"})
 		watches := slices.ContainsFunc(events, func(e auditv1.Event) bool { return e.Verb == "watch" })
 		return leads && watches, err
 	})
@@ -406,9 +410,9 @@ func (j *job) logs() {
 		j.printf("  Logs of every component: %s", j.env.Cluster.Dir())
 		return
 	}
-	var names []string
+	names := []string{programs.KubectlSNO.Name}
 	for _, module := range harness.Modules() {
-		names = append(names, module.Controller().Name, module.Host().Name)
+		names = append(names, module.Host().Name)
 	}
 	for _, name := range names {
 		content, err := os.ReadFile(filepath.Join(j.env.Cluster.Dir(), name+".log"))

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/scenario"
 )
@@ -32,9 +33,7 @@ func (j *job) stay(ctx context.Context) error {
 	j.printf("  export KUBECONFIG=%s", j.env.Cluster.KubeconfigPath())
 	j.printf("  kubectl get pods -A -o wide")
 	j.printf("  kubectl patch infrastructure cluster --subresource status --type merge -p '{\"status\":{\"controlPlaneTopology\":\"HighlyAvailable\",\"infrastructureTopology\":\"HighlyAvailable\"}}'")
-	for _, module := range harness.Modules() {
-		j.printf("  Log of the %s controller: %s", module, filepath.Join(j.env.Cluster.Dir(), module.Controller().Name+".log"))
-	}
+	j.printf("  Log of the controllers: %s", filepath.Join(j.env.Cluster.Dir(), programs.KubectlSNO.Name+".log"))
 	j.printf("")
 
 	lines := make(chan string, 64)

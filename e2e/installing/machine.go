@@ -38,7 +38,7 @@ type Machine struct {
 	Config nodemachine.Config
 	// Folder is for configs and logs. It is emptied.
 	Folder string
-	// Version is that of Kubernetes, such as v1.36.3.
+	// Version is that of Kubernetes, such as v1.35.2.
 	Version   string
 	PowerCuts PowerCuts
 	// Journal receives the journal of the machine, if not nil.

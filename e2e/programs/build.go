@@ -6,11 +6,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,13 +25,17 @@ import (
 type Program struct {
 	// Name is the name of its binary.
 	Name string
-	// Module is the folder of its module, relative to the repository's root, and Package the package in it.
+	// Module is the folder of its module, relative to the repository's root, and Package the package in it. If the package
+	// has another name, the program is a link to its binary, which acts by the name that it is called by.
 	Module, Package string
 	// OutsideWorkspace means that the module is outside of the workspace and has its own versions.
 	OutsideWorkspace bool
-	// Static means that it runs without libraries.
-	Static bool
 }
+
+// path is the import path of the package.
+func (p Program) path() string { return path.Join(modulePrefix, p.Module, p.Package) }
+
+const modulePrefix = "github.com/solonode/sno"
 
 // The programs.
 var (
@@ -46,12 +53,12 @@ var (
 	// KubectlSNO is kubectl-sno, which is also all controllers in one process.
 	KubectlSNO = Program{Name: "kubectl-sno", Module: "cli", Package: "./cmd/kubectl-sno"}
 
-	Render = Program{Name: "sno-render", Module: "render", Package: "./cmd/sno-render", OutsideWorkspace: true}
+	Render = Program{Name: "sno-render", Module: "render", Package: "./cmd/sno-render"}
 
 	// StaticPodOperators stands in for the operators of the control plane.
-	StaticPodOperators = Program{Name: "static-pod-operators", Module: "render", Package: "./cmd/static-pod-operators", OutsideWorkspace: true, Static: true}
+	StaticPodOperators = Program{Name: "static-pod-operators", Module: "render", Package: "./cmd/static-pod-operators"}
 
-	Install = Program{Name: "sno-install", Module: "install", Package: "./cmd/sno-install", OutsideWorkspace: true}
+	Install = Program{Name: "sno-install", Module: "install", Package: "./cmd/sno-install"}
 
 	SNOTests = Program{Name: "sno-tests", Module: "conformance", Package: "./cmd/sno-tests"}
 
@@ -59,33 +66,33 @@ var (
 	Run = Program{Name: "sno-run", Module: "e2e", Package: "./cmd/sno-run"}
 
 	// MachineConfigServer stands in for the machine-config server.
-	MachineConfigServer = Program{Name: "machine-config-server", Module: "e2e", Package: "./cmd/machine-config-server", Static: true}
+	MachineConfigServer = Program{Name: "machine-config-server", Module: "e2e", Package: "./cmd/machine-config-server"}
 
 	// WebServer is an example workload whose replicas return their names, or what a WebSocket sends.
-	WebServer = Program{Name: "web-server", Module: "e2e", Package: "./cmd/web-server", Static: true}
+	WebServer = Program{Name: "web-server", Module: "e2e", Package: "./cmd/web-server"}
 
 	// IngressHost stands in for the ingress operator.
-	IngressHost = host("ingress-operator", false)
+	IngressHost = standIn("ingress-operator")
 	// ConsoleHost stands in for the console operator.
-	ConsoleHost = host("console-operator", true)
+	ConsoleHost = standIn("console-operator")
 	// AuthHost stands in for the authentication operator.
-	AuthHost = host("authentication-operator", false)
+	AuthHost = standIn("authentication-operator")
 	// ApproverHost stands in for the machine approver.
-	ApproverHost = host("machine-approver", false)
+	ApproverHost = standIn("machine-approver")
 	// OLMHost is an operator that OLM installs. It reads the Infrastructure object and nothing else of OpenShift.
-	OLMHost = host("olm-operator", false)
+	OLMHost = Program{Name: "olm-operator", Module: "examples/hosts/olm-operator"}
 	// EtcdHost stands in for the etcd operator.
-	EtcdHost = host("etcd-operator", false)
+	EtcdHost = standIn("etcd-operator")
 	// MachineConfigHost stands in for the machine-config operator.
-	MachineConfigHost = host("machine-config-operator", false)
+	MachineConfigHost = standIn("machine-config-operator")
 )
 
 func controller(module string) Program {
 	return Program{Name: module + "-controller", Module: module, Package: "./cmd/" + module + "-controller"}
 }
 
-func host(name string, outsideWorkspace bool) Program {
-	return Program{Name: name, Module: "examples/hosts/" + name, Package: ".", OutsideWorkspace: outsideWorkspace}
+func standIn(name string) Program {
+	return Program{Name: name, Module: "e2e", Package: "./cmd/stand-in-operators"}
 }
 
 // Shipped returns the programs with images for clusters: kubectl-sno, which is all controllers in one process, and
@@ -106,10 +113,19 @@ func Root(ctx context.Context) (string, error) {
 }
 
 // built are the binaries of this process, whose sources do not change.
-var built struct {
+var built builds
+
+type builds struct {
 	sync.Mutex
 	binaries map[Program]string
 	trusted  bool
+}
+
+func (b *builds) remember(p Program, binary string) {
+	if b.binaries == nil {
+		b.binaries = map[Program]string{}
+	}
+	b.binaries[p] = binary
 }
 
 // SkipUpToDateChecks makes Build use every existing binary. It is for a process whose parent has just built them all:
@@ -118,6 +134,39 @@ func SkipUpToDateChecks() {
 	built.Lock()
 	defer built.Unlock()
 	built.trusted = true
+}
+
+// BuildAll builds programs, with those of Kubernetes that are missing, in one go command: faster than one after another.
+func BuildAll(ctx context.Context, progress io.Writer, programs ...Program) error {
+	built.Lock()
+	defer built.Unlock()
+	if built.trusted {
+		return nil // Build does what is left
+	}
+	root, err := Root(ctx)
+	if err != nil {
+		return err
+	}
+	own := assets.Own{}
+	if own.Dir, err = binaries(root); err != nil {
+		return err
+	}
+	for _, p := range programs {
+		if !slices.Contains(own.Packages, p.path()) {
+			own.Packages = append(own.Packages, p.path())
+		}
+	}
+	if _, err := assets.EnsureWith(ctx, own, progress); err != nil {
+		return fmt.Errorf("build the programs: %w", err)
+	}
+	for _, p := range programs {
+		binary := filepath.Join(own.Dir, p.Name)
+		if err := link(p, binary); err != nil {
+			return err
+		}
+		built.remember(p, binary)
+	}
+	return nil
 }
 
 // Build builds a program and returns the path of its binary. A program that is up to date is not linked again.
@@ -131,10 +180,7 @@ func Build(ctx context.Context, p Program, progress io.Writer) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if built.binaries == nil {
-		built.binaries = map[Program]string{}
-	}
-	built.binaries[p] = binary
+	built.remember(p, binary)
 	return binary, nil
 }
 
@@ -149,6 +195,21 @@ func build(ctx context.Context, p Program, progress io.Writer) (string, error) {
 	}
 	binary := filepath.Join(dir, p.Name)
 	return binary, compile(ctx, root, p, binary, progress)
+}
+
+// link makes the name of a program that is not that of its package.
+func link(p Program, binary string) error {
+	target := path.Base(p.path())
+	if target == p.Name {
+		return nil
+	}
+	if now, err := os.Readlink(binary); err == nil && now == target {
+		return nil
+	}
+	if err := errors.Join(os.RemoveAll(binary), os.Symlink(target, binary)); err != nil {
+		return fmt.Errorf("name %s: %w", p.Name, err)
+	}
+	return nil
 }
 
 // binaries returns the folder of a checkout: two of them may build at the same time.
@@ -174,18 +235,12 @@ func compile(ctx context.Context, root string, p Program, binary string, progres
 	}
 	logf("Building %s (the first time takes some minutes)", p.Name)
 	started := time.Now()
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, p.Package)
-	cmd.Dir = filepath.Join(root, filepath.FromSlash(p.Module))
-	cmd.Env = os.Environ()
-	if p.OutsideWorkspace {
-		cmd.Env = append(cmd.Env, "GOWORK=off")
-	}
-	if p.Static {
-		cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
-	}
+	args := []string{"build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(filepath.Dir(binary), path.Base(p.path()))}
+	cmd := exec.CommandContext(ctx, "go", append(args, p.path())...)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s in %s: %w\n%s", p.Package, p.Module, err, strings.TrimSpace(string(output)))
 	}
 	logf("Built %s in %s", p.Name, time.Since(started).Round(100*time.Millisecond))
-	return nil
+	return link(p, binary)
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -49,19 +50,57 @@ const (
 	lockRetry = 200 * time.Millisecond
 )
 
-// Ensure returns the folder of programs for the versions of testcluster/kube: that of KUBEBUILDER_ASSETS if it is
-// complete, that in the cache, or a new one, downloaded or built (SNO_ASSETS). One process at a time fills the cache.
-// Progress may be nil. Errors: ErrNoSource, ErrSetting, ErrNotDownloaded, ErrModuleUnavailable, and the compiler's.
-func Ensure(ctx context.Context, progress io.Writer) (Assets, error) {
-	return ensureGiven(ctx, ofControlPlane, os.Getenv(GivenEnv), progress)
+// Own are main packages of the workspace, and the folder of their programs. What is missing of Kubernetes and of them is
+// built by one go command, which compiles some while it links others.
+type Own struct {
+	Dir      string
+	Packages []string // import paths; the last element is the name of the program
 }
 
-// ensureGiven is ensure for testcluster/kube, with a folder that has precedence.
-func ensureGiven(ctx context.Context, wanted func(tool string) bool, folder string, progress io.Writer) (Assets, error) {
+// EnsureWith is Ensure, and builds main packages of the workspace into a folder. Those that are up to date stay.
+func EnsureWith(ctx context.Context, own Own, progress io.Writer) (Assets, error) {
 	source, err := kubeSource(ctx)
 	if err != nil {
 		return Assets{}, err
 	}
+	if progress == nil {
+		progress = io.Discard
+	}
+	if err := os.MkdirAll(own.Dir, 0o755); err != nil {
+		return Assets{}, fmt.Errorf("make the folder of programs: %w", err)
+	}
+	together := &together{own: own}
+	there, err := ensureGiven(ctx, source, ofControlPlane, together, progress)
+	if err != nil || together.built {
+		return there, err
+	}
+	names := make([]string, len(own.Packages))
+	for i, pkg := range own.Packages {
+		names[i] = path.Base(pkg)
+	}
+	step := newStepProgress(progress, strings.Join(names, ", "))
+	return there, compile(ctx, recipe{source: source, version: there.Version}, []string{"build"}, own.Dir+string(filepath.Separator), step, own.Packages...)
+}
+
+// together are own programs that a build of Kubernetes takes along.
+type together struct {
+	own   Own
+	built bool
+}
+
+// Ensure returns the folder of programs for the versions of testcluster/kube: that of KUBEBUILDER_ASSETS if it is
+// complete, that in the cache, or a new one, downloaded or built (SNO_ASSETS). One process at a time fills the cache.
+// Progress may be nil. Errors: ErrNoSource, ErrSetting, ErrNotDownloaded, ErrModuleUnavailable, and the compiler's.
+func Ensure(ctx context.Context, progress io.Writer) (Assets, error) {
+	source, err := kubeSource(ctx)
+	if err != nil {
+		return Assets{}, err
+	}
+	return ensureGiven(ctx, source, ofControlPlane, nil, progress)
+}
+
+// ensureGiven is ensure with the folder of KUBEBUILDER_ASSETS, which has precedence.
+func ensureGiven(ctx context.Context, source string, wanted func(tool string) bool, with *together, progress io.Writer) (Assets, error) {
 	if progress == nil {
 		progress = io.Discard
 	}
@@ -73,9 +112,10 @@ func ensureGiven(ctx context.Context, wanted func(tool string) bool, folder stri
 	if err != nil {
 		return Assets{}, err
 	}
-	if assets, ok, err := given(ctx, r, folder, cache, progress); ok || err != nil {
+	if assets, ok, err := given(ctx, r, os.Getenv(GivenEnv), cache, progress); ok || err != nil {
 		return assets, err
 	}
+	r.with = with
 	return r.ensure(ctx, cache, progress)
 }
 
@@ -222,9 +262,19 @@ func build(ctx context.Context, r recipe, dir, why string, progress io.Writer) e
 	started := time.Now()
 	// One command, so that some programs are linked while others are compiled.
 	step := newStepProgress(progress, names)
-	plain := slices.DeleteFunc(slices.Clone(r.programs), isSuite)
+	plain := slices.DeleteFunc(slices.Clone(r.programs), func(pkg string) bool { return isSuite(pkg) || isKwok(pkg) })
+	if r.with != nil {
+		plain = append(plain, r.with.own.Packages...)
+	}
 	if len(plain) > 0 {
 		if err := buildPrograms(ctx, r, dir+string(filepath.Separator), step, plain...); err != nil {
+			return err
+		}
+	}
+	if slices.ContainsFunc(r.programs, isKwok) {
+		alone := r
+		alone.source, alone.env = r.kwok, []string{"GOWORK=off"}
+		if err := buildPrograms(ctx, alone, dir+string(filepath.Separator), newStepProgress(progress, "kwok"), kwokProgram); err != nil {
 			return err
 		}
 	}
@@ -238,7 +288,24 @@ func build(ctx context.Context, r recipe, dir, why string, progress io.Writer) e
 	if err := renamePrograms(r, dir); err != nil {
 		return err
 	}
+	if err := r.with.move(dir); err != nil {
+		return err
+	}
 	fmt.Fprintf(progress, "Built Kubernetes %s in %s\n", r.version, time.Since(started).Round(time.Second))
+	return nil
+}
+
+// move moves own programs out of the folder of Kubernetes' programs.
+func (t *together) move(from string) error {
+	if t == nil {
+		return nil
+	}
+	for _, pkg := range t.own.Packages {
+		if err := os.Rename(filepath.Join(from, path.Base(pkg)), filepath.Join(t.own.Dir, path.Base(pkg))); err != nil {
+			return fmt.Errorf("put the built program in place: %w", err)
+		}
+	}
+	t.built = true
 	return nil
 }
 
@@ -265,8 +332,8 @@ func buildSuite(ctx context.Context, r recipe, output string, step *stepProgress
 }
 
 func compile(ctx context.Context, r recipe, subcommand []string, output string, step *stepProgress, packages ...string) error {
-	env := []string{"GOWORK=off", "CGO_ENABLED=0", "GOOS=" + runtime.GOOS, "GOARCH=" + runtime.GOARCH}
-	args := slices.Concat(subcommand, []string{"-v", "-mod=readonly", "-trimpath", "-ldflags", linkerFlags(r.version), "-o", output}, packages)
+	env := append([]string{"CGO_ENABLED=0", "GOOS=" + runtime.GOOS, "GOARCH=" + runtime.GOARCH}, r.env...)
+	args := slices.Concat(subcommand, []string{"-v", "-mod=readonly", "-buildvcs=false", "-trimpath"}, linkerFlags(r.version), []string{"-o", output}, packages)
 	cmd := command(ctx, r.source, env, args...)
 	what := strings.Join(packages, " ")
 	// SIGINT makes the go command remove its own temporary folder.
@@ -292,7 +359,7 @@ func compile(ctx context.Context, r recipe, subcommand []string, output string, 
 
 // copyStages copies kwok's stages from the module that kwok is built from, so that their versions match.
 func copyStages(ctx context.Context, r recipe, dir string) error {
-	module, err := moduleFolder(ctx, r.source, []string{"GOWORK=off"}, "sigs.k8s.io/kwok")
+	module, err := moduleFolder(ctx, r.kwok, []string{"GOWORK=off"}, "sigs.k8s.io/kwok")
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// kwok is the folder of tools/kwok, relative to that of testcluster/kube.
+const kwok = "../../tools/kwok/"
+
 // source writes a module that resembles testcluster/kube but builds fast and without a proxy: two programs, and kwok's
 // stages.
 func source(t *testing.T, change ...func(files map[string]string)) string {
@@ -36,14 +39,12 @@ tool (
 require (
 	go.etcd.io/etcd/server/v3 v3.9.9
 	k8s.io/kubernetes v1.2.3
-	sigs.k8s.io/kwok v0.9.9
 )
 
 replace (
 	go.etcd.io/etcd/server/v3 => ./etcd
 	k8s.io/component-base => ./component-base
 	k8s.io/kubernetes => ./kubernetes
-	sigs.k8s.io/kwok => ./kwok
 )
 
 require k8s.io/component-base v0.0.0
@@ -56,17 +57,20 @@ require k8s.io/component-base v0.0.0
 		"kubernetes/go.mod": "module k8s.io/kubernetes\n\ngo 1.26.0\n\nrequire k8s.io/component-base v0.0.0\n",
 		"kubernetes/cmd/kube-apiserver/main.go": "package main\n\nimport (\n\t\"os\"\n\n\t\"k8s.io/component-base/version\"\n)\n\n" +
 			"func main() { os.Stdout.WriteString(version.String()) }\n",
-		"kwok/go.mod":                                           "module sigs.k8s.io/kwok\n\ngo 1.26.0\n",
-		"kwok/kustomize/stage/node/fast/a.yaml":                 "a",
-		"kwok/kustomize/stage/node/fast/kustomization.yaml":     "no stage",
-		"kwok/kustomize/stage/node/heartbeat-with-lease/b.yaml": "b",
-		"kwok/kustomize/stage/pod/fast/c.yaml":                  "c",
-		"kwok/kustomize/stage/pod/chaos/d.yaml":                 "not wanted",
+		kwok + "go.mod": "module example.com/kwok\n\ngo 1.26.0\n\ntool sigs.k8s.io/kwok/cmd/kwok\n\nrequire sigs.k8s.io/kwok v0.9.9\n\n" +
+			"replace sigs.k8s.io/kwok => ./module\n",
+		kwok + "module/go.mod":                                           "module sigs.k8s.io/kwok\n\ngo 1.26.0\n",
+		kwok + "module/cmd/kwok/main.go":                                 program,
+		kwok + "module/kustomize/stage/node/fast/a.yaml":                 "a",
+		kwok + "module/kustomize/stage/node/fast/kustomization.yaml":     "no stage",
+		kwok + "module/kustomize/stage/node/heartbeat-with-lease/b.yaml": "b",
+		kwok + "module/kustomize/stage/pod/fast/c.yaml":                  "c",
+		kwok + "module/kustomize/stage/pod/chaos/d.yaml":                 "not wanted",
 	}
 	for _, f := range change {
 		f(files)
 	}
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "testcluster", "kube")
 	for name, content := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -111,14 +115,14 @@ func TestEnsureBuildsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"Building Kubernetes v1.2.3 from source (etcd, kube-apiserver)", "Reason: SNO_ASSETS=build",
-		"etcd, kube-apiserver: done", "Built Kubernetes v1.2.3",
+		"Building Kubernetes v1.2.3 from source (etcd, kube-apiserver, kwok)", "Reason: SNO_ASSETS=build",
+		"etcd, kube-apiserver, kwok: done", "Built Kubernetes v1.2.3",
 	} {
 		if !strings.Contains(progress.String(), want) {
 			t.Errorf("progress %q lacks %q", progress.String(), want)
 		}
 	}
-	if diff := cmp.Diff([]string{"etcd", "kube-apiserver", "stages"}, list(t, first.Dir)); diff != "" {
+	if diff := cmp.Diff([]string{"etcd", "kube-apiserver", "kwok", "stages"}, list(t, first.Dir)); diff != "" {
 		t.Errorf("folder (-want +got):\n%s", diff)
 	}
 	out, err := exec.CommandContext(t.Context(), first.Program("kube-apiserver")).Output()
@@ -280,7 +284,7 @@ func TestEnsureFailures(t *testing.T) {
 		},
 		{
 			name:   "kwok without stages",
-			change: func(files map[string]string) { delete(files, "kwok/kustomize/stage/pod/fast/c.yaml") },
+			change: func(files map[string]string) { delete(files, kwok+"module/kustomize/stage/pod/fast/c.yaml") },
 			want:   []string{"no simulation stages in kustomize/stage/pod/fast"},
 		},
 		{
@@ -344,6 +348,7 @@ func TestModuleDirIsFound(t *testing.T) {
 	}{
 		{ofControlPlane, []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"}, true},
 		{ofNode, []string{"kube-proxy", "kubeadm", "kubectl", "kubelet"}, false},
+		{ofSuite, []string{"ginkgo", "e2e.test", "agnhost"}, false},
 	} {
 		r, err := readRecipe(t.Context(), filepath.Join(dir, "kube"), set.wanted)
 		if err != nil {
@@ -358,25 +363,11 @@ func TestModuleDirIsFound(t *testing.T) {
 		}
 		keys[r.key] = true
 	}
-	if len(keys) != 2 {
+	if len(keys) != 3 {
 		t.Error("two sets of programs go into one folder of the cache")
 	}
 	if _, err := ModuleFolder(t.Context(), "example.com/not/required"); err == nil {
 		t.Error("a module that is not required has a folder")
-	}
-}
-
-func TestSuiteHasTheVersionOfTheClusters(t *testing.T) {
-	suite, key, err := SuiteKey(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	node, _, err := NodeKey(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if suite != node || !strings.HasPrefix(key, node+"-") {
-		t.Errorf("tools/kubetests has Kubernetes %s (%s), testcluster/kube has %s", suite, key, node)
 	}
 }
 

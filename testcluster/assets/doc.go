@@ -10,7 +10,7 @@
 //	<cache>/kube/<key>/             etcd, kube-apiserver, ..., stages/*.yaml: all built from source
 //	<cache>/kube/<key>-downloaded/  the same, with at least one downloaded program, and origin.json
 //	<cache>/kube/<key>/             kubeadm, kubectl, kubelet, kube-proxy: those of EnsureNode, with another key
-//	<cache>/kube/<key>/             e2e.test, agnhost, ginkgo: those of EnsureSuite, from tools/kubetests
+//	<cache>/kube/<key>/             e2e.test, agnhost, ginkgo: those of EnsureSuite, with a third key
 //	<cache>/kube/current            symbolic link to the control plane's folder that was asked for last
 //	<cache>/kube/programs/          programs of tests that need packages of Kubernetes, see EnsureProgram
 //

@@ -37,8 +37,7 @@ func fullSource(t *testing.T) string {
 			files["kubernetes/cmd/"+name+"/main.go"] = files["kubernetes/cmd/kube-apiserver/main.go"]
 			tools += "\tk8s.io/kubernetes/cmd/" + name + "\n"
 		}
-		files["kwok/cmd/kwok/main.go"] = files["etcd/main.go"]
-		files["go.mod"] = strings.Replace(files["go.mod"], "\tk8s.io/kubernetes/cmd/kube-apiserver\n", tools+"\tsigs.k8s.io/kwok/cmd/kwok\n", 1)
+		files["go.mod"] = strings.Replace(files["go.mod"], "\tk8s.io/kubernetes/cmd/kube-apiserver\n", tools, 1)
 	})
 }
 
@@ -520,11 +519,11 @@ func TestAddresses(t *testing.T) {
 	}
 	s.os, s.arch = "linux", "amd64"
 	const sum = "00000000000000000000000000000000000000000000000000000000000000aa"
-	v := versions{"v1.36.3", "v3.6.8", "v0.8.0"}
+	v := versions{"v1.35.2", "v3.6.8", "v0.8.0"}
 	for _, test := range []struct{ program, document, content, address, sum string }{
 		{
-			"kube-scheduler", "https://dl.k8s.io/release/v1.36.3/bin/linux/amd64/kube-scheduler.sha256", sum,
-			"https://dl.k8s.io/release/v1.36.3/bin/linux/amd64/kube-scheduler", sum,
+			"kube-scheduler", "https://dl.k8s.io/release/v1.35.2/bin/linux/amd64/kube-scheduler.sha256", sum,
+			"https://dl.k8s.io/release/v1.35.2/bin/linux/amd64/kube-scheduler", sum,
 		},
 		{
 			"etcd", "https://github.com/etcd-io/etcd/releases/download/v3.6.8/SHA256SUMS", sum + "  etcd-v3.6.8-linux-amd64.tar.gz\n",

@@ -5,7 +5,6 @@ package assets
 import (
 	"context"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 )
@@ -15,15 +14,19 @@ import (
 var onNodes = []string{"k8s.io/kubernetes/cmd/kube-proxy", "k8s.io/kubernetes/cmd/kubeadm", "k8s.io/kubernetes/cmd/kubectl", "k8s.io/kubernetes/cmd/kubelet"}
 
 func ofNode(tool string) bool         { return slices.Contains(onNodes, tool) }
-func ofControlPlane(tool string) bool { return !ofNode(tool) }
+func ofControlPlane(tool string) bool { return !ofNode(tool) && !ofSuite(tool) }
 
 // EnsureNode returns the folder of kubeadm, kubectl, kubelet and kube-proxy, of the versions of testcluster/kube. They
 // are from the same places as those of Ensure, in a separate folder of the cache.
 func EnsureNode(ctx context.Context, progress io.Writer) (Assets, error) {
-	return ensureGiven(ctx, ofNode, os.Getenv(GivenEnv), progress)
+	source, err := kubeSource(ctx)
+	if err != nil {
+		return Assets{}, err
+	}
+	return ensureGiven(ctx, source, ofNode, nil, progress)
 }
 
-// NodeKey returns the Kubernetes version of a node, such as v1.36.3, and a digest of the parts of a node's image that
+// NodeKey returns the Kubernetes version of a node, such as v1.35.2, and a digest of the parts of a node's image that
 // Ensure and EnsureNode return. It builds nothing.
 func NodeKey(ctx context.Context) (version, key string, err error) {
 	source, err := kubeSource(ctx)

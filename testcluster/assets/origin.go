@@ -24,7 +24,7 @@ const (
 
 var digestPattern = regexp.MustCompile(` sha256 [0-9a-f]+`)
 
-// Summary returns the version and the origin without digests, such as "Kubernetes v1.36.3, downloaded from dl.k8s.io:
+// Summary returns the version and the origin without digests, such as "Kubernetes v1.35.2, downloaded from dl.k8s.io:
 // kube-apiserver".
 func (a Assets) Summary() string {
 	return "Kubernetes " + a.Version + ", " + digestPattern.ReplaceAllString(a.Origin, "")

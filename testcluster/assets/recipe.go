@@ -29,68 +29,92 @@ var stageFolders = []string{"node/fast", "node/heartbeat-with-lease", "pod/fast"
 
 type recipe struct {
 	source    string   // folder of module testcluster/kube
+	kwok      string   // folder of module tools/kwok
 	programs  []string // package paths, from the tool lines
-	version   string   // of Kubernetes, such as v1.36.3
+	version   string   // of Kubernetes, such as v1.35.2
 	versions  versions
 	key       string // name of the folder
 	simulates bool
+	with      *together
+	env       []string // of the go command
 	// alwaysBuilt means that no download is used.
 	alwaysBuilt bool
 }
 
-// versions are those of the programs, such as v1.36.3.
+// versions are those of the programs, such as v1.35.2.
 type versions struct{ kubernetes, etcd, kwok string }
 
-// readRecipe returns the recipe for the wanted tools of the module. One module compiles shared packages once.
+// kwokProgram is in a module of its own, because it needs other Kubernetes libraries.
+const kwokProgram = "sigs.k8s.io/kwok/cmd/kwok"
+
+func isKwok(pkg string) bool { return pkg == kwokProgram }
+
+// readRecipe returns the recipe for the wanted tools of testcluster/kube, whose folder is source, and of tools/kwok.
 func readRecipe(ctx context.Context, source string, wanted func(tool string) bool) (recipe, error) {
+	r := recipe{source: source, kwok: filepath.Join(filepath.Dir(filepath.Dir(source)), "tools", "kwok")}
+	parts := []string{recipeVersion}
+	for _, folder := range []string{r.source, r.kwok} {
+		if folder == r.kwok && !wanted(kwokProgram) {
+			continue
+		}
+		file, text, err := readModule(folder)
+		if err != nil {
+			return recipe{}, err
+		}
+		parts = append(parts, text...)
+		for _, tool := range file.Tool {
+			if wanted(tool.Path) {
+				r.programs = append(r.programs, tool.Path)
+				r.simulates = r.simulates || isKwok(tool.Path)
+			}
+		}
+		for _, require := range file.Require {
+			switch require.Mod.Path {
+			case "k8s.io/kubernetes":
+				r.version, r.versions.kubernetes = require.Mod.Version, require.Mod.Version
+			case "go.etcd.io/etcd/server/v3":
+				r.versions.etcd = require.Mod.Version
+			case "sigs.k8s.io/kwok":
+				r.versions.kwok = require.Mod.Version
+			}
+		}
+	}
 	modPath := filepath.Join(source, "go.mod")
-	mod, err := os.ReadFile(modPath)
-	if err != nil {
-		return recipe{}, fmt.Errorf("%w: %w", ErrNoSource, err)
-	}
-	sum, err := os.ReadFile(filepath.Join(source, "go.sum"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return recipe{}, fmt.Errorf("read the checksums of %s: %w", modPath, err)
-	}
-	file, err := modfile.Parse(modPath, mod, nil)
-	if err != nil {
-		return recipe{}, fmt.Errorf("parse: %w", err)
-	}
-	r := recipe{source: source}
-	for _, tool := range file.Tool {
-		if wanted(tool.Path) {
-			r.programs = append(r.programs, tool.Path)
-		}
-	}
-	for _, require := range file.Require {
-		switch require.Mod.Path {
-		case "k8s.io/kubernetes":
-			r.version, r.versions.kubernetes = require.Mod.Version, require.Mod.Version
-		case "go.etcd.io/etcd/server/v3":
-			r.versions.etcd = require.Mod.Version
-		case "sigs.k8s.io/kwok":
-			r.versions.kwok = require.Mod.Version
-			r.simulates = wanted("sigs.k8s.io/kwok/cmd/kwok")
-		}
-	}
 	if len(r.programs) == 0 {
 		return recipe{}, fmt.Errorf("%s has no tool lines, so there is nothing to build", modPath)
 	}
 	if !semver.IsValid(r.version) {
 		return recipe{}, fmt.Errorf("%s does not require k8s.io/kubernetes at a version", modPath)
 	}
-	goVersion, err := goCommand(ctx, source, []string{"GOWORK=off"}, "env", "GOVERSION")
+	goVersion, err := goCommand(ctx, source, nil, "env", "GOVERSION")
 	if err != nil {
 		return recipe{}, err
 	}
 	digest := sha256.New()
-	for _, part := range []string{
-		recipeVersion, string(mod), string(sum), strings.TrimSpace(goVersion), runtime.GOOS, runtime.GOARCH, strings.Join(stageFolders, " "), strings.Join(r.programs, " "),
-	} {
+	parts = append(parts, strings.TrimSpace(goVersion), runtime.GOOS, runtime.GOARCH, strings.Join(stageFolders, " "), strings.Join(r.programs, " "))
+	for _, part := range parts {
 		fmt.Fprintf(digest, "%d:%s", len(part), part)
 	}
 	r.key = r.version + "-" + hex.EncodeToString(digest.Sum(nil))[:16]
 	return r, nil
+}
+
+// readModule returns the go.mod of a module, and its text and that of its go.sum.
+func readModule(folder string) (*modfile.File, []string, error) {
+	path := filepath.Join(folder, "go.mod")
+	mod, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrNoSource, err)
+	}
+	sum, err := os.ReadFile(filepath.Join(folder, "go.sum"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, nil, fmt.Errorf("read the checksums of %s: %w", path, err)
+	}
+	file, err := modfile.Parse(path, mod, nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("parse: %w", err)
+	}
+	return file, []string{string(mod), string(sum)}, nil
 }
 
 // programName is the file name of a built program. etcd's main package is called server; envtest requires the name
@@ -130,16 +154,16 @@ func (r recipe) without(there map[string]programOrigin) recipe {
 	return r
 }
 
-// linkerFlags stamps the Kubernetes version, without which clients would get v0.0.0-master, and drops symbols to save
-// 150 MB.
-func linkerFlags(version string) string {
+// linkerFlags stamps the Kubernetes version into its programs, without which clients would get v0.0.0-master, and drops
+// symbols of all programs to save 150 MB.
+func linkerFlags(version string) []string {
 	parts := strings.SplitN(strings.TrimPrefix(semver.Canonical(version), "v"), ".", 3)
 	const stamp = " -X k8s.io/component-base/version."
-	return "-s -w" +
+	return []string{"-ldflags=-s -w", "-ldflags=k8s.io/kubernetes/...=-s -w" +
 		stamp + "gitVersion=" + version +
 		stamp + "gitMajor=" + parts[0] +
 		stamp + "gitMinor=" + parts[1] +
-		stamp + "gitTreeState=clean"
+		stamp + "gitTreeState=clean"}
 }
 
 // ErrModuleUnavailable is returned when the module proxy does not have a module version.
@@ -150,7 +174,7 @@ var moduleFailure = regexp.MustCompile(`(?m)(?:^|\s)([A-Za-z0-9][\w.~/-]*\.[\w.~
 // explain adds what to do to an error of the go command about a module version or checksum. Other errors are unchanged.
 func explain(err error) error {
 	if strings.Contains(err.Error(), "missing go.sum entry") {
-		return fmt.Errorf("%w: the checksums do not fit the versions, run GOWORK=off go mod tidy in testcluster/kube (see its README.md): %w", ErrModuleUnavailable, err)
+		return fmt.Errorf("%w: the checksums do not fit the versions, run GOWORK=off go mod tidy -e in testcluster/kube (see its README.md): %w", ErrModuleUnavailable, err)
 	}
 	match := moduleFailure.FindStringSubmatch(err.Error())
 	if match == nil {

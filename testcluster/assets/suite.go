@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 )
 
 // suite is the package of Kubernetes' end-to-end tests, the only tool line that is no command.
@@ -14,7 +13,12 @@ const suite = "k8s.io/kubernetes/test/e2e"
 
 func isSuite(pkg string) bool { return pkg == suite }
 
-// EnsureSuite returns the folder of e2e.test, agnhost and ginkgo, of the versions of tools/kubetests. They are
+// ofSuite are the tools of testcluster/kube for these tests.
+func ofSuite(tool string) bool {
+	return isSuite(tool) || tool == "k8s.io/kubernetes/test/images/agnhost" || tool == "github.com/onsi/ginkgo/v2/ginkgo"
+}
+
+// EnsureSuite returns the folder of e2e.test, agnhost and ginkgo, of the versions of testcluster/kube. They are
 // always built from source, once.
 func EnsureSuite(ctx context.Context, progress io.Writer) (Assets, error) {
 	r, err := suiteRecipe(ctx)
@@ -32,27 +36,22 @@ func SuiteKey(ctx context.Context) (version, key string, err error) {
 
 // SuiteFolder returns the folder of the module k8s.io/kubernetes in the module cache, with the files of its tests.
 func SuiteFolder(ctx context.Context) (string, error) {
-	source, err := suiteSource(ctx)
+	source, err := kubeSource(ctx)
 	if err != nil {
 		return "", err
 	}
-	return moduleFolder(ctx, source, []string{"GOWORK=off"}, "k8s.io/kubernetes")
+	return moduleFolder(ctx, source, nil, "k8s.io/kubernetes")
 }
 
 func suiteRecipe(ctx context.Context) (recipe, error) {
-	source, err := suiteSource(ctx)
+	source, err := kubeSource(ctx)
 	if err != nil {
 		return recipe{}, err
 	}
-	r, err := readRecipe(ctx, source, func(string) bool { return true })
+	r, err := readRecipe(ctx, source, ofSuite)
 	if err != nil {
 		return recipe{}, fmt.Errorf("read what Kubernetes' tests are built from: %w", err)
 	}
 	r.alwaysBuilt = true
 	return r, nil
-}
-
-func suiteSource(ctx context.Context) (string, error) {
-	module, err := ModuleDir(ctx)
-	return filepath.Join(filepath.Dir(module), "tools", "kubetests"), err
 }

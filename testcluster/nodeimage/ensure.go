@@ -22,7 +22,7 @@ const (
 	pullTimeout = 10 * time.Minute
 )
 
-// Ensure returns the name of an image in the engine, and its Kubernetes version, such as v1.36.3.
+// Ensure returns the name of an image in the engine, and its Kubernetes version, such as v1.35.2.
 func Ensure(ctx context.Context, e engine.Engine, progress io.Writer) (image, version string, err error) {
 	r, err := readRecipe(ctx)
 	if err != nil {
