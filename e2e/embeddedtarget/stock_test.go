@@ -81,7 +81,7 @@ func checkRelations(t *testing.T, s *system) {
 			continue
 		}
 		var fields map[string]map[string]any
-		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
+		if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
 			t.Fatal(err)
 		}
 		for field := range fields["f:spec"] {
