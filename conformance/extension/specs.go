@@ -11,8 +11,8 @@ import (
 	"github.com/solonode/sno/conformance/naming"
 )
 
-// titles are the titles with which renamed checks were released, by id. update requires an entry when a title changes, so
-// that results of a test can be followed over releases.
+// titles are the titles with which renamed checks were released, by id. update requires an entry when a title changes,
+// so that results of a test can be followed over releases.
 var titles = map[string]string{}
 
 func specs(checks []checks.Check) []spec {

@@ -44,8 +44,8 @@ type Options struct {
 	Progress io.Writer
 }
 
-// Env is a cluster of real kubelets with a scenario. The embedded ScenarioCluster works as on an embedded cluster, without
-// components, simulated nodes and the audit log.
+// Env is a cluster of real kubelets with a scenario. The embedded ScenarioCluster works as on an embedded cluster,
+// without components, simulated nodes and the audit log.
 type Env struct {
 	*harness.ScenarioCluster
 	// Kind is the cluster; nil for one that another program has installed.

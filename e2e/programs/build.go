@@ -136,7 +136,8 @@ func SkipUpToDateChecks() {
 	built.trusted = true
 }
 
-// BuildAll builds programs, with those of Kubernetes that are missing, in one go command: faster than one after another.
+// BuildAll builds programs, with those of Kubernetes that are missing, in one go command: faster than one after
+// another.
 func BuildAll(ctx context.Context, progress io.Writer, programs ...Program) error {
 	built.Lock()
 	defer built.Unlock()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package proof contains the tests on every kind of cluster, which are too long for `make test`. With -short, as CI runs
-// them, each takes a fixed list of clusters that stands in the test, otherwise every one.
+// Package proof contains the tests on every kind of cluster, which are too long for `make test`. With -short, as CI
+// runs them, each takes a fixed list of clusters that stands in the test, otherwise every one.
 //
 // It tests the main job on every scenario, and with the real scheduler the Deployments of the console and auth modules:
 // they roll out, nodes can be drained and restarted, topology changes are followed both ways, and no writes remain.

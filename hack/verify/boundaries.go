@@ -15,9 +15,9 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
-// allowed has on which modules of the repository a module may depend. Vendored modules depend on no programs and suites,
-// and those of operators not on each other; the suite and the test clusters do not depend on what they test. Modules
-// that are not listed may depend on all.
+// allowed has on which modules of the repository a module may depend. Vendored modules depend on no programs and
+// suites, and those of operators not on each other; the suite and the test clusters do not depend on what they test.
+// Modules that are not listed may depend on all.
 var allowed = map[string][]string{
 	"topology":      {},
 	"patch":         {"topology"},

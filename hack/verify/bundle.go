@@ -4,15 +4,13 @@ package verify
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -33,61 +31,59 @@ func checkBundle(ctx context.Context, r repo) (err error) {
 	if err != nil {
 		return err
 	}
-	var roles, own []role
+	var cluster []rbacv1.ClusterRole
 	for _, m := range r.Modules {
 		if hasController(r.Workspace, m) {
-			found, err := readRoles(r.Workspace, m.Dir+"/"+roleFile)
+			roles, err := r.readRoles(m.Dir + "/" + roleFile)
 			if err != nil {
 				return err
 			}
-			// Those for a Lease of their own are replaced by one of allRoleFile.
-			roles = append(roles, slices.DeleteFunc(found, func(r role) bool { return r.Metadata.Namespace == "sno-system" })...)
+			cluster = append(cluster, roles...)
 		}
 	}
-	if own, err = readRoles(r.Workspace, allRoleFile); err != nil {
+	own, err := r.readRoles(allRoleFile)
+	if err != nil {
 		return err
 	}
-	own = slices.DeleteFunc(own, func(r role) bool { return r.Metadata.Namespace != "sno-system" })
-	return bundleFaults(csv, roles, own).orNil()
+	// The roles of controllers for a Lease in their namespace are replaced by one of allRoleFile.
+	inNamespace := func(r rbacv1.ClusterRole) bool { return r.Namespace == "sno-system" }
+	cluster = slices.DeleteFunc(cluster, inNamespace)
+	own = slices.DeleteFunc(own, func(r rbacv1.ClusterRole) bool { return !inNamespace(r) })
+	return bundleFaults(csv, cluster, own).orNil()
 }
 
 // bundleFaults compares the rules of a ClusterServiceVersion with those of roles.
-func bundleFaults(csv []byte, cluster, operator []role) (faults findings) {
-	var has struct {
+func bundleFaults(text []byte, cluster, own []rbacv1.ClusterRole) (faults findings) {
+	var csv struct {
 		Spec struct {
 			Install struct {
-				Spec struct{ Permissions, ClusterPermissions []role }
+				Spec struct{ Permissions, ClusterPermissions []rbacv1.ClusterRole }
 			}
 		}
 	}
-	if err := yaml.Unmarshal(csv, &has); err != nil {
+	if err := yaml.Unmarshal(text, &csv); err != nil {
 		return findings{err.Error()}
 	}
-	install := has.Spec.Install.Spec
-	compare := func(field string, has, want []role) {
-		got, wanted := rulesOf(has), rulesOf(want)
-		for _, text := range slices.Sorted(maps.Keys(wanted)) {
-			if !got[text] {
-				faults = append(faults, fmt.Sprintf("bundle: %s lacks the rule %s", field, text))
-			}
-		}
-		for _, text := range slices.Sorted(maps.Keys(got)) {
-			if !wanted[text] {
-				faults = append(faults, fmt.Sprintf("bundle: %s has the rule %s, which no role has", field, text))
+	lacks := func(what string, rules, in []rbacv1.ClusterRole) {
+		has := rulesOf(in)
+		for _, rule := range rulesOf(rules) {
+			if !slices.Contains(has, rule) {
+				faults = append(faults, what+" the rule "+rule)
 			}
 		}
 	}
-	compare("clusterPermissions", install.ClusterPermissions, cluster)
-	compare("permissions", install.Permissions, operator)
+	install := csv.Spec.Install.Spec
+	lacks("clusterPermissions of the bundle lack", cluster, install.ClusterPermissions)
+	lacks("no role has, and clusterPermissions of the bundle have,", install.ClusterPermissions, cluster)
+	lacks("permissions of the bundle lack", own, install.Permissions)
+	lacks("no role has, and permissions of the bundle have,", install.Permissions, own)
 	return faults
 }
 
-func rulesOf(roles []role) map[string]bool {
-	rules := map[string]bool{}
+func rulesOf(roles []rbacv1.ClusterRole) (rules []string) {
 	for _, role := range roles {
 		for _, rule := range role.Rules {
-			text, _ := json.Marshal(rule) // lists of strings cannot fail
-			rules[string(text)] = true
+			rules = append(rules, rule.String())
 		}
 	}
 	return rules

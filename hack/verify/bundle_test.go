@@ -5,6 +5,8 @@ package verify
 import (
 	"strings"
 	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
 )
 
 func TestBundleFaults(t *testing.T) {
@@ -22,24 +24,22 @@ spec:
         rules:
         - {apiGroups: [""], resources: [events], verbs: [create]}
 `
-	of := func(rules ...rule) []role { return []role{{Rules: rules}} }
-	core := []string{""}
-	deployments := rule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get"}}
-	nodes := rule{APIGroups: core, Resources: []string{"nodes"}, Verbs: []string{"list"}}
-	events := rule{APIGroups: core, Resources: []string{"events"}, Verbs: []string{"create"}}
-	pods := rule{APIGroups: core, Resources: []string{"pods"}, Verbs: []string{"list"}}
-	const textOfPods = `{"apiGroups":[""],"resources":["pods"],"verbs":["list"]}`
+	of := func(rules ...rbacv1.PolicyRule) []rbacv1.ClusterRole { return []rbacv1.ClusterRole{{Rules: rules}} }
+	rule := func(group, resource, verb string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{verb}}
+	}
+	deployments, nodes, events, pods := rule("apps", "deployments", "get"), rule("", "nodes", "list"), rule("", "events", "create"), rule("", "pods", "list")
 	for name, test := range map[string]struct {
-		cluster, operator []role
-		want              string
+		cluster, own []rbacv1.ClusterRole
+		want         string
 	}{
 		"equal":            {of(deployments, nodes), of(events), ""},
-		"lacks a rule":     {of(deployments, nodes, pods), of(events), "clusterPermissions lacks the rule " + textOfPods},
-		"has another rule": {of(deployments), of(events), "clusterPermissions has the rule "},
-		"wider":            {of(deployments, nodes, events), nil, "permissions has the rule "},
-		"in the namespace": {of(deployments, nodes), of(events, pods), "permissions lacks the rule " + textOfPods},
+		"lacks a rule":     {of(deployments, nodes, pods), of(events), "clusterPermissions of the bundle lack the rule " + pods.String()},
+		"has another rule": {of(deployments), of(events), "no role has, and clusterPermissions of the bundle have, the rule " + nodes.String()},
+		"wider":            {of(deployments, nodes, events), nil, "no role has, and permissions of the bundle have, the rule " + events.String()},
+		"in the namespace": {of(deployments, nodes), of(events, pods), "permissions of the bundle lack the rule " + pods.String()},
 	} {
-		faults := strings.Join(bundleFaults([]byte(csv), test.cluster, test.operator), "\n")
+		faults := strings.Join(bundleFaults([]byte(csv), test.cluster, test.own), "\n")
 		if !strings.Contains(faults, test.want) || test.want == "" && faults != "" {
 			t.Errorf("%s: %q, want %q", name, faults, test.want)
 		}

@@ -22,8 +22,8 @@ var (
 	notInAnchor  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// checkDocs checks the links of all documents and that something runs each of their commands, and compares the READMEs
-// of modules and the page of all reasons with the constants in the code.
+// checkDocs checks the links of all documents and that something runs each of their commands, and that the READMEs
+// of modules and the page of all reasons have the reasons in the code.
 func checkDocs(ctx context.Context, r repo) error {
 	names, err := r.Files(ctx)
 	if err != nil {
@@ -49,22 +49,16 @@ func checkDocs(ctx context.Context, r repo) error {
 	}
 	faults = append(faults, lines(out)...)
 
-	shared, err := os.ReadFile(r.Path("patch/result.go"))
-	if err != nil {
-		return err
-	}
-	constants := map[string]string{}
 	for _, m := range r.Modules {
-		if !hasController(r.Workspace, m) {
-			continue
+		if hasController(r.Workspace, m) {
+			source, err := os.ReadFile(r.Path(m.Dir + "/names.go"))
+			if err != nil {
+				return err
+			}
+			faults = append(faults, reasonFaults(pages, m.Dir, string(source))...)
 		}
-		own, err := os.ReadFile(r.Path(m.Dir + "/names.go"))
-		if err != nil {
-			return err
-		}
-		constants[m.Dir] = string(own)
 	}
-	return append(faults, reasonFaults(pages, constants, string(shared))...).orNil()
+	return faults.orNil()
 }
 
 func linkFaults(pages map[string]string, exists func(string) bool) (faults findings) {
@@ -93,78 +87,33 @@ func linkFaults(pages map[string]string, exists func(string) bool) (faults findi
 	return faults
 }
 
+// reasonsFile explains the reasons of all modules.
 const reasonsFile = "docs/troubleshooting.md"
 
-var (
-	// reasonConstant matches a constant with a reason; one that is a shared constant has a name that ends with its value.
-	reasonConstant = regexp.MustCompile(`(?m)^\tReason\w+ += (?:"(\w+)"|patch\.Reason(\w+))(?: +//.*)?$`)
-	// reasonRow matches a row of a table of reasons, and in reasonsFile the modules that have them.
-	reasonRow  = regexp.MustCompile("(?m)^\\| (`\\w+`(?:, `\\w+`)*) \\|([^|]*)\\|")
-	inBacktick = regexp.MustCompile("`(\\w+)`")
-)
+// reason matches a constant; one that is a shared constant has a name that ends with its value.
+var reason = regexp.MustCompile(`(?m)^\tReason\w+ += (?:"|patch\.Reason)(\w+)`)
 
 // readmeHeadings are the level-2 headings of the README of a module with a controller.
 const readmeHeadings = "What it does for you, What it changes, Run it, Undo it, Vendor it, Conditions and reasons, Metrics, Flags, Known limits"
 
-func reasonsIn(source string) (reasons []string) {
-	for _, match := range reasonConstant.FindAllStringSubmatch(source, -1) {
-		reasons = append(reasons, match[1]+match[2])
+// reasonFaults compares the README of a module with its headings, and with the reasons in its names.go.
+func reasonFaults(pages map[string]string, dir, source string) (faults findings) {
+	name := dir + "/README.md"
+	var headings []string
+	for line := range strings.Lines(pages[name]) {
+		if title, is := strings.CutPrefix(line, "## "); is {
+			headings = append(headings, strings.TrimSpace(title))
+		}
 	}
-	return reasons
-}
-
-// reasonFaults compares the README of each module with its headings and constants, and reasonsFile with all READMEs.
-func reasonFaults(pages, constants map[string]string, shared string) (faults findings) {
-	known := reasonsIn(shared)
-	has := map[string]bool{} // module and reason
-	for dir, source := range constants {
-		name := dir + "/README.md"
-		var headings []string
-		for line := range strings.Lines(pages[name]) {
-			if title, is := strings.CutPrefix(line, "## "); is {
-				headings = append(headings, strings.TrimSpace(title))
-			}
-		}
-		if got := strings.Join(headings, ", "); got != readmeHeadings {
-			faults = append(faults, fmt.Sprintf("%s: has the headings %s; all modules with a controller have %s", name, got, readmeHeadings))
-		}
-		_, table, _ := strings.Cut(pages[name], "\n| reason | in force |")
-		table, _, _ = strings.Cut(table, "\n\n")
-		var rest []string
-		own := reasonsIn(source)
-		for _, row := range reasonRow.FindAllStringSubmatch(table, -1) {
-			for _, match := range inBacktick.FindAllStringSubmatch(row[1], -1) {
-				has[dir+" "+match[1]] = true
-				if slices.Contains(own, match[1]) || !slices.Contains(known, match[1]) {
-					rest = append(rest, match[1])
-				}
-			}
-		}
-		if !slices.Equal(rest, own) {
-			faults = append(faults, fmt.Sprintf("%s: has the reasons %v; names.go has %v", name, rest, own))
-		}
-		known = append(known, own...)
+	if got := strings.Join(headings, ", "); got != readmeHeadings {
+		faults = append(faults, fmt.Sprintf("%s: has the headings %s; all modules with a controller have %s", name, got, readmeHeadings))
 	}
-	_, table, _ := strings.Cut(pages[reasonsFile], "<!-- reasons -->")
-	table, _, _ = strings.Cut(table, "<!-- end of reasons -->")
-	var explained []string
-	for _, row := range reasonRow.FindAllStringSubmatch(table, -1) {
-		modules := strings.TrimSpace(row[2])
-		list, but := strings.CutPrefix(modules, "all but ")
-		for _, match := range inBacktick.FindAllStringSubmatch(row[1], -1) {
-			explained = append(explained, match[1])
-			for dir := range constants {
-				if want := modules == "all" || slices.Contains(strings.Split(list, ", "), dir) != but; has[dir+" "+match[1]] != want {
-					faults = append(faults, fmt.Sprintf("%s: has %s for the modules %q; %s/README.md has it: %t", reasonsFile, match[1], modules, dir, !want))
-				}
+	for _, match := range reason.FindAllStringSubmatch(source, -1) {
+		for _, page := range []string{name, reasonsFile} {
+			if !strings.Contains(pages[page], "`"+match[1]+"`") {
+				faults = append(faults, fmt.Sprintf("%s: lacks the reason %s of %s/names.go", page, match[1], dir))
 			}
 		}
 	}
-	slices.Sort(known)
-	slices.Sort(explained)
-	if known = slices.Compact(known); !slices.Equal(explained, known) {
-		faults = append(faults, fmt.Sprintf("%s: explains the reasons %v; the code has %v", reasonsFile, explained, known))
-	}
-	slices.Sort(faults)
 	return faults
 }

@@ -3,6 +3,7 @@
 package verify
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -25,33 +26,22 @@ func TestLinks(t *testing.T) {
 }
 
 func TestReasons(t *testing.T) {
-	const shared = "package patch\n\nconst (\n\tReasonShared = \"Shared\"\n\tReasonUnused = \"Unused\"\n)\n"
-	names := "package ingress\n\nconst (\n\tReasonOwn   = \"Own\"\n\tReasonTaken = patch.ReasonShared\n\tOther = 1\n)\n"
-	readme := "# ingress\n\n## " + strings.ReplaceAll(readmeHeadings, ", ", "\n\n## ") + "\n\n| reason | in force | what |\n|---|---|---|\n| `Own` | True | |\n| `Shared`, `Unused` | False | |\n\n| `Else` | x | |\n"
-	table := "# Reasons\n\n<!-- reasons -->\n| reason | modules | what |\n|---|---|---|\n| `Own`, `Shared`, `Unused` | all | `Words` |\n<!-- end of reasons -->\n| `Elsewhere` | x | |\n"
-	for name, test := range map[string]struct {
-		text     *string
-		old, new string
-		want     string
-	}{
-		"nothing wrong":           {&names, "", "", ""},
-		"reason is new":           {&names, "Other = 1", "ReasonNew = \"New\"", "names.go has [Own Shared New]"},
-		"reason is renamed":       {&names, `"Own"`, `"Owned"`, "explains the reasons [Own Shared Unused]; the code has [Owned Shared Unused]"},
-		"row of a README is gone": {&readme, "| `Own` | True | |\n", "", "ingress/README.md: has the reasons [Shared]; names.go has [Own Shared]"},
-		"README has one more":     {&readme, "`Own`", "`Own`, `Strange`", "ingress/README.md: has the reasons [Own Strange Shared]"},
-		"heading is gone":         {&readme, "## Undo it\n", "", "ingress/README.md: has the headings What it does for you, What it changes, Run it, Vendor it"},
-		"row is gone":             {&table, "`Own`, ", "", "explains the reasons [Shared Unused]; the code has [Own Shared Unused]"},
-		"all modules but this":    {&table, "| all |", "| all but ingress |", `has Own for the modules "all but ingress"; ingress/README.md has it: true`},
-		"modules of others":       {&table, "| all |", "| console |", `has Shared for the modules "console"; ingress/README.md has it: true`},
-		"modules by name":         {&table, "| all |", "| console, ingress |", ""},
-		"all modules but another": {&table, "| all |", "| all but console |", ""},
+	const source = "package ingress\n\nconst (\n\tReasonOwn   = \"Own\" // comment\n\tReasonTaken = patch.ReasonShared\n\tOther = 1\n)\n"
+	pages := map[string]string{
+		"ingress/README.md": "# ingress\n\n## " + strings.ReplaceAll(readmeHeadings, ", ", "\n\n## ") + "\n\n| `Own`, `Shared` | False | |\n",
+		reasonsFile:         "# Reasons\n\n| `Own` | all |\n| `Shared` | all |\n",
+	}
+	for _, test := range []struct{ file, old, want string }{
+		{reasonsFile, "none", ""},
+		{"ingress/README.md", "`Own`", "ingress/README.md: lacks the reason Own of ingress/names.go"},
+		{reasonsFile, "`Shared`", "docs/troubleshooting.md: lacks the reason Shared of ingress/names.go"},
+		{"ingress/README.md", "## Undo it\n", "ingress/README.md: has the headings What it does for you, What it changes, Run it, Vendor it"},
 	} {
-		before := *test.text
-		*test.text = strings.Replace(before, test.old, test.new, 1)
-		faults := strings.Join(reasonFaults(map[string]string{"ingress/README.md": readme, reasonsFile: table}, map[string]string{"ingress": names}, shared), "\n")
-		*test.text = before
-		if !strings.Contains(faults, test.want) || test.want == "" && faults != "" {
-			t.Errorf("%s: got %q, want %q", name, faults, test.want)
+		edited := maps.Clone(pages)
+		edited[test.file] = strings.Replace(edited[test.file], test.old, "", 1)
+		faults := strings.Join(reasonFaults(edited, "ingress", source), "\n")
+		if !strings.HasPrefix(faults, test.want) || test.want == "" && faults != "" {
+			t.Errorf("without %s: got %q, want %q", test.old, faults, test.want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/hack/workspace"
@@ -89,30 +91,18 @@ func checkGenerated(ctx context.Context, r repo) (err error) {
 	return faults.orNil()
 }
 
-type role struct {
-	Metadata struct{ Name, Namespace string }
-	Rules    []rule
-}
-
-type rule struct {
-	APIGroups       []string `json:"apiGroups,omitempty"`
-	Resources       []string `json:"resources,omitempty"`
-	ResourceNames   []string `json:"resourceNames,omitempty"`
-	NonResourceURLs []string `json:"nonResourceURLs,omitempty"`
-	Verbs           []string `json:"verbs,omitempty"`
-}
-
-func readRoles(ws *workspace.Workspace, name string) (roles []role, err error) {
-	text, err := os.ReadFile(ws.Path(name))
+// readRoles reads the ClusterRoles and Roles of a file.
+func (r repo) readRoles(name string) (roles []rbacv1.ClusterRole, err error) {
+	text, err := os.ReadFile(r.Path(name))
 	if err != nil {
 		return nil, err
 	}
 	for document := range strings.SplitSeq("\n"+string(text), "\n---\n") {
-		var r role
-		if err := yaml.Unmarshal([]byte(document), &r); err != nil {
+		var role rbacv1.ClusterRole
+		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		roles = append(roles, r)
+		roles = append(roles, role)
 	}
 	return roles, nil
 }
@@ -132,65 +122,53 @@ markers in each module's ` + "`controller/rbac.go`" + `. Tests run each controll
 
 // rights returns the page of all roles.
 func (r repo) rights() (string, error) {
-	var pages []struct{ title, file string }
+	var pages [][2]string // title and file
 	for _, m := range r.Modules {
 		if hasController(r.Workspace, m) {
-			pages = append(pages, struct{ title, file string }{m.Name() + "-controller", m.Dir + "/" + roleFile})
+			pages = append(pages, [2]string{m.Name() + "-controller", m.Dir + "/" + roleFile})
 		}
 	}
-	slices.SortFunc(pages, func(a, b struct{ title, file string }) int { return strings.Compare(a.file, b.file) })
-	pages = append(pages,
-		struct{ title, file string }{"approve, the outside tool", "approver/config/approve/role.yaml"},
-		struct{ title, file string }{"kubectl-sno run, in addition to the roles of the controllers", allRoleFile})
+	pages = append(pages, [2]string{"approve, the outside tool", "approver/config/approve/role.yaml"},
+		[2]string{"kubectl-sno run, in addition to the roles of the controllers", allRoleFile})
 	var text strings.Builder
 	text.WriteString(rightsIntroduction)
 	for _, page := range pages {
-		roles, err := readRoles(r.Workspace, page.file)
+		roles, err := r.readRoles(page[1])
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&text, "\n## %s\n\n| where | what | named | reads | writes |\n|---|---|---|---|---|\n", page.title)
+		fmt.Fprintf(&text, "\n## %s\n\n| where | what | named | reads | writes |\n|---|---|---|---|---|\n", page[0])
 		for _, role := range roles {
-			where := role.Metadata.Namespace
-			if where == "" {
-				where = "cluster"
-			}
 			for _, rule := range role.Rules {
-				fmt.Fprintf(&text, "| %s | %s |\n", where, rule)
+				fmt.Fprintf(&text, "| %s | %s |\n", cmp.Or(role.Namespace, "cluster"), strings.Join(cells(rule), " | "))
 			}
 		}
 	}
 	return text.String(), nil
 }
 
-// String returns the cells of the rule, with resources as in kubectl: deployments.apps, and nodes without a group.
-func (r rule) String() string {
-	what := r.NonResourceURLs
-	for _, group := range r.APIGroups {
-		for _, name := range r.Resources {
-			resource, sub, hasSub := strings.Cut(name, "/")
+// cells has resources as in kubectl: deployments.apps, and nodes without a group.
+func cells(rule rbacv1.PolicyRule) []string {
+	what := rule.NonResourceURLs
+	for _, group := range rule.APIGroups {
+		for _, name := range rule.Resources {
 			if group != "" {
-				resource += "." + group
+				resource, sub, hasSub := strings.Cut(name, "/")
+				if name = resource + "." + group; hasSub {
+					name += "/" + sub
+				}
 			}
-			if hasSub {
-				resource += "/" + sub
-			}
-			what = append(what, resource)
+			what = append(what, name)
 		}
 	}
-	var reads, writes []string
-	for _, verb := range r.Verbs {
-		if slices.Contains([]string{"get", "list", "watch"}, verb) {
-			reads = append(reads, verb)
-		} else {
-			writes = append(writes, verb)
-		}
-	}
+	isRead := func(verb string) bool { return verb == "get" || verb == "list" || verb == "watch" }
+	writes := slices.DeleteFunc(slices.Clone(rule.Verbs), isRead)
+	reads := slices.DeleteFunc(slices.Clone(rule.Verbs), func(verb string) bool { return !isRead(verb) })
 	quoted := func(names []string) string {
 		if len(names) == 0 {
 			return ""
 		}
 		return "`" + strings.Join(names, "`<br>`") + "`"
 	}
-	return strings.Join([]string{quoted(what), quoted(r.ResourceNames), strings.Join(reads, ", "), strings.Join(writes, ", ")}, " | ")
+	return []string{quoted(what), quoted(rule.ResourceNames), strings.Join(reads, ", "), strings.Join(writes, ", ")}
 }

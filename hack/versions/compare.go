@@ -117,8 +117,8 @@ func replacement(file *modfile.File, name string) module.Version {
 	return module.Version{}
 }
 
-// Rewrite makes every go.mod agree with versions.yaml as far as a version, a go directive of a library or a replace line
-// can, and returns the folders of those it changed. Indirect requirements may need a `go mod tidy` afterwards.
+// Rewrite makes every go.mod agree with versions.yaml as far as a version, a go directive of a library or a replace
+// line can, and returns the folders of those it changed. Indirect requirements may need a `go mod tidy` afterwards.
 func Rewrite(file *File, ws *workspace.Workspace) (changed []string, err error) {
 	for _, m := range ws.Modules {
 		if len(file.faults(m, ws)) == 0 {

@@ -51,8 +51,8 @@ type Release struct {
 // Modules returns the folders of all released modules.
 func (r Release) Modules() []string { return slices.Concat(r.Libraries, r.Programs) }
 
-// Pin gives versions to a group of modules that are released together. Without Newest the libraries do not need them, or
-// Set is the newest.
+// Pin gives versions to a group of modules that are released together. Without Newest the libraries do not need them,
+// or Set is the newest.
 type Pin struct {
 	Modules []string `json:"modules"`
 	Set     string   `json:"set"`

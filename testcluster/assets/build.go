@@ -50,8 +50,8 @@ const (
 	lockRetry = 200 * time.Millisecond
 )
 
-// Own are main packages of the workspace, and the folder of their programs. What is missing of Kubernetes and of them is
-// built by one go command, which compiles some while it links others.
+// Own are main packages of the workspace, and the folder of their programs. What is missing of Kubernetes and of them
+// is built by one go command, which compiles some while it links others.
 type Own struct {
 	Dir      string
 	Packages []string // import paths; the last element is the name of the program
