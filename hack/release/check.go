@@ -35,8 +35,8 @@ type Check struct {
 }
 
 // Run makes a module proxy from the commit, and gets each module from it in an empty module: it must build, on exactly
-// the pinned versions. Then all libraries are in one module that is raised to the newest versions, on which their unit
-// tests must pass. At last their API is compared with that of the last release.
+// the pinned versions. Then the unit tests of all libraries must pass on the newest versions, and their API is compared
+// with that of the last release.
 func (c Check) Run(ctx context.Context) (err error) {
 	r := repository{c.Root}
 	commit, err := r.commit(ctx, c.Commit)
@@ -97,7 +97,7 @@ func (c Check) Run(ctx context.Context) (err error) {
 		}
 	}
 	if len(libraries) > 0 {
-		step("unit tests on the newest versions", func() error { return user.newest(ctx, libraries) })
+		step("unit tests on the newest versions", func() error { return newest(ctx, r, commit, filepath.Join(scratch, "newest"), pins, libraries) })
 		step("API since the last release", func() error {
 			return compareAPI(ctx, r, commit, filepath.Join(scratch, "api"), pins.Release.Version, libraries, c.Out)
 		})
@@ -143,7 +143,7 @@ type consumer struct {
 
 // alone builds a module on the versions that Go selects when nothing else is required.
 func (u consumer) alone(ctx context.Context, dir string) error {
-	folder, err := u.newModule(strings.ReplaceAll(dir, "/", "-"), versions.Set)
+	folder, err := u.newModule(strings.ReplaceAll(dir, "/", "-"))
 	if err != nil {
 		return err
 	}
@@ -156,47 +156,16 @@ func (u consumer) alone(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	return u.hasVersions(ctx, folder, versions.Set, required)
+	return u.hasVersions(ctx, folder, required)
 }
 
-// newest tests libraries on the newest versions of what they require.
-func (u consumer) newest(ctx context.Context, dirs []string) error {
-	folder, err := u.newModule("newest", versions.Newest)
-	if err != nil {
-		return err
-	}
-	get := []string{"get"}
-	test := []string{"test", "-short", "-vet=off", "-ldflags=-s"}
-	raised := map[string]string{}
-	for _, dir := range dirs {
-		get = append(get, u.at(dir))
-		test = append(test, workspace.ModulePrefix+dir+"/...")
-		required, err := u.required(dir)
-		if err != nil {
-			return err
-		}
-		for module := range required {
-			if version, pinned := u.pins.PinOf(module, versions.Newest); pinned && raised[module] == "" {
-				raised[module] = version
-				get = append(get, module+"@"+version)
-			}
-		}
-	}
-	for _, args := range [][]string{get, test} {
-		if _, err := run(ctx, folder, u.env, args...); err != nil {
-			return err
-		}
-	}
-	return u.hasVersions(ctx, folder, versions.Newest, raised)
-}
-
-// newModule makes the folder of an empty module on the Go version of the column.
-func (u consumer) newModule(name string, column versions.Column) (string, error) {
+// newModule makes the folder of an empty module.
+func (u consumer) newModule(name string) (string, error) {
 	folder := filepath.Join(u.scratch, "outside", name)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", err
 	}
-	mod := fmt.Sprintf("module example.com/%s\n\ngo %s\n", name, u.pins.Go[column])
+	mod := fmt.Sprintf("module example.com/%s\n\ngo %s\n", name, u.pins.Go[versions.Set])
 	return folder, errors.Join(
 		os.WriteFile(filepath.Join(folder, "go.mod"), []byte(mod), 0o600),
 		os.WriteFile(filepath.Join(folder, "go.sum"), []byte(u.sums), 0o600),
@@ -207,32 +176,32 @@ func (u consumer) at(dir string) string {
 	return workspace.ModulePrefix + dir + "@" + u.pins.Release.Version
 }
 
-// hasVersions compares the versions that Go selects for the modules with the pins of the column and the release. Pinned
+// hasVersions compares the versions that Go selects for the modules with the pins and the release. Pinned
 // modules that are only in the graph, because a dependency requires them, may be older.
-func (u consumer) hasVersions(ctx context.Context, folder string, column versions.Column, modules map[string]string) error {
+func (u consumer) hasVersions(ctx context.Context, folder string, modules map[string]string) error {
 	out, err := run(ctx, folder, u.env, "list", "-m", "-f", "{{.Path}} {{.Version}} {{.GoVersion}}", "all")
 	if err != nil {
 		return err
 	}
-	return versionFaults(out, u.pins, column, modules)
+	return versionFaults(out, u.pins, modules)
 }
 
 // versionFaults takes lines of a module, its version, which is empty for the main module, and its Go version.
-func versionFaults(selected string, pins *versions.File, column versions.Column, modules map[string]string) error {
+func versionFaults(selected string, pins *versions.File, modules map[string]string) error {
 	var faults []error
 	for line := range strings.Lines(selected) {
 		module, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		version, goVersion, _ := strings.Cut(rest, " ")
-		want, pinned := pins.PinOf(module, column)
+		want, pinned := pins.PinOf(module, versions.Set)
 		pinned = pinned && modules[module] != ""
 		if strings.HasPrefix(module, workspace.ModulePrefix) {
 			want, pinned = pins.Release.Version, true
 		}
 		switch {
 		case pinned && version != want:
-			faults = append(faults, fmt.Errorf("go list -m selects %s %s, must be %s (%s)", module, version, want, column))
-		case version == "" && goVersion != pins.Go[column]:
-			faults = append(faults, fmt.Errorf("needs Go %s, must need %s (%s)", goVersion, pins.Go[column], column))
+			faults = append(faults, fmt.Errorf("go list -m selects %s %s, must be %s", module, version, want))
+		case version == "" && goVersion != pins.Go[versions.Set]:
+			faults = append(faults, fmt.Errorf("needs Go %s, must need %s", goVersion, pins.Go[versions.Set]))
 		}
 	}
 	return errors.Join(faults...)
@@ -255,6 +224,44 @@ func (u consumer) required(dir string) (map[string]string, error) {
 	}
 	return required, nil
 }
+
+// newest tests libraries in a copy of the commit on versions that are at least the newest. Go selects one version of a
+// module for a whole workspace, so one more module in it raises that of all.
+func newest(ctx context.Context, r repository, commit, tree string, pins *versions.File, dirs []string) error {
+	if err := r.checkOut(ctx, commit, tree); err != nil {
+		return err
+	}
+	work := &modfile.WorkFile{Syntax: &modfile.FileSyntax{}}
+	raised := &modfile.File{}
+	faults := []error{
+		work.AddGoStmt(pins.Go[versions.Newest]), work.AddUse("./"+raises, ""),
+		raised.AddModuleStmt("example.com/" + raises), raised.AddGoStmt(pins.Go[versions.Newest]),
+	}
+	test := []string{"test", "-short", "-vet=off", "-ldflags=-s"}
+	for _, dir := range dirs {
+		faults = append(faults, work.AddUse("./"+dir, ""))
+		test = append(test, "./"+dir+"/...")
+	}
+	for _, pin := range pins.Pins {
+		for _, module := range pin.Modules {
+			if pin.Newest != "" {
+				faults = append(faults, raised.AddRequire(module, pin.Newest))
+			}
+		}
+	}
+	text, err := raised.Format()
+	faults = append(faults, err, os.Mkdir(filepath.Join(tree, raises), 0o755),
+		os.WriteFile(filepath.Join(tree, raises, "go.mod"), text, 0o600),
+		os.WriteFile(filepath.Join(tree, "go.work"), modfile.Format(work.Syntax), 0o600))
+	if err := errors.Join(faults...); err != nil {
+		return err
+	}
+	_, err = run(ctx, tree, append(os.Environ(), "GOWORK="+filepath.Join(tree, "go.work")), test...)
+	return err
+}
+
+// raises is the module that raises versions.
+const raises = "newest"
 
 // progress matches the lines of a command's output that report no fault.
 var progress = regexp.MustCompile(`(?m)^(go: (downloading|added|upgraded) |ok |\?\s).*\n`)

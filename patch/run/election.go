@@ -17,10 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/leaderelection"
+	"sigs.k8s.io/controller-runtime/pkg/recorder"
 )
 
 const (
@@ -139,8 +139,8 @@ func isUnavailable(err error) bool {
 	return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests
 }
 
-// noRecorders creates the lock before the manager and its recorders exist.
-type noRecorders struct{}
+// noRecorders creates the lock before the manager and its recorders exist. The lock asks for a recorder of the old API
+// only; the type of the other differs between versions of controller-runtime.
+type noRecorders struct{ recorder.Provider }
 
 func (noRecorders) GetEventRecorderFor(string) record.EventRecorder { return nil }
-func (noRecorders) GetEventRecorder(string) events.EventRecorder    { return nil }
