@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -51,36 +50,26 @@ var makesClusters = regexp.MustCompile(`^(sigs\.k8s\.io/kind|github\.com/(coreos
 
 type goPackage struct {
 	ImportPath string
-	Standard   bool
 	Deps       []string
 }
 
 func checkBoundaries(ctx context.Context, r repo) error {
-	document, err := os.ReadFile(r.Path(vendoringFile))
+	out, err := r.output(ctx, ".", "go", append([]string{"list", "-deps", "-json=ImportPath,Deps"}, r.patterns()...)...)
 	if err != nil {
 		return err
 	}
+	var packages []goPackage
+	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
+		var p goPackage
+		if err := decoder.Decode(&p); err != nil {
+			return fmt.Errorf("read what go list prints: %w", err)
+		}
+		packages = append(packages, p)
+	}
 	var faults findings
 	for _, m := range r.modules {
-		if allowed[m.Dir] == nil {
-			continue
-		}
-		// Without the workspace, whose versions may be later than those that who vendors the module gets.
-		out, err := r.output(ctx, m.Dir, "env", "GOWORK=off", "go", "list", "-deps", "-json=ImportPath,Standard,Deps", "./...")
-		if err != nil {
-			return err
-		}
-		packages := map[string]goPackage{}
-		for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
-			var p goPackage
-			if err := decoder.Decode(&p); err != nil {
-				return fmt.Errorf("%s: read what go list prints: %w", m.Dir, err)
-			}
-			packages[p.ImportPath] = p
-		}
-		faults = append(faults, boundaryFaults(m, packages)...)
-		if row := vendoringRow(m, packages); isVendored(m.Dir) && !strings.Contains(string(document), "\n"+row+"\n") {
-			faults = append(faults, fmt.Sprintf("%s: must have the row %s", vendoringFile, row))
+		if allowed[m.Dir] != nil {
+			faults = append(faults, boundaryFaults(m, packages)...)
 		}
 	}
 	return faults.orNil()
@@ -90,7 +79,7 @@ func isVendored(dir string) bool {
 	return dir == "topology" || dir == "patch" || slices.Equal(allowed[dir], operators)
 }
 
-func boundaryFaults(m workspace.Module, packages map[string]goPackage) (faults findings) {
+func boundaryFaults(m workspace.Module, packages []goPackage) (faults findings) {
 	edge := edges[m.Dir]
 	if edge == nil {
 		edge = edges[""]
@@ -113,30 +102,10 @@ func boundaryFaults(m workspace.Module, packages map[string]goPackage) (faults f
 			}
 		}
 	}
-	slices.Sort(faults)
 	for _, require := range m.File.Require { // also for tests only: it is a lower bound for who vendors the suite
 		if m.Dir == "conformance" && makesClusters.MatchString(require.Mod.Path) {
 			faults = append(faults, fmt.Sprintf("conformance/go.mod: requires %s, which only modules that make clusters need", require.Mod.Path))
 		}
 	}
 	return faults
-}
-
-// vendoringFile has how many packages are built with the root package of a vendored module.
-const vendoringFile = "docs/vendoring.md"
-
-// vendoringRow is the module's row of its table: how many packages its root package needs, without Go's and this
-// repository's, and how many of them are client-go's without apply configurations.
-func vendoringRow(m workspace.Module, packages map[string]goPackage) string {
-	all, client := 0, 0
-	for _, dependency := range packages[m.File.Module.Mod.Path].Deps {
-		if packages[dependency].Standard || strings.HasPrefix(dependency, workspace.ModulePrefix) {
-			continue
-		}
-		all++
-		if rest, is := strings.CutPrefix(dependency, "k8s.io/client-go/"); is && !strings.HasPrefix(rest, "applyconfigurations") {
-			client++
-		}
-	}
-	return fmt.Sprintf("| %s | %d | %d |", m.Dir, all, client)
 }

@@ -19,14 +19,6 @@ func module(t *testing.T, dir, lines string) workspace.Module {
 	return workspace.Module{Dir: dir, File: file}
 }
 
-func packagesOf(dir, inner string, deps ...string) map[string]goPackage {
-	path := workspace.ModulePrefix + dir
-	return map[string]goPackage{
-		"fmt":        {ImportPath: "fmt", Standard: true},
-		path + inner: {ImportPath: path + inner, Deps: deps},
-	}
-}
-
 func TestBoundaries(t *testing.T) {
 	const (
 		runtime = "sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,19 +54,13 @@ func TestBoundaries(t *testing.T) {
 		{"install", "/node", prefix + "render/command", false},
 		{"install", "/node", prefix + "etcdguard", true},
 	} {
-		faults := boundaryFaults(module(t, test.dir, ""), packagesOf(test.dir, test.inner, test.dependency))
+		packages := []goPackage{{ImportPath: test.dependency}, {ImportPath: prefix + test.dir + test.inner, Deps: []string{"fmt", test.dependency}}}
+		faults := boundaryFaults(module(t, test.dir, ""), packages)
 		if len(faults) > 0 != test.want {
 			t.Errorf("%s%s on %s: got %v, want a fault: %t", test.dir, test.inner, test.dependency, faults, test.want)
 		}
 	}
 	if faults := boundaryFaults(module(t, "conformance", "require sigs.k8s.io/kind v0.33.0\n"), nil); len(faults) != 1 {
 		t.Errorf("requirement of kind: got %v", faults)
-	}
-}
-
-func TestVendoringRow(t *testing.T) {
-	packages := packagesOf("ingress", "", "fmt", "github.com/solonode/sno/patch", "k8s.io/client-go/rest", "k8s.io/client-go/applyconfigurations/meta/v1", "k8s.io/api/core/v1")
-	if got, want := vendoringRow(module(t, "ingress", ""), packages), "| ingress | 3 | 1 |"; got != want {
-		t.Errorf("got %s, want %s", got, want)
 	}
 }

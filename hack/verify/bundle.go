@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -64,27 +65,22 @@ func bundleFaults(text []byte, cluster, own []rbacv1.ClusterRole) (faults findin
 	if err := yaml.Unmarshal(text, &csv); err != nil {
 		return findings{err.Error()}
 	}
-	lacks := func(what string, rules, in []rbacv1.ClusterRole) {
-		has := rulesOf(in)
-		for _, rule := range rulesOf(rules) {
-			if !slices.Contains(has, rule) {
-				faults = append(faults, what+" the rule "+rule)
-			}
-		}
-	}
 	install := csv.Spec.Install.Spec
-	lacks("clusterPermissions of the bundle lack", cluster, install.ClusterPermissions)
-	lacks("no role has, and clusterPermissions of the bundle have,", install.ClusterPermissions, cluster)
-	lacks("permissions of the bundle lack", own, install.Permissions)
-	lacks("no role has, and permissions of the bundle have,", install.Permissions, own)
+	if diff := cmp.Diff(rulesOf(cluster), rulesOf(install.ClusterPermissions)); diff != "" {
+		faults = append(faults, "clusterPermissions of the bundle (+) are not the rules of the roles (-):\n"+diff)
+	}
+	if diff := cmp.Diff(rulesOf(own), rulesOf(install.Permissions)); diff != "" {
+		faults = append(faults, "permissions of the bundle (+) are not those of "+allRoleFile+" (-):\n"+diff)
+	}
 	return faults
 }
 
 func rulesOf(roles []rbacv1.ClusterRole) (rules []string) {
 	for _, role := range roles {
 		for _, rule := range role.Rules {
-			rules = append(rules, rule.String())
+			rules = append(rules, strings.Join(cells(rule), " "))
 		}
 	}
-	return rules
+	slices.Sort(rules)
+	return slices.Compact(rules)
 }

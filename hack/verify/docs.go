@@ -93,23 +93,10 @@ const reasonsFile = "docs/troubleshooting.md"
 // reason matches a constant; one that is a shared constant has a name that ends with its value.
 var reason = regexp.MustCompile(`(?m)^\tReason\w+ += (?:"|patch\.Reason)(\w+)`)
 
-// readmeHeadings are the level-2 headings of the README of a module with a controller.
-const readmeHeadings = "What it does for you, What it changes, Run it, Undo it, Vendor it, Conditions and reasons, Metrics, Flags, Known limits"
-
-// reasonFaults compares the README of a module with its headings, and with the reasons in its names.go.
+// reasonFaults compares the README of a module, and the page of all reasons, with the reasons in its names.go.
 func reasonFaults(pages map[string]string, dir, source string) (faults findings) {
-	name := dir + "/README.md"
-	var headings []string
-	for line := range strings.Lines(pages[name]) {
-		if title, is := strings.CutPrefix(line, "## "); is {
-			headings = append(headings, strings.TrimSpace(title))
-		}
-	}
-	if got := strings.Join(headings, ", "); got != readmeHeadings {
-		faults = append(faults, fmt.Sprintf("%s: has the headings %s; all modules with a controller have %s", name, got, readmeHeadings))
-	}
 	for _, match := range reason.FindAllStringSubmatch(source, -1) {
-		for _, page := range []string{name, reasonsFile} {
+		for _, page := range []string{dir + "/README.md", reasonsFile} {
 			if !strings.Contains(pages[page], "`"+match[1]+"`") {
 				faults = append(faults, fmt.Sprintf("%s: lacks the reason %s of %s/names.go", page, match[1], dir))
 			}

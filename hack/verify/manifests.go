@@ -3,6 +3,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -10,6 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/hack/workspace"
@@ -35,14 +39,14 @@ func checkManifests(ctx context.Context, r repo) error {
 			continue
 		}
 		for manifest := range strings.SplitSeq(string(rendered), "\n---\n") {
-			var d deployment
+			var d appsv1.Deployment
 			if err := yaml.Unmarshal([]byte(manifest), &d); err != nil {
 				return fmt.Errorf("%s: reading what was rendered: %w", dir, err)
 			}
 			if d.Kind != "Deployment" {
 				continue
 			}
-			for _, fault := range d.faults() {
+			for _, fault := range deploymentFaults(d) {
 				faults = append(faults, dir+": "+fault)
 			}
 			for _, c := range d.Spec.Template.Spec.Containers {
@@ -60,57 +64,27 @@ func checkManifests(ctx context.Context, r repo) error {
 	return slices.Compact(faults).orNil()
 }
 
-type deployment struct {
-	Kind     string
-	Metadata struct{ Name string }
-	Spec     struct {
-		Template struct {
-			Spec struct {
-				PriorityClassName  string
-				ServiceAccountName string
-				SecurityContext    struct {
-					RunAsNonRoot   bool
-					SeccompProfile struct{ Type string }
-				}
-				Containers []container
-			}
-		}
-	}
-}
-
-type container struct {
-	Name, Image                   string
-	Args                          []string
-	LivenessProbe, ReadinessProbe *struct{}
-	Resources                     struct{ Requests, Limits map[string]any }
-	SecurityContext               struct {
-		AllowPrivilegeEscalation *bool
-		ReadOnlyRootFilesystem   bool
-		Capabilities             struct{ Drop []string }
-	}
-}
-
-// faults compares a Deployment with the requirements of its pods: the restricted profile of pod security, a priority
-// for a full node, and no limits, by which the kernel would kill or throttle them when the node is busiest.
-func (d *deployment) faults() []string {
-	var faults []string
+// deploymentFaults compares a Deployment with the requirements of its pods: the restricted profile of pod security, a
+// priority for a full node, and no limits, by which the kernel would kill or throttle them when the node is busiest.
+func deploymentFaults(d appsv1.Deployment) (faults []string) {
 	must := func(holds bool, what string) {
 		if !holds {
-			faults = append(faults, "Deployment "+d.Metadata.Name+": "+what)
+			faults = append(faults, "Deployment "+d.Name+": "+what)
 		}
 	}
 	pod := d.Spec.Template.Spec
+	security := cmp.Or(pod.SecurityContext, &corev1.PodSecurityContext{})
 	must(pod.PriorityClassName == "system-cluster-critical", "lacks the priority class system-cluster-critical")
 	must(pod.ServiceAccountName != "", "has no service account")
-	must(pod.SecurityContext.RunAsNonRoot, "may run as root")
-	must(pod.SecurityContext.SeccompProfile.Type == "RuntimeDefault", "lacks the seccomp profile RuntimeDefault")
+	must(ptr.Deref(security.RunAsNonRoot, false), "may run as root")
+	must(ptr.Deref(security.SeccompProfile, corev1.SeccompProfile{}).Type == corev1.SeccompProfileTypeRuntimeDefault, "lacks the seccomp profile RuntimeDefault")
 	for _, c := range pod.Containers {
-		allowed := c.SecurityContext.AllowPrivilegeEscalation
-		must(allowed != nil && !*allowed, c.Name+" may escalate its privileges")
-		must(c.SecurityContext.ReadOnlyRootFilesystem, c.Name+" may write its root file system")
-		must(slices.Equal(c.SecurityContext.Capabilities.Drop, []string{"ALL"}), c.Name+" does not drop all capabilities")
+		security := cmp.Or(c.SecurityContext, &corev1.SecurityContext{})
+		must(!ptr.Deref(security.AllowPrivilegeEscalation, true), c.Name+" may escalate its privileges")
+		must(ptr.Deref(security.ReadOnlyRootFilesystem, false), c.Name+" may write its root file system")
+		must(slices.Equal(ptr.Deref(security.Capabilities, corev1.Capabilities{}).Drop, []corev1.Capability{"ALL"}), c.Name+" does not drop all capabilities")
 		must(c.LivenessProbe != nil && c.ReadinessProbe != nil, c.Name+" lacks a probe")
-		must(c.Resources.Requests["cpu"] != nil && c.Resources.Requests["memory"] != nil, c.Name+" does not request CPU and memory")
+		must(!c.Resources.Requests.Cpu().IsZero() && !c.Resources.Requests.Memory().IsZero(), c.Name+" does not request CPU and memory")
 		must(len(c.Resources.Limits) == 0, c.Name+" has limits")
 	}
 	return faults

@@ -65,29 +65,29 @@ func TestManifests(t *testing.T) {
 		"config/kustomization.yaml": "resources: [rendered.yaml]\n",
 		"tools/run":                 "#!/bin/sh\nexec cat \"$3/rendered.yaml\"\n",
 	})
-	for name, test := range map[string]struct{ old, new, want string }{
-		"nothing wrong":   {},
-		"unknown flag":    {"--known=yes", "--unknown=yes", "patch/cmd/one: has no flag --unknown, which a manifest uses"},
-		"unknown program": {"cmd/one", "cmd/two", "patch/cmd/two: its help shows no flags"},
-		"another's image": {"ko://github.com/solonode/sno/patch/cmd/one", "example.com/one:1", ""},
-		"not YAML":        {"kind: Deployment", "kind: [", "config: reading what was rendered"},
-		"no priority":     {"priorityClassName: system-cluster-critical", "", "lacks the priority class system-cluster-critical"},
-		"default account": {"serviceAccountName: one", "", "has no service account"},
-		"root":            {"runAsNonRoot: true, ", "", "config: Deployment one: may run as root"},
-		"no seccomp":      {"RuntimeDefault", "Unconfined", "lacks the seccomp profile RuntimeDefault"},
-		"escalation":      {"allowPrivilegeEscalation: false, ", "", "controller may escalate its privileges"},
-		"writable root":   {"readOnlyRootFilesystem: true, ", "", "controller may write its root file system"},
-		"capabilities":    {"drop: [ALL]", "drop: [KILL]", "controller does not drop all capabilities"},
-		"no probe":        {"readinessProbe: {httpGet: {port: 1}}", "", "controller lacks a probe"},
-		"no requests":     {"requests: {cpu: 5m, ", "requests: {", "controller does not request CPU and memory"},
-		"limits":          {"requests: {", "limits: {cpu: 1}, requests: {", "controller has limits"},
+	for _, test := range []struct{ old, new, want string }{
+		{},
+		{"--known=yes", "--unknown=yes", "patch/cmd/one: has no flag --unknown, which a manifest uses"},
+		{"cmd/one", "cmd/two", "patch/cmd/two: its help shows no flags"},
+		{"ko://github.com/solonode/sno/patch/cmd/one", "example.com/one:1", ""},
+		{"kind: Deployment", "kind: [", "config: reading what was rendered"},
+		{"priorityClassName: system-cluster-critical", "", "lacks the priority class system-cluster-critical"},
+		{"serviceAccountName: one", "", "has no service account"},
+		{"runAsNonRoot: true, ", "", "config: Deployment one: may run as root"},
+		{"RuntimeDefault", "Unconfined", "lacks the seccomp profile RuntimeDefault"},
+		{"allowPrivilegeEscalation: false, ", "", "controller may escalate its privileges"},
+		{"readOnlyRootFilesystem: true, ", "", "controller may write its root file system"},
+		{"drop: [ALL]", "drop: [KILL]", "controller does not drop all capabilities"},
+		{"readinessProbe: {httpGet: {port: 1}}", "", "controller lacks a probe"},
+		{"requests: {cpu: 5m, ", "requests: {", "controller does not request CPU and memory"},
+		{"requests: {", "limits: {cpu: 1}, requests: {", "controller has limits"},
 	} {
 		if err := os.WriteFile(r.Path("config/rendered.yaml"), []byte(strings.Replace(safeDeployment, test.old, test.new, 1)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		err := checkManifests(t.Context(), r)
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
-			t.Errorf("%s: got %v, want %q", name, err, test.want)
+			t.Errorf("%q for %q: got %v, want %q", test.new, test.old, err, test.want)
 		}
 	}
 	if err := os.Remove(r.Path("config/rendered.yaml")); err != nil {

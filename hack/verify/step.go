@@ -9,7 +9,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/solonode/sno/hack/workspace"
@@ -86,8 +85,7 @@ func Run(ctx context.Context, ws *workspace.Workspace, names, modules []string, 
 }
 
 func runAll(ctx context.Context, r repo, steps []Step, w io.Writer) error {
-	var summary bytes.Buffer
-	table := tabwriter.NewWriter(&summary, 0, 0, 2, ' ', 0)
+	var summary strings.Builder
 	failed := 0
 	for i, step := range steps {
 		fmt.Fprintf(w, "[%d/%d] %s: %s\n", i+1, len(steps), step.Name, step.Description)
@@ -100,10 +98,7 @@ func runAll(ctx context.Context, r repo, steps []Step, w io.Writer) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		fmt.Fprintf(table, "%s\t%s\t%.1f s\n", step.Name, result, time.Since(start).Seconds())
-	}
-	if err := table.Flush(); err != nil {
-		return err
+		fmt.Fprintf(&summary, "%-16s %-6s %6.1f s\n", step.Name, result, time.Since(start).Seconds())
 	}
 	fmt.Fprintf(w, "\n%s", &summary)
 	if failed > 0 {

@@ -47,15 +47,6 @@ func (f *File) faults(m workspace.Module, ws *workspace.Workspace) (faults []str
 	if m.File.Toolchain != nil {
 		fault("must have no toolchain line: it would force a Go version on modules that vendor this one")
 	}
-	released := slices.Contains(f.Release.Modules(), m.Dir)
-	for _, replace := range m.File.Replace {
-		if released && siblingOf(replace.Old.Path, m, ws) == "" {
-			fault("is released, and replaces %s, which has no effect in other repositories", replace.Old.Path)
-		}
-	}
-	if released && len(m.File.Exclude) > 0 {
-		fault("is released, and excludes %s, which has no effect in other repositories", m.File.Exclude[0].Mod)
-	}
 	for _, require := range m.File.Require {
 		name := require.Mod.Path
 		replaced := replacement(m.File, name)
@@ -66,9 +57,6 @@ func (f *File) faults(m workspace.Module, ws *workspace.Workspace) (faults []str
 			}
 			if require.Mod.Version != want {
 				fault("%s is %s, must be %s (release)", name, require.Mod.Version, want)
-			}
-			if released && want == unreleased {
-				fault("is released, and requires %s, which is not", name)
 			}
 			continue
 		}

@@ -76,8 +76,6 @@ func TestCompareAndRewrite(t *testing.T) {
 		"replace of another place":  {file: "patch/go.mod", old: "=> ../topology", new: "=> ../../topology", want: "patch/go.mod: " + replace},
 		"governed but not pinned":   {file: "topology/go.mod", old: "k8s.io/api v0.35.2", new: "github.com/openshift/api v0.1.0", want: "topology/go.mod: github.com/openshift/api is neither pinned nor listed as unpinned in hack/versions.yaml", stays: true},
 		"sibling at an old version": {file: "patch/go.mod", old: "sno/topology v0.1.0", new: "sno/topology v0.0.9", want: "patch/go.mod: github.com/solonode/sno/topology is v0.0.9, must be v0.1.0 (release)"},
-		"replacement in a release":  {file: "topology/go.mod", old: "require k8s.io/api v0.35.2", new: "replace k8s.io/api => k8s.io/api v0.35.2", want: "topology/go.mod: is released, and replaces k8s.io/api, which has no effect in other repositories", stays: true},
-		"exclusion in a release":    {file: "topology/go.mod", old: "require k8s.io/api v0.35.2", new: "exclude k8s.io/api v0.35.3", want: "topology/go.mod: is released, and excludes k8s.io/api@v0.35.3, which has no effect in other repositories", stays: true},
 		"release without module":    {file: "hack/versions.yaml", old: "programs: []", new: "programs: [gone]", want: "hack/versions.yaml: release lists gone, which go.work does not have", stays: true},
 	}
 	for name, test := range tests {
