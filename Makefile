@@ -55,7 +55,7 @@ lint-%:
 generate: ## Write generated files, such as RBAC roles from markers
 	@go run -C hack ./cmd/verify -generate
 versions:
-	@go run -C hack ./cmd/versions -write
+	@go run -C hack ./cmd/versions
 
 # Folder of reports, JUnit and the page. CONFORMANCE_FLAGS such as -scenarios=none-sno,ha: see sno-conformance -help.
 CONFORMANCE_OUT ?= .conformance

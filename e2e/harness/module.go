@@ -124,8 +124,8 @@ func (m Module) HasHost() bool { return m.Host().Name != "" }
 // with the controller's conditions.
 func installMachineConfiguration(ctx context.Context, c *embedded.Cluster) error {
 	err := c.InstallCRDs(ctx, []string{
-		"operator/v1/zz_generated.crd-manifests/0000_80_machine-config_01_machineconfigurations.crd.yaml",
-		"machineconfiguration/v1/zz_generated.crd-manifests/0000_80_machine-config_01_machineconfigpools-SelfManagedHA.crd.yaml",
+		"operator/v1/zz_generated.crd-manifests/0000_80_machine-config_01_machineconfigurations-Default.crd.yaml",
+		"machineconfiguration/v1/zz_generated.crd-manifests/0000_80_machine-config_01_machineconfigpools-Default.crd.yaml",
 	}, nil)
 	if err != nil {
 		return err

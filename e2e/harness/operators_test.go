@@ -245,7 +245,7 @@ func givenMachineConfigurations(t *testing.T, ctx context.Context, folder string
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(module, "operator", "v1", "zz_generated.crd-manifests", "0000_80_machine-config_01_machineconfigurations.crd.yaml"))
+	text, err := os.ReadFile(filepath.Join(module, "operator", "v1", "zz_generated.crd-manifests", "0000_80_machine-config_01_machineconfigurations-Default.crd.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

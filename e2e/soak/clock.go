@@ -138,7 +138,7 @@ func (j *jumping) prepare(ctx context.Context) error {
 	}
 	const manifests = "machineconfiguration/v1/zz_generated.crd-manifests/0000_80_machine-config_01_"
 	if err := j.Cluster.InstallCRDs(ctx, []string{
-		manifests + "controllerconfigs-Default.crd.yaml", manifests + "kubeletconfigs-Default.crd.yaml", manifests + "machineconfigs.crd.yaml",
+		manifests + "controllerconfigs-Default.crd.yaml", manifests + "kubeletconfigs.crd.yaml", manifests + "machineconfigs.crd.yaml",
 	}, nil); err != nil {
 		return err
 	}

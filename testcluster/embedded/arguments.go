@@ -106,6 +106,9 @@ func (c *Cluster) schedulerArguments() []string {
 		"--leader-elect=false",
 		"--secure-port=0",
 		"--kube-api-qps=500", "--kube-api-burst=1000",
+		// The scheduler of 1.35 does not retry a pod when the one is deleted whose anti-affinity excludes it (U-TOP-16), but
+		// every 30 s those that have waited longer than this.
+		"--pod-max-in-unschedulable-pods-duration=1s",
 	}
 }
 

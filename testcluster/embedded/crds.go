@@ -32,11 +32,11 @@ func DefaultCRDs() []string {
 		"config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml",
 		"config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml",
 		"config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_infrastructures-Default.crd.yaml",
-		"config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_ingresses-Default.crd.yaml",
+		"config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_ingresses.crd.yaml",
 		"config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_schedulers-SelfManagedHA-Default.crd.yaml",
 		"operator/v1/zz_generated.crd-manifests/0000_12_etcd_01_etcds-Default.crd.yaml",
-		"operator/v1/zz_generated.crd-manifests/0000_50_ingress_00_ingresscontrollers-Default.crd.yaml",
-		"operator/v1/zz_generated.crd-manifests/0000_50_authentication_01_authentications-Default.crd.yaml",
+		"operator/v1/zz_generated.crd-manifests/0000_50_ingress_00_ingresscontrollers.crd.yaml",
+		"operator/v1/zz_generated.crd-manifests/0000_50_authentication_01_authentications.crd.yaml",
 		"operator/v1/zz_generated.crd-manifests/0000_50_console_01_consoles.crd.yaml",
 	}
 }

@@ -70,7 +70,7 @@ func (c Config) forKind() (*v1alpha4.Cluster, error) {
 		TypeMeta:             v1alpha4.TypeMeta{APIVersion: "kind.x-k8s.io/v1alpha4", Kind: "Cluster"},
 		Name:                 c.Name,
 		FeatureGates:         c.FeatureGates,
-		KubeadmConfigPatches: append([]string{kubelet}, c.Patches...),
+		KubeadmConfigPatches: append([]string{kubelet, schedulerRetries}, c.Patches...),
 		// kind's network plugin would be an image to pull, and nftables needs fewer programs in the image of kube-proxy.
 		Networking: v1alpha4.Networking{DisableDefaultCNI: true, KubeProxyMode: "nftables", PodSubnet: podSubnet},
 	}
@@ -82,6 +82,13 @@ func (c Config) forKind() (*v1alpha4.Cluster, error) {
 	}
 	return out, nil
 }
+
+// schedulerRetries limits the time for which the scheduler of 1.35 leaves a pod Pending after the one is deleted whose
+// anti-affinity excluded it (U-TOP-16): 30 s instead of 5 minutes.
+const schedulerRetries = `kind: ClusterConfiguration
+scheduler:
+  extraArgs:
+    pod-max-in-unschedulable-pods-duration: 1s`
 
 func (c Config) kubelet() (string, error) {
 	fields := map[string]any{
