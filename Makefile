@@ -23,7 +23,10 @@ with-kube-assets = KUBEBUILDER_ASSETS=$${KUBEBUILDER_ASSETS:-$$(go run ./testclu
 help: ## Show these targets; CONTRIBUTING.md describes the others
 	@awk -F ':.*## ' '/^[a-z0-9%-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: run shell
+MUST_GATHER ?= cli/testdata/gather/sno-with-workers/input
+.PHONY: plan run shell
+plan: ## What the modules would change on a cluster, from its must-gather: MUST_GATHER=folder
+	@go run ./cli/cmd/kubectl-sno plan --must-gather '$(MUST_GATHER)'
 run: ## The controllers on an embedded cluster; ONCE=1 ends after the checks, SCENARIO=name selects another (RUN_FLAGS=-list)
 	@go run ./e2e/cmd/sno-run $(RUN_FLAGS) $(if $(SCENARIO),-scenario='$(SCENARIO)') $(if $(ONCE),-once)
 shell: ## A shell with kubectl, kubectl-sno and sno-tests on such a cluster without controllers; its end removes the cluster

@@ -34,7 +34,7 @@ func (d *Document) Faults(targets map[string]bool) []Fault {
 		case b.Language != console && b.Language != shell:
 			fault(b.Line, "the language is "+strconv.Quote(b.Language)+": it must be console or sh for commands, else one of "+strings.Join(noCommands, ", "))
 		case b.RunBy != "" && !targets[target]:
-			fault(b.Line-1, "neither .ci/run nor make verify nor make test runs the target "+strconv.Quote(target))
+			fault(b.Line-1, "neither .ci/run nor make nightly nor make weekly runs the target "+strconv.Quote(target))
 		case b.RunBy != "" || b.NotRun != "":
 		case d.Cluster == nil:
 			fault(b.Line, "no test runs these commands: the document needs a marker for a cluster, or the block one with run by or not run")
@@ -55,18 +55,23 @@ func (d *Document) Faults(targets map[string]bool) []Fault {
 }
 
 var (
-	rule = regexp.MustCompile(`(?m)^([a-z0-9][a-z0-9 /%-]*):([^=\n]*)`)
-	word = regexp.MustCompile(`[^\s"'()]+`)
+	rule      = regexp.MustCompile(`(?m)^([a-z0-9][a-z0-9 /%-]*):([^=\n]*)((?:\n\t[^\n]*)*)`)
+	recursive = regexp.MustCompile(`\$\(MAKE\)[^\n]*`)
+	word      = regexp.MustCompile(`[^\s"'()]+`)
 )
 
-// Targets returns the make targets that CI runs: those named in .ci/run, verify and test, and what they depend on in
-// the Makefile.
+// Targets returns the make targets that something runs regularly: those named in .ci/run, nightly and weekly, and what
+// they depend on or make in their recipes.
 func Targets(makefile, ci string) map[string]bool {
 	needs := map[string][]string{}
 	for _, match := range rule.FindAllStringSubmatch(makefile, -1) {
 		prerequisites, _, _ := strings.Cut(match[2], "#")
+		var made []string
+		for _, recipe := range recursive.FindAllString(match[3], -1) {
+			made = append(made, word.FindAllString(recipe, -1)...)
+		}
 		for _, target := range strings.Fields(match[1]) {
-			needs[target] = append(needs[target], strings.Fields(prerequisites)...)
+			needs[target] = append(append(needs[target], strings.Fields(prerequisites)...), made...)
 		}
 	}
 	found := map[string]bool{}
@@ -79,8 +84,8 @@ func Targets(makefile, ci string) map[string]bool {
 			}
 		}
 	}
-	add("verify")
-	add("test")
+	add("nightly")
+	add("weekly")
 	for line := range strings.Lines(ci) {
 		if strings.HasPrefix(strings.TrimSpace(line), "#") {
 			continue

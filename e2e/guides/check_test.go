@@ -28,7 +28,7 @@ func TestFaults(t *testing.T) {
 		"neither":                      {text: "'''sh\na\n'''\ntext\n'''console\n$ a\n'''\n", faults: []string{"1: no test runs", "5: no test runs"}},
 		"run by nobody": {
 			text:   "<!-- guide: run by bench -->\n'''sh\na\n'''\n",
-			faults: []string{`1: neither .ci/run nor make verify nor make test runs the target "bench"`},
+			faults: []string{`1: neither .ci/run nor make nightly nor make weekly runs the target "bench"`},
 		},
 		"before the cluster": {
 			text:   "'''sh\na\n'''\n" + cluster + "'''sh\na\n'''\n",
@@ -63,28 +63,28 @@ func TestTargets(t *testing.T) {
 	t.Parallel()
 	const makefile = `VAR := a:b
 help: ## Show this list
-all test: needed ## Both
+nightly: needed ## Everything
 	@recipe: no target
+	$(MAKE) proof e2e-boot
+	$(MAKE) soak N=1000
 needed:
-verify: ## Checks
+weekly: nightly
 boot bench: other
 other:
 proof: proof-suite
 proof-suite: ## Suite
 proof/%:
-e2e-node:
 e2e-boot:
+soak:
 run: ## Run
+	@echo boot
 commented:
 `
 	const ci = `#!/bin/sh
 # make commented
-boot='e2e-boot BOOT_FLAGS'
-machines=('e2e-node NODE_FLAGS=1' "$boot=-way=x")
-proof=(proof)
 	step make run ONCE=1
 `
-	want := []string{"e2e-boot", "e2e-node", "needed", "proof", "proof-suite", "run", "test", "verify"}
+	want := []string{"e2e-boot", "needed", "nightly", "proof", "proof-suite", "run", "soak", "weekly"}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(Targets(makefile, ci)))); diff != "" {
 		t.Errorf("targets (-want +got):\n%s", diff)
 	}
