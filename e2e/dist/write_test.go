@@ -25,11 +25,11 @@ import (
 )
 
 var (
-	small   = programs.Program{Name: "small", Module: "cli", Package: "./cmd/small"}
-	outside = programs.Program{Name: "outside", Module: "outside", Package: "./cmd/outside", OutsideWorkspace: true}
+	small = programs.Program{Name: "small", Module: "cli", Package: "./cmd/small"}
+	plain = programs.Program{Name: "plain", Module: "plain", Package: "./cmd/plain"}
 )
 
-// checkout has two small programs, one in the workspace with a variable for the version, and one that is not. Their man
+// checkout has two small programs, one of them with a variable for the version. Their man
 // pages have the text of a function.
 func checkout(t *testing.T, page string) string {
 	t.Helper()
@@ -53,12 +53,12 @@ func main() {
 }
 `
 	root := folder(t, map[string]string{
-		"LICENSE": "license", "NOTICE": "notice", "go.work": "go 1.26.0\n\nuse ./cli\n",
+		"LICENSE": "license", "NOTICE": "notice", "go.work": "go 1.26.0\n\nuse (\n\t./cli\n\t./plain\n)\n",
 		"cli/go.mod":                   "module github.com/solonode/sno/cli\n\ngo 1.26.0\n",
 		"cli/cli.go":                   "package cli\n\nvar linkedVersion string\n\nfunc Version() string { return linkedVersion }\n",
 		"cli/cmd/small/main.go":        strings.NewReplacer("IMPORT", "\t\"github.com/solonode/sno/cli\"\n", "VERSION", "cli.Version()").Replace(program),
-		"outside/go.mod":               "module github.com/solonode/sno/outside\n\ngo 1.26.0\n",
-		"outside/cmd/outside/main.go":  strings.NewReplacer("IMPORT", "", "VERSION", `"none"`).Replace(program),
+		"plain/go.mod":                 "module github.com/solonode/sno/plain\n\ngo 1.26.0\n",
+		"plain/cmd/plain/main.go":      strings.NewReplacer("IMPORT", "", "VERSION", `"none"`).Replace(program),
 		"cli/cmd/small/ignored/ignore": "",
 	})
 	cmd := exec.CommandContext(t.Context(), "git", "init", "--quiet")
@@ -71,7 +71,7 @@ func main() {
 
 func options(root string, platforms ...Platform) Options {
 	return Options{
-		Root: root, Source: Source{Version: "v0.1.0", Time: at}, Archived: []programs.Program{small, outside}, Shipped: []programs.Program{small},
+		Root: root, Source: Source{Version: "v0.1.0", Time: at}, Archived: []programs.Program{small, plain}, Shipped: []programs.Program{small},
 		Platforms: platforms, Progress: io.Discard,
 	}
 }
@@ -95,7 +95,7 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]bool{Checksums: true, "images/index.json": true, "images/oci-layout": true}
-	for _, program := range []string{"small", "outside"} {
+	for _, program := range []string{"small", "plain"} {
 		want[program+suffix+".tar.gz"], want[program+suffix+".cdx.json"] = true, true
 	}
 	for name := range got {

@@ -43,9 +43,8 @@ const repository = "github.com/solonode/sno/"
 // versioned are the packages with a variable linkedVersion. The linker ignores those that a program does not have.
 var versioned = []string{"cli", "conformance/extension", "approver/approve", "render/command", "install/command"}
 
-// Compile compiles static programs into a folder, without the path of the checkout and the state of git, which differ
-// between machines. Variables of the environment that change the result are reset. Programs of the workspace are
-// compiled at once.
+// Compile compiles static programs into a folder at once, without debug information, the path of the checkout and the
+// state of git, which differ between machines. Variables of the environment that change the result are reset.
 func Compile(ctx context.Context, folder string, t Target, all []programs.Program, progress io.Writer) error {
 	flags := "-s -w -buildid="
 	if t.Version != "" {
@@ -53,38 +52,21 @@ func Compile(ctx context.Context, folder string, t Target, all []programs.Progra
 			flags += " -X " + repository + dir + ".linkedVersion=" + t.Version
 		}
 	}
-	groups := map[string][]string{}
-	var order []string
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=" + flags, "-o", folder + string(filepath.Separator)}
 	for _, p := range all {
-		dir, name := ".", "./"+path.Join(p.Module, p.Package)
-		if p.OutsideWorkspace {
-			dir, name = p.Module, p.Package
-		}
-		if groups[dir] == nil {
-			order = append(order, dir)
-		}
-		groups[dir] = append(groups[dir], name)
+		args = append(args, "./"+path.Join(p.Module, p.Package))
 	}
 	started := time.Now()
 	logf(progress, "Building %d programs for %s (the first time takes some minutes)", len(all), t)
-	for _, dir := range order {
-		args := append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags=" + flags, "-o", folder + string(filepath.Separator)}, groups[dir]...)
-		cmd := exec.CommandContext(ctx, "go", args...)
-		cmd.Dir = filepath.Join(t.Root, filepath.FromSlash(dir))
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.OS, "GOARCH="+t.Architecture,
-			"GOFLAGS=", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140=off")
-		// The versions are those of the workspace or of the module, whatever the caller's is.
-		if dir == "." {
-			cmd.Env = append(cmd.Env, "GOWORK="+filepath.Join(t.Root, "go.work"))
-		} else {
-			cmd.Env = append(cmd.Env, "GOWORK=off")
-		}
-		if t.Cache != "" {
-			cmd.Env = append(cmd.Env, "GOCACHE="+t.Cache)
-		}
-		if output, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("build the programs for %s (`go tool dist list` lists the platforms): %w\n%s", t, err, strings.TrimSpace(string(output)))
-		}
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = t.Root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.OS, "GOARCH="+t.Architecture, "GOWORK="+filepath.Join(t.Root, "go.work"),
+		"GOFLAGS=", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140=off")
+	if t.Cache != "" {
+		cmd.Env = append(cmd.Env, "GOCACHE="+t.Cache)
+	}
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the programs for %s (`go tool dist list` lists the platforms): %w\n%s", t, err, strings.TrimSpace(string(output)))
 	}
 	logf(progress, "Built the programs in %s", time.Since(started).Round(100*time.Millisecond))
 	return nil
