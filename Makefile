@@ -32,9 +32,9 @@ run: ## The controllers on an embedded cluster; ONCE=1 ends after the checks, SC
 shell: ## A shell with kubectl, kubectl-sno and sno-tests on such a cluster without controllers; its end removes the cluster
 	@go run ./e2e/cmd/sno-run -shell $(RUN_FLAGS) $(if $(SCENARIO),-scenario='$(SCENARIO)')
 
-# What starts whole clusters is in `make e2e`.
-CLUSTERS := ./e2e/proof ./e2e/embeddedtarget ./e2e/harness
-UNIT = go list $(addprefix ./,$(addsuffix /...,$(filter-out testcluster/kube,$(MODULES)))) | grep -vE '/e2e/(proof|embeddedtarget|harness)$$'
+# What starts clusters, or builds programs of other modules, is in `make e2e`: Go's cache of results does not know what they depend on.
+CLUSTERS := ./e2e/proof ./e2e/embeddedtarget ./e2e/harness ./examples/hosts/ingress-operator/operator
+UNIT = go list $(addprefix ./,$(addsuffix /...,$(filter-out testcluster/kube,$(MODULES)))) | grep -vE '/(e2e/(proof|embeddedtarget|harness)|ingress-operator/operator)$$'
 .PHONY: test race
 test: ## Tests of all modules, without those that start clusters; results of unchanged packages come from Go's cache
 	@$(with-kube-assets) && $(TEST) -short -p 4 $$($(UNIT))
@@ -90,7 +90,7 @@ SOME := none-sno,none-sno-day2-workers,ha
 e2e: ## The modules, the suite and faults on embedded clusters: a fixed part of `make nightly`
 	@$(MAKE) --no-print-directory conformance-baseline conformance-vendored CONFORMANCE_FLAGS='-scenarios=$(SOME)'
 	@$(MAKE) --no-print-directory conformance DISRUPTIVE=1 CONFORMANCE_FLAGS='-scenarios=$(SOME) -disrupt=none-sno'
-	@$(with-kube-assets) && $(TEST) -short -parallel=4 $(CLUSTERS)
+	@$(with-kube-assets) && $(TEST) -count=1 -short -parallel=4 $(CLUSTERS)
 	@$(MAKE) --no-print-directory soak N=10
 proof: # Everything that -short leaves out, in every package: every crash, every kind of cluster.
 	@$(with-kube-assets) && $(TEST) -shuffle=on -timeout=3h -p 2 -parallel=4 $$($(UNIT)) $(CLUSTERS)

@@ -25,7 +25,7 @@ import (
 const (
 	stableFor = 300 * time.Millisecond
 	lostAfter = 2 * time.Second
-	outage    = 700 * time.Millisecond
+	outage    = 1500 * time.Millisecond
 )
 
 // application is a server that can be unavailable.

@@ -78,6 +78,9 @@ func TestStandalone(t *testing.T) {
 // TestStandaloneHighlyAvailable is TestStandalone with three control-plane nodes, for which the installer's Deployments
 // are right.
 func TestStandaloneHighlyAvailable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a minute; make proof runs it")
+	}
 	t.Parallel()
 	p := start(t, harness.Config{Scenario: "ha", Release: scenario.OldRelease, VersionOperator: true})
 	p.install()

@@ -98,7 +98,6 @@ func libraryGoBinary(t *testing.T) string {
 		}
 		build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(folder, "host"), ".")
 		build.Dir = libraryGoHost
-		build.Env = append(os.Environ(), "GOWORK=off")
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("building the library-go host: %v\n%s", errors.Join(err, os.RemoveAll(folder)), out)
 		}
