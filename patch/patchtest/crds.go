@@ -35,7 +35,12 @@ var variants = []string{"", "-Default", "-SelfManagedHA", "-SelfManagedHA-Defaul
 // CRDManifest returns the manifest of the CRD ("plural.group"). File names differ between versions, so it reads them.
 func CRDManifest(moduleDir, name string) (string, error) {
 	plural, _, _ := strings.Cut(name, ".")
-	for _, variant := range variants {
+	candidates := variants
+	if name == Infrastructures {
+		// The topology DualReplica is a value of the tech preview.
+		candidates = append([]string{"-TechPreviewNoUpgrade"}, variants...)
+	}
+	for _, variant := range candidates {
 		files, err := filepath.Glob(filepath.Join(moduleDir, "*", "*", "zz_generated.crd-manifests", "*_"+plural+variant+".crd.yaml"))
 		if err != nil {
 			return "", fmt.Errorf("%w: %s: %w", ErrNoCRD, name, err)
