@@ -38,7 +38,7 @@ func TestForKind(t *testing.T) {
 	if diff := cmp.Diff(want, got.Nodes); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
-	if !got.Networking.DisableDefaultCNI || got.FeatureGates["Some"] != true || len(got.KubeadmConfigPatches) != 2 || got.KubeadmConfigPatches[1] != "more" {
+	if !got.Networking.DisableDefaultCNI || got.FeatureGates["Some"] != true || len(got.KubeadmConfigPatches) != 3 || got.KubeadmConfigPatches[2] != "more" {
 		t.Errorf("%+v", got)
 	}
 }
