@@ -143,7 +143,7 @@ func start(ctx context.Context, options Options) (_ *APIServer, err error) {
 			err = errors.Join(err, s.stop())
 		}
 	}()
-	if s.environment.CRDDirectoryPaths, err = crdManifests(ctx, options.CRDs); err != nil {
+	if s.environment.CRDs, err = readCRDs(ctx, options.CRDs); err != nil {
 		return nil, err
 	}
 	policy := filepath.Join(folder, "audit-policy.yaml")

@@ -331,9 +331,9 @@ func (c *Cluster) AllowTopologies(modes ...configv1.TopologyMode) {
 // InstallCRDs installs more CRDs of OpenShift.
 func (c *Cluster) InstallCRDs(names ...string) {
 	c.Helper()
-	files, err := crdManifests(c.Context(), names)
+	crds, err := readCRDs(c.Context(), names)
 	c.NoError(err)
-	_, err = envtest.InstallCRDs(c.Server.environment.Config, envtest.CRDInstallOptions{Paths: files, MaxTime: startTimeout})
+	_, err = envtest.InstallCRDs(c.Server.environment.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: startTimeout})
 	c.NoError(err)
 }
 

@@ -10,7 +10,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
 // Names of CustomResourceDefinitions for Options.CRDs, which accepts all of github.com/openshift/api.
@@ -35,12 +39,7 @@ var variants = []string{"", "-Default", "-SelfManagedHA", "-SelfManagedHA-Defaul
 // CRDManifest returns the manifest of the CRD ("plural.group"). File names differ between versions, so it reads them.
 func CRDManifest(moduleDir, name string) (string, error) {
 	plural, _, _ := strings.Cut(name, ".")
-	candidates := variants
-	if name == Infrastructures {
-		// The topology DualReplica is a value of the tech preview.
-		candidates = append([]string{"-TechPreviewNoUpgrade"}, variants...)
-	}
-	for _, variant := range candidates {
+	for _, variant := range variants {
 		files, err := filepath.Glob(filepath.Join(moduleDir, "*", "*", "zz_generated.crd-manifests", "*_"+plural+variant+".crd.yaml"))
 		if err != nil {
 			return "", fmt.Errorf("%w: %s: %w", ErrNoCRD, name, err)
@@ -74,7 +73,7 @@ func APIModuleDir(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
-func crdManifests(ctx context.Context, names []string) ([]string, error) {
+func readCRDs(ctx context.Context, names []string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
@@ -82,13 +81,36 @@ func crdManifests(ctx context.Context, names []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var files []string
+	options := envtest.CRDInstallOptions{ErrorIfPathMissing: true}
 	for _, name := range names {
 		file, err := CRDManifest(module, name)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, file)
+		options.Paths = append(options.Paths, file)
 	}
-	return files, nil
+	if err := envtest.ReadCRDFiles(&options); err != nil {
+		return nil, fmt.Errorf("reading CRDs: %w", err)
+	}
+	allowDualReplica(options.CRDs)
+	return options.CRDs, nil
+}
+
+// allowDualReplica adds the topology DualReplica to the CRD of Infrastructure. In openshift/api of the set of versions only
+// manifests of the tech preview have it, and API servers refuse these for the cost of their rules.
+func allowDualReplica(crds []*apiextensionsv1.CustomResourceDefinition) {
+	for _, crd := range crds {
+		if crd.Name != Infrastructures {
+			continue
+		}
+		for _, version := range crd.Spec.Versions {
+			status := version.Schema.OpenAPIV3Schema.Properties["status"]
+			topology := status.Properties["controlPlaneTopology"]
+			dual := apiextensionsv1.JSON{Raw: []byte(`"DualReplica"`)}
+			if !slices.ContainsFunc(topology.Enum, func(value apiextensionsv1.JSON) bool { return string(value.Raw) == string(dual.Raw) }) {
+				topology.Enum = append(topology.Enum, dual)
+			}
+			status.Properties["controlPlaneTopology"] = topology // a map of structs, shared with the schema
+		}
+	}
 }

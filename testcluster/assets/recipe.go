@@ -62,6 +62,9 @@ func readRecipe(ctx context.Context, source string, wanted func(tool string) boo
 			return recipe{}, err
 		}
 		parts = append(parts, text...)
+		if folder == r.source && len(file.Tool) == 0 {
+			return recipe{}, fmt.Errorf("%s has no tool lines, so there is nothing to build", filepath.Join(folder, "go.mod"))
+		}
 		for _, tool := range file.Tool {
 			if wanted(tool.Path) {
 				r.programs = append(r.programs, tool.Path)
@@ -79,12 +82,8 @@ func readRecipe(ctx context.Context, source string, wanted func(tool string) boo
 			}
 		}
 	}
-	modPath := filepath.Join(source, "go.mod")
-	if len(r.programs) == 0 {
-		return recipe{}, fmt.Errorf("%s has no tool lines, so there is nothing to build", modPath)
-	}
 	if !semver.IsValid(r.version) {
-		return recipe{}, fmt.Errorf("%s does not require k8s.io/kubernetes at a version", modPath)
+		return recipe{}, fmt.Errorf("%s does not require k8s.io/kubernetes at a version", filepath.Join(source, "go.mod"))
 	}
 	goVersion, err := goCommand(ctx, source, nil, "env", "GOVERSION")
 	if err != nil {
@@ -154,16 +153,17 @@ func (r recipe) without(there map[string]programOrigin) recipe {
 	return r
 }
 
-// linkerFlags stamps the Kubernetes version into its programs, without which clients would get v0.0.0-master, and drops
-// symbols of all programs to save 150 MB.
+// linkerFlags stamps the Kubernetes version into programs of Kubernetes and those of EnsureProgram, without which clients
+// would get v0.0.0-master, and drops symbols of all programs to save 150 MB.
 func linkerFlags(version string) []string {
 	parts := strings.SplitN(strings.TrimPrefix(semver.Canonical(version), "v"), ".", 3)
 	const stamp = " -X k8s.io/component-base/version."
-	return []string{"-ldflags=-s -w", "-ldflags=k8s.io/kubernetes/...=-s -w" +
+	flags := "-s -w" +
 		stamp + "gitVersion=" + version +
 		stamp + "gitMajor=" + parts[0] +
 		stamp + "gitMinor=" + parts[1] +
-		stamp + "gitTreeState=clean"}
+		stamp + "gitTreeState=clean"
+	return []string{"-ldflags=-s -w", "-ldflags=k8s.io/kubernetes/...=" + flags, "-ldflags=command-line-arguments=" + flags}
 }
 
 // ErrModuleUnavailable is returned when the module proxy does not have a module version.

@@ -31,8 +31,7 @@ func DefaultCRDs() []string {
 	return []string{
 		"config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml",
 		"config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml",
-		// The topology DualReplica is a value of the tech preview.
-		"config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_infrastructures-TechPreviewNoUpgrade.crd.yaml",
+		"config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_infrastructures-Default.crd.yaml",
 		"config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_ingresses.crd.yaml",
 		"config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_schedulers-SelfManagedHA-Default.crd.yaml",
 		"operator/v1/zz_generated.crd-manifests/0000_12_etcd_01_etcds-Default.crd.yaml",
@@ -61,7 +60,27 @@ func readCRDs(ctx context.Context, openshift, files []string) ([]*apiextensionsv
 	if err := envtest.ReadCRDFiles(&options); err != nil {
 		return nil, fmt.Errorf("read the CustomResourceDefinitions: %w", err)
 	}
+	allowDualReplica(options.CRDs)
 	return options.CRDs, nil
+}
+
+// allowDualReplica adds the topology DualReplica to the CRD of Infrastructure. In openshift/api of the set of versions only
+// manifests of the tech preview have it, and API servers refuse these for the cost of their rules.
+func allowDualReplica(crds []*apiextensionsv1.CustomResourceDefinition) {
+	for _, crd := range crds {
+		if crd.Name != "infrastructures.config.openshift.io" {
+			continue
+		}
+		for _, version := range crd.Spec.Versions {
+			status := version.Schema.OpenAPIV3Schema.Properties["status"]
+			topology := status.Properties["controlPlaneTopology"]
+			dual := apiextensionsv1.JSON{Raw: []byte(`"DualReplica"`)}
+			if !slices.ContainsFunc(topology.Enum, func(value apiextensionsv1.JSON) bool { return string(value.Raw) == string(dual.Raw) }) {
+				topology.Enum = append(topology.Enum, dual)
+			}
+			status.Properties["controlPlaneTopology"] = topology // a map of structs, shared with the schema
+		}
+	}
 }
 
 func installCRDs(ctx context.Context, config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
