@@ -177,6 +177,9 @@ func TestVendored(t *testing.T) {
 
 // A cluster with stock operators, and what their stand-ins do.
 func TestBaseline(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute; make proof runs it")
+	}
 	t.Parallel()
 	u := startUp(t, "none-sno-day1-worker", Baseline)
 
