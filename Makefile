@@ -130,6 +130,8 @@ nightly: ## Everything in full: all scenarios, a thousand kills, all machines, e
 	$(MAKE) proof conformance-controls guides mutants
 	$(MAKE) soak N=1000
 	$(MAKE) e2e-kind e2e-node e2e-boot e2e-renewal
+	$(MAKE) e2e-boot BOOT_FLAGS='-way=in-place-cuts -cuts=3'
+	$(MAKE) e2e-boot BOOT_FLAGS='-way=all-in-one-cuts -cuts=3'
 	$(MAKE) release-check
 weekly: nightly ## The same, Kubernetes' own tests, interruptions and the figures
 	$(MAKE) e2e-kubernetes e2e-kind-interrupt dist DIST_FLAGS=-check
