@@ -41,8 +41,8 @@ const DefaultValidity = 10 * 365 * 24 * time.Hour
 // MinValidity is the shortest validity: the node must start and renew its certificates in a part of it.
 const MinValidity = 5 * time.Minute
 
-// DefaultEtcdImage is etcd's image in profile kubernetes.
-const DefaultEtcdImage = "registry.k8s.io/etcd:3.6.8-0"
+// DefaultEtcdImage is etcd's image in profile kubernetes, as kubeadm of the set of versions names it.
+const DefaultEtcdImage = "registry.k8s.io/etcd:3.6.6-0"
 
 // unreleased is the version that operators use for feature gates of an unknown release.
 const unreleased = "0.0.1-snapshot"
