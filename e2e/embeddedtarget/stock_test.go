@@ -22,6 +22,7 @@ import (
 
 // The stand-ins create what the stock operators create, property by property, on one node and on two with guards.
 func TestStandInsAreStock(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string][]stock.Property{
 		"none-sno": slices.Concat(stock.Properties(), stock.HostNetworkProperties()),
 		"two-node": slices.Concat(stock.Properties(), stock.HostNetworkProperties(), stock.GuardProperties()),

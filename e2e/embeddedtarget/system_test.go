@@ -102,8 +102,10 @@ func TestUnknown(t *testing.T) {
 func TestSNO(t *testing.T) {
 	t.Parallel()
 	u := startUp(t, "none-sno-day2-workers", SNO)
-	if output, err := u.hostSuite(); err != nil {
-		t.Errorf("the suite of an operator's repository: %v\n%s", err, output)
+	if !testing.Short() { // it takes a minute
+		if output, err := u.hostSuite(); err != nil {
+			t.Errorf("the suite of an operator's repository: %v\n%s", err, output)
+		}
 	}
 	nodes, err := u.Cluster.Clientset().CoreV1().Nodes().List(u.ctx, metav1.ListOptions{})
 	u.must(err)
