@@ -153,8 +153,8 @@ func (r recipe) without(there map[string]programOrigin) recipe {
 	return r
 }
 
-// linkerFlags stamps the Kubernetes version into programs of Kubernetes and those of EnsureProgram, without which clients
-// would get v0.0.0-master, and drops symbols of all programs to save 150 MB.
+// linkerFlags stamps the Kubernetes version into programs of Kubernetes and those of EnsureProgram, without which
+// clients would get v0.0.0-master, and drops symbols of all programs to save 150 MB.
 func linkerFlags(version string) []string {
 	parts := strings.SplitN(strings.TrimPrefix(semver.Canonical(version), "v"), ".", 3)
 	const stamp = " -X k8s.io/component-base/version."

@@ -64,8 +64,8 @@ func readCRDs(ctx context.Context, openshift, files []string) ([]*apiextensionsv
 	return options.CRDs, nil
 }
 
-// allowDualReplica adds the topology DualReplica to the CRD of Infrastructure. In openshift/api of the set of versions only
-// manifests of the tech preview have it, and API servers refuse these for the cost of their rules.
+// allowDualReplica adds the topology DualReplica to the CRD of Infrastructure. In openshift/api of the set of versions
+// only manifests of the tech preview have it, and API servers refuse these for the cost of their rules.
 func allowDualReplica(crds []*apiextensionsv1.CustomResourceDefinition) {
 	for _, crd := range crds {
 		if crd.Name != "infrastructures.config.openshift.io" {
