@@ -28,8 +28,6 @@ type Program struct {
 	// Module is the folder of its module, relative to the repository's root, and Package the package in it. If the package
 	// has another name, the program is a link to its binary, which acts by the name that it is called by.
 	Module, Package string
-	// OutsideWorkspace means that the module is outside of the workspace and has its own versions.
-	OutsideWorkspace bool
 }
 
 // path is the import path of the package.
