@@ -95,7 +95,7 @@ func (r *recovery) verdict() error {
 	return nil
 }
 
-// requests are those of one client that were sent during one step.
+// requests are those of one client that ended during one step: one that an outage cuts off was sent before it began.
 type requests struct {
 	step, client string
 	sent, failed int
@@ -112,7 +112,7 @@ func (r *recovery) requests() []requests {
 		for _, c := range r.clients {
 			row := requests{step: s.name, client: c.name, silence: traffic.Silence(c.samples, s.begin, s.end), recovered: s.problem == ""}
 			for _, sample := range c.samples {
-				if sample.Sent.Before(s.begin) || !sample.Sent.Before(s.end) {
+				if sample.Done.Before(s.begin) || !sample.Done.Before(s.end) {
 					continue
 				}
 				row.sent++
