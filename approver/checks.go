@@ -41,7 +41,7 @@ func checkValid(in Inputs) *patch.Result {
 }
 
 func checkOptedOut(in Inputs) *patch.Result {
-	if !slices.ContainsFunc(in.objects(), func(o object) bool { return patch.OptsOut(o.GetAnnotations(), Name) }) {
+	if !slices.ContainsFunc(in.objects(), func(o object) bool { return patch.OptsOut(o, Name) }) {
 		return nil
 	}
 	return newResult(patch.OptedOut, ReasonOptedOut, "The annotation "+patch.OptOutAnnotation+

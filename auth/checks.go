@@ -62,7 +62,7 @@ func checkAuthenticationExists(o override) *patch.Result {
 }
 
 func optedOut(object metav1.Object, subject string) *patch.Result {
-	if !patch.OptsOut(object.GetAnnotations(), Name) {
+	if !patch.OptsOut(object, Name) {
 		return nil
 	}
 	return &patch.Result{State: patch.OptedOut, Reason: patch.ReasonOptedOut,

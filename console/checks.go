@@ -56,9 +56,9 @@ func checkManaged(o operand) *patch.Result {
 }
 
 func checkOptedOut(o operand) *patch.Result {
-	out := patch.OptsOut(o.Live.Annotations, Name) ||
-		o.in.Operator != nil && patch.OptsOut(o.in.Operator.Annotations, Name) ||
-		o.takenOver && o.in.ClusterVersion != nil && patch.OptsOut(o.in.ClusterVersion.Annotations, Name)
+	out := patch.OptsOut(o.Live, Name) ||
+		o.in.Operator != nil && patch.OptsOut(o.in.Operator, Name) ||
+		o.takenOver && o.in.ClusterVersion != nil && patch.OptsOut(o.in.ClusterVersion, Name)
 	if !out {
 		return nil
 	}

@@ -27,7 +27,7 @@ func Checks() patch.Chain[Inputs] {
 			return invalid(errors.Join(fieldsErr, claimErr))
 		}},
 		{Name: "OptedOut", OwnedFields: patch.ReleaseFields, Evaluate: func(in Inputs) *patch.Result {
-			out := slices.ContainsFunc(in.objects(), func(o object) bool { return o.name != PodsBudgetName && patch.OptsOut(o.GetAnnotations(), Name) })
+			out := slices.ContainsFunc(in.objects(), func(o object) bool { return o.name != PodsBudgetName && patch.OptsOut(o, Name) })
 			return resultIf(out, patch.OptedOut, patch.ReasonOptedOut,
 				"The annotation "+patch.OptOutAnnotation+" keeps this module away; remove it to have the guard follow the topology")
 		}},

@@ -47,7 +47,7 @@ func checkExists(in Inputs) *patch.Result {
 }
 
 func checkOptedOut(in Inputs) *patch.Result {
-	if !patch.OptsOut(in.IngressController.Annotations, Name) {
+	if !patch.OptsOut(in.IngressController, Name) {
 		return nil
 	}
 	return &patch.Result{State: patch.OptedOut, Reason: ReasonOptedOut,

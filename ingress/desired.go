@@ -130,7 +130,7 @@ func leavesWrongReplicas(ic *operatorv1.IngressController, restore func(patch.Re
 		decided := func(m string) bool { return m != FieldOwner && (!slices.Contains(ReplicasManagers(), m) || !stale(m)) }
 		return strconv.Itoa(int(*ic.Spec.Replicas)) != want && !slices.ContainsFunc(managers, decided)
 	}
-	replaced, err := patch.ReadReplaced(ic.Annotations, Name)
+	replaced, err := patch.ReadReplaced(ic, Name)
 	if err != nil {
 		return false // the release fails for such an object
 	}

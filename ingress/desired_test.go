@@ -92,7 +92,15 @@ func deleting(ic *operatorv1.IngressController) {
 func noManagedFields(ic *operatorv1.IngressController) { ic.ManagedFields = nil }
 
 func withReplaced(manager, value string) func(*operatorv1.IngressController) {
-	return annotated("sno.solonode.github.io/ingress-replaced", `[{"field":".spec.replicas","manager":"`+manager+`","value":`+value+`}]`)
+	return func(ic *operatorv1.IngressController) {
+		annotated("sno.solonode.github.io/ingress-replaced", `[{"field":".spec.replicas","manager":"`+manager+`","value":`+value+`}]`)(ic)
+		for i, e := range ic.ManagedFields {
+			if e.Manager == ingress.FieldOwner {
+				fields := `{"f:metadata":{"f:annotations":{"f:sno.solonode.github.io/ingress-replaced":{}}},` + string(e.FieldsV1.Raw[1:])
+				ic.ManagedFields[i] = entry(e.Manager, e.Operation, fields)
+			}
+		}
+	}
 }
 
 // R-ING-4, R-SNO-5, R-SNO-6: a person's placement and number of routers stay, and a release leaves a number that
@@ -225,7 +233,7 @@ func TestDecide(t *testing.T) {
 		"the replaced number is stale":             {inputs(ha, ha, owned(withReplaced(stock, "1"))...), leftTwo + workers},
 		"the operator pins to the only node":       {withDefaultPlacement(inputs(sr, ha, owned(byStock)...), toControlPlane), byTopology},
 		"the number matches":                       {with(withDefaultPlacement(inputs(sr, sr, owned(byStock)...), toWorkers), fromDefault), byDefault},
-		"the annotation is invalid":                {inputs(ha, ha, owned(annotated(patch.ReplacedAnnotation("ingress"), "{"))...), "release" + workers},
+		"the annotation is not the module's":       {inputs(ha, ha, owned(annotated(patch.ReplacedAnnotation("ingress"), "[]"))...), "release" + workers},
 		"opted out after a change of the topology": {inputs(ha, ha, owned(optOut, byStock)...), "release" + optedOut},
 		"opted out, replaced the operator's":       {inputs(sr, sr, owned(optOut, withReplaced(stock, "2"))...), "release" + optedOut},
 		"opted out, replaced its own, stale":       {inputs(sr, sr, owned(optOut, withReplaced(released, "2"))...), leftOne + optedOut},

@@ -35,7 +35,7 @@ func AnnotateTopology(in Inputs, node *corev1.Node) patch.Step {
 	want := in.Cluster.ControlPlane.Reported
 	_, hasDaemon := node.Annotations[CurrentConfigAnnotation]
 	switch {
-	case patch.OptsOut(node.Annotations, Name) || in.OptedOut():
+	case patch.OptsOut(node, Name) || in.OptedOut():
 		return patch.Step{Release: ours, Result: optedOut("annotate nodes with the topology")}
 	case topology.ReadingOf(want).Mode != want:
 		return patch.Step{Result: notNeeded("Nodes are annotated only with a known control-plane topology" + in.Cluster.UnknownValues())}

@@ -62,7 +62,7 @@ func checkOptedOut(in Inputs) *patch.Result {
 	if pool := in.masterPool(); pool != nil {
 		objects = append(objects, pool)
 	}
-	if in.OptedOut() || slices.ContainsFunc(objects, func(o metav1.Object) bool { return patch.OptsOut(o.GetAnnotations(), Name) }) {
+	if in.OptedOut() || slices.ContainsFunc(objects, func(o metav1.Object) bool { return patch.OptsOut(o, Name) }) {
 		return optedOut("enable graceful shutdown")
 	}
 	return nil

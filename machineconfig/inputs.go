@@ -121,5 +121,5 @@ func (in Inputs) shutdownObjects() []metav1.Object {
 
 // OptedOut reports whether the MachineConfiguration has the opt-out annotation.
 func (in Inputs) OptedOut() bool {
-	return in.MachineConfiguration != nil && patch.OptsOut(in.MachineConfiguration.Annotations, Name)
+	return in.MachineConfiguration != nil && patch.OptsOut(in.MachineConfiguration, Name)
 }

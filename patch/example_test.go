@@ -5,17 +5,19 @@ package patch_test
 import (
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/solonode/sno/patch"
 )
 
 func ExampleChain() {
 	type inputs struct {
-		annotations map[string]string
-		topology    string
+		object   metav1.Object
+		topology string
 	}
 	chain := patch.Chain[inputs]{
 		{Name: "OptedOut", OwnedFields: patch.ReleaseFields, Evaluate: func(in inputs) *patch.Result {
-			if !patch.OptsOut(in.annotations, "ingress") {
+			if in.object == nil || !patch.OptsOut(in.object, "ingress") {
 				return nil
 			}
 			return &patch.Result{State: patch.OptedOut, Reason: patch.ReasonOptedOut, Message: "An annotation opts out"}
@@ -27,7 +29,7 @@ func ExampleChain() {
 			return &patch.Result{State: patch.Waiting, Reason: patch.ReasonWaitingForObject, Message: "The Infrastructure object does not exist yet"}
 		}},
 	}
-	for _, in := range []inputs{{}, {annotations: map[string]string{patch.OptOutAnnotation: "console,ingress"}}, {topology: "SingleReplica"}} {
+	for _, in := range []inputs{{}, {object: &metav1.ObjectMeta{Annotations: map[string]string{patch.OptOutAnnotation: "console,ingress"}}}, {topology: "SingleReplica"}} {
 		result, fields := chain.Run(in)
 		fmt.Println(result, fields == patch.ReleaseFields)
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
@@ -121,12 +123,68 @@ func TestOptsOut(t *testing.T) {
 		"ingressx": false, "Ingress": false, "console,,": false, "false": false,
 	}
 	for value, want := range tests {
-		if got := patch.OptsOut(map[string]string{"sno.solonode.github.io/opt-out": value}, "ingress"); got != want {
+		if got := patch.OptsOut(annotated(optOut, value), "ingress"); got != want {
 			t.Errorf("%q opts ingress out: %t, want %t", value, got, want)
 		}
 	}
-	if patch.OptsOut(nil, "ingress") || patch.OptsOut(map[string]string{"opt-out": "all"}, "ingress") {
+	if patch.OptsOut(&corev1.Node{}, "ingress") || patch.OptsOut(annotated("opt-out", "all"), "ingress") {
 		t.Error("without the annotation no module is opted out")
+	}
+}
+
+const optOut = "sno.solonode.github.io/opt-out"
+
+// annotated returns an object with an annotation and its owners.
+func annotated(key, value string, owners ...metav1.ManagedFieldsEntry) *corev1.Node {
+	for i := range owners {
+		owners[i].FieldsV1 = &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:annotations":{".":{},"f:` + key + `":{}}}}`)}
+	}
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{key: value}, ManagedFields: owners}}
+}
+
+func ownerOf(manager string, operation metav1.ManagedFieldsOperationType, subresource string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, Subresource: subresource}
+}
+
+// Who may write only a subresource decides nothing about the rest of the object, whatever manager he names.
+func TestAnnotationsOfASubresource(t *testing.T) {
+	const apply, update = metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate
+	own, module := patch.FieldOwner("ingress"), ownerOf(patch.FieldOwner("ingress"), apply, "")
+	replaced := `[{"field":".spec.replicas","manager":"oc","value":2}]`
+	for name, test := range map[string]struct {
+		owners []metav1.ManagedFieldsEntry
+		optOut bool
+		read   int // entries, -1 for an ErrReplacedAnnotation
+	}{
+		"the module":                      {[]metav1.ManagedFieldsEntry{module}, true, 1},
+		"the module, copied by a person":  {[]metav1.ManagedFieldsEntry{module, ownerOf("argocd", apply, "")}, true, 1},
+		"the module, copied by a status":  {[]metav1.ManagedFieldsEntry{module, ownerOf("mallory", apply, "status")}, true, 1},
+		"a person":                        {[]metav1.ManagedFieldsEntry{ownerOf("oc", update, "")}, true, -1},
+		"a person and a status":           {[]metav1.ManagedFieldsEntry{ownerOf("m", update, "status"), ownerOf("oc", update, "")}, true, -1},
+		"an update as the module":         {[]metav1.ManagedFieldsEntry{ownerOf(own, update, "")}, true, -1},
+		"a status":                        {[]metav1.ManagedFieldsEntry{ownerOf("mallory", update, "status")}, false, 0},
+		"a status, applied as the module": {[]metav1.ManagedFieldsEntry{ownerOf(own, apply, "status")}, false, 0},
+		"two subresources":                {[]metav1.ManagedFieldsEntry{ownerOf("m", update, "status"), ownerOf("m", update, "scale")}, false, 0},
+		"nobody":                          {nil, true, 0},
+	} {
+		if got := patch.OptsOut(annotated(optOut, "all", slices.Clone(test.owners)...), "ingress"); got != test.optOut {
+			t.Errorf("%s: opts out %t, want %t", name, got, test.optOut)
+		}
+		got, err := patch.ReadReplaced(annotated(patch.ReplacedAnnotation("ingress"), replaced, slices.Clone(test.owners)...), "ingress")
+		if len(got) != max(test.read, 0) || errors.Is(err, patch.ErrReplacedAnnotation) != (test.read < 0) || test.read >= 0 && err != nil {
+			t.Errorf("%s: replaced values %v, %v; want %d", name, got, err, test.read)
+		}
+	}
+	stolen := ownerOf("mallory", update, "status")
+	stolen.APIVersion = "operator.openshift.io/v1"
+	got, err := patch.ReadReplaced(annotated(patch.ReplacedAnnotation("ingress"), replaced, stolen), "ingress")
+	if len(got) != 1 || err != nil || !patch.OptsOut(annotated(optOut, "all", stolen), "ingress") {
+		t.Errorf("a custom resource, whose status takes the owner of an annotation but not its value: %v, %v", got, err)
+	}
+	unreadable := annotated(optOut, "all", ownerOf("mallory", update, "status"))
+	unreadable.ManagedFields[0].FieldsV1 = &metav1.FieldsV1{Raw: []byte("{")}
+	if !patch.OptsOut(unreadable, "ingress") {
+		t.Error("an opt-out whose owner cannot be decoded does not count")
 	}
 }
 
@@ -152,15 +210,16 @@ func TestReplacedRoundTrip(t *testing.T) {
 	if again, err := patch.WriteReplaced(replaced); err != nil || again != text {
 		t.Errorf("written again: %q, %v, want the same bytes as %q", again, err, text)
 	}
-	got, err := patch.ReadReplaced(map[string]string{patch.ReplacedAnnotation("ingress"): text, patch.ReplacedAnnotation("console"): "damaged"},
-		"ingress")
+	object := annotated(patch.ReplacedAnnotation("ingress"), text, ownerOf(patch.FieldOwner("ingress"), metav1.ManagedFieldsOperationApply, ""))
+	object.Annotations[patch.ReplacedAnnotation("console")] = "damaged"
+	got, err := patch.ReadReplaced(object, "ingress")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(replaced, got); diff != "" {
 		t.Errorf("read back (-want +got):\n%s", diff)
 	}
-	if got, err := patch.ReadReplaced(map[string]string{"a": "b"}, "ingress"); err != nil || got != nil {
+	if got, err := patch.ReadReplaced(annotated("a", "b"), "ingress"); err != nil || got != nil {
 		t.Errorf("without the annotation: %v, %v", got, err)
 	}
 	if _, err := patch.WriteReplaced([]patch.Replaced{{Field: ".a", Manager: "m", Value: json.RawMessage("{")}}); err == nil {
@@ -177,7 +236,8 @@ func TestReplacedDamaged(t *testing.T) {
 		`[{"field":".spec.replicas","value":2}]`,
 		`[{"field":".spec.replicas","manager":"oc","value":2}`,
 	} {
-		got, err := patch.ReadReplaced(map[string]string{patch.ReplacedAnnotation("ingress"): text}, "ingress")
+		module := ownerOf(patch.FieldOwner("ingress"), metav1.ManagedFieldsOperationApply, "")
+		got, err := patch.ReadReplaced(annotated(patch.ReplacedAnnotation("ingress"), text, module), "ingress")
 		if !errors.Is(err, patch.ErrReplacedAnnotation) || got != nil {
 			t.Errorf("%q: %v, %v, want ErrReplacedAnnotation", text, got, err)
 		}

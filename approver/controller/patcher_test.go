@@ -135,6 +135,21 @@ func TestModeChanges(t *testing.T) {
 	l.CheckNoWrites()
 }
 
+// Who may write only the status of the Deployment makes the module neither release it nor restore values of his own.
+func TestForgedRelease(t *testing.T) {
+	for _, mode := range []string{nodeOff, off} {
+		c := install(t)
+		l := c.reconciler(mode)
+		l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
+		l.CheckForgeries(func() {
+			c.setTopology(ha)
+			l.CheckResult(l.Settle(), patch.NotNeeded, "NotNeeded")
+		}, patchtest.Forgery{Object: deploymentObject, Values: map[string]string{".spec.replicas": "7", ".spec.template.spec.priorityClassName": `"forged"`}},
+			patchtest.Forgery{Object: versionObject, Values: map[string]string{".spec.channel": `"forged"`}, Ignored: true})
+		c.Clear()
+	}
+}
+
 // Nothing is written if Machines cannot be read.
 func TestMachinesUnreadable(t *testing.T) {
 	c := install(t)

@@ -172,6 +172,24 @@ func TestForceAndOptOut(t *testing.T) {
 	l.CheckNoWrites()
 }
 
+// Who may write only the status of a Deployment makes the module neither release it nor restore values of his own.
+func TestForgedRelease(t *testing.T) {
+	c := install(t, sr, needs, 1)
+	c.stockWrites()
+	l := c.reconciler("--force-conflicts")
+	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
+	forged := map[string]string{workload.FieldMaxSurge: `"77%"`, ".spec.template.spec.priorityClassName": `"system-node-critical"`}
+	l.CheckForgeries(func() {
+		c.flip(ha)
+		l.Settle()
+		for _, o := range deployments {
+			c.Patch("oc", o, optOut)
+		}
+		l.CheckResult(l.Settle(), patch.OptedOut, "OptedOut")
+	}, patchtest.Forgery{Object: serverObject, Values: forged}, patchtest.Forgery{Object: apiServerObject, Values: forged},
+		patchtest.Forgery{Object: authenticationObject, Values: map[string]string{".spec.logLevel": `"TraceAll"`}, Ignored: true})
+}
+
 // Only in the first rollout the old pod, whose anti-affinity blocks the new one, may be deleted first.
 func TestOldPodsUnblockRolloutOnce(t *testing.T) {
 	c := install(t, sr, needsNot, 1)

@@ -29,6 +29,7 @@ import (
 	"github.com/solonode/sno/patch/controller"
 	"github.com/solonode/sno/patch/overrides"
 	"github.com/solonode/sno/patch/patchtest"
+	"github.com/solonode/sno/patch/workload"
 )
 
 // R-CON-2, R-SNO-4, R-SNO-6: downloads is taken over and released with the topology. A release restores spec, owners
@@ -62,6 +63,20 @@ func TestTakesOverAndReleases(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Who may write only the status of a Deployment makes the module neither release it nor restore values of his own.
+func TestForgedRelease(t *testing.T) {
+	c := installed(t, sr)
+	l := c.reconciler()
+	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
+	forged := map[string]string{workload.FieldNodeSelector: `{"forged":"true"}`, ".spec.template.spec.priorityClassName": `"system-node-critical"`}
+	l.CheckForgeries(func() {
+		c.SetTopology(ha, ha)
+		l.CheckResult(l.Settle(), patch.NotNeeded, "NotNeeded")
+	}, patchtest.Forgery{Object: consoleObject, Values: forged}, patchtest.Forgery{Object: downloadsObject, Values: forged},
+		patchtest.Forgery{Object: versionObject, Values: map[string]string{".spec.channel": `"forged"`}, Ignored: true})
+	c.Check(c.untouched)
 }
 
 func (c *cluster) rawOverrides() string {

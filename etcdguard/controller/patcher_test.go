@@ -81,6 +81,20 @@ func TestAllActions(t *testing.T) {
 }
 
 // TestWithoutVersionOperator checks that nothing is claimed, and that released fields keep their values.
+// Who may write only the status of the guard or its budget makes the module neither release them nor restore values of
+// his own.
+func TestForgedRelease(t *testing.T) {
+	c := install(t, ha, 5)
+	l := c.reconciler()
+	l.wantSettled("AsExpected", 5, 2, true)
+	l.CheckForgeries(func() {
+		c.change(ha, 3)
+		l.wantSettled("NotNeeded", 3, 1, false)
+	}, patchtest.Forgery{Object: deploymentObject, Values: map[string]string{".spec.replicas": "7", ".spec.template.spec.priorityClassName": `"forged"`}},
+		patchtest.Forgery{Object: budgetObject, Values: map[string]string{".spec.maxUnavailable": "5"}},
+		patchtest.Forgery{Object: versionObject, Values: map[string]string{".spec.channel": `"forged"`}, Ignored: true})
+}
+
 func TestWithoutVersionOperator(t *testing.T) {
 	c := newCluster(suite.Cluster(t))
 	c.installCertificates()

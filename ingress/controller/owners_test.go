@@ -75,6 +75,20 @@ func TestPersonsNodePlacement(t *testing.T) {
 	}
 }
 
+// Who may write only the status of the IngressController makes the module neither release it nor restore values of his
+// own: the API server drops his annotations.
+func TestForgedRelease(t *testing.T) {
+	c := newCluster(t, sr, sr)
+	c.create("default", two)
+	l := c.reconciler()
+	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
+	l.CheckForgeries(func() {
+		c.SetTopology(ha, ha)
+		l.CheckResult(l.Settle(), patch.NotNeeded, "NotNeeded")
+	}, patchtest.Forgery{Object: controllerObject, Values: map[string]string{".spec.replicas": "7"}, Ignored: true})
+	c.NoError(c.released(two)())
+}
+
 // A person's number of routers stays, and the router is pinned. The condition names the field manager and is no
 // failure.
 func TestPersonsReplicas(t *testing.T) {

@@ -67,7 +67,7 @@ func (p *patcher) requests(ctx context.Context, in machineconfig.Inputs) request
 	invalid := map[string]string{}
 	for i := range in.Nodes {
 		node := &in.Nodes[i]
-		if patch.OptsOut(node.Annotations, machineconfig.Name) {
+		if patch.OptsOut(node, machineconfig.Name) {
 			continue
 		}
 		if machineconfig.MayRestart(node.Annotations) {

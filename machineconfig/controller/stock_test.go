@@ -32,6 +32,21 @@ func (c *cluster) checkAnnotation(node, want string) error {
 	return nil
 }
 
+// Who may write only the status of a node, as other kubelets' tools do, makes the module neither release it nor restore
+// values of his own.
+func TestForgedRelease(t *testing.T) {
+	c := newCluster(t, sr, "m0")
+	c.installStock()
+	c.daemon("m0")
+	r := c.reconciler("--graceful-shutdown=off")
+	r.CheckResult(r.reconcileOnce(), patch.InForce, "AsExpected")
+	r.CheckForgeries(func() {
+		c.annotate("oc", "m0", patch.OptOutAnnotation, "machineconfig")
+		r.CheckResult(r.reconcileOnce(), patch.OptedOut, "OptedOut")
+		c.NoError(c.checkAnnotation("m0", ""))
+	}, patchtest.Forgery{Object: nodeNamed("m0"), Values: map[string]string{".spec.unschedulable": "true"}})
+}
+
 // With a stock machine-config operator nodes are annotated with the topology, and requests are not handled.
 func TestWithStockOperator(t *testing.T) {
 	c := newCluster(t, sr, "m0", "w0", "without-daemon")

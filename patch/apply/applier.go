@@ -116,7 +116,7 @@ func (a *Applier) Apply(
 	if err != nil {
 		return outcome, err
 	}
-	replaced, err := patch.ReadReplaced(live.GetAnnotations(), a.Module)
+	replaced, err := patch.ReadReplaced(live, a.Module)
 	if err != nil {
 		return outcome, err
 	}
@@ -179,7 +179,7 @@ func (a *Applier) Apply(
 		conflicts = ConflictsOf(err)
 	}
 	if len(conflicts) > 0 {
-		if !a.mayOverride(conflicts) {
+		if conflicts = a.withoutAnnotation(live, conflicts); !a.mayOverride(conflicts) {
 			return a.conflicted(live, outcome, conflicts), nil
 		}
 		if replaced, err = replace(live, replaced, conflicts); err != nil {

@@ -262,17 +262,26 @@ func TestForceConflicts(t *testing.T) {
 	o.managers(".spec.nodePlacement.nodeSelector", person)
 }
 
-// The annotation may hold the only copy of a value.
+// The annotation may hold the only copy of a value. What a person wrote there is not restored, even if it can be read.
 func TestDamagedAnnotationStopsEverything(t *testing.T) {
 	o := newFixture(t, stock, replicas(2))
 	a := o.applier()
 	o.apply(a, replicas(1), apply.Applied, 1)
-	o.merge(person, `{"metadata":{"annotations":{"`+annotation+`":"[{"}}}`)
+	for _, text := range []string{"[{", `[{\"field\":\".spec.replicas\",\"manager\":\"oc\",\"value\":7}]`} {
+		o.merge(person, `{"metadata":{"annotations":{"`+annotation+`":"`+text+`"}}}`)
+		o.nothingIsWritten(a)
+	}
+	o.merge(person, `{"metadata":{"annotations":{"`+annotation+`":null}}}`)
+	o.release(a, apply.ReleaseOptions{}, apply.Released, 1)
+}
+
+func (o *objectFixture) nothingIsWritten(a *apply.Applier) {
+	o.Helper()
 	for _, applier := range []*apply.Applier{a, o.applier(), o.applier(forced)} {
-		o.server.NoWrites(t, o.namespace, func() {
-			_, err := applier.Apply(t.Context(), o.live(), o.intent(pinned(1)))
+		o.server.NoWrites(o, o.namespace, func() {
+			_, err := applier.Apply(o.Context(), o.live(), o.intent(pinned(1)))
 			o.fails("applying", err, patch.ErrReplacedAnnotation)
-			_, err = applier.Release(t.Context(), o.live(), apply.ReleaseOptions{})
+			_, err = applier.Release(o.Context(), o.live(), apply.ReleaseOptions{})
 			o.fails("releasing", err, patch.ErrReplacedAnnotation)
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/ownership"
@@ -58,6 +59,16 @@ func atomicAround(live *unstructured.Unstructured, field string) (string, bool) 
 
 func (a *Applier) mayOverride(conflicts []Conflict) bool {
 	return a.ForceConflicts || !slices.ContainsFunc(conflicts, func(c Conflict) bool { return !slices.Contains(a.Overridable, Overridable(c)) })
+}
+
+// withoutAnnotation removes the conflict about the module's annotation with a client that wrote it through a
+// subresource: ReadReplaced has not counted what it wrote.
+func (a *Applier) withoutAnnotation(live *unstructured.Unstructured, conflicts []Conflict) []Conflict {
+	path := fieldpath.MakePathOrDie("metadata", "annotations", patch.ReplacedAnnotation(a.Module))
+	if foreign, err := ownership.OnlyBySubresource(live, path, patch.FieldOwner(a.Module)); err != nil || !foreign {
+		return conflicts
+	}
+	return slices.DeleteFunc(slices.Clone(conflicts), func(c Conflict) bool { return c.Field == path.String() })
 }
 
 // ConflictsOf returns the field manager conflicts of an API error (U-SSA-1).

@@ -238,7 +238,7 @@ func ownedBy(t *testing.T, object *unstructured.Unstructured, manager string) []
 
 func (o *objectFixture) replaced(want ...patch.Replaced) {
 	o.Helper()
-	got, err := patch.ReadReplaced(o.live().GetAnnotations(), module)
+	got, err := patch.ReadReplaced(o.live(), module)
 	o.must(err)
 	o.same("replaced values", want, got)
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/ownership"
@@ -44,6 +45,9 @@ func (a *Applier) Release(ctx context.Context, live *unstructured.Unstructured, 
 	}
 	live = live.DeepCopy()
 	if err := a.restore(ctx, live, options); err != nil {
+		return outcome, explain(live, err)
+	}
+	if err := a.removeAnnotation(ctx, live); err != nil {
 		return outcome, explain(live, err)
 	}
 	body := identity(live, nil).Object
@@ -122,10 +126,25 @@ func (a *Applier) restore(ctx context.Context, live *unstructured.Unstructured, 
 	return nil
 }
 
+// removeAnnotation removes an annotation that would stay because a client owns it through a subresource.
+func (a *Applier) removeAnnotation(ctx context.Context, live *unstructured.Unstructured) error {
+	key := patch.ReplacedAnnotation(a.Module)
+	foreign, err := ownership.OnlyBySubresource(live, fieldpath.MakePathOrDie("metadata", "annotations", key), patch.FieldOwner(a.Module))
+	if _, exists := live.GetAnnotations()[key]; err != nil || !foreign || !exists {
+		return err
+	}
+	body := map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: nil}}}
+	answer, err := a.merge(ctx, live, patch.FieldOwner(a.Module), body)
+	if err == nil && !a.DryRun {
+		live.SetResourceVersion(answer.GetResourceVersion())
+	}
+	return err
+}
+
 // valuesToRestore returns the values to leave, and the replaced ones that are not restored yet.
 func (a *Applier) valuesToRestore(live *unstructured.Unstructured, options ReleaseOptions) ([]patch.Replaced, error) {
 	owner := patch.FieldOwner(a.Module)
-	replaced, err := patch.ReadReplaced(live.GetAnnotations(), a.Module)
+	replaced, err := patch.ReadReplaced(live, a.Module)
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,8 @@ func (m Messages) Failed(module string, err error) *patch.Result {
 			Message: m.Subject + " is being patched"}
 	case errors.Is(err, patch.ErrReplacedAnnotation):
 		return &patch.Result{State: patch.Failed, Reason: patch.ReasonInvalid,
-			Message: "The annotation " + patch.ReplacedAnnotation(module) + " on " + lower + " cannot be read; repair it or remove it"}
+			Message: "The annotation " + patch.ReplacedAnnotation(module) + " on " + lower +
+				" was changed by another client or cannot be read, so nothing of it is restored; note the values that you need and remove it"}
 	case apierrors.IsForbidden(err):
 		return &patch.Result{State: patch.Failed, Reason: patch.ReasonForbidden, After: forbiddenRetry,
 			Message: "Not permitted to patch " + m.Resource + "; apply the controller's RBAC"}

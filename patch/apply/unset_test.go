@@ -261,7 +261,7 @@ func TestUnsetThenIntended(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o, a, before := newUnset(t)
 			o.unset(a, test.fields, apply.Applied, test.requests)
-			kept, err := patch.ReadReplaced(o.live().GetAnnotations(), module)
+			kept, err := patch.ReadReplaced(o.live(), module)
 			o.must(err)
 			spec := map[string]any{"replicas": int64(1), "template": map[string]any{"spec": test.intended}}
 			o.apply(a, spec, apply.Applied, 1)

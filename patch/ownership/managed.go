@@ -79,6 +79,35 @@ func ManagedBy(object metav1.Object, manager string) bool {
 	})
 }
 
+// OnlyBySubresource reports whether a field has owners, apart from what the manager own has applied, that have all
+// written it through a subresource. A client that may write only the status may not change the rest of the object.
+func OnlyBySubresource(object metav1.Object, path fieldpath.Path, own string) (bool, error) {
+	found := false
+	for _, entry := range object.GetManagedFields() {
+		set, err := Fields(entry)
+		if err != nil {
+			return false, err
+		}
+		switch {
+		case !set.Has(path), entry.Manager == own && entry.Subresource == "" && entry.Operation == metav1.ManagedFieldsOperationApply:
+		case entry.Subresource == "":
+			return false, nil
+		default:
+			found = true
+		}
+	}
+	return found, nil
+}
+
+// IsCustom reports whether the object is a custom resource, by the API groups in managedFields. Metadata in a request
+// to its status becomes the client's in managedFields, but is not stored; a built-in kind stores annotations (U-SSA-13).
+func IsCustom(object metav1.Object) bool {
+	return slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		group, _, grouped := strings.Cut(entry.APIVersion, "/")
+		return grouped && strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
+	})
+}
+
 // Managers returns, sorted, the managers that own the field, a field below it, or the atomic value that contains it.
 //
 // In managedFields an atomic value looks like a map without owned members. With an owned member it counts as a map.
