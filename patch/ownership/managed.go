@@ -100,7 +100,8 @@ func OnlyBySubresource(object metav1.Object, path fieldpath.Path, own string) (b
 }
 
 // IsCustom reports whether the object is a custom resource, by the API groups in managedFields. Metadata in a request
-// to its status becomes the client's in managedFields, but is not stored; a built-in kind stores annotations (U-SSA-13).
+// to its status is not stored, but becomes the client's in managedFields; a built-in kind stores annotations
+// (U-SSA-13).
 func IsCustom(object metav1.Object) bool {
 	return slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
 		group, _, grouped := strings.Cut(entry.APIVersion, "/")
