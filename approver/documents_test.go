@@ -36,7 +36,7 @@ func TestDocuments(t *testing.T) {
 	}
 	hostile := read(t, "requests/testdata/hostile-requests.yaml")
 	for pattern, source := range map[string]string{
-		`Reason\w+ += "(\w+)"`: read(t, "requests/reasons.go"), `reason\w+ += "(\w+)"`: read(t, "approve/report.go"),
+		`Reason\w+ += "(\w+)"`: read(t, "requests/reasons.go"), `[rR]eason\w+ += "(\w+)"`: read(t, "approve/report.go") + read(t, "requests/competing.go"),
 		`Name: "(sno_approver_\w+)"`: read(t, "controller/aging.go"),
 	} {
 		found := regexp.MustCompile(pattern).FindAllStringSubmatch(source, -1)

@@ -3,13 +3,11 @@
 package approve
 
 import (
-	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -20,10 +18,7 @@ import (
 	"github.com/solonode/sno/approver/requests"
 )
 
-const (
-	maxServing  = 4 // serving requests of one node that are decided on; a kubelet has one pending at a time
-	maxAttempts = 3 // to approve a request that another client modifies meanwhile
-)
+const maxAttempts = 3 // to approve a request that another client modifies meanwhile
 
 // limit bounds the approvals within any window, in case the inventory or this module has an error.
 type limit struct {
@@ -41,30 +36,13 @@ func (l limit) wait(spent []time.Time, now time.Time) time.Duration {
 	return within[len(within)-l.approvals].Add(l.window).Sub(now)
 }
 
-// key identifies the requests that compete for the same approval.
-type key struct {
-	flow requests.Flow
-	node string
-}
-
-type group struct {
-	total  int // of all requests, also those that were dropped
-	newest []*certificatesv1.CertificateSigningRequest
-}
-
-type candidate struct {
-	key
-	csr     *certificatesv1.CertificateSigningRequest
-	verdict requests.Verdict
-}
-
 // pass checks every request without further reads first, and then reads nodes and calls kubelets for the candidates
 // only.
 type pass struct {
 	*tool
 	report     report
 	summary    summary
-	groups     map[key]*group
+	competing  *requests.Competing
 	authority  *x509.CertPool   // of the kubelets; nil where it is not known
 	approvals  map[string]int   // approved client requests of each node
 	approvedAt []time.Time      // times of this tool's approvals
@@ -73,7 +51,9 @@ type pass struct {
 }
 
 func (t *tool) newPass(to report) *pass {
-	return &pass{tool: t, report: to, groups: map[key]*group{}, approvals: map[string]int{}, read: sets.New[string](), nodes: sets.New[string]()}
+	p := &pass{tool: t, report: to, approvals: map[string]int{}, read: sets.New[string](), nodes: sets.New[string]()}
+	p.competing = requests.NewCompeting(t.inventory, p.approvals)
+	return p
 }
 
 // pass makes one pass. It returns for each signer the resourceVersion from which to watch.
@@ -121,14 +101,8 @@ func (p *pass) check(csr *certificatesv1.CertificateSigningRequest) {
 		p.record(withoutReads(csr, verdict))
 		return
 	}
-	k := key{verdict.Flow, verdict.Node}
-	if dropped := p.addToGroup(k, csr.DeepCopy()); dropped != nil {
-		withheld := contested(verdict)
-		if k.flow == requests.ServingFlow {
-			withheld = keepPending(verdict, "OneOfNode", reasonTooManyOfNode,
-				fmt.Sprintf("The node has more than %d pending requests, and this one is not among the newest", maxServing))
-		}
-		p.record(withoutReads(dropped, withheld))
+	if dropped := p.competing.Add(requests.Candidate{Request: csr.DeepCopy(), Verdict: verdict}); dropped != nil {
+		p.record(withoutReads(dropped.Request, dropped.Verdict))
 	}
 }
 
@@ -137,68 +111,21 @@ func (p *pass) decide(csr *certificatesv1.CertificateSigningRequest, in requests
 	return requests.Decide(in)
 }
 
-// addToGroup adds the request to its group, and returns the one that it drops, if any.
-func (p *pass) addToGroup(k key, csr *certificatesv1.CertificateSigningRequest) *certificatesv1.CertificateSigningRequest {
-	g := p.groups[k]
-	if g == nil {
-		g = &group{}
-		p.groups[k] = g
-	}
-	g.total++
-	g.newest = append(g.newest, csr)
-	slices.SortFunc(g.newest, newestFirst)
-	most := p.maxRequests(k)
-	if len(g.newest) <= most {
-		return nil
-	}
-	dropped := g.newest[most]
-	g.newest = g.newest[:most]
-	return dropped
-}
-
-func (p *pass) maxRequests(k key) int {
-	if entry := p.inventory.Node(k.node); k.flow == requests.ClientFlow && entry != nil {
-		return entry.Count
-	}
-	return maxServing
-}
-
-// contested reports whether more client requests are pending than may be approved: it is not known which are the
-// node's.
-func (p *pass) contested(k key) bool {
-	return k.flow == requests.ClientFlow && p.groups[k].total > p.maxRequests(k)-p.approvals[k.node]
-}
-
-func (p *pass) candidates() []candidate {
-	var list []candidate
-	for k, g := range p.groups {
-		for _, csr := range g.newest {
-			list = append(list, candidate{key: k, csr: csr})
-		}
-	}
-	slices.SortFunc(list, func(a, b candidate) int { return newestFirst(b.csr, a.csr) })
-	return list
-}
-
-func newestFirst(a, b *certificatesv1.CertificateSigningRequest) int {
-	return cmp.Or(b.CreationTimestamp.Time.Compare(a.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
-}
-
 func (p *pass) decideAll(ctx context.Context) error {
-	waiting, err := p.decideEach(ctx, p.candidates())
+	waiting, err := p.decideEach(ctx, p.competing.Candidates())
 	if err == nil && len(waiting) > 0 && p.once {
 		p.print("Calling kubelets ...")
 		p.kubelets.calls.Wait()
 		waiting, err = p.decideEach(ctx, waiting)
 	}
 	for _, c := range waiting {
-		p.record(newFinding(c.csr, asking, keepPending(c.verdict, "Kubelet", reasonAskingKubelet,
+		p.record(newFinding(c.Request, asking, c.Verdict.KeepPending("Kubelet", reasonAskingKubelet,
 			"The kubelet was called for its certificate and has not answered yet")))
 	}
 	return err
 }
 
-func (p *pass) decideEach(ctx context.Context, list []candidate) (waiting []candidate, err error) {
+func (p *pass) decideEach(ctx context.Context, list []requests.Candidate) (waiting []requests.Candidate, err error) {
 	for _, c := range list {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -215,16 +142,16 @@ func (p *pass) decideEach(ctx context.Context, list []candidate) (waiting []cand
 }
 
 // approve approves a candidate if everything is proven. done is false while the kubelet has not answered.
-func (p *pass) approve(ctx context.Context, c *candidate) (done bool, err error) {
+func (p *pass) approve(ctx context.Context, c *requests.Candidate) (done bool, err error) {
 	for range maxAttempts {
 		if answered, err := p.prove(ctx, c); err != nil || !answered {
 			return false, err
 		}
-		if !c.verdict.Approve {
-			p.record(newFinding(c.csr, pending, c.verdict))
+		if !c.Verdict.Approve {
+			p.record(newFinding(c.Request, pending, c.Verdict))
 			return true, nil
 		}
-		err := p.cluster.approve(ctx, c.csr, c.verdict.Reason, p.dryRun)
+		err := p.cluster.approve(ctx, c.Request, c.Verdict.Reason, p.dryRun)
 		if err == nil {
 			p.approved(c)
 			return true, nil
@@ -232,74 +159,72 @@ func (p *pass) approve(ctx context.Context, c *candidate) (done bool, err error)
 		if !errors.Is(err, errChanged) {
 			return false, err
 		}
-		now, err := p.cluster.readAgain(ctx, c.csr)
+		now, err := p.cluster.readAgain(ctx, c.Request)
 		if err != nil || now == nil {
 			return true, err
 		}
-		if c.csr = now; requests.Decided(now) { // by another run of this tool, or a person
-			p.groups[c.key].total--
+		if c.Request = now; requests.Decided(now) { // by another run of this tool, or a person
+			p.competing.Decided(c.Verdict)
 			if node := requests.ApprovedFor(now); node != "" {
 				p.approvals[node]++
 			}
 			return true, nil
 		}
 	}
-	p.record(newFinding(c.csr, pending, keepPending(c.verdict, "Unchanged", reasonChanging,
+	p.record(newFinding(c.Request, pending, c.Verdict.KeepPending("Unchanged", reasonChanging,
 		"Another client keeps modifying this request; see the audit log")))
 	return true, nil
 }
 
 // prove decides with the node and, if needed, the certificate of its kubelet. answered is false while the kubelet has
 // not answered.
-func (p *pass) prove(ctx context.Context, c *candidate) (answered bool, err error) {
-	if !p.read.Has(c.node) {
-		if _, err := p.cluster.node(ctx, c.node); err == nil {
-			p.nodes.Insert(c.node)
+func (p *pass) prove(ctx context.Context, c *requests.Candidate) (answered bool, err error) {
+	if !p.read.Has(c.Verdict.Node) {
+		if _, err := p.cluster.node(ctx, c.Verdict.Node); err == nil {
+			p.nodes.Insert(c.Verdict.Node)
 		} else if !apierrors.IsNotFound(err) {
 			return false, err
 		}
-		p.read.Insert(c.node)
+		p.read.Insert(c.Verdict.Node)
 	}
 	in := requests.Inputs{Nodes: p.nodes, Approvals: p.approvals}
-	c.verdict = p.decide(c.csr, in)
-	if c.verdict.NeedsKubeletCertificate() {
+	c.Verdict = p.decide(c.Request, in)
+	if c.Verdict.NeedsKubeletCertificate() {
 		if p.authority == nil {
-			c.verdict = keepPending(c.verdict, "Kubelet", reasonNoAuthority,
+			c.Verdict = c.Verdict.KeepPending("Kubelet", reasonNoAuthority,
 				"The authority of the kubelets is not known, so a kubelet's certificate proves nothing; set --kubelet-ca")
 			return true, nil
 		}
-		a := p.kubelets.lookUp(ctx, c.node)
+		a := p.kubelets.lookUp(ctx, c.Verdict.Node)
 		switch {
 		case a.calling:
 			return false, nil
 		case a.err != nil:
-			c.verdict = keepPending(c.verdict, "Kubelet", reasonKubeletUnreachable, fmt.Sprintf("Calling the kubelet for its certificate: %v", a.err))
+			c.Verdict = c.Verdict.KeepPending("Kubelet", reasonKubeletUnreachable, fmt.Sprintf("Calling the kubelet for its certificate: %v", a.err))
 			return true, nil
 		}
 		in.KubeletCertificate = &requests.KubeletCertificate{Chain: a.chain, Roots: p.authority}
-		c.verdict = p.decide(c.csr, in)
+		c.Verdict = p.decide(c.Request, in)
 	}
-	if !c.verdict.Approve {
+	if !c.Verdict.Approve {
 		return true, nil
 	}
-	if p.contested(c.key) {
-		c.verdict = contested(c.verdict)
-	} else if wait := p.limit.wait(p.approvedAt, time.Now()); wait > 0 {
-		c.verdict = keepPending(c.verdict, "Limit", reasonLimitReached, fmt.Sprintf("Everything is proven, but %d were approved within %s; "+
+	if c.Verdict = p.competing.Contest(c.Verdict); !c.Verdict.Approve {
+		return true, nil
+	}
+	if wait := p.limit.wait(p.approvedAt, time.Now()); wait > 0 {
+		c.Verdict = c.Verdict.KeepPending("Limit", reasonLimitReached, fmt.Sprintf("Everything is proven, but %d were approved within %s; "+
 			"the next approval is possible in %s", p.limit.approvals, p.limit.window, wait.Round(time.Second)))
 	}
 	return true, nil
 }
 
-func (p *pass) approved(c *candidate) {
+func (p *pass) approved(c *requests.Candidate) {
 	o := approved
 	if p.dryRun {
 		o = wouldApprove
 	}
-	p.record(newFinding(c.csr, o, c.verdict))
+	p.record(newFinding(c.Request, o, c.Verdict))
 	p.approvedAt = append(p.approvedAt, time.Now())
-	p.groups[c.key].total--
-	if c.flow == requests.ClientFlow {
-		p.approvals[c.node]++
-	}
+	p.competing.Approved(c.Verdict)
 }

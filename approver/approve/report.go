@@ -33,9 +33,7 @@ const (
 
 // Reasons for pending requests in addition to those of a verdict. docs/approver.md explains them.
 const (
-	reasonContested          = "Contested"
 	reasonLimitReached       = "LimitReached"
-	reasonTooManyOfNode      = "TooManyOfNode"
 	reasonAskingKubelet      = "AskingKubelet"
 	reasonKubeletUnreachable = "KubeletUnreachable"
 	reasonNoAuthority        = "NoAuthority"
@@ -79,18 +77,6 @@ func withoutReads(csr *certificatesv1.CertificateSigningRequest, v requests.Verd
 // yet.
 func needsReads(f requests.Finding) bool {
 	return f.Reason == requests.ReasonNodesUnknown || f.Reason == requests.ReasonApprovalsUnknown || f.Reason == requests.ReasonNamesNotProven
-}
-
-// keepPending adds a finding because of which the request stays pending.
-func keepPending(v requests.Verdict, check, reason, message string) requests.Verdict {
-	v.Findings = append(slices.Clip(v.Findings), requests.Finding{Check: check, Reason: reason, Message: message})
-	v.Approve, v.Reason, v.Message = false, reason, message
-	return v
-}
-
-func contested(v requests.Verdict) requests.Verdict {
-	return keepPending(v, "OneOfNode", reasonContested,
-		"More requests are pending for this node than may be approved, and it is not known which are its own; delete those that are not")
 }
 
 type summary struct {

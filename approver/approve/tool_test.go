@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/solonode/sno/approver/requests"
 	"github.com/solonode/sno/patch/patchtest"
 )
 
@@ -113,7 +114,7 @@ func TestCheapFirst(t *testing.T) {
 		t.Errorf("%d kubelets called, nodes read: %v", called, read)
 	}
 	c.crashInjector.BeforeRequest(nil)
-	for range 3 * maxServing {
+	for range 3 * requests.MaxServing {
 		c.requestServing("worker-2", "worker-2", "10.0.0.1")
 	}
 	_, out, _ = c.runOnce("-o=json")
@@ -121,7 +122,7 @@ func TestCheapFirst(t *testing.T) {
 	for _, what := range outcomesOf(t, out) {
 		count[what]++
 	}
-	if count["pending NamesNotProven"] != maxServing || count["pending TooManyOfNode"] != 2*maxServing || called != 1 {
+	if count["pending NamesNotProven"] != requests.MaxServing || count["pending TooManyOfNode"] != 2*requests.MaxServing || called != 1 {
 		t.Errorf("%v and %d calls", count, called)
 	}
 }

@@ -20,12 +20,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/solonode/sno/approver/inventory"
 	"github.com/solonode/sno/approver/requests"
 	"github.com/solonode/sno/patch/patchtest"
 )
@@ -202,55 +200,6 @@ func TestLimitHolds(t *testing.T) {
 	slices.Reverse(spent) // in any order
 	if now := spent[0]; l.wait(spent, now) != l.wait(spent[:10], now) {
 		t.Error("the result depends on the order")
-	}
-}
-
-func created(name string, minute int) *certificatesv1.CertificateSigningRequest {
-	return &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Unix(int64(60*minute), 0))}}
-}
-
-// If more client requests are pending than may be approved, all stay pending. Serving requests do not compete.
-func TestContestedRequests(t *testing.T) {
-	t.Parallel()
-	list := must(inventory.Load([]byte("version: 1\nnodes: [{name: one}, {name: two, count: 2}]\n")))
-	one, two, serving := key{requests.ClientFlow, "one"}, key{requests.ClientFlow, "two"}, key{requests.ServingFlow, "one"}
-	for _, test := range []struct {
-		key               key
-		pending, approved int
-		want              bool
-	}{
-		{one, 1, 0, false}, {one, 2, 0, true}, {one, 10, 0, true},
-		{two, 1, 0, false}, {two, 2, 0, false}, {two, 2, 1, true}, {two, 1, 1, false}, {two, 3, 0, true},
-		{serving, 10, 5, false},
-	} {
-		p := (&tool{inventory: list}).newPass(nil)
-		p.approvals[test.key.node] = test.approved
-		for i := range test.pending {
-			p.addToGroup(test.key, created(fmt.Sprint(i), i))
-		}
-		if got := p.contested(test.key); got != test.want {
-			t.Errorf("%+v: contested %t", test, got)
-		}
-		if n := len(p.candidates()); n > max(2, maxServing) {
-			t.Errorf("%+v: %d candidates", test, n)
-		}
-	}
-}
-
-// The newest serving requests are decided on, oldest first.
-func TestNewestRequests(t *testing.T) {
-	t.Parallel()
-	p, candidates, dropped := (&tool{}).newPass(nil), []string{}, []string{}
-	for _, minute := range []int{5, 1, 4, 6, 2, 3} {
-		if csr := p.addToGroup(key{requests.ServingFlow, "one"}, created(fmt.Sprint(minute), minute)); csr != nil {
-			dropped = append(dropped, csr.Name)
-		}
-	}
-	for _, candidate := range p.candidates() {
-		candidates = append(candidates, candidate.csr.Name)
-	}
-	if !slices.Equal(candidates, []string{"3", "4", "5", "6"}) || !slices.Equal(dropped, []string{"1", "2"}) {
-		t.Errorf("candidates %v, dropped %v", candidates, dropped)
 	}
 }
 

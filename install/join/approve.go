@@ -56,65 +56,63 @@ type Options struct {
 	lostAfter time.Duration
 }
 
-// lostAfter is the time after which an issued certificate that the kubelet does not have counts as lost.
+// lostAfter is the time after which an issued certificate that the kubelet does not have counts as lost, and requests
+// that compete as not made by one kubelet in turn.
 const lostAfter = 30 * time.Second
 
-// lost is the state of a client certificate that was issued and lost in a power cut, since its key was only in memory.
-type lost struct {
-	// seen is when the missing certificate was first observed, and since the time of the kubelet's restart.
+// restarted is when the kubelet was restarted, since a power cut had lost the key of its request, which was only in
+// memory: after an approval the certificate is useless, and before it the new kubelet's request competes with its own.
+// Only requests after the restart count.
+type restarted struct {
 	seen, since time.Time
-	// approved is the number of requests that were approved before.
-	approved int
 }
 
 // Approve approves the requests of this host until its Node is Ready and its kubelet has a serving certificate. It
 // approves no request that is not proven to be from this host, and denies none (R-APP-4, U-INS-14). It can be repeated
 // after it was killed.
 func Approve(ctx context.Context, o Options, p *phase.Progress) error {
-	if _, err := o.inventory(time.Time{}, lost{}); err != nil {
+	if _, err := o.inventory(o.Since, false, 0); err != nil {
 		return err
 	}
-	var l lost
-	restarted := false
+	var r restarted
+	first := true
 	return p.Until(ctx, o.Interval, "node "+o.Name, func(ctx context.Context) error {
-		err := o.once(ctx, l)
+		err := o.once(ctx, r)
 		if o.Restart == nil || !errors.Is(err, ErrNotJoined) {
 			return err
 		}
-		if !restarted {
-			restarted = true
+		contested := errors.Is(err, errContested)
+		if first && !contested {
+			first = false
 			return errors.Join(err, o.restartWithoutRequest(ctx))
 		}
-		return errors.Join(err, o.restartAfterLoss(ctx, &l))
+		return errors.Join(err, o.restartAfterLoss(ctx, &r, contested))
 	})
 }
 
-// restartAfterLoss restarts a kubelet, once, that does not have its issued certificate. It would wait forever, since
-// all requests that the inventory allows were approved. Only requests after the restart count.
-func (o Options) restartAfterLoss(ctx context.Context, l *lost) error {
+// restartAfterLoss restarts a kubelet, once, that does not have its issued certificate, or whose requests compete. It
+// would wait forever, since its requests were approved, or are not.
+func (o Options) restartAfterLoss(ctx context.Context, r *restarted, contested bool) error {
 	client, err := o.certificate("client", ClientCertificate)
-	if err != nil || client.missing == "" || !client.ended.IsZero() || !l.since.IsZero() {
+	if err != nil || client.missing == "" || !r.since.IsZero() {
 		return err
 	}
 	list, err := o.requests(ctx, certificatesv1.KubeAPIServerClientKubeletSignerName)
 	if err != nil {
 		return err
 	}
-	approved, issued := 0, false
+	lost := contested
 	for i := range list {
-		if requests.ApprovedFor(&list[i]) == o.Name {
-			approved++
-			issued = issued || len(list[i].Status.Certificate) > 0
-		}
+		csr := &list[i]
+		lost = lost || requests.ApprovedFor(csr) == o.Name && len(csr.Status.Certificate) > 0 && csr.CreationTimestamp.After(client.ended)
 	}
 	switch now := o.Now(); {
-	case !issued:
-		l.seen = time.Time{}
-	case l.seen.IsZero():
-		l.seen = now
-	case now.Sub(l.seen) >= cmp.Or(o.lostAfter, lostAfter):
-		// Times of requests have a resolution of a second.
-		l.since, l.approved = now.Truncate(time.Second), approved
+	case !lost:
+		r.seen = time.Time{}
+	case r.seen.IsZero():
+		r.seen = now
+	case now.Sub(r.seen) >= cmp.Or(o.lostAfter, lostAfter):
+		r.since = now.Truncate(time.Second) // times of requests have a resolution of a second
 		return o.Restart(ctx)
 	}
 	return nil
@@ -147,28 +145,21 @@ func (o Options) requests(ctx context.Context, signer string) ([]certificatesv1.
 	return list.Items, nil
 }
 
-// inventory returns the second source of the decision: this host only. A node whose client certificate has ended may
-// request one as if it joined, and one whose certificate was lost may request one more.
-func (o Options) inventory(ended time.Time, l lost) (*inventory.Inventory, error) {
-	host := inventory.Node{Name: o.Name, Addresses: o.Addresses, Window: &inventory.Window{NotBefore: o.Since, NotAfter: o.Now().Add(MaxAge)}}
-	if ended.After(o.Since) {
-		host.Rejoin, host.Count, host.Window.NotBefore = true, inventory.MaxCount, ended
-	} else if l.since.After(o.Since) {
-		host.Count, host.Window.NotBefore = min(l.approved+1, inventory.MaxCount), l.since
-	}
-	known, err := inventory.New(host)
+// inventory returns the second source of the decision: this host only, which may have one approval more than it had
+// before the time from. A node whose client certificate has ended may request one as if it joined.
+func (o Options) inventory(from time.Time, rejoin bool, before int) (*inventory.Inventory, error) {
+	known, err := inventory.New(inventory.Node{
+		Name: o.Name, Addresses: o.Addresses, Rejoin: rejoin, Count: min(before+1, inventory.MaxCount),
+		Window: &inventory.Window{NotBefore: from, NotAfter: o.Now().Add(MaxAge)},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: the name and the addresses of the node: %w", phase.ErrInput, err)
 	}
 	return known, nil
 }
 
-func (o Options) once(ctx context.Context, l lost) error {
+func (o Options) once(ctx context.Context, r restarted) error {
 	client, err := o.certificate("client", ClientCertificate)
-	if err != nil {
-		return err
-	}
-	known, err := o.inventory(client.ended, l)
 	if err != nil {
 		return err
 	}
@@ -179,10 +170,11 @@ func (o Options) once(ctx context.Context, l lost) error {
 	case err != nil:
 		return fmt.Errorf("read Node %s: %w", o.Name, err)
 	}
-	pending, err := o.approve(ctx, known, node != nil)
-	if err != nil {
+	pending, err := o.approve(ctx, client.ended, r.since, node != nil)
+	if err != nil && !errors.Is(err, errContested) {
 		return err
 	}
+	contested := err
 	var missing string
 	switch {
 	case node == nil:
@@ -204,42 +196,71 @@ func (o Options) once(ctx context.Context, l lost) error {
 	if len(pending) > 0 {
 		missing += "; requests that are not approved: " + strings.Join(pending, "; ")
 	}
+	if contested != nil {
+		return fmt.Errorf("%w: %w: %s", ErrNotJoined, contested, missing)
+	}
 	return fmt.Errorf("%w: %s", ErrNotJoined, missing)
 }
 
-func (o Options) approve(ctx context.Context, known *inventory.Inventory, there bool) ([]string, error) {
+// errContested means that more requests of this host are pending than may be approved.
+var errContested = errors.New("it is not known which of its requests are its own")
+
+// approve approves what the inventory allows, and returns why other requests of this host are pending. The error is an
+// errContested if one of them could be another client's.
+func (o Options) approve(ctx context.Context, ended, since time.Time, there bool) (pending []string, err error) {
 	nodes := sets.New[string]()
 	if there {
 		nodes.Insert(o.Name)
 	}
-	var pending []string
-	for _, signer := range []string{certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.KubeletServingSignerName} {
+	from := slices.MaxFunc([]time.Time{o.Since, ended, since}, time.Time.Compare)
+	approvals, before := map[string]int{}, 0
+	var lists []certificatesv1.CertificateSigningRequest
+	for _, signer := range requests.Signers {
 		list, err := o.requests(ctx, signer)
 		if err != nil {
 			return nil, err
 		}
-		approvals := map[string]int{}
 		for i := range list {
-			if name := requests.ApprovedFor(&list[i]); name != "" {
-				approvals[name]++
+			if requests.ApprovedFor(&list[i]) == o.Name {
+				approvals[o.Name]++
+				if from.After(o.Since) && list[i].CreationTimestamp.Time.Before(from) {
+					before++
+				}
 			}
 		}
-		for i := range list {
-			csr := &list[i]
-			verdict := o.decide(csr, known, nodes, approvals)
-			if !verdict.Approve {
-				if verdict.Node == o.Name && verdict.Reason != requests.ReasonAlreadyDecided {
-					pending = append(pending, csr.Name+": "+verdict.Message)
-				}
-				continue
-			}
-			if err := o.write(ctx, csr, verdict); err != nil {
-				return nil, err
-			}
-			approvals[verdict.Node]++
+		lists = append(lists, list...)
+	}
+	known, err := o.inventory(from, ended.After(o.Since), before)
+	if err != nil {
+		return nil, err
+	}
+	stays := func(csr *certificatesv1.CertificateSigningRequest, v requests.Verdict) {
+		if v.Node == o.Name && v.Reason != requests.ReasonAlreadyDecided {
+			pending = append(pending, csr.Name+": "+v.Message)
 		}
 	}
-	return pending, nil
+	competing := requests.NewCompeting(known, approvals)
+	for i := range lists {
+		verdict := o.decide(&lists[i], known, nodes, approvals)
+		if !verdict.Approve {
+			stays(&lists[i], verdict)
+		} else if dropped := competing.Add(requests.Candidate{Request: &lists[i], Verdict: verdict}); dropped != nil {
+			stays(dropped.Request, dropped.Verdict)
+		}
+	}
+	var contested error
+	for _, c := range competing.Candidates() {
+		if verdict := competing.Contest(c.Verdict); !verdict.Approve {
+			stays(c.Request, verdict)
+			contested = errContested
+			continue
+		}
+		if err := o.write(ctx, c.Request, c.Verdict); err != nil {
+			return nil, err
+		}
+		competing.Approved(c.Verdict)
+	}
+	return pending, contested
 }
 
 func (o Options) decide(csr *certificatesv1.CertificateSigningRequest, known *inventory.Inventory, nodes sets.Set[string], approvals map[string]int) requests.Verdict {

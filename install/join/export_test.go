@@ -13,11 +13,11 @@ import (
 )
 
 func Once(ctx context.Context, o Options) error {
-	return o.once(ctx, lost{})
+	return o.once(ctx, restarted{})
 }
 
 func Decide(o Options, csr *certificatesv1.CertificateSigningRequest, nodes sets.Set[string]) (requests.Verdict, error) {
-	known, err := o.inventory(time.Time{}, lost{})
+	known, err := o.inventory(o.Since, false, 0)
 	if err != nil {
 		return requests.Verdict{}, err
 	}
