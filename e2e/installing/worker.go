@@ -42,7 +42,7 @@ func (s *site) machineConfigServer(ctx context.Context) error {
 	quiet := *s
 	quiet.progress = &output
 	if err := quiet.run(ctx, "create", "single-node-ignition-config", "--dir", "openshift", "--program-in-image",
-		"--release-image", "registry.example.com/release@sha256:"+strings.Repeat("0", 64), "--master-ignition", "http://192.0.2.1/master.ign"); err != nil {
+		"--release-image", "registry.example.com/release@sha256:"+strings.Repeat("0", 64), "--master-ignition", "https://192.0.2.1/master.ign"); err != nil {
 		return fmt.Errorf("%w\n%s", err, &output)
 	}
 	made, err := filepath.Glob(s.path("openshift/sno-install-state/manifests/*_machine-config-server-*.yaml"))

@@ -4,11 +4,15 @@ package bootstrap
 
 import (
 	"context"
+	"crypto/sha512"
+	"crypto/tls"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -56,37 +60,72 @@ func (l *live) fetchOriginal(ctx context.Context, p *phase.Progress) error {
 		if text, err = os.ReadFile(l.Path(from)); err != nil {
 			return fmt.Errorf("read the master config: %w: %w", err, phase.ErrInput)
 		}
-	} else if err := p.Until(ctx, l.Interval, "the master config at "+from, func(ctx context.Context) (err error) {
-		text, err = fetch(ctx, from)
-		return err
-	}); err != nil {
+	} else if text, err = l.download(ctx, s, p); err != nil {
 		return err
 	}
-	if _, err := ignition.Parse(from, text); err != nil {
+	if _, err := ignition.Parse("/"+node.OriginalIgnition, text); err != nil {
 		return fmt.Errorf("the master config: %w: %w", err, phase.ErrInput)
 	}
 	return l.WriteFiles(files.File{Path: node.OriginalIgnition, Mode: 0o600, Content: text}) //nolint:wrapcheck // it names the file
 }
 
-func fetch(ctx context.Context, url string) ([]byte, error) {
+// download reads the config from a server that is proven to have it, by https or by the sum of the content. Redirects
+// must lead to such a server too.
+func (l *live) download(ctx context.Context, s *node.Settings, p *phase.Progress) (text []byte, err error) {
+	from, err := url.Parse(s.MasterIgnition)
+	if err == nil {
+		err = s.TrustsMasterConfig(from)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", err, phase.ErrInput)
+	}
+	roots, err := s.MasterConfigRoots()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", err, phase.ErrInput)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, CheckRedirect: func(next *http.Request, before []*http.Request) error {
+		if len(before) > maxRedirects {
+			return fmt.Errorf("%w: more than %d redirects", errServer, maxRedirects)
+		}
+		return s.TrustsMasterConfig(next.URL)
+	}}
+	name := from.Redacted()
+	err = p.Until(ctx, l.Interval, "the master config at "+name, func(ctx context.Context) (err error) {
+		if text, err = fetch(ctx, client, from); err != nil {
+			return err
+		}
+		if sum := sha512.Sum512(text); s.MasterIgnitionSHA512 != "" && hex.EncodeToString(sum[:]) != s.MasterIgnitionSHA512 {
+			return fmt.Errorf("%w: %s answers with another content: its SHA-512 sum is %x", node.ErrUntrusted, name, sum)
+		}
+		return nil
+	})
+	return text, err
+}
+
+const maxRedirects = 5
+
+func fetch(ctx context.Context, client *http.Client, from *url.URL) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from.String(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", err, phase.ErrInput)
 	}
 	request.Header.Set("Accept", accepted)
-	response, err := http.DefaultClient.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the URL
+		return nil, err //nolint:wrapcheck // it names the URL, without a password
 	}
 	defer response.Body.Close() //nolint:errcheck // it was only read
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%w: %s answers %s", errServer, url, response.Status)
+		return nil, fmt.Errorf("%w: %s answers %s", errServer, from.Redacted(), response.Status)
 	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, originalLimit+1))
 	if err == nil && len(text) > originalLimit {
-		err = fmt.Errorf("%w: %s sends more than %d MiB: %w", errServer, url, originalLimit>>20, phase.ErrInput)
+		err = fmt.Errorf("%w: %s sends more than %d MiB: %w", errServer, from.Redacted(), originalLimit>>20, phase.ErrInput)
 	}
 	return text, err
 }

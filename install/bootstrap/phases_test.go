@@ -5,6 +5,8 @@ package bootstrap
 import (
 	"bytes"
 	"context"
+	"crypto/sha512"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -437,6 +439,54 @@ func TestFetch(t *testing.T) {
 	err := phase.Run(t.Context(), []phase.Phase{limited}, phase.Options{})
 	if !errors.Is(err, phase.ErrLimit) || !strings.Contains(err.Error(), server.URL) || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("no network: %v", err)
+	}
+}
+
+// A config whose server nothing proves is not read (https, a sum, this machine), also not after a redirect.
+func TestFetchFromAProvenServerOnly(t *testing.T) {
+	reached := map[string]int{}
+	config := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reached[r.Host]++
+		_, _ = w.Write([]byte(original))
+	})
+	secure := httptest.NewTLSServer(config)
+	t.Cleanup(secure.Close)
+	redirect := func(to string) string {
+		s := httptest.NewTLSServer(http.RedirectHandler(to, http.StatusFound))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})) // of every httptest server
+	sum := fmt.Sprintf("%x", sha512.Sum512([]byte(original)))
+	const elsewhere = "http://192.0.2.5/config/master"
+	for name, test := range map[string]struct {
+		from, sum, ca, want string
+	}{
+		"https":                       {secure.URL, "", ca, ""},
+		"https with a sum":            {secure.URL, sum, ca, ""},
+		"https of an unknown CA":      {secure.URL, "", "", "certificate signed by unknown authority"},
+		"another content":             {secure.URL, strings.Repeat("0", 128), ca, "answers with another content"},
+		"no certificate in the CA":    {secure.URL, "", "x", "masterIgnitionCA has no certificate"},
+		"http":                        {"http://me:secret@192.0.2.5/config/master", "", "", "http://me:xxxxx@192.0.2.5/config/master: use https"},
+		"https, redirected":           {redirect(secure.URL), "", ca, ""},
+		"https, redirected to http":   {redirect(elsewhere), "", ca, elsewhere + ": use https"},
+		"https, redirected for ever":  {redirect("/"), "", ca, "more than 5 redirects"},
+		"password, and not reachable": {"https://me:secret@127.0.0.1:1/", "", ca, "https://me:xxxxx@127.0.0.1:1/"},
+	} {
+		m := newMachine(t)
+		m.edit(t, func(s *node.Settings) {
+			s.MasterIgnition, s.MasterIgnitionSHA512, s.MasterIgnitionCA = test.from, test.sum, test.ca
+		})
+		l := newLive(m.Options)
+		limited := phase.Phase{Name: "master-ignition", Limit: time.Second, Run: l.fetchOriginal}
+		err := phase.Run(t.Context(), []phase.Phase{limited}, phase.Options{})
+		done, _ := l.hasOriginal(t.Context())
+		if done != (test.want == "") || test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: error %v, want %q; has it %t", name, err, test.want, done)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: the error has the password: %v", name, err)
+		}
 	}
 }
 

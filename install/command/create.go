@@ -65,6 +65,7 @@ type creation struct {
 	dir, policy, networkFile string
 	extra, extraLive         string
 	master, program, sum     string
+	masterSum, masterCA      string
 	iso, out                 string
 	validity                 time.Duration
 	addresses                []string
@@ -82,7 +83,9 @@ func newSingleNode(out, errs io.Writer) *cobra.Command {
 	f.StringVar(&c.settings.Profile, "profile", string(inputs.OpenShift), "profile of the static pods: openshift or kubernetes")
 	f.StringVar(&c.settings.ReleaseImage, "release-image", "", "release payload, by digest, for profile openshift")
 	f.StringVar(&c.extraLive, "extra-live", "", "folder like that of --extra, for the live system")
-	f.StringVar(&c.master, "master-ignition", "", "master config: http or https URL of a machine-config server that the live system reaches, or a file here")
+	f.StringVar(&c.master, "master-ignition", "", "master config: https URL of a machine-config server that the live system reaches, http with a sum or to localhost, or a file here")
+	f.StringVar(&c.masterSum, "master-ignition-sha512", "", "SHA-512 sum of the content of that URL")
+	f.StringVar(&c.masterCA, "master-ignition-ca", "", "file with the authority of that server, in PEM; by default those of the live system")
 	f.StringVar(&c.iso, "iso", "", "live ISO to copy with the config in it")
 	f.StringVar(&c.out, "out", "", "ISO to write")
 	return command
@@ -196,13 +199,14 @@ func (c *creation) input(ctx context.Context, now time.Time) (create.Input, []st
 	return in, warnings, errors.Join(failed...)
 }
 
-var sum512 = regexp.MustCompile(`^[0-9a-f]{128}$`)
+// byDigest matches a reference of an image that names one content.
+var byDigest = regexp.MustCompile(`@sha256:[0-9a-f]{64}$`)
 
 // flags checks the flags, and parses those that are more than a string.
 func (c *creation) flags(in *create.Input) []error {
 	var failed []error
 	wrong := func(flag, value, advice string) {
-		failed = append(failed, fmt.Errorf("--%s %q: %w: %s", flag, value, errFlag, advice))
+		failed = append(failed, fmt.Errorf("--%s %q: %w: %s", flag, redacted(value), errFlag, advice))
 	}
 	profile := inputs.Profile(c.settings.Profile)
 	switch {
@@ -210,6 +214,8 @@ func (c *creation) flags(in *create.Input) []error {
 		wrong("profile", c.settings.Profile, "openshift or kubernetes")
 	case profile == inputs.OpenShift && c.settings.ReleaseImage == "":
 		wrong("release-image", "", "profile openshift needs a release payload")
+	case profile == inputs.OpenShift && !byDigest.MatchString(c.settings.ReleaseImage):
+		wrong("release-image", c.settings.ReleaseImage, "give it by digest, NAME@sha256:DIGEST: what a tag means can change")
 	case profile == inputs.Kubernetes && c.settings.KubernetesVersion == "":
 		wrong("kubernetes-version", "", "profile kubernetes needs it, such as 1.35.2")
 	}
@@ -260,7 +266,7 @@ func (c *creation) flags(in *create.Input) []error {
 	if c.program != "" && !isURL(c.program) {
 		wrong("program", c.program, "give an http or https URL")
 	}
-	if c.sum != "" && !sum512.MatchString(c.sum) {
+	if c.sum != "" && !node.Sum512.MatchString(c.sum) {
 		wrong("program-sha512", c.sum, "give 128 digits, as sha512sum prints them")
 	}
 	if (c.program == "") != c.settings.ProgramInImage {
@@ -273,17 +279,56 @@ func (c *creation) flags(in *create.Input) []error {
 		}
 		in.Program.SHA512 = sum
 	}
+	if (c.masterSum != "" || c.masterCA != "") && !isURL(c.master) {
+		wrong("master-ignition", c.master, "--master-ignition-sha512 and --master-ignition-ca go with a URL")
+	}
 	if isURL(c.master) {
 		in.Settings.MasterIgnition = c.master
+		if err := c.masterServer(&in.Settings); err != nil {
+			failed = append(failed, err)
+		}
 	} else if c.master != "" {
 		text, err := os.ReadFile(c.master)
 		if err != nil {
-			wrong("master-ignition", c.master, "give an http or https URL, or a readable file")
+			wrong("master-ignition", c.master, "give an https URL, or a readable file")
 		}
 		in.MasterIgnition = &create.Source{Name: c.master, Text: text}
 	}
 	in.Extra, in.ExtraLive = folderOf("extra", c.extra, &failed), folderOf("extra-live", c.extraLive, &failed)
 	return failed
+}
+
+// masterServer adds what proves the server of the master config.
+func (c *creation) masterServer(s *node.Settings) error {
+	if s.MasterIgnitionSHA512 = c.masterSum; c.masterSum != "" && !node.Sum512.MatchString(c.masterSum) {
+		return fmt.Errorf("--master-ignition-sha512 %q: %w: give 128 digits, as sha512sum prints them", c.masterSum, errFlag)
+	}
+	if c.masterCA != "" {
+		text, err := os.ReadFile(c.masterCA)
+		if err != nil {
+			return fmt.Errorf("--master-ignition-ca: %w: %w", errFlag, err)
+		}
+		s.MasterIgnitionCA = string(text)
+		if _, err := s.MasterConfigRoots(); err != nil {
+			return fmt.Errorf("--master-ignition-ca %q: %w: there is no certificate in it", c.masterCA, errFlag)
+		}
+	}
+	from, err := url.Parse(s.MasterIgnition)
+	if err == nil {
+		err = s.TrustsMasterConfig(from)
+	}
+	if err != nil {
+		return fmt.Errorf("--master-ignition: %w: %w", errFlag, err)
+	}
+	return nil
+}
+
+// redacted hides a password in a URL.
+func redacted(text string) string {
+	if u, err := url.Parse(text); err == nil {
+		return u.Redacted()
+	}
+	return text
 }
 
 func folderOf(flag, name string, failed *[]error) *create.Folder {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,7 @@ import (
 
 const (
 	liveConfig = "bootstrap-in-place-for-live-iso.ign"
-	release    = "registry.example.com/release@sha256:0"
+	release    = "registry.example.com/release@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	server     = "http://localhost:22624/config/master"
 )
 
@@ -357,7 +358,18 @@ func TestRefused(t *testing.T) {
 		"no program":              {unchanged, []string{"create", "aio-ignition"}, `--program "": unusable value: give either a URL or --program-in-image`},
 		"profile":                 {unchanged, append([]string{"--profile", "x"}, withOperators...), `--profile "x"`},
 		"ISO without out":         {unchanged, append([]string{"--iso", "x"}, withOperators...), "--iso and --out go together"},
-		"master config":           {unchanged, append(withOperators[:5:5], "--master-ignition", "none.ign"), `--master-ignition "none.ign": unusable value: give an http`},
+		"master config":           {unchanged, append(withOperators[:5:5], "--master-ignition", "none.ign"), `--master-ignition "none.ign": unusable value: give an https`},
+		"release by tag": {unchanged, append(slices.Concat(withOperators[:4], []string{"registry.example.com/release:4.21.3"}), withOperators[5:]...),
+			`--release-image "registry.example.com/release:4.21.3": unusable value: give it by digest`},
+		"release by a short digest": {unchanged, append(slices.Concat(withOperators[:4], []string{"registry.example.com/release@sha256:0"}), withOperators[5:]...),
+			"give it by digest"},
+		"master config by http": {unchanged, append(withOperators[:5:5], "--master-ignition", "http://me:secret@192.0.2.5/m"),
+			"--master-ignition: unusable value: nothing proves where the master config is from: http://me:xxxxx@192.0.2.5/m: use https"},
+		"master config by ftp":     {unchanged, append(withOperators[:5:5], "--master-ignition", "ftp://me:secret@192.0.2.5/m"), `"ftp://me:xxxxx@192.0.2.5/m"`},
+		"sum of the master config": {unchanged, append(withOperators, "--master-ignition-sha512", "0"), `--master-ignition-sha512 "0"`},
+		"no CA":                    {unchanged, append(withOperators, "--master-ignition-ca", "none.pem"), "--master-ignition-ca: unusable value"},
+		"CA without a certificate": {unchanged, append(withOperators, "--master-ignition-ca", os.Args[0]), "there is no certificate in it"},
+		"CA for a file":            {unchanged, append(withOperators[:5:5], "--master-ignition", os.Args[0], "--master-ignition-ca", os.Args[0]), "go with a URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

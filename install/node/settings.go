@@ -34,6 +34,9 @@ type Settings struct {
 	KernelArguments    []string       `json:"kernelArguments,omitempty"`
 	// MasterIgnition is an http or https URL, or the path of a file on the machine.
 	MasterIgnition string `json:"masterIgnition,omitempty"`
+	// MasterIgnitionSHA512 is the sum of the content of the URL, and MasterIgnitionCA its server's authority, in PEM.
+	MasterIgnitionSHA512 string `json:"masterIgnitionSHA512,omitempty"`
+	MasterIgnitionCA     string `json:"masterIgnitionCA,omitempty"`
 	// ProgramInImage means that the image has sno-install at ImageProgram, where it stays.
 	ProgramInImage bool `json:"programInImage,omitempty"`
 	// Created is the time of the config in RFC 3339. A clock with an earlier time is wrong.

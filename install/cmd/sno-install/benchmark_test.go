@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -23,7 +24,7 @@ func BenchmarkCreate(b *testing.B) {
 	}
 	for name, arguments := range map[string][]string{
 		"single-node-openshift": {
-			"single-node-ignition-config", "--program-in-image", "--release-image", "registry.example.com/release@sha256:0", "--master-ignition", "http://localhost:22624/config/master",
+			"single-node-ignition-config", "--program-in-image", "--release-image", "registry.example.com/release@sha256:" + strings.Repeat("0", 64), "--master-ignition", "http://localhost:22624/config/master",
 		},
 		"single-node-kubernetes": {"single-node-ignition-config", "--program-in-image", "--profile", "kubernetes", "--kubernetes-version", "1.35.2"},
 		"aio":                    {"aio-ignition", "--program-in-image", "--kubernetes-version", "1.35.2"},
