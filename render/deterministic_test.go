@@ -7,6 +7,7 @@ package render_test
 import (
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -113,6 +114,74 @@ func TestRenew(t *testing.T) {
 		checkValidUntil(t, fourth, time.Now().Add(year*9/10))
 		if _, changed = renew(time.Hour, fourth); len(changed) > 0 {
 			t.Errorf("after a renewal %v changed once more", changed)
+		}
+	})
+}
+
+// A clock that was ahead has made certificates that are not valid after its correction. Loops find nothing due; so a
+// renewal is refused, until the clock is known to be right: then exactly these are renewed.
+func TestClockWasAhead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes all keys twice")
+	}
+	singleProcessor(t)
+	var ahead *render.Result
+	synctest.Test(t, func(t *testing.T) {
+		cryptotest.SetGlobalRandom(t, 7)
+		wait(year)
+		s, err := settings("one-node", inputs.Kubernetes, year)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ahead, err = render.Run(t.Context(), s, render.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := rotate.CheckClock(ahead.Objects, time.Now()); err != nil {
+			t.Errorf("before the correction: %v", err)
+		}
+		if err := rotate.CheckClock(ahead.Objects, time.Now().Add(-time.Minute)); err != nil {
+			t.Errorf("after a correction by a minute: %v", err)
+		}
+	})
+	// Each bubble begins at the same time, so here the clock was set back by a year.
+	synctest.Test(t, func(t *testing.T) {
+		cryptotest.SetGlobalRandom(t, 8)
+		s, err := settings("one-node", inputs.Kubernetes, year)
+		if err != nil {
+			t.Fatal(err)
+		}
+		withoutFuture := func(objects []kruntime.Object) []kruntime.Object {
+			out, err := rotate.WithoutFuture(objects, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out
+		}
+		objects := writeAndRead(t, ahead.Objects)
+		same, err := render.Renew(t.Context(), s, objects, render.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if changed, err := rotate.Changes(ahead.Objects, same.Objects); err != nil || len(changed) > 0 {
+			t.Errorf("loops renew %v by themselves, %v: then CheckClock is not needed", changed, err)
+		}
+		if err := rotate.CheckClock(objects, time.Now()); !errors.Is(err, rotate.ErrClock) || !strings.Contains(err.Error(), "valid from 2000-12-3") {
+			t.Errorf("error %v", err)
+		}
+		renewed, err := render.Renew(t.Context(), s, withoutFuture(objects), render.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := rotate.CheckClock(renewed.Objects, time.Now()); err != nil {
+			t.Errorf("after the renewal: %v", err)
+		}
+		checkValidUntil(t, renewed, time.Now().Add(year*9/10))
+		again, err := render.Renew(t.Context(), s, withoutFuture(renewed.Objects), render.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if changed, err := rotate.Changes(renewed.Objects, again.Objects); err != nil || len(changed) > 0 {
+			t.Errorf("changed once more: %v, %v", changed, err)
 		}
 	})
 }

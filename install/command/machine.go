@@ -140,17 +140,20 @@ func newRemoveUnformed(out, errs io.Writer) *cobra.Command {
 
 func newRotate(errs io.Writer) *cobra.Command {
 	var m onMachine
-	var before bool
+	var before, clockIsRight bool
 	c := m.bind(&cobra.Command{
 		Use: "rotate", Short: "Renew the certificates of an all-in-one node that are due",
 		Long: "Renew the certificates of an all-in-one node after 80 % of their validity, also those that have ended.",
 		RunE: func(c *cobra.Command, _ []string) error {
+			machine := m.allInOne(errs)
+			machine.ClockIsRight = clockIsRight
 			if before {
-				return phases(c, m.status, allinone.RotateBeforeKubelet(m.allInOne(errs)), errs)
+				return phases(c, m.status, allinone.RotateBeforeKubelet(machine), errs)
 			}
-			return phases(c, m.status, allinone.Rotate(m.allInOne(errs), allinone.Kubelet{HealthURL: kubelet.HealthURL, PodTimeout: 30 * time.Second}), errs)
+			return phases(c, m.status, allinone.Rotate(machine, allinone.Kubelet{HealthURL: kubelet.HealthURL, PodTimeout: 30 * time.Second}), errs)
 		},
 	})
+	c.Flags().BoolVar(&clockIsRight, "clock-is-right", false, "renew certificates that are not valid yet; without the flag only if a time server sets the clock")
 	c.Flags().BoolVar(&before, "before-kubelet", false, "renew on the disk only; the kubelet starts afterwards")
 	return c
 }

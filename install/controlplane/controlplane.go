@@ -41,6 +41,8 @@ type Machine struct {
 	Output                            io.Writer
 	Systemctl                         func(ctx context.Context, arguments ...string) error
 	Interval                          time.Duration
+	// ClockIsRight has Rotate renew certificates that are not valid yet, also if no time server sets the clock.
+	ClockIsRight bool
 }
 
 // Path returns the path below Root.
@@ -138,7 +140,11 @@ func expired(s *node.Settings, now time.Time) error {
 
 // Rotate renews the certificates that are due in the output of sno-render (R-AIO-7).
 func (m *Machine) Rotate(ctx context.Context) error {
-	return m.runRender(ctx, "rotate", "--dir", m.Path(m.Rendered))
+	arguments := []string{"rotate", "--dir", m.Path(m.Rendered)}
+	if m.ClockIsRight {
+		arguments = append(arguments, "--clock-is-right")
+	}
+	return m.runRender(ctx, arguments...)
 }
 
 func (m *Machine) runRender(ctx context.Context, arguments ...string) error {

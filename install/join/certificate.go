@@ -19,6 +19,9 @@ const (
 	ServingCertificate = "var/lib/kubelet/pki/kubelet-server-current.pem"
 )
 
+// clockStep is how far a time server may set a clock back without harm.
+const clockStep = 10 * time.Minute
+
 type held struct {
 	// missing is why there is no valid certificate; "" if there is one.
 	missing string
@@ -46,6 +49,8 @@ func (o Options) certificate(use, name string) (held, error) {
 			return held{}, fmt.Errorf("%s: %w", path, err)
 		case certificate.Subject.CommonName != "system:node:"+o.Name:
 			return held{missing: fmt.Sprintf("%s is the certificate of %q", path, certificate.Subject.CommonName)}, nil
+		case o.Now().Add(clockStep).Before(certificate.NotBefore):
+			return held{missing: fmt.Sprintf("%s is not valid before %s, since the clock was ahead; remove it and restart the kubelet", path, certificate.NotBefore)}, nil
 		case !o.Now().Before(certificate.NotAfter):
 			return held{missing: fmt.Sprintf("%s has ended at %s", path, certificate.NotAfter), ended: certificate.NotAfter}, nil
 		}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -155,6 +156,39 @@ func TestRenderAndRotate(t *testing.T) {
 	code, out, errs = run(t, "rotate", "--dir", output, "--root", root)
 	if code != 0 || strings.Count(out, "  wrote ") != 1 || !strings.Contains(out, manifest) {
 		t.Errorf("exit code %d; only %s was missing, output:\n%s%s", code, manifest, out, errs)
+	}
+}
+
+// Certificates that are not valid yet are renewed only by a clock that is known to be right.
+func TestRotateAfterTheClockWasAhead(t *testing.T) {
+	output := filepath.Join(t.TempDir(), "rendered")
+	if code, _, errs := run(t, "--input", input, "--output", output, "--profile", "kubernetes", "--kubernetes-version", "1.35.2"); code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	future := regexp.MustCompile(`(certificate-not-before: ")[^"]*`)
+	err := filepath.WalkDir(filepath.Join(output, "manifests"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !strings.Contains(path, "aggregator-client-signer") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(path, future.ReplaceAll(text, []byte("${1}2099-01-01T00:00:00Z")), 0o600)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := run(t, "rotate", "--dir", output, "--clock-is-right=false")
+	if code == 0 || !strings.Contains(errs, "nothing was renewed: the certificate openshift-kube-apiserver-operator/aggregator-client-signer is valid from 2099-01-01T00:00:00Z") {
+		t.Errorf("exit code %d, output:\n%s%s", code, out, errs)
+	}
+	code, out, errs = run(t, "rotate", "--dir", output, "--clock-is-right")
+	if code != 0 || !strings.Contains(out, "changed  Secret openshift-kube-apiserver-operator/aggregator-client-signer") || !strings.Contains(errs, "2099") {
+		t.Errorf("exit code %d, output:\n%s%s", code, out, errs)
+	}
+	if code, out, errs = run(t, "rotate", "--dir", output, "--clock-is-right=false"); code != 0 || !strings.Contains(out, "Nothing is due.") {
+		t.Errorf("exit code %d, output:\n%s%s", code, out, errs)
 	}
 }
 

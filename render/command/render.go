@@ -220,7 +220,7 @@ func (r *run) summary(out io.Writer, dir string, result *render.Result) error {
 }
 
 func printNextRenewal(out io.Writer, result *render.Result) error {
-	due := rotate.NextRenewals(result.Objects)
+	due := rotate.NextRenewals(result.Objects, time.Now())
 	if len(due) == 0 {
 		return nil
 	}

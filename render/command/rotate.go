@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -21,13 +22,17 @@ import (
 )
 
 const longRotate = `rotate runs the control loops again over the output of an earlier sno-render, and renews the certificates that have expired or of
-which 80 % of the validity have passed. The folder is replaced. With --root the files that changed are written to the node, each
-atomically: processes reload certificates that they watch, and the kubelet restarts a static pod whose revision has changed. The
-objects that changed are printed: apply their manifests when the API server is ready.`
+which 80 % of the validity have passed. Certificates that are not valid yet were made by a clock that was ahead: they are renewed
+if a time server sets the clock now, or with --clock-is-right; otherwise nothing is. The folder is replaced. With --root the files that
+changed are written to the node, each atomically: processes reload certificates that they watch, and the kubelet restarts a static pod
+whose revision has changed. The objects that changed are printed: apply their manifests when the API server is ready.`
+
+const clockIsRight = "clock-is-right"
 
 type rotateOptions struct {
-	dir, root string
-	verbose   bool
+	dir, root    string
+	clockIsRight bool
+	verbose      bool
 }
 
 func newRotate(out, errs io.Writer) *cobra.Command {
@@ -37,10 +42,16 @@ func newRotate(out, errs io.Writer) *cobra.Command {
 		Short: "Renew the certificates that are due, in place",
 		Long:  longRotate,
 		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return o.run(c.Context(), out, errs) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if !c.Flags().Changed(clockIsRight) {
+				o.clockIsRight = synchronized()
+			}
+			return o.run(c.Context(), out, errs)
+		},
 	}
 	c.Flags().StringVar(&o.dir, "dir", "", "output folder of sno-render")
 	c.Flags().StringVar(&o.root, "root", "", "root of the node to which changed files are written, such as /")
+	c.Flags().BoolVar(&o.clockIsRight, clockIsRight, false, "renew certificates that are not valid yet; without the flag only if a time server sets the clock")
 	c.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "print a line for each control loop")
 	return c
 }
@@ -54,6 +65,15 @@ func (o *rotateOptions) run(ctx context.Context, out, errs io.Writer) error {
 		return err
 	}
 	r.verbose, r.errs = o.verbose, errs
+	if err := rotate.CheckClock(earlier.Objects, time.Now()); err != nil {
+		if !o.clockIsRight {
+			return fmt.Errorf("nothing was renewed: %w; set the clock, or confirm it by --%s", err, clockIsRight)
+		}
+		fmt.Fprintln(errs, "Renewing what is not valid yet:", err)
+		if earlier.Objects, err = rotate.WithoutFuture(earlier.Objects, time.Now()); err != nil {
+			return err
+		}
+	}
 	s, err := r.read(inputs.ReadForRenewal)
 	if err != nil {
 		return err

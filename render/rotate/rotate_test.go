@@ -169,9 +169,11 @@ func TestNext(t *testing.T) {
 		managed("none", nil),
 		managed("damaged", validity("2026-01-01T00:00:00Z", "soon")),
 		managed("early", validity("2026-01-01T00:00:00Z", "2026-01-11T00:00:00Z")),
-	})
+		managed("future", validity("2026-01-02T00:00:00Z", "2026-06-11T00:00:00Z")),
+	}, time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC))
 	day := func(month time.Month, day int) time.Time { return time.Date(2026, month, day, 0, 0, 0, 0, time.UTC) }
 	want := []rotate.Renewal{
+		{Object: "kube-system/future", At: day(1, 1).Add(time.Hour), End: day(6, 11)},
 		{Object: "kube-system/signer", At: day(1, 7), End: day(1, 11)},
 		{Object: "kube-system/early", At: day(1, 9), End: day(1, 11)},
 		{Object: "kube-system/late", At: day(3, 22), End: day(4, 11)},
