@@ -131,12 +131,12 @@ type file struct {
 func (b *bundle) note(format string, args ...any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	line, _ := Redact(fmt.Appendf(nil, format, args...))
+	line, _ := redact(fmt.Appendf(nil, format, args...), func() bool { return false }) // what happened after the end is noted too
 	b.log = append(b.log, string(line))
 }
 
 // add adds a text to the bundle without its secrets. It omits binary files, and files whose names indicate secrets.
-func (b *bundle) add(name string, text []byte) {
+func (b *bundle) add(ctx context.Context, name string, text []byte) {
 	if kind := secretByName(name); kind != "" {
 		b.note("%s: omitted: its name indicates a secret (%s)", name, kind)
 		return
@@ -145,7 +145,7 @@ func (b *bundle) add(name string, text []byte) {
 		b.note("%s: omitted: not a text", name)
 		return
 	}
-	clean, kinds := Redact(text)
+	clean, kinds := Redact(ctx, text)
 	if len(kinds) > 0 {
 		b.note("%s: replaced by %s: %v", name, placeholder, kinds)
 	}

@@ -74,14 +74,14 @@ func (b *bundle) resources(ctx context.Context, work *errgroup.Group) {
 		work.Go(func() error {
 			text := b.request(ctx, client, name, from, "application/json")
 			if name == "nodes.json" && text != nil {
-				b.nodeLists(text)
+				b.nodeLists(ctx, text)
 			}
 			return nil
 		})
 	}
 	work.Go(func() error {
 		if text := b.request(ctx, client, "", "/api/v1/secrets", tables); text != nil {
-			b.secretNames(text)
+			b.secretNames(ctx, text)
 		}
 		return nil
 	})
@@ -108,9 +108,9 @@ func (b *bundle) client() (*rest.RESTClient, error) {
 
 // request adds the answer of the API server, and returns it. A kind that the server lacks is no error: profiles differ.
 func (b *bundle) request(ctx context.Context, client *rest.RESTClient, name, from, accept string) []byte {
-	ctx, cancel := context.WithTimeout(ctx, b.Timeout)
+	limited, cancel := context.WithTimeout(ctx, b.Timeout)
 	defer cancel()
-	text, err := client.Get().AbsPath(from).SetHeader("Accept", accept).Do(ctx).Raw()
+	text, err := client.Get().AbsPath(from).SetHeader("Accept", accept).Do(limited).Raw()
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
@@ -119,12 +119,12 @@ func (b *bundle) request(ctx context.Context, client *rest.RESTClient, name, fro
 		return nil
 	}
 	if name != "" {
-		b.add(path.Join(resourceDir, name), text)
+		b.add(ctx, path.Join(resourceDir, name), text)
 	}
 	return text
 }
 
-func (b *bundle) nodeLists(text []byte) {
+func (b *bundle) nodeLists(ctx context.Context, text []byte) {
 	var list metav1.PartialObjectMetadataList
 	if err := json.Unmarshal(text, &list); err != nil {
 		b.note("%s: %v", path.Join(resourceDir, "nodes.list"), err)
@@ -139,11 +139,11 @@ func (b *bundle) nodeLists(text []byte) {
 	}
 	for name, names := range map[string][]string{"nodes.list": all, "masters.list": masters} {
 		slices.Sort(names)
-		b.add(path.Join(resourceDir, name), []byte(strings.Join(append(names, ""), "\n")))
+		b.add(ctx, path.Join(resourceDir, name), []byte(strings.Join(append(names, ""), "\n")))
 	}
 }
 
-func (b *bundle) secretNames(text []byte) {
+func (b *bundle) secretNames(ctx context.Context, text []byte) {
 	name := path.Join(resourceDir, "secrets-names.txt")
 	var table metav1.Table
 	if err := json.Unmarshal(text, &table); err != nil {
@@ -173,5 +173,5 @@ func (b *bundle) secretNames(text []byte) {
 		b.note("%s: %v", name, err)
 		return
 	}
-	b.add(name, out.Bytes())
+	b.add(ctx, name, out.Bytes())
 }

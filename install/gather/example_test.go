@@ -3,6 +3,7 @@
 package gather_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/solonode/sno/install/gather"
@@ -10,7 +11,7 @@ import (
 
 // Only the values are replaced.
 func ExampleRedact() {
-	clean, kinds := gather.Redact([]byte("name: admin\npassword: hunter2\nHTTPS_PROXY=http://user:hunter2@proxy.example.com:3128\n"))
+	clean, kinds := gather.Redact(context.Background(), []byte("name: admin\npassword: hunter2\nHTTPS_PROXY=http://user:hunter2@proxy.example.com:3128\n"))
 	fmt.Print(string(clean))
 	fmt.Println(kinds)
 	// Output:

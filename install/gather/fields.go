@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	secretName = `[\w.-]*(?:token|passwords?|passwd|passphrase|secret|secret[_-]?key|secret[_-]?access[_-]?key|client[_-]?key[_-]?data|` +
-		`api[_-]?key|private[_-]?key|password[_-]?hash)`
+	secretName = `(?:[\w.-]*(?:token|passwords?|passwd|passphrase|secret|secret[_-]?key|secret[_-]?access[_-]?key|client[_-]?key[_-]?data|` +
+		`api[_-]?key|private[_-]?key|password[_-]?hash)|(?:[\w.-]*[_.-])?(?:pass|pwd))`
 	// secretValue matches a string of JSON, one inside of a string of JSON, one in single quotes, or a word.
 	secretValue = `(?:"((?:[^"\\\n]|\\.)*)"|\\+"([^"\\\n]*)\\+"|'([^'\n]*)'|([^\s"'\\,;&{}\[\]<][^\s"'\\,;&]*))`
 )
@@ -18,6 +18,8 @@ var (
 	secretField = regexp.MustCompile(`(?i)\b` + secretName + `\\*["']?[ \t]*([:=]+)[ \t]*` + secretValue)
 	secretFlag  = regexp.MustCompile(`(?i)--` + secretName + `["']?[ \t,]+` + secretValue)
 	secretPair  = regexp.MustCompile(`(?i)\b(?:name|key)\\*["']?\s*:\s*\\*["']?` + secretName + `\\*["']?\s*,?\s*\\*["']?value\\*["']?\s*:\s*` + secretValue)
+	// secretLine matches a line that has only a field, whose value may have spaces.
+	secretLine = regexp.MustCompile(`(?i)^\s*(?:- )?(?:export )?` + secretName + `(?:=|:[ \t]+)([^\s"'\\,;&{}\[\]<>|][^"'\n]*?)\s*$`)
 	// secretBlock matches a field whose text is on the next lines.
 	secretBlock = regexp.MustCompile(`(?i)^(?:- )?["']?` + secretName + `["']?:\s*[|>][0-9+-]*\s*$`)
 	// harmless matches a value that is no secret: a switch, a number, a reference, or none.
@@ -25,7 +27,13 @@ var (
 )
 
 func (r *redactor) fields(text []byte) []byte {
-	words := []string{"token", "passw", "passphrase", "secret", "key"}
+	words := []string{"token", "pass", "pwd", "secret", "key"}
+	text = r.lines(text, words, func(line []byte) []edit {
+		if m := secretLine.FindSubmatchIndex(line); m != nil && !harmless.Match(line[m[2]:m[3]]) && !isPlaceholder(line[m[2]:m[3]]) {
+			return []edit{{m[2], m[3], Password, placeholder}}
+		}
+		return nil
+	})
 	text = r.lines(text, words, func(line []byte) []edit {
 		var edits []edit
 		for _, m := range secretField.FindAllSubmatchIndex(line, -1) {

@@ -6,11 +6,14 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -23,6 +26,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -119,10 +123,27 @@ func plant(t *testing.T) map[string]planted {
 		"Secret, JSON in JSON":    {`{"last":"{\"kind\":\"Secret\",\"data\":{\"x\":\"aHVudGVy\"}}"}`, []string{"aHVudGVy"}, SecretData},
 		"Secrets of kubectl, JSON": {"{\n  \"kind\": \"List\",\n  \"items\": [\n    {\n      \"data\": {\n        \"x\": \"aHVudGVy\"\n      },\n      \"kind\": \"Secret\"\n    }\n  ]\n}",
 			[]string{"aHVudGVy"}, SecretData},
-		"list of the API":            {`{"kind":"SecretList","items":[{"metadata":{"name":"s"},"data":{"x":"aHVudGVy"}}]}`, []string{"aHVudGVy"}, SecretData},
-		"Secret, YAML":               {"apiVersion: v1\ndata:\n  x: aHVudGVy\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  y: |\n    plain", []string{"aHVudGVy", "plain"}, SecretData},
-		"Secrets of kubectl, YAML":   {"items:\n- apiVersion: v1\n  data:\n    x: aHVudGVy\n  kind: Secret\n  metadata:\n    name: s\nkind: List", []string{"aHVudGVy"}, SecretData},
-		"Secret, YAML, in a journal": {journal("data:\n  x: aHVudGVy\nkind: Secret\n"), []string{"aHVudGVy"}, SecretData},
+		"list of the API":                  {`{"kind":"SecretList","items":[{"metadata":{"name":"s"},"data":{"x":"aHVudGVy"}}]}`, []string{"aHVudGVy"}, SecretData},
+		"Secret, YAML":                     {"apiVersion: v1\ndata:\n  x: aHVudGVy\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  y: |\n    plain", []string{"aHVudGVy", "plain"}, SecretData},
+		"Secrets of kubectl, YAML":         {"items:\n- apiVersion: v1\n  data:\n    x: aHVudGVy\n  kind: Secret\n  metadata:\n    name: s\nkind: List", []string{"aHVudGVy"}, SecretData},
+		"password with spaces":             {"password: correct horse battery", []string{"horse", "battery"}, Password},
+		"password with spaces, exported":   {"export DB_PASSWORD=correct horse", []string{"correct", "horse"}, Password},
+		"pass":                             {"env DB_PASS=hunter2 MYSQL_PWD=hunter3", []string{"hunter2", "hunter3"}, Password},
+		"curl -u":                          {"+ curl -sk -u admin:hunter2 https://example.com", []string{"hunter2"}, Password},
+		"curl --user":                      {`curl --user "admin:hunter2" https://example.com`, []string{"hunter2"}, Password},
+		"proxy, @ in the password":         {"http_proxy=http://user:a@b@proxy.example.com:3128", []string{"a@b"}, URLCredentials},
+		"proxy without scheme, @":          {"HTTPS_PROXY=user:a@b@proxy.example.com:3128", []string{"a@b"}, URLCredentials},
+		"token of kubeadm":                 {"joined with abcdef.0123456789abcdef today", []string{"0123456789abcdef"}, Token},
+		"token of GitHub":                  {"cloning with ghp_" + strings.Repeat("aB3", 12), []string{"aB3aB3"}, Token},
+		"fine-grained token of GitHub":     {"with github_pat_" + strings.Repeat("aB3", 12), []string{"aB3aB3"}, Token},
+		"key in DER, base64":               {"read " + base64.StdEncoding.EncodeToString(der), []string{base64.StdEncoding.EncodeToString(der)[8:40]}, PrivateKey},
+		"key in DER, base64, with the URL": {"read " + base64.RawURLEncoding.EncodeToString(der), []string{base64.RawURLEncoding.EncodeToString(der)[8:40]}, PrivateKey},
+		"key in DER, hexadecimal":          {"read " + hex.EncodeToString(der), []string{hex.EncodeToString(der)[8:40]}, PrivateKey},
+		"key in PEM, hexadecimal":          {"read " + strings.ToUpper(hex.EncodeToString([]byte(block))), []string{strings.ToUpper(hex.EncodeToString([]byte(block)))[8:40]}, PrivateKey},
+		"UTF-16":                           {"file " + b64(utf16le(block)), []string{b64(utf16le(block))[8:40]}, PrivateKey},
+		"auth on the next line":            {"{\"quay.io\": {\"auth\":\n    \"" + b64("me:hunter2") + "\"}}", []string{b64("me:hunter2")}, Password},
+		"password on the next line":        {"{\"password\":\n    \"hunter2 and more\"}", []string{"hunter2"}, Password},
+		"Secret, YAML, in a journal":       {journal("data:\n  x: aHVudGVy\nkind: Secret\n"), []string{"aHVudGVy"}, SecretData},
 	}
 }
 
@@ -136,7 +157,7 @@ func TestRedact(t *testing.T) {
 					t.Fatalf("%q is not in the text: the test is wrong", s)
 				}
 			}
-			clean, kinds := Redact([]byte(text))
+			clean, kinds := Redact(t.Context(), []byte(text))
 			for _, s := range p.secrets {
 				if strings.Contains(string(clean), s) {
 					t.Errorf("%q is still in\n%s", s, clean)
@@ -153,10 +174,67 @@ func TestRedact(t *testing.T) {
 			if a, b := strings.Count(text, "\n"), bytes.Count(clean, []byte("\n")); a != b {
 				t.Errorf("%d lines became %d", a, b)
 			}
-			if again, kinds := Redact(clean); len(kinds) > 0 {
+			if again, kinds := Redact(t.Context(), clean); len(kinds) > 0 {
 				t.Errorf("found again: %v: %s", kinds, cmp.Diff(string(clean), string(again)))
 			}
 		})
+	}
+}
+
+func utf16le(s string) string {
+	var out []byte
+	for _, unit := range utf16.Encode([]rune(s)) {
+		out = binary.LittleEndian.AppendUint16(out, unit)
+	}
+	return string(out)
+}
+
+// bomb is a line of which each level of base64 and gzip is small, and all levels together are large.
+func bomb(t *testing.T, levels, size int) []byte {
+	t.Helper()
+	text := bytes.Repeat([]byte("harmless words "), size/15)
+	for range levels {
+		var zipped bytes.Buffer
+		w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(text); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		text = []byte(base64.StdEncoding.EncodeToString(zipped.Bytes()) + "\n")
+	}
+	return text
+}
+
+// The work for a text is limited by its size. An encoding of which not all can be checked is replaced.
+func TestRedactNestedEncodings(t *testing.T) {
+	text := bytes.Repeat(bomb(t, 2, 8<<20), 100)
+	left := budgetFactor*len(text) + budgetBase
+	budget := left
+	r := &redactor{ended: func() bool { return false }, left: &left}
+	clean := r.redact(text)
+	if left > 0 || budget-left > 2*budget+1 {
+		t.Errorf("%d bytes were decoded for %d, want about the budget of %d", budget-left, len(text), budget)
+	}
+	if !slices.Contains(r.found, Unchecked) || !bytes.Contains(clean, []byte(placeholder)) {
+		t.Errorf("found %v", slices.Compact(r.found))
+	}
+	small := bomb(t, 2, 1<<10)
+	if clean, kinds := Redact(t.Context(), small); len(kinds) > 0 || !bytes.Equal(clean, small) {
+		t.Errorf("harmless text in nested encodings: %v", kinds)
+	}
+}
+
+// After the end of the context nothing of the text is left but its number of lines.
+func TestRedactInterrupted(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	if clean, kinds := Redact(ctx, []byte("a\npassword: hunter2\nb\n")); string(clean) != placeholder+"\n\n\n" || !slices.Equal(kinds, []Kind{Unchecked}) {
+		t.Errorf("%q, %v", clean, kinds)
 	}
 }
 
@@ -173,9 +251,10 @@ func TestHarmless(t *testing.T) {
 		"see https://docs.example.com:8443/a@b", "uid: 5f3b2a10-2f6c-4b1e-9c7d-0123456789ab",
 		"secretName: router-certs-default", "volumes:\n- name: token\n  projected: {}", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDummyDummyDummyDummyDummyDummyDummyDumm core",
 		"data:\n  x: y\nkind: ConfigMap\n---\nkind: Secret\nmetadata:\n  name: s",
-		"NO_PROXY=.cluster.local,10.0.0.0/16", "$1 and ${2} of a script", "kube-aaaaa-bbbbb-ccccc-ddddd",
+		"NO_PROXY=.cluster.local,10.0.0.0/16", "bypass: none of it", "config.authentication.k8s.io", "abcdef.abcdefghijklmnop",
+		"digest " + strings.Repeat("0123456789abcdef", 8), "curl -fsSL -o out https://example.com:8443/a", "$1 and ${2} of a script", "kube-aaaaa-bbbbb-ccccc-ddddd",
 	} {
-		if clean, kinds := Redact([]byte(text)); string(clean) != text {
+		if clean, kinds := Redact(t.Context(), []byte(text)); string(clean) != text {
 			t.Errorf("%v: %s", kinds, cmp.Diff(text, string(clean)))
 		}
 	}

@@ -46,11 +46,11 @@ func (b *bundle) gather(ctx context.Context) {
 		b.host(ctx, work, "", "", "containers", nodeUnits)
 	case live:
 		b.host(ctx, work, "", "bootstrap", path.Join("bootstrap", "pods"), bootstrapUnits)
-		b.tree("var/log/bootstrap-control-plane", "bootstrap/containers/bootstrap-control-plane")
-		b.tree(node.LiveDir, "rendered-assets/openshift")
+		b.tree(ctx, "var/log/bootstrap-control-plane", "bootstrap/containers/bootstrap-control-plane")
+		b.tree(ctx, node.LiveDir, "rendered-assets/openshift")
 		b.resources(ctx, work)
 	default:
-		b.phaseBundle()
+		b.phaseBundle(ctx)
 		own := path.Join("control-plane", b.hostname())
 		b.host(ctx, work, own, own, path.Join(own, "containers"), nodeUnits)
 		b.resources(ctx, work)
@@ -97,9 +97,9 @@ func (b *bundle) host(ctx context.Context, work *errgroup.Group, top, own, pods 
 	work.Go(func() error {
 		b.output(ctx, path.Join(own, "network", "ip-addr.txt"), "ip", "addr")
 		b.output(ctx, path.Join(own, "network", "ip-route.txt"), "ip", "route")
-		b.copy(kernelHostname, path.Join(own, "network", "hostname.txt"))
-		b.copy("etc/resolv.conf", path.Join(own, "network", "resolv.conf"))
-		b.tree(node.StatusDir, path.Join(own, "status"))
+		b.copy(ctx, kernelHostname, path.Join(own, "network", "hostname.txt"))
+		b.copy(ctx, "etc/resolv.conf", path.Join(own, "network", "resolv.conf"))
+		b.tree(ctx, node.StatusDir, path.Join(own, "status"))
 		return nil
 	})
 	work.Go(func() error {
@@ -165,7 +165,7 @@ func (b *bundle) output(ctx context.Context, name, program string, args ...strin
 		b.note("%s: %s %s: %v", name, program, strings.Join(args, " "), err)
 	}
 	if err == nil || len(text) > 0 {
-		b.add(name, text)
+		b.add(ctx, name, text)
 	}
 	return text
 }
@@ -239,14 +239,14 @@ func (b *bundle) list(ctx context.Context, into any, program string, args ...str
 	}
 }
 
-func (b *bundle) copy(from, to string) {
+func (b *bundle) copy(ctx context.Context, from, to string) {
 	text, err := os.ReadFile(b.path(from))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		b.note("%s: %v", to, err)
 	default:
-		b.add(to, text)
+		b.add(ctx, to, text)
 	}
 }
 
@@ -254,7 +254,7 @@ func (b *bundle) copy(from, to string) {
 const largestAsset = 4 << 20
 
 // tree adds the files of a folder, except the manifests of the release.
-func (b *bundle) tree(from, to string) {
+func (b *bundle) tree(ctx context.Context, from, to string) {
 	top := b.path(from)
 	err := filepath.WalkDir(top, func(file string, entry fs.DirEntry, err error) error {
 		name := path.Join(to, filepath.ToSlash(strings.TrimPrefix(file, top)))
@@ -277,7 +277,7 @@ func (b *bundle) tree(from, to string) {
 			return nil
 		}
 		relative, _ := filepath.Rel(b.Root, file)
-		b.copy(relative, name)
+		b.copy(ctx, relative, name)
 		return nil
 	})
 	if err != nil {
@@ -286,8 +286,8 @@ func (b *bundle) tree(from, to string) {
 }
 
 // phaseBundle adds the files of the bootstrap phase's bundle, in the folder that openshift-install reads.
-func (b *bundle) phaseBundle() {
-	err := b.unpack(b.path(node.LogBundle))
+func (b *bundle) phaseBundle(ctx context.Context) {
+	err := b.unpack(ctx, b.path(node.LogBundle))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		b.note("%s: not found, so the bundle has the logs of the node only", node.LogBundle)
@@ -296,7 +296,7 @@ func (b *bundle) phaseBundle() {
 	}
 }
 
-func (b *bundle) unpack(file string) error {
+func (b *bundle) unpack(ctx context.Context, file string) error {
 	opened, err := os.Open(file)
 	if err != nil {
 		return err //nolint:wrapcheck // the caller names the file
@@ -322,6 +322,6 @@ func (b *bundle) unpack(file string) error {
 		if err != nil {
 			return fmt.Errorf("is damaged: %w", err)
 		}
-		b.add(path.Clean(header.Name), text)
+		b.add(ctx, path.Clean(header.Name), text)
 	}
 }

@@ -4,11 +4,18 @@ package gather
 
 import (
 	"bytes"
+	"context"
+	"crypto/x509"
+	"encoding/asn1"
 	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"net/url"
 	"regexp"
 	"slices"
+	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -24,6 +31,7 @@ const (
 	PullSecret     Kind = "pull secret"
 	SecretData     Kind = "data of a Secret"
 	URLCredentials Kind = "credentials in a URL"
+	Unchecked      Kind = "encoding that was too large to check"
 )
 
 const placeholder = "REDACTED"
@@ -32,17 +40,35 @@ const placeholder = "REDACTED"
 const maxDepth = 4
 
 // Redact returns the text without secrets, with the same number of lines, and the kinds of what it has replaced. It
-// keeps the names of fields and Secrets, and may replace harmless words (R-BIP-23).
-func Redact(text []byte) ([]byte, []Kind) {
-	r := &redactor{}
+// keeps the names of fields and Secrets, and may replace harmless words (R-BIP-23). The package's documentation says
+// what it recognizes. After the end of the context all text is replaced.
+func Redact(ctx context.Context, text []byte) ([]byte, []Kind) {
+	return redact(text, func() bool { return ctx.Err() != nil })
+}
+
+func redact(text []byte, ended func() bool) ([]byte, []Kind) {
+	left := budgetFactor*len(text) + budgetBase
+	r := &redactor{ended: ended, left: &left}
 	clean := r.redact(text)
+	if ended() {
+		return append([]byte(placeholder), bytes.Repeat([]byte("\n"), bytes.Count(text, []byte("\n")))...), []Kind{Unchecked}
+	}
 	slices.Sort(r.found)
 	return clean, slices.Compact(r.found)
 }
 
+// The bytes that are decoded for a text: a few nested encodings of all of it. Nested compression multiplies its size,
+// and each byte of base64 can be the first, so without a limit 34 kB took half an hour.
+const (
+	budgetFactor = 8
+	budgetBase   = 256 << 10
+)
+
 // redactor replaces secrets in several passes, none of which changes the number of lines.
 type redactor struct {
+	ended func() bool
 	depth int
+	left  *int // bytes that may still be decoded, of all depths
 	found []Kind
 }
 
@@ -53,19 +79,36 @@ func (r *redactor) redact(text []byte) []byte {
 	text = r.jsonSecrets(text)
 	text = r.yamlSecrets(text)
 	text = r.percentEncoded(text)
+	text = r.hexEncoded(text)
 	text = r.base64Encoded(text)
 	for _, p := range patterns {
 		text = r.pattern(text, p)
 	}
-	return r.fields(text)
+	return r.fields(r.nextLine(text))
 }
+
+// nextLine replaces a value of JSON that is on the line after its name.
+func (r *redactor) nextLine(text []byte) []byte {
+	var edits []edit
+	for _, m := range valueOnNextLine.FindAllSubmatchIndex(text, -1) {
+		if !isPlaceholder(text[m[2]:m[3]]) {
+			edits = append(edits, edit{m[2], m[3], Password, placeholder})
+		}
+	}
+	return r.replace(text, edits)
+}
+
+var valueOnNextLine = regexp.MustCompile(`(?i)"(?:auth|` + secretName + `)"[ \t]*(?:\r?\n\s*)?:\s*?\r?\n\s*"((?:[^"\\\n]|\\.)+)"`)
 
 // inner redacts decoded text, and returns the kinds of secrets in it.
 func (r *redactor) inner(decoded []byte) ([]byte, []Kind) {
 	if r.depth >= maxDepth || len(decoded) == 0 {
 		return decoded, nil
 	}
-	in := &redactor{depth: r.depth + 1}
+	if *r.left -= len(decoded); *r.left < 0 || r.ended() {
+		return []byte(placeholder), []Kind{Unchecked}
+	}
+	in := &redactor{ended: r.ended, depth: r.depth + 1, left: r.left}
 	clean := in.redact(decoded)
 	return clean, in.found
 }
@@ -106,9 +149,12 @@ var patterns = []pattern{
 	{Token, []string{"eyj"}, regexp.MustCompile(`(eyJ[\w-]{5,}\.(?:eyJ[\w-]{5,}(?:\.[\w-]*)?|[\w-]{10,}\.[\w-]{10,}))`), nil},
 	{Token, []string{"sha256~"}, regexp.MustCompile(`(sha256~[\w-]{20,})`), nil},
 	{Token, []string{"akia", "asia"}, regexp.MustCompile(`\b(A[KS]IA[0-9A-Z]{16})\b`), nil},
-	{URLCredentials, []string{"://"}, regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://([^\s/@"'\\<>]*:[^\s/@"'\\<>]*)@`), nil},
+	{URLCredentials, []string{"://"}, regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://([^\s/@"'\\<>]*:[^\s/"'\\<>]*)@`), nil},
 	{URLCredentials, []string{"http"}, regexp.MustCompile(`(?i)\bhttps?://([^\s/@"'\\<>]+)@`), nil},
-	{URLCredentials, []string{"proxy"}, regexp.MustCompile(`(?i)proxy\\*["']?\s*[:=]\s*\\*["']?([^\s/@:"'\\]+:[^\s/@"'\\]+)@`), nil},
+	{URLCredentials, []string{"proxy"}, regexp.MustCompile(`(?i)proxy\\*["']?\s*[:=]\s*\\*["']?([^\s/@:"'\\]+:[^\s/"'\\]+)@`), nil},
+	{Password, []string{"curl"}, regexp.MustCompile(`(?i)\bcurl\b.*?\s(?:-u|-U|--user|--proxy-user)[ =]*["']?([^\s"':]+:[^\s"']+)`), nil},
+	{Token, []string{"."}, regexp.MustCompile(`\b([a-z0-9]{6}\.[a-z0-9]{16})\b`), isBootstrapToken},
+	{Token, []string{"gh", "github_pat_", "glpat-", "xox"}, regexp.MustCompile(`\b(gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{22,}|glpat-[\w-]{20,}|xox[abprs]-[\w-]{10,})`), nil},
 	{PasswordHash, []string{"$"}, regexp.MustCompile(`(\$(?:1|2[abxy]?|5|6|7|y|gy|sha1|argon2(?:i|d|id)|apr1)\$[\w./$=,+-]{8,})`), nil},
 	{Password, []string{"-"}, regexp.MustCompile(`\b([A-Za-z0-9]{5}(?:-[A-Za-z0-9]{5}){3})\b`), isGeneratedPassword},
 	{PullSecret, []string{"auth"}, regexp.MustCompile(`(?i)\\*["']?\bauth\\*["']?\s*[:=]\s*\\*["']?([A-Za-z0-9+/_-]{4,}={0,2})`), isUserAndPassword},
@@ -159,6 +205,9 @@ func isUserAndPassword(value []byte) bool {
 	user, password, ok := bytes.Cut(decoded, []byte(":"))
 	return ok && len(user) > 0 && len(password) > 0 && isText(decoded)
 }
+
+// isBootstrapToken reports whether a word is not only letters, as a token of kubeadm nearly never is.
+func isBootstrapToken(value []byte) bool { return bytes.ContainsAny(value, "0123456789") }
 
 // isGeneratedPassword reports whether four groups of five characters may be kubeadmin's password: digits and both
 // cases, unlike names.
@@ -297,18 +346,90 @@ func (r *redactor) encodesSecret(run []byte) Kind {
 		return ""
 	}
 	for offset := range 4 {
-		decoded := decode(run[offset:])
-		if unzipped, ok := gunzip(decoded); ok {
-			decoded = unzipped
-		}
-		if !isText(decoded) {
-			continue
-		}
-		if _, found := r.inner(decoded); len(found) > 0 {
-			return found[0]
+		if kind := r.containsSecret(decode(run[offset:])); kind != "" {
+			return kind
 		}
 	}
 	return ""
+}
+
+// containsSecret returns the kind of a secret in decoded bytes, or "": a key in DER, or a text, which may be compressed
+// or in UTF-16.
+func (r *redactor) containsSecret(decoded []byte) Kind {
+	if isKey(decoded) {
+		return PrivateKey
+	}
+	if isGzip(decoded) {
+		if *r.left <= 0 {
+			return Unchecked
+		}
+		decoded, _ = gunzip(decoded, *r.left+1)
+	}
+	if text, is := utf16Text(decoded); is {
+		decoded = text
+	}
+	if !isText(decoded) {
+		return ""
+	}
+	if _, found := r.inner(decoded); len(found) > 0 {
+		return found[0]
+	}
+	return ""
+}
+
+// isKey reports whether the bytes begin with a private key in DER.
+func isKey(der []byte) bool {
+	if len(der) == 0 || der[0] != asn1Sequence {
+		return false
+	}
+	var first asn1.RawValue
+	if _, err := asn1.Unmarshal(der, &first); err != nil {
+		return false
+	}
+	if _, err := x509.ParsePKCS8PrivateKey(first.FullBytes); err == nil {
+		return true
+	}
+	if _, err := x509.ParsePKCS1PrivateKey(first.FullBytes); err == nil {
+		return true
+	}
+	_, err := x509.ParseECPrivateKey(first.FullBytes)
+	return err == nil
+}
+
+const asn1Sequence = 0x30
+
+// utf16Text decodes UTF-16 of mostly ASCII, in either order of bytes.
+func utf16Text(b []byte) ([]byte, bool) {
+	head := b[:min(len(b), 512)]
+	if zeros := bytes.Count(head, []byte{0}); len(head) < 8 || zeros < len(head)*2/5 || zeros > len(head)*3/5 {
+		return nil, false
+	}
+	var order binary.ByteOrder = binary.LittleEndian
+	if b[0] == 0 || b[0] == 0xfe {
+		order = binary.BigEndian
+	}
+	units := make([]uint16, len(b)/2)
+	for i := range units {
+		units[i] = order.Uint16(b[2*i:])
+	}
+	return []byte(strings.TrimPrefix(string(utf16.Decode(units)), "\ufeff")), true
+}
+
+// hexadecimal matches an encoding in hexadecimal, of which digests are shorter.
+var hexadecimal = regexp.MustCompile(`(?:[0-9a-f]{2}){48,}|(?:[0-9A-F]{2}){48,}`)
+
+func (r *redactor) hexEncoded(text []byte) []byte {
+	var edits []edit
+	for _, m := range hexadecimal.FindAllIndex(text, -1) {
+		decoded := make([]byte, (m[1]-m[0])/2)
+		if _, err := hex.Decode(decoded, text[m[0]:m[1]]); err != nil {
+			continue
+		}
+		if kind := r.containsSecret(decoded); kind != "" {
+			edits = append(edits, edit{m[0], m[1], kind, placeholder})
+		}
+	}
+	return r.replace(text, edits)
 }
 
 func isBase64(c byte) bool {

@@ -6,6 +6,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +35,7 @@ func findLeaks(r io.Reader, name string) ([]leak, error) {
 		return findLeaksInTar(text, name)
 	}
 	var leaks []leak
-	_, kinds := Redact(text)
+	_, kinds := Redact(context.Background(), text)
 	for _, kind := range kinds {
 		leaks = append(leaks, leak{name, kind})
 	}

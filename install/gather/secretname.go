@@ -35,8 +35,8 @@ func isGzip(text []byte) bool { return bytes.HasPrefix(text, []byte{0x1f, 0x8b})
 
 func isTar(text []byte) bool { return len(text) > 262 && string(text[257:262]) == "ustar" }
 
-// gunzip decompresses as much as it can.
-func gunzip(text []byte) ([]byte, bool) {
+// gunzip decompresses as much as it can, up to a number of bytes.
+func gunzip(text []byte, most int) ([]byte, bool) {
 	if !isGzip(text) {
 		return nil, false
 	}
@@ -44,6 +44,6 @@ func gunzip(text []byte) ([]byte, bool) {
 	if err != nil {
 		return nil, false
 	}
-	unzipped, _ := io.ReadAll(io.LimitReader(reader, 16<<20))
+	unzipped, _ := io.ReadAll(io.LimitReader(reader, int64(most)))
 	return unzipped, true
 }
