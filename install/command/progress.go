@@ -11,8 +11,12 @@ import (
 )
 
 func progress(out io.Writer) func(phase.Status) {
-	printed := map[string]phase.Step{}
+	printed, unwritable := map[string]phase.Step{}, ""
 	return func(s phase.Status) {
+		if s.Unwritable != unwritable && s.Unwritable != "" {
+			fmt.Fprintln(out, "The status file cannot be written, and the phases go on:", s.Unwritable)
+		}
+		unwritable = s.Unwritable
 		for i, p := range s.Phases {
 			before := printed[p.Name]
 			printed[p.Name] = p

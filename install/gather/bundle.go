@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -63,7 +64,11 @@ func File(ctx context.Context, file string, o Options) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return fmt.Errorf("write the log bundle: %w", err)
 	}
-	part, err := os.OpenFile(file+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	// A new file, so that nobody has it open.
+	if err := os.Remove(file + ".part"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("write the log bundle: %w", err)
+	}
+	part, err := os.OpenFile(file+".part", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("write the log bundle: %w", err)
 	}

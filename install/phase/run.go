@@ -18,7 +18,8 @@ type Options struct {
 	Report func(Status)
 }
 
-// Run runs the phases after the last one that is done. The error is an *Error, ErrRunning, or one of the status file.
+// Run runs the phases after the last one that is done. The error is an *Error or ErrRunning. A status file that
+// cannot be written stops nothing.
 func Run(ctx context.Context, phases []Phase, o Options) error {
 	r := newRun(phases, o)
 	unlock, err := r.lock()
@@ -64,9 +65,7 @@ func (r *run) firstToRun(ctx context.Context) (int, error) {
 func (r *run) phase(ctx context.Context, i int) error {
 	p, s := r.phases[i], &r.status.Phases[i]
 	s.State, s.Started = Running, timestamp(time.Now())
-	if err := r.changed(); err != nil {
-		return err
-	}
+	r.changed()
 	limited, cancel := context.WithTimeoutCause(ctx, p.Limit, fmt.Errorf("%w of %s", ErrLimit, p.Limit))
 	defer cancel()
 	err := p.Run(limited, &Progress{waiting: func(what string) { r.waiting(i, what) }})
@@ -83,5 +82,6 @@ func (r *run) phase(ctx context.Context, i int) error {
 		return &Error{Phase: p.Name, Waiting: s.WaitingFor, Err: err}
 	}
 	s.State, s.WaitingFor, s.Finished = Done, "", timestamp(time.Now())
-	return r.changed()
+	r.changed()
+	return nil
 }

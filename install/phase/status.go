@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/solonode/sno/render/files"
 )
 
 // State of a phase.
@@ -45,6 +47,8 @@ type Status struct {
 	Error  string `json:"error,omitempty"`
 	Advice string `json:"advice,omitempty"`
 	Phases []Step `json:"phases"`
+	// Unwritable is why the status file could not be written, for reports: it stops no phase.
+	Unwritable string `json:"-"`
 }
 
 // Step is the status of a phase. A phase that was done before has no times.
@@ -70,22 +74,23 @@ func ExitCode(err error) int {
 	return ExitFailed
 }
 
-var errStatus = errors.New("cannot write the status file")
-
 // ErrRunning is in the error of a second run of the same command.
 var ErrRunning = errors.New("the same command is already running")
 
-// lock prevents a second run of the command while the process lives. The returned function unlocks it.
+// lock prevents a second run of the command while the process lives. The returned function unlocks it. Where the file
+// cannot be made, because of a full disk for example, the run goes on without.
 func (r *run) lock() (func(), error) {
 	if r.StatusFile == "" {
 		return func() {}, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(r.StatusFile), 0o700); err != nil {
-		return nil, fmt.Errorf("%w: %w", errStatus, err)
+	err := os.MkdirAll(filepath.Dir(r.StatusFile), 0o700)
+	var file *os.File
+	if err == nil {
+		file, err = os.OpenFile(r.StatusFile+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	}
-	file, err := os.OpenFile(r.StatusFile+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errStatus, err)
+		r.status.Unwritable = err.Error()
+		return func() {}, nil
 	}
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil { //nolint:gosec // a file descriptor is small
 		_ = file.Close()
@@ -113,13 +118,13 @@ func timestamp(at time.Time) *metav1.MicroTime {
 	return &t
 }
 
-// waiting reports what a phase waits for. The next change of a state reports an error of the status file.
+// waiting reports what a phase waits for.
 func (r *run) waiting(i int, what string) {
 	if r.status.Phases[i].WaitingFor == what {
 		return
 	}
 	r.status.Phases[i].WaitingFor = what
-	_ = r.changed()
+	r.changed()
 }
 
 func (r *run) end(err error) error {
@@ -133,7 +138,8 @@ func (r *run) end(err error) error {
 			r.status.Phases[i].State, r.status.Phases[i].Error = Failed, of.Err.Error()
 		}
 	}
-	return errors.Join(err, r.changed())
+	r.changed()
+	return err
 }
 
 func advice(code int) string {
@@ -147,25 +153,29 @@ func advice(code int) string {
 }
 
 // changed writes the status file atomically, and calls Report.
-func (r *run) changed() error {
+func (r *run) changed() {
+	if r.StatusFile != "" {
+		r.status.Unwritable = ""
+		if err := r.write(); err != nil {
+			r.status.Unwritable = err.Error()
+		}
+	}
 	if r.Report != nil {
 		copied := r.status
 		copied.Phases = slices.Clone(r.status.Phases)
 		r.Report(copied)
 	}
-	if r.StatusFile == "" {
-		return nil
-	}
+}
+
+func (r *run) write() error {
 	text, err := json.MarshalIndent(r.status, "", "  ")
 	if err != nil {
-		return fmt.Errorf("%w: %w", errStatus, err)
+		return err //nolint:wrapcheck // the report says what it is about
 	}
-	part := r.StatusFile + ".part"
-	if err := os.WriteFile(part, append(text, '\n'), 0o600); err != nil {
-		return fmt.Errorf("%w: %w", errStatus, err)
+	folder, err := os.OpenRoot(filepath.Dir(r.StatusFile))
+	if err != nil {
+		return err //nolint:wrapcheck // it names the folder
 	}
-	if err := os.Rename(part, r.StatusFile); err != nil {
-		return fmt.Errorf("%w: %w", errStatus, err)
-	}
-	return nil
+	_, err = files.Update(folder, files.File{Path: filepath.Base(r.StatusFile), Mode: 0o600, Content: append(text, '\n')})
+	return errors.Join(err, folder.Close())
 }

@@ -5,6 +5,7 @@ package rotate_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -114,6 +115,20 @@ func TestWriteChangedResumes(t *testing.T) {
 	}
 	if len(entries) != 1 || entries[0].Name() != filepath.Base(manifest) {
 		t.Errorf("in the folder of manifests are %v", entries)
+	}
+	// A file that was there before, which somebody may have open, gets nothing of a private key.
+	leaked, err := os.OpenFile(partial, os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rotate.WriteChanged(root, rendered("another pod", "crt")); err != nil {
+		t.Fatal(err)
+	}
+	if content, err := io.ReadAll(leaked); err != nil || len(content) > 0 {
+		t.Errorf("the file that was there before has %q, %v", content, err)
+	}
+	if err := leaked.Close(); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := rotate.WriteChanged(filepath.Join(root, "none"), rendered("pod", "crt")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a root that does not exist: %v", err)

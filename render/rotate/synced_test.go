@@ -52,8 +52,9 @@ func TestWriteChangedSyncs(t *testing.T) {
 	}
 	want := []string{
 		"fsync /etc/.a.partial", "rename /etc.a.partial",
-		"fsync /etc/.b.partial", "rename /etc.b.partial", "fsync /etc",
-		"fsync /etc/kubernetes/manifests/.m.yaml.partial", "rename /etc/kubernetes/manifests.m.yaml.partial", "fsync /etc/kubernetes/manifests",
+		"fsync /etc/.b.partial", "rename /etc.b.partial", "fsync ", "fsync /etc",
+		"fsync /etc/kubernetes/manifests/.m.yaml.partial", "rename /etc/kubernetes/manifests.m.yaml.partial",
+		"fsync ", "fsync /etc", "fsync /etc/kubernetes", "fsync /etc/kubernetes/manifests",
 	}
 	if diff := cmp.Diff(want, calls); diff != "" {
 		t.Errorf("(-want +got):\n%s\n%s", diff, text)
