@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"sync"
@@ -91,6 +92,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.DurationVar(&o.limit.window, "max-approvals-window", 10*time.Minute,
 		"Time in which approvals are counted; at most an hour, because the cluster keeps approved requests for as long.")
 	flags.DurationVar(&o.policy.MaxAge, "max-age", requests.DefaultMaxAge, "Maximum age of a request.")
+	flags.DurationVar(&o.policy.MaxValidity, "max-validity", requests.DefaultMaxValidity, "Maximum validity that a request may ask for.")
 	flags.BoolVar(&o.policy.BootstrapTokens, "bootstrap-tokens", false,
 		"Also accept requests of kubeadm's bootstrap tokens, not only of OpenShift's node-bootstrapper.")
 	flags.DurationVar(&o.every, "every", time.Minute, "With --watch, interval between passes without a new request.")
@@ -120,6 +122,7 @@ func (o options) validate(rest []string) error {
 		{o.limit.approvals < 1, fmt.Sprintf("--max-approvals=%d is not positive", o.limit.approvals)},
 		{o.limit.window <= 0 || o.limit.window > time.Hour, fmt.Sprintf("--max-approvals-window=%s is not within an hour", o.limit.window)},
 		{o.policy.MaxAge <= 0, fmt.Sprintf("--max-age=%s is not positive", o.policy.MaxAge)},
+		{o.policy.MaxValidity <= 0, fmt.Sprintf("--max-validity=%s is not positive", o.policy.MaxValidity)},
 		{o.every < time.Second, fmt.Sprintf("--every=%s is shorter than a second", o.every)},
 		{o.timeout <= 0, fmt.Sprintf("--timeout=%s is not positive", o.timeout)},
 	} {
@@ -251,9 +254,7 @@ func (t *tool) keepApproving(ctx context.Context, to report) (int, error) {
 	changes := &changes{report: to, now: map[types.UID][2]string{}}
 	t.print("Watching requests. Stop with Ctrl-C.")
 	for {
-		if err := t.readInventory(); err != nil {
-			t.print("approve: %v; the last inventory that could be read is used", err)
-		}
+		t.readInventoryAgain()
 		pause := minPassInterval
 		_, versions, err := t.pass(ctx, changes)
 		if err != nil && ctx.Err() == nil {
@@ -263,6 +264,17 @@ func (t *tool) keepApproving(ctx context.Context, to report) (int, error) {
 		if !wait(ctx, pause) || (err == nil && !t.waitForWork(ctx, versions)) {
 			return exitNothingPending, nil
 		}
+	}
+}
+
+// readInventoryAgain keeps the last inventory while a file has errors. A file that a person removed allows nothing.
+func (t *tool) readInventoryAgain() {
+	switch err := t.readInventory(); {
+	case errors.Is(err, fs.ErrNotExist):
+		t.inventory = nil
+		t.print("approve: %v; nothing is approved until there is one", err)
+	case err != nil:
+		t.print("approve: %v; the last inventory that could be read is used", err)
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -169,7 +171,7 @@ func TestParse(t *testing.T) {
 		t.Errorf("help: %v\n%s", err, &help)
 	}
 	o, err := parse(slices.Clip(good), &help)
-	if err != nil || o.limit != (limit{50, 10 * time.Minute}) || o.policy != (requests.Policy{MaxAge: 2 * time.Hour}) {
+	if err != nil || o.limit != (limit{50, 10 * time.Minute}) || o.policy != (requests.Policy{MaxAge: 2 * time.Hour, MaxValidity: 366 * 24 * time.Hour}) {
 		t.Errorf("defaults: %+v, %v", o, err)
 	}
 }
@@ -200,6 +202,35 @@ func TestLimitHolds(t *testing.T) {
 	slices.Reverse(spent) // in any order
 	if now := spent[0]; l.wait(spent, now) != l.wait(spent[:10], now) {
 		t.Error("the result depends on the order")
+	}
+}
+
+// A file with errors leaves the last inventory in use, a file that was removed leaves none.
+func TestInventoryIsReadAgain(t *testing.T) {
+	t.Parallel()
+	var messages bytes.Buffer
+	tool := newTool(options{inventoryFile: filepath.Join(t.TempDir(), "nodes.yaml")}, &messages)
+	for _, step := range []struct {
+		content string // empty to remove the file
+		want    bool
+		message string
+	}{
+		{"version: 1\nnodes: [{name: one}]\n", true, ""}, {"version: 1\nnodes: [", true, "the last inventory that could be read is used"},
+		{"", false, "nothing is approved until there is one"}, {"version: 2\n", false, "the last inventory"},
+		{"version: 1\nnodes: [{name: one}]\n", true, ""},
+	} {
+		messages.Reset()
+		err := os.WriteFile(tool.inventoryFile, []byte(step.content), 0o600)
+		if step.content == "" {
+			err = os.Remove(tool.inventoryFile)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		tool.readInventoryAgain()
+		if got := tool.inventory.Node("one") != nil; got != step.want || !strings.Contains(messages.String(), step.message) {
+			t.Errorf("after %q one is allowed: %t; %s", step.content, got, &messages)
+		}
 	}
 }
 

@@ -182,6 +182,15 @@ func checkAge(p *parsed) *Finding {
 	return nil
 }
 
+func checkValidity(p *parsed) *Finding {
+	limit, asked := cmp.Or(p.Policy.MaxValidity, DefaultMaxValidity), p.Request.Spec.ExpirationSeconds
+	if asked == nil {
+		return nil // the signer's
+	}
+	return require(time.Duration(*asked)*time.Second <= limit, ReasonValidityTooLong, "It asks for %s of validity, at most %s are allowed",
+		time.Duration(*asked)*time.Second, limit)
+}
+
 // checkInventory refuses a request that is older than the window: it is not of the machine that was just started.
 func checkInventory(p *parsed) *Finding {
 	if p.entry == nil {

@@ -22,11 +22,15 @@ import (
 // was created.
 const DefaultMaxAge = 2 * time.Hour
 
+// DefaultMaxValidity is the maximum validity that a request may ask for. kube-controller-manager shortens it to its own.
+const DefaultMaxValidity = 366 * 24 * time.Hour
+
 const clockSkew = 5 * time.Minute // how far the clock of the API server may be ahead
 
 // Policy has the configurable rules. The zero value is the strictest that works on OpenShift.
 type Policy struct {
 	MaxAge          time.Duration // maximum age of a request; 0 means DefaultMaxAge
+	MaxValidity     time.Duration // maximum validity that a request asks for; 0 means DefaultMaxValidity
 	BootstrapTokens bool          // accept client requests of kubeadm's bootstrap tokens as well
 }
 
@@ -159,6 +163,7 @@ var checks = map[Flow][]check{
 		{"Key", "the key is strong enough", checkKey},
 		{"Signature", "the signature algorithm is strong enough", checkSignature},
 		{"Age", "the request is not too old", checkAge},
+		{"Validity", "it asks for no longer validity than allowed", checkValidity},
 		{"Inventory", "the inventory allows the node to join, now and when the request was created", checkInventory},
 		{"NodeAbsent", "there is no such Node, or the inventory allows it to rejoin", checkNodeAbsent},
 		{"Count", "fewer requests were approved for the node than the inventory allows", checkCount},
@@ -173,6 +178,7 @@ var checks = map[Flow][]check{
 		{"Key", "the key is strong enough", checkKey},
 		{"Signature", "the signature algorithm is strong enough", checkSignature},
 		{"Age", "the request is not too old", checkAge},
+		{"Validity", "it asks for no longer validity than allowed", checkValidity},
 		{"NodeThere", "the Node exists", checkNodeThere},
 		{"Names", "it requests at least one name or address", checkNames},
 		{"PlainNames", "every name is that of one host, every address that of one interface", checkPlainNames},

@@ -27,6 +27,7 @@ const (
 	ReasonSignatureWeak        = "SignatureWeak"
 	ReasonRequestTooOld        = "RequestTooOld"
 	ReasonRequestFromTheFuture = "RequestFromTheFuture"
+	ReasonValidityTooLong      = "ValidityTooLong"
 	ReasonNodesUnknown         = "NodesUnknown"
 
 	ReasonNotInInventory        = "NotInInventory"
