@@ -22,7 +22,7 @@ import (
 // was created.
 const DefaultMaxAge = 2 * time.Hour
 
-// DefaultMaxValidity is the maximum validity that a request may ask for. kube-controller-manager shortens it to its own.
+// DefaultMaxValidity is the maximum validity that a request may ask for. The signer shortens it to its own.
 const DefaultMaxValidity = 366 * 24 * time.Hour
 
 const clockSkew = 5 * time.Minute // how far the clock of the API server may be ahead
