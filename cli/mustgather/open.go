@@ -25,16 +25,22 @@ import (
 )
 
 var (
-	errNoTree  = errors.New("not a must-gather: it contains neither " + clusterDir + " nor " + namespacesDir)
-	errArchive = errors.New("neither a folder nor a readable .tar.gz of a must-gather")
+	errTooLarge = errors.New("too large")
+	errNoTree   = errors.New("not a must-gather: it contains neither " + clusterDir + " nor " + namespacesDir)
+	errArchive  = errors.New("neither a folder nor a readable .tar.gz of a must-gather")
 )
 
 const (
 	clusterDir    = "cluster-scoped-resources"
 	namespacesDir = "namespaces"
-	maxDepth      = 4         // folders above a tree: packed ones, that of the must-gather, that of the image
-	maxFile       = 256 << 20 // bytes of a file in an archive
+	maxDepth      = 4 // folders above a tree: packed ones, that of the must-gather, that of the image
 )
+
+// limits bound what an archive may become on the disk: a megabyte can hold a gigabyte of zeros.
+type limits struct{ file, total, files int64 }
+
+// defaultLimits suffice for the objects of a cluster of hundreds of nodes.
+var defaultLimits = limits{file: 128 << 20, total: 2 << 30, files: 500_000}
 
 // Open opens a folder or a .tar.gz. The returned function deletes the unpacked files.
 func Open(file string) (fs.FS, func() error, error) {
@@ -50,7 +56,7 @@ func Open(file string) (fs.FS, func() error, error) {
 		return nil, nil, fmt.Errorf("unpacking the must-gather: %w", err)
 	}
 	end := func() error { return os.RemoveAll(folder) }
-	if err := unpack(file, folder); err != nil {
+	if err := unpack(file, folder, defaultLimits); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w: %w", file, errArchive, err), end())
 	}
 	return os.DirFS(folder), end, nil
@@ -87,7 +93,7 @@ func isRoot(files fs.FS, dir string) bool {
 }
 
 // unpack extracts objects, without the logs, which are most of an archive.
-func unpack(file, folder string) error {
+func unpack(file, folder string, most limits) error {
 	archive, err := os.Open(file)
 	if err != nil {
 		return err
@@ -102,6 +108,7 @@ func unpack(file, folder string) error {
 		return err
 	}
 	defer into.Close() //nolint:errcheck // nothing is buffered
+	left := most
 	for files := tar.NewReader(unzipped); ; {
 		header, err := files.Next()
 		if errors.Is(err, io.EOF) {
@@ -113,10 +120,20 @@ func unpack(file, folder string) error {
 		if header.Typeflag != tar.TypeReg || !isObject(header.Name) {
 			continue
 		}
-		content, err := io.ReadAll(io.LimitReader(files, maxFile))
+		left.files--
+		switch {
+		case header.Size > most.file:
+			return fmt.Errorf("%s: %w: it has %d bytes, at most %d are read", header.Name, errTooLarge, header.Size, most.file)
+		case header.Size > left.total:
+			return fmt.Errorf("%s: %w: the objects have more than %d bytes; unpack the archive and give the folder", header.Name, errTooLarge, most.total)
+		case left.files < 0:
+			return fmt.Errorf("%s: %w: there are more than %d objects; unpack the archive and give the folder", header.Name, errTooLarge, most.files)
+		}
+		content, err := io.ReadAll(files)
 		if err != nil {
 			return fmt.Errorf("%s: %w", header.Name, err)
 		}
+		left.total -= int64(len(content))
 		name := path.Clean(header.Name)
 		if err := errors.Join(into.MkdirAll(path.Dir(name), 0o700), into.WriteFile(name, content, 0o600)); err != nil {
 			return fmt.Errorf("%s: %w", header.Name, err)
