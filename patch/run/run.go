@@ -6,6 +6,7 @@ package run
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -157,6 +158,8 @@ func (p *process) run(ctx context.Context) error {
 	metricsOptions := metricsserver.Options{BindAddress: p.options.MetricsBindAddress}
 	if p.options.MetricsSecure {
 		metricsOptions.SecureServing = true
+		// A client can make an HTTP/2 server work for many requests that it resets at once (CVE-2023-44487).
+		metricsOptions.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}
 		metricsOptions.FilterProvider = filters.WithAuthenticationAndAuthorization
 	}
 	managerOptions := ctrl.Options{

@@ -253,6 +253,16 @@ func TestRun(t *testing.T) {
 	url := "https://" + metrics + "/metrics"
 	s.eventually("metrics need a token", answers(url, "", http.StatusUnauthorized, ""))
 	s.must(answers(url, unauthorized, http.StatusForbidden, "")())
+	connection, err := (&tls.Dialer{Config: &tls.Config{NextProtos: []string{"h2", "http/1.1"}, InsecureSkipVerify: true}}).DialContext(t.Context(), "tcp", metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := connection.(*tls.Conn).ConnectionState().NegotiatedProtocol; got != "http/1.1" {
+		t.Errorf("the server of metrics speaks %q", got)
+	}
+	if err := connection.Close(); err != nil {
+		t.Fatal(err)
+	}
 	s.eventually("a reader gets the metrics", answers(url, reader, http.StatusOK, "sno_build_info"))
 
 	s.eventually("it leads with the durations of one node", s.leaseLasts(270))
