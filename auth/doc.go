@@ -13,5 +13,6 @@
 //	all                   any            yes                  no           no
 //	some                  any            yes                  no           after DegradedAfter
 //	none, <=RolloutGrace  SingleReplica  yes, if it was       yes          no
-//	none                  any            no                   no           after DegradedAfter
+//	none                  SingleReplica  no                   no           after DegradedAfter
+//	none                  others         no                   no           yes
 package auth

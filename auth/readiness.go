@@ -16,7 +16,8 @@ import (
 const (
 	// RolloutGrace is how long the only API server may be unavailable during its rollout (R-OPS-4).
 	RolloutGrace = 2 * time.Minute
-	// DegradedAfter is the duration of a failure that is reported as Degraded, as upstream (U-AUTH-6).
+	// DegradedAfter is the duration of a failure that is reported as Degraded (U-AUTH-6). A failure of all of several API
+	// servers is reported at once, as upstream.
 	DegradedAfter = 5 * time.Minute
 
 	margin = time.Second // so that the next call is after the limit
@@ -80,9 +81,12 @@ func WellKnownReadiness(mode configv1.TopologyMode, probes []error, before WellK
 		}
 	}
 	readiness := Readiness{
-		Degraded: silent > DegradedAfter, Reason: ReasonWellKnownNotReady,
+		Degraded: true, Reason: ReasonWellKnownNotReady,
 		Message: "No API server serves the well-known endpoint; look at the API servers and the OAuth metadata",
-		State:   state, After: until(silent, DegradedAfter),
+		State:   state,
+	}
+	if topology.SingleReplica(mode) { // where there are several, no rollout makes all of them silent
+		readiness.Degraded, readiness.After = silent > DegradedAfter, until(silent, DegradedAfter)
 	}
 	if len(probes) == 0 {
 		readiness.Reason, readiness.Message = ReasonNoAPIServer, "No API server is known; look at the endpoints of the kubernetes Service"
