@@ -8,7 +8,8 @@
 // decisions.
 //
 // Each pool may have [MaxUnavailable] nodes unavailable: cordoned, or not fit.Healthy. Unavailable ones are drained
-// first. The master and the arbiter pool share a limit, because they share etcd's quorum. Missing control-plane nodes
-// count as unavailable, and arbiters wait for masters. In a paused pool no drain starts. The machine-config operator
-// itself counts a missing Ready as ready, and ignores MemoryPressure and PIDPressure.
+// first. The master and the arbiter pool share a limit, because they share etcd's quorum. Nodes that do not
+// exist do not count, as upstream: two of three masters are updated while the third is replaced. Arbiters wait for
+// masters. In a paused pool no drain starts. The machine-config operator itself counts a missing Ready as ready, and
+// ignores MemoryPressure and PIDPressure.
 package machineconfig

@@ -55,9 +55,8 @@ func pending(state patch.State, reason string, after time.Duration, why string) 
 // package's documentation describes (R-MCO-4, U-MCO-5). Errors: topology.ErrClusterNotRead; ErrPools and
 // ErrMaxUnavailable, with which the nodes of that pool wait.
 func MayStart(state DrainState) (start []string, waiting map[string]patch.Result, err error) {
-	masters, arbiters, err := ExpectedControlPlaneNodes(state.Cluster)
-	if err != nil {
-		return nil, nil, err
+	if err := state.Cluster.Validate(); err != nil { // nothing starts before the topology is known
+		return nil, nil, err //nolint:wrapcheck // it describes the remedy
 	}
 	waiting = map[string]patch.Result{}
 	var errs []error
@@ -83,11 +82,7 @@ func MayStart(state DrainState) (start []string, waiting map[string]patch.Result
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
-		missing := 0
-		if name == MasterPool {
-			missing = max(0, masters+arbiters-len(groups[name]))
-		}
-		started, err := mayStart(groups[name], missing, waiting)
+		started, err := mayStart(groups[name], waiting)
 		start, errs = append(start, started...), append(errs, err)
 	}
 	slices.Sort(start)
@@ -101,10 +96,10 @@ type member struct {
 }
 
 // mayStart returns which of the members that share a limit may start, and adds the others to waiting.
-func mayStart(members []member, missing int, waiting map[string]patch.Result) (start []string, err error) {
+func mayStart(members []member, waiting map[string]patch.Result) (start []string, err error) {
 	pool := members[0].pool
 	mastersPending := false
-	unavailable := missing
+	unavailable := 0
 	for _, m := range members {
 		if m.pool.Name == MasterPool {
 			pool = m.pool
@@ -123,7 +118,7 @@ func mayStart(members []member, missing int, waiting map[string]patch.Result) (s
 		}
 		return 1
 	})
-	limit, err := MaxUnavailable(pool, len(members)+missing)
+	limit, err := MaxUnavailable(pool, len(members))
 	for _, m := range members {
 		name := m.node.Name
 		switch {

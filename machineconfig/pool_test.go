@@ -101,6 +101,7 @@ func TestMayStart(t *testing.T) {
 		waiting                                      results
 		err                                          error
 	}{
+		{"two of three masters", stock, "m1=master m2=master", "m1 m2", "", "m1", results{"m2": maxReached}, nil},
 		{"both roles", stock, "m1=master,worker m2=master m3=master w1=worker", "m1 w1", "", "m1 w1", nil, nil},
 		{"a node that a person cordoned is first", stock, "m1=master m2=master,cordoned m3=master", "m1 m2", "", "m2", results{"m1": maxReached}, nil},
 		{"two cordoned masters", stock, "m1=master,cordoned m2=master,cordoned m3=master", "m1 m2", "", "m1", results{"m2": maxReached}, nil},

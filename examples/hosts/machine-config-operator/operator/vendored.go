@@ -42,12 +42,8 @@ func vendoredMayStart(s state, pending, draining []string) ([]string, map[string
 }
 
 // vendoredTurns limits the nodes that take a configuration at once to MaxUnavailable of their pool: for master and
-// arbiter of both together, with expected nodes that are missing. Arbiters come after masters.
+// arbiter of both together. Arbiters come after masters.
 func vendoredTurns(s state) (map[string]string, error) {
-	masters, arbiters, err := machineconfig.ExpectedControlPlaneNodes(s.cluster)
-	if err != nil {
-		return nil, err
-	}
 	turns := map[string]string{}
 	var errs []error
 	groups := map[string][]poolNode{}
@@ -65,12 +61,8 @@ func vendoredTurns(s state) (map[string]string, error) {
 			groups[name] = append(groups[name], poolNode{&s.nodes[i], pool})
 		}
 	}
-	for name, group := range groups {
-		missing := 0
-		if name == machineconfig.MasterPool {
-			missing = max(0, masters+arbiters-len(group))
-		}
-		errs = append(errs, takeTurns(group, missing, turns))
+	for _, group := range groups {
+		errs = append(errs, takeTurns(group, turns))
 	}
 	return turns, errors.Join(errs...)
 }
@@ -92,17 +84,17 @@ func (n poolNode) updating() bool {
 	return n.node.Annotations[machineconfig.CurrentConfigAnnotation] != n.node.Annotations[machineconfig.DesiredConfigAnnotation]
 }
 
-func takeTurns(group []poolNode, missing int, turns map[string]string) error {
+func takeTurns(group []poolNode, turns map[string]string) error {
 	master := func(n poolNode) bool { return n.pool.Name == machineconfig.MasterPool }
 	pool := group[0].pool
 	if i := slices.IndexFunc(group, master); i >= 0 {
 		pool = group[i].pool
 	}
-	limit, err := machineconfig.MaxUnavailable(pool, len(group)+missing)
+	limit, err := machineconfig.MaxUnavailable(pool, len(group))
 	if err != nil {
 		return fmt.Errorf("pool %s: %w", pool.Name, err)
 	}
-	unavailable := missing
+	unavailable := 0
 	for _, n := range group {
 		if n.updating() || !available(n.node) {
 			unavailable++
