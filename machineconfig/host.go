@@ -38,7 +38,8 @@ func ExpectedControlPlaneNodes(cluster topology.Cluster) (masters, arbiters int,
 }
 
 // MaxUnavailable returns how many of a pool's nodes may be unavailable at once, at least 1 (U-MCO-5). nodes is the size
-// of the pool; for master and arbiter that of both. The default is 1; a percentage is rounded down. Errors: ErrMaxUnavailable, ErrInputs.
+// of the pool; for master and arbiter that of both. The default is 1; a percentage is rounded down. Errors:
+// ErrMaxUnavailable, ErrInputs.
 func MaxUnavailable(pool *mcfgv1.MachineConfigPool, nodes int) (int, error) {
 	switch {
 	case pool == nil:
