@@ -43,6 +43,11 @@ func (p *parsed) isToken() bool {
 
 func checkBootstrapper(p *parsed) *Finding {
 	user := p.Request.Spec.Username
+	renewal := p.node != "" && user == nodePrefix+p.node && exactly(p.Request.Spec.Groups, nodeGroups)
+	if renewal && checkUsages(p) == nil && checkContents(p) == nil {
+		return refuse(ReasonRenewalByNode, "The node renews its own client certificate, which kube-controller-manager approves; "+
+			"if it is pending for minutes, look at kube-controller-manager, or approve it by hand before the certificate ends")
+	}
 	return require(user == bootstrapper || p.isToken(), ReasonRequestorWrong, "The requestor is %q; it must be %s", user, bootstrapper)
 }
 

@@ -19,6 +19,7 @@ const (
 
 	ReasonAlreadyDecided       = "AlreadyDecided"
 	ReasonRequestorWrong       = "RequestorWrong"
+	ReasonRenewalByNode        = "RenewalByNode"
 	ReasonGroupsWrong          = "GroupsWrong"
 	ReasonUsagesWrong          = "UsagesWrong"
 	ReasonSubjectWrong         = "SubjectWrong"

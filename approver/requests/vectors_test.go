@@ -132,7 +132,7 @@ func (v vector) verdict(t *testing.T) requests.Verdict {
 
 // R-APP-2: the content of a request alone never suffices.
 func TestHostile(t *testing.T) {
-	if len(vectors().Hostile) < 193 {
+	if len(vectors().Hostile) < 194 {
 		t.Errorf("only %d cases", len(vectors().Hostile))
 	}
 	names := sets.New[string]()
