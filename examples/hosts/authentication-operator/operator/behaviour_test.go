@@ -242,7 +242,7 @@ func TestWellKnown(t *testing.T) {
 	s.topology(ha, ha)
 	s.expectConditions(map[string]string{"WellKnownAvailable": "True AtLeastOneWellKnownAvailable", "WellKnownProgressing": "False AsExpected", "WellKnownDegraded": "False AsExpected"})
 	s.apiServers(dead)
-	s.expectConditions(map[string]string{"WellKnownAvailable": "False WellKnownNotReady", "WellKnownProgressing": "False AsExpected", "WellKnownDegraded": "False AsExpected"})
+	s.expectConditions(map[string]string{"WellKnownAvailable": "False WellKnownNotReady", "WellKnownProgressing": "False AsExpected", "WellKnownDegraded": "True WellKnownNotReady"})
 	s.apiServers(living)
 	s.expectConditions(well)
 	s.silent()

@@ -132,7 +132,7 @@ func publishedState(published []operatorv1.OperatorCondition, mode configv1.Topo
 	}
 	if isDegraded && isAvailable {
 		earlier(both[:1], degraded.LastTransitionTime.Add(-auth.DegradedAfter))
-	} else if isDegraded {
+	} else if isDegraded && topology.SingleReplica(mode) { // elsewhere a failure of all is degraded at once
 		earlier(both, degraded.LastTransitionTime.Add(-auth.DegradedAfter))
 	}
 	return state
