@@ -26,7 +26,7 @@ const (
 type Install struct {
 	Platform     configv1.PlatformType // empty for None
 	ControlPlane *int64                // replicas; nil means 3, 0 is ErrNoControlPlane
-	Arbiter      *int64                // replicas; nil means 0. It matters only with two control-plane replicas
+	Arbiter      *int64                // replicas; nil means 0. It matters only with two or more control-plane replicas
 	Compute      []ComputePool         // the day-1 workers; an empty list means one pool of 3
 }
 

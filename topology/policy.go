@@ -107,7 +107,7 @@ func defaultPlacementRule(n counts, platformNone bool) Decision {
 		if platformNone {
 			decision.DefaultPlacement, decision.IngressPool = configv1.DefaultPlacementControlPlane, ControlPlanePool
 		}
-	case n.controlPlane == 2 && n.arbiter > 0:
+	case n.controlPlane >= 2 && n.arbiter > 0:
 		decision.ControlPlaneTopology = configv1.HighlyAvailableArbiterMode
 	case n.controlPlane == 2:
 		decision.ControlPlaneTopology = configv1.DualReplicaTopologyMode

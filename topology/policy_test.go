@@ -153,7 +153,7 @@ func TestDecide(t *testing.T) {
 		{"enhancement, two and an arbiter", enhancement, metal, count(2), count(1), workers(0), arbiter, ha, "", worker, 2, true, balances},
 		{"enhancement, two and zero arbiters", enhancement, metal, count(2), count(0), workers(0), dual, ha, "", worker, 2, true, balances},
 		{"enhancement, an arbiter with one", enhancement, metal, count(1), count(1), workers(0), sr, sr, "", master, 1, true, pinned},
-		{"enhancement, an arbiter with three", enhancement, metal, count(3), count(1), workers(0), ha, ha, "", worker, 2, true, balances},
+		{"enhancement, an arbiter with three", enhancement, metal, count(3), count(1), workers(0), arbiter, ha, "", worker, 2, true, balances},
 
 		{"shipped, None and no worker", shipped, none, count(1), nil, workers(0), sr, sr, "", worker, 1, true, oneNode},
 		{"shipped, None and one worker", shipped, none, count(1), nil, workers(1), sr, sr, "", worker, 1, false, floats},
@@ -176,6 +176,7 @@ func TestDecide(t *testing.T) {
 		{"newest, two", newest, none, count(2), nil, workers(0), dual, ha, "Workers", worker, 2, true, balances},
 		{"newest, two and one worker", newest, none, count(2), nil, workers(1), dual, sr, "Workers", worker, 1, false, floats},
 		{"newest, two and an arbiter", newest, metal, count(2), count(1), workers(0), arbiter, ha, "Workers", worker, 2, true, balances},
+		{"newest, four and an arbiter", newest, metal, count(4), count(1), workers(2), arbiter, ha, "Workers", worker, 2, false, balances},
 		{"newest, two, an arbiter, two workers", newest, metal, count(2), count(1), workers(2), arbiter, ha, "Workers", worker, 2, false, balances},
 		{"newest, three", newest, none, count(3), nil, workers(0), ha, ha, "Workers", worker, 2, true, balances},
 		{"newest, installer defaults", newest, none, nil, nil, nil, ha, ha, "Workers", worker, 2, false, balances},
