@@ -64,11 +64,18 @@ func (a *Applier) mayOverride(conflicts []Conflict) bool {
 // withoutAnnotation removes the conflict about the module's annotation with a client that wrote it through a
 // subresource: ReadReplaced has not counted what it wrote.
 func (a *Applier) withoutAnnotation(live *unstructured.Unstructured, conflicts []Conflict) []Conflict {
-	path := fieldpath.MakePathOrDie("metadata", "annotations", patch.ReplacedAnnotation(a.Module))
-	if foreign, err := ownership.OnlyBySubresource(live, path, patch.FieldOwner(a.Module)); err != nil || !foreign {
+	path, foreign, err := a.annotationOwner(live)
+	if err != nil || !foreign {
 		return conflicts
 	}
 	return slices.DeleteFunc(slices.Clone(conflicts), func(c Conflict) bool { return c.Field == path.String() })
+}
+
+// annotationOwner returns the path of the module's annotation, and whether other clients own it by subresources only.
+func (a *Applier) annotationOwner(live *unstructured.Unstructured) (path fieldpath.Path, foreign bool, err error) {
+	path = fieldpath.MakePathOrDie("metadata", "annotations", patch.ReplacedAnnotation(a.Module))
+	foreign, err = ownership.OnlyBySubresource(live, path, patch.FieldOwner(a.Module))
+	return path, foreign, err
 }
 
 // ConflictsOf returns the field manager conflicts of an API error (U-SSA-1).

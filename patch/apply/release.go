@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/ownership"
@@ -129,7 +128,7 @@ func (a *Applier) restore(ctx context.Context, live *unstructured.Unstructured, 
 // removeAnnotation removes an annotation that would stay because a client owns it through a subresource.
 func (a *Applier) removeAnnotation(ctx context.Context, live *unstructured.Unstructured) error {
 	key := patch.ReplacedAnnotation(a.Module)
-	foreign, err := ownership.OnlyBySubresource(live, fieldpath.MakePathOrDie("metadata", "annotations", key), patch.FieldOwner(a.Module))
+	_, foreign, err := a.annotationOwner(live)
 	if _, exists := live.GetAnnotations()[key]; err != nil || !foreign || !exists {
 		return err
 	}
