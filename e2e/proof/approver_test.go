@@ -147,15 +147,15 @@ func TestNodeJoins(t *testing.T) {
 		return r
 	}
 	serves := serve(node, "worker-1")
-	apiServer := serve(node, "worker-1", "api.sno.example.com")
+	registry := serve(node, "worker-1", "registry.sno.example.com")
 	forged := serve(c.bootstrapper, "worker-1")
 	again, err := joining.RequestClientCertificate(c.ctx, c.bootstrapper, "worker-1")
 	c.must(err)
 	c.once(map[string]string{
-		serves.Name: "approved ProvenByInventory", apiServer.Name: "pending KubeletUnreachable", forged.Name: "pending RequestorWrong",
+		serves.Name: "approved ProvenByInventory", registry.Name: "pending KubeletUnreachable", forged.Name: "pending RequestorWrong",
 		again.Name: "pending NodeExists",
 	})
-	c.isPending(apiServer, forged, again)
+	c.isPending(registry, forged, again)
 	certificate, err := serves.Certificate(c.ctx)
 	c.must(err)
 	kubelet.SetCertificate(certificate)
@@ -178,17 +178,17 @@ func TestNodeJoins(t *testing.T) {
 	if took := time.Since(started); took > 20*time.Second {
 		t.Errorf("a kubelet that hangs blocked the tool for %s", took)
 	}
-	c.isPending(renewal, apiServer)
+	c.isPending(renewal, registry)
 	if kubelet.Called() == calls {
 		t.Error("the kubelet was never called")
 	}
 	kubelet.SetCertificate(certificate)
-	c.once(map[string]string{renewal.Name: "approved ProvenByCertificate", apiServer.Name: "pending NamesNotProven"})
+	c.once(map[string]string{renewal.Name: "approved ProvenByCertificate", registry.Name: "pending NamesNotProven"})
 	renewed, err := renewal.Certificate(c.ctx)
 	c.must(err)
 	kubelet.SetCertificate(renewed)
 	c.reached(at, kubelet)
-	c.isPending(unknown, masters, apiServer, forged, again)
+	c.isPending(unknown, masters, registry, forged, again)
 
 	// The tool has written nothing but approvals.
 	events, _, err := c.AuditEvents(c.ctx, 0, embedded.AuditFilter{User: joining.ToolUser, WritesOnly: true})
