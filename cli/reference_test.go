@@ -61,20 +61,20 @@ func TestReference(t *testing.T) {
 	generated(t, "../docs/kubectl-sno", ".md", want)
 }
 
+var allModules = []string{"approver", "auth", "console", "etcdguard", "ingress", "machineconfig"}
+
 func TestManifests(t *testing.T) {
-	overlays, err := filepath.Glob("../config/*/kustomization.yaml")
 	want := map[string]string{}
-	for _, overlay := range overlays {
-		built, buildErr := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Dir(overlay))
-		if buildErr != nil {
-			t.Fatal(buildErr)
+	for _, name := range append(allModules, "all") {
+		built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../config/"+name)
+		if err != nil {
+			t.Fatal(err)
 		}
-		text, textErr := built.AsYaml()
-		err = errors.Join(err, textErr)
-		want[filepath.Base(filepath.Dir(overlay))] = string(text)
-	}
-	if err != nil {
-		t.Fatal(err)
+		text, err := built.AsYaml()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[name] = string(text)
 	}
 	generated(t, "manifests", ".yaml", want)
 }

@@ -43,6 +43,9 @@ var suite = patchtest.Suite{
 
 func TestMain(m *testing.M) { os.Exit(suite.Test(m)) }
 
+// mayOverride is what only --mode=off needs.
+var mayOverride = [6]string{"", "config.openshift.io", "clusterversions", "", "version", "patch"}
+
 const (
 	sr = configv1.SingleReplicaTopologyMode
 	ha = configv1.HighlyAvailableTopologyMode
@@ -143,6 +146,33 @@ func (c *cluster) reconciler(flags ...string) *patchtest.Reconciler {
 	l := c.Reconciler(flags...)
 	l.OtherClients = []func(){c.runOtherControllers}
 	return l
+}
+
+// permit grants the right of ../config/off if the mode needs it, and returns a function that takes it away.
+func (c *cluster) permit(mode string) (revoke func()) {
+	c.Helper()
+	if mode != off {
+		return func() {}
+	}
+	objects := patchtest.Manifests(c, "../config/off", "role.yaml", "role_binding.yaml")
+	expect := func(granted bool) {
+		c.Eventually("the change of rights is effective", func() error {
+			if c.May(suite.Program, mayOverride) != granted {
+				return errors.New("not yet")
+			}
+			return nil
+		})
+	}
+	for _, u := range objects {
+		c.Server.Put(c, u)
+	}
+	expect(true)
+	return func() {
+		for _, u := range objects {
+			c.NoError(c.Admin.Delete(c.Context(), u))
+		}
+		expect(false)
+	}
 }
 
 func (c *cluster) text() string {

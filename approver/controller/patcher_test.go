@@ -97,6 +97,7 @@ func TestConfigurationOfAPerson(t *testing.T) {
 // in between.
 func TestModeChanges(t *testing.T) {
 	c := install(t)
+	defer c.permit(off)()
 	c.configure(personsConfig)
 	l := c.reconciler(off)
 	l.CheckResult(l.Reconcile(), patch.Progressing, "TakingOver")
@@ -139,6 +140,7 @@ func TestModeChanges(t *testing.T) {
 func TestForgedRelease(t *testing.T) {
 	for _, mode := range []string{nodeOff, off} {
 		c := install(t)
+		revoke := c.permit(mode)
 		l := c.reconciler(mode)
 		l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 		l.CheckForgeries(func() {
@@ -147,6 +149,7 @@ func TestForgedRelease(t *testing.T) {
 		}, patchtest.Forgery{Object: deploymentObject, Values: map[string]string{".spec.replicas": "7", ".spec.template.spec.priorityClassName": `"forged"`}},
 			patchtest.Forgery{Object: versionObject, Values: map[string]string{".spec.channel": `"forged"`}, Ignored: true})
 		c.Clear()
+		revoke()
 	}
 }
 
@@ -187,6 +190,7 @@ func TestTwoKindsOfMachine(t *testing.T) {
 // A dry run sends the first step, and writes nothing.
 func TestDryRun(t *testing.T) {
 	c := install(t)
+	defer c.permit(off)()
 	c.configure(personsConfig)
 	dryRun := func() {
 		t.Helper()
@@ -261,6 +265,7 @@ func TestCrashAnywhere(t *testing.T) {
 	for _, text := range texts {
 		t.Run(fmt.Sprintf("%d bytes", len(text)), func(t *testing.T) {
 			c := install(t)
+			defer c.permit(off)()
 			if text != "" {
 				c.configure(text)
 			}

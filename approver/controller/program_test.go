@@ -10,12 +10,13 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/patchtest"
 )
 
 const noKubelets = "--kubelets-every=0"
 
-// The program with the rights of config/rbac follows the cluster in both modes. At rest it writes nothing, and it never
+// The program follows the cluster with the rights of config/rbac, and with those of config/off in that mode only. At rest it writes nothing, and it never
 // writes a request.
 func TestFollowsTheCluster(t *testing.T) {
 	c := install(t)
@@ -25,6 +26,7 @@ func TestFollowsTheCluster(t *testing.T) {
 	for mode, message := range map[string]string{nodeOff: "flow of the stock approver is disabled", off: "The stock approver is off"} {
 		inForce := c.afterOtherControllers(c.hasCondition("PatchInForce", "True", "AsExpected", message))
 		certificates := c.hasCondition("CertificatesPatchFailing", "False", "AsExpected")
+		revoke := c.permit(mode)
 		p := c.Start(mode, noKubelets)
 		c.Eventually(mode+" is in force", inForce)
 		c.Check(certificates, c.hasCondition("PatchFailing", "False", "AsExpected")) // one write has the conditions of both reporters
@@ -44,6 +46,10 @@ func TestFollowsTheCluster(t *testing.T) {
 		c.setTopology(sr)
 		c.Eventually(mode+" is in force again", inForce)
 		p.Stop()
+		c.setTopology(ha)
+		c.reconciler(mode).Settle() // before the right is gone
+		c.setTopology(sr)
+		revoke()
 	}
 	for _, write := range c.Server.Writes(t, suite.User()) {
 		if strings.Contains(write.URI, "certificatesigningrequests") {
@@ -106,6 +112,14 @@ func TestForbidden(t *testing.T) {
 	p.Stop()
 }
 
+// Without the right of config/off the mode off turns nothing off.
+func TestOffForbidden(t *testing.T) {
+	c := install(t)
+	l := c.reconciler(off)
+	l.CheckResult(l.Reconcile(), patch.Failed, "Forbidden")
+	c.NoError(c.checkReleased())
+}
+
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	suite.TestFlags(t, map[string]patchtest.Invocation{
@@ -132,6 +146,7 @@ func TestManifests(t *testing.T) {
 		{namespace, "", "configmaps", "", "other", "get"},
 		{namespace, "", "configmaps", "", "", "create"},
 		{namespace, "", "secrets", "", "", "list"},
+		mayOverride,
 		{"", "config.openshift.io", "clusterversions", "status", "version", "patch"},
 		{"", "config.openshift.io", "clusteroperators", "status", "other", "patch"},
 		{"", "config.openshift.io", "clusteroperators", "", "machine-approver", "patch"},

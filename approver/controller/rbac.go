@@ -8,8 +8,8 @@ package controller
 // +kubebuilder:rbac:groups=certificates.k8s.io,resources=certificatesigningrequests,verbs=list
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list
 
-// RBAC cannot limit this to one entry of spec.overrides.
-// +kubebuilder:rbac:groups=config.openshift.io,resources=clusterversions,resourceNames=version,verbs=get;list;watch;patch
+// Only --mode=off writes it, with the role of config/off.
+// +kubebuilder:rbac:groups=config.openshift.io,resources=clusterversions,resourceNames=version,verbs=get;list;watch
 
 // An apply that creates the object needs create with its name.
 // +kubebuilder:rbac:groups=apps,namespace=openshift-cluster-machine-approver,resources=deployments,resourceNames=machine-approver,verbs=get;list;watch;patch

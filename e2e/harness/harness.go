@@ -205,14 +205,18 @@ func (s *ScenarioCluster) runVersionOperator(ctx context.Context, manifests []ve
 	return nil
 }
 
-// InstallRBAC applies the rights of a module's controller with the names of an installation. The controller itself is a
-// process outside of the cluster.
-func (s *ScenarioCluster) InstallRBAC(ctx context.Context, module Module) error {
+// InstallRBAC applies the rights of a module's controller with the names of an installation, those for its arguments. The
+// controller itself is a process outside of the cluster.
+func (s *ScenarioCluster) InstallRBAC(ctx context.Context, module Module, args ...string) error {
 	root, err := programs.Root(ctx)
 	if err != nil {
 		return err
 	}
-	return ApplyConfig(ctx, s.Cluster.Client(), filepath.Join(root, string(module), "config", "default"), "Deployment", "Service")
+	variant := "default"
+	if slices.Contains(args, "--mode=off") {
+		variant = "off"
+	}
+	return ApplyConfig(ctx, s.Cluster.Client(), filepath.Join(root, string(module), "config", variant), "Deployment", "Service")
 }
 
 // RunController starts or restarts a module's controller with its own service account and no right beyond its role.
@@ -220,7 +224,7 @@ func (s *ScenarioCluster) RunController(ctx context.Context, module Module, args
 	if err := s.Prepare(ctx, module); err != nil {
 		return nil, err
 	}
-	if err := s.InstallRBAC(ctx, module); err != nil {
+	if err := s.InstallRBAC(ctx, module, args...); err != nil {
 		return nil, err
 	}
 	return s.runAs(ctx, module.Controller(), module.Account(), nil, args)

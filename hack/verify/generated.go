@@ -128,7 +128,8 @@ func (r repo) rights() (string, error) {
 			pages = append(pages, [2]string{m.Name() + "-controller", m.Dir + "/" + roleFile})
 		}
 	}
-	pages = append(pages, [2]string{"approve, the outside tool", "approver/config/approve/role.yaml"},
+	pages = append(pages, [2]string{"approver-controller --mode=off, in addition", "approver/config/off/role.yaml"},
+		[2]string{"approve, the outside tool", "approver/config/approve/role.yaml"},
 		[2]string{"kubectl-sno run, in addition to the roles of the controllers", allRoleFile})
 	var text strings.Builder
 	text.WriteString(rightsIntroduction)

@@ -95,6 +95,7 @@ func TestGenerated(t *testing.T) {
 	files["patch/cmd/patch-controller/main.go"] = "package main\n\nfunc main() {}\n"
 	files["tools/run"] = "#!/bin/sh\nfor last; do :; done\necho 'rules: [{apiGroups: [\"\", apps], resources: [pods/eviction], resourceNames: [a], verbs: [get, create]}]' >\"${last#output:rbac:dir=}/role.yaml\"\n"
 	files["approver/config/approve/role.yaml"] = "rules: [{nonResourceURLs: [/metrics], verbs: [get]}]\n"
+	files["approver/config/off/role.yaml"] = files["approver/config/approve/role.yaml"]
 	files[allRoleFile] = "metadata: {namespace: here}\n"
 	files["patch/"+roleFile] = "old\n"
 	r := repository(t, files)
@@ -118,7 +119,7 @@ func TestGenerated(t *testing.T) {
 		if err := os.WriteFile(r.Path(name), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		const rows = "| cluster | `pods/eviction`<br>`pods.apps/eviction` | `a` | get | create |\n\n## approve, the outside tool\n\n" +
+		const rows = "| cluster | `pods/eviction`<br>`pods.apps/eviction` | `a` | get | create |\n\n## approver-controller --mode=off, in addition\n\n" +
 			"| where | what | named | reads | writes |\n|---|---|---|---|---|\n| cluster | `/metrics` |  | get |  |\n"
 		if name == rightsFile && !strings.Contains(string(text), rows) {
 			t.Errorf("the page lacks %s:\n%s", rows, text)
