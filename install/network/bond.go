@@ -185,7 +185,8 @@ func (r *reader) together(at string, o map[string]string) {
 func (r *reader) ports(c *Config, bond *iface) {
 	at := bond.at + ".link-aggregation"
 	for n, name := range bond.ports {
-		port, field := c.named(name), fmt.Sprintf("%s.port[%d]", at, n)
+		field := fmt.Sprintf("%s.port[%d]", at, n)
+		port := r.named(c, field, name)
 		switch {
 		case port.kind != ethernet:
 			r.fault(inputs.ErrUnsupported, field, "use ethernet interfaces", "%s is a %s", name, port.kind)
@@ -201,7 +202,7 @@ func (r *reader) ports(c *Config, bond *iface) {
 	case primary == "":
 	case !slices.Contains(bond.ports, primary):
 		r.fault(inputs.ErrInvalid, at+".options.primary", "use one of "+strings.Join(bond.ports, ", "), "%q is not a port of the bond", primary)
-	case c.named(primary).identifier != "":
+	case c.find(primary).identifier != "":
 		r.fault(inputs.ErrInvalid, at+".options.primary", "identify the interface by its name", "%s is identified by an address, and may have another name", primary)
 	}
 }

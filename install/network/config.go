@@ -82,6 +82,14 @@ func (c *Config) Addresses() []netip.Prefix {
 	return all
 }
 
+// Automatic reports whether an interface has automatic addresses of IPv4, and of IPv6.
+func (c *Config) Automatic() (ipv4, ipv6 bool) {
+	for _, i := range c.interfaces {
+		ipv4, ipv6 = ipv4 || i.ip[four].automatic(), ipv6 || i.ip[six].automatic()
+	}
+	return ipv4, ipv6
+}
+
 func (c *Config) find(name string) *iface {
 	for _, i := range c.interfaces {
 		if i.name == name {

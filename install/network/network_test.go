@@ -113,8 +113,9 @@ func TestAddresses(t *testing.T) {
 }
 
 const (
-	head = "interfaces:\n- name: eno1\n  type: ethernet\n  ipv4: {enabled: true, address: [{ip: 192.0.2.10, prefix-length: 24}]}\n"
-	bond = head + "- name: bond0\n  type: bond\n  link-aggregation:\n    mode: "
+	byMAC = "- name: eno2\n  type: ethernet\n  identifier: mac-address\n  mac-address: 52:54:00:ab:cd:02\n"
+	head  = "interfaces:\n- name: eno1\n  type: ethernet\n  ipv4: {enabled: true, address: [{ip: 192.0.2.10, prefix-length: 24}]}\n"
+	bond  = head + "- name: bond0\n  type: bond\n  link-aggregation:\n    mode: "
 )
 
 // Each document has exactly one error, with line, field and advice.
@@ -200,7 +201,9 @@ func TestInvalid(t *testing.T) {
 		"delay without miimon": {options("802.3ad", "miimon: 0, updelay: 100"), inputs.ErrInvalid, "options.updelay: it has no effect without miimon"},
 		"notices":              {options("802.3ad", "num_grat_arp: 1, num_unsol_na: 2"), inputs.ErrInvalid, "options.num_unsol_na: "},
 		"primary":              {options("active-backup", "primary: eno1"), inputs.ErrInvalid, `options.primary: "eno1" is not a port of the bond; use one of eno2, eno3`},
-		"primary by MAC":       {options("active-backup", "primary: eno2") + "- name: eno2\n  type: ethernet\n  identifier: mac-address\n  mac-address: 52:54:00:ab:cd:02\n", inputs.ErrInvalid, "options.primary: eno2 is identified by an address"},
+		"primary by MAC":       {options("active-backup", "primary: eno2") + byMAC + "- {name: eno3, type: ethernet}\n", inputs.ErrInvalid, "options.primary: eno2 is identified by an address"},
+		"kernel's port":        {bondWith("802.3ad", byMAC), inputs.ErrMissing, `f:9: interfaces[1].link-aggregation.port[1]: "eno3" is not in interfaces, and could be the kernel's name of one`},
+		"kernel's base":        {head + byMAC + "- name: v\n  type: vlan\n  vlan: {base-iface: eno3, id: 3}\n", inputs.ErrMissing, `interfaces[2].vlan.base-iface: "eno3" is not in interfaces`},
 		"port with address":    {bond + "802.3ad\n    port: [eno1]\n", inputs.ErrInvalid, "f:2: interfaces[0]: eno1 is a port of bond0, and has addresses of its own"},
 		"port of two":          {bondWith("802.3ad", "- name: bond1\n  type: bond\n  link-aggregation: {mode: 802.3ad, port: [eno3]}\n"), inputs.ErrDuplicate, "f:12: interfaces[2].link-aggregation.port[0]: eno3 is a port of bond0 already"},
 		"port that is a bond":  {bondWith("802.3ad", "- name: bond1\n  type: bond\n  link-aggregation: {mode: 802.3ad, port: [bond0]}\n"), inputs.ErrUnsupported, "interfaces[2].link-aggregation.port[0]: bond0 is a bond"},
@@ -212,6 +215,9 @@ func TestInvalid(t *testing.T) {
 		"unknown device":       {routed("destination: 10.0.0.0/8, next-hop-interface: eno9"), inputs.ErrMissing, `routes.config[0].next-hop-interface: there is no interface "eno9"`},
 		"gateway's family":     {routed("destination: 10.0.0.0/8, next-hop-interface: eno1, next-hop-address: 2001:db8::1"), inputs.ErrInvalid, "routes.config[0].next-hop-address: 2001:db8::1 is of another family than 10.0.0.0/8"},
 		"gateway out of reach": {routed("destination: 0.0.0.0/0, next-hop-interface: eno1, next-hop-address: 198.51.100.1"), inputs.ErrInvalid, "routes.config[0].next-hop-address: 198.51.100.1 is in no network of eno1"},
+		"gateway itself":       {routed("destination: 0.0.0.0/0, next-hop-interface: eno1, next-hop-address: 192.0.2.10"), inputs.ErrInvalid, "routes.config[0].next-hop-address: 192.0.2.10 is an address of this machine; set the router's address"},
+		"gateway of the net":   {routed("destination: 0.0.0.0/0, next-hop-interface: eno1, next-hop-address: 192.0.2.0"), inputs.ErrInvalid, "routes.config[0].next-hop-address: 192.0.2.0 is the network's own address"},
+		"gateway of all":       {routed("destination: 0.0.0.0/0, next-hop-interface: eno1, next-hop-address: 192.0.2.255"), inputs.ErrInvalid, "routes.config[0].next-hop-address: 192.0.2.255 is the network's own address"},
 		"route of no family":   {routed("destination: '::/0', next-hop-interface: eno1, next-hop-address: fe80::1"), inputs.ErrInvalid, "routes.config[0].next-hop-interface: eno1 has no ipv6"},
 		"table":                {routed("destination: 10.0.0.0/8, next-hop-interface: eno1, table-id: 0"), inputs.ErrInvalid, "routes.config[0].table-id: "},
 		"metric":               {routed("destination: 10.0.0.0/8, next-hop-interface: eno1, metric: -1"), inputs.ErrInvalid, "routes.config[0].metric: "},
@@ -242,6 +248,17 @@ func TestAllAtOnce(t *testing.T) {
 		"f:8: interfaces[1].ipv4.address: enabled without an address; set addresses, or write dhcp: true or enabled: false"
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// NMState reads a boolean in quotes.
+func TestQuotedBoolean(t *testing.T) {
+	c, err := Parse("f", []byte("interfaces: [{name: eno1, type: ethernet, ipv4: {enabled: 'true', dhcp: \"yes\"}, ipv6: {enabled: 'False'}}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ipv4, ipv6 := c.Automatic(); !ipv4 || ipv6 || c.interfaces[0].ip[six].enabled {
+		t.Errorf("automatic %t %t: %+v", ipv4, ipv6, c.interfaces[0])
 	}
 }
 

@@ -151,10 +151,15 @@ func (r *reader) prefix(at string, n *yaml.Node, version int) netip.Prefix {
 		r.fault(inputs.ErrInvalid, at+".ip", "set an address that other machines reach", "%s is a loopback address", address)
 	case bits < 0:
 		r.fault(inputs.ErrMissing, at+".prefix-length", "set it, such as 24", "the length of the prefix is missing")
-	case version == four && bits < 31 && (p.Masked().Addr() == address || last(p) == address):
+	case isNetworkOrBroadcast(p, address):
 		r.fault(inputs.ErrInvalid, at+".ip", "set an address between the first and the last", "%s is the network's own address, or its broadcast address", p)
 	}
 	return p
+}
+
+// isNetworkOrBroadcast reports whether an address of IPv4 is the first or the last of its network, which no host has.
+func isNetworkOrBroadcast(p netip.Prefix, address netip.Addr) bool {
+	return address.Is4() && p.Bits() < 31 && (p.Masked().Addr() == address || last(p) == address)
 }
 
 func last(p netip.Prefix) netip.Addr {
@@ -279,10 +284,15 @@ func (r *reader) names(c *Config) {
 	}
 }
 
-// named returns the interface with a name. If the document has none, it adds an ethernet interface without addresses.
-func (c *Config) named(name string) *iface {
+// named returns the interface with a name. If the document has none, it adds an ethernet interface without addresses,
+// unless others are identified by their hardware: then one device could get two profiles.
+func (r *reader) named(c *Config, at, name string) *iface {
 	if i := c.find(name); i != nil {
 		return i
+	}
+	if slices.ContainsFunc(c.interfaces, func(i *iface) bool { return i.identifier != "" }) {
+		r.fault(inputs.ErrMissing, at, "add it to interfaces, or use a name from there",
+			"%q is not in interfaces, and could be the kernel's name of one that is identified by its hardware address", name)
 	}
 	i := &iface{name: name, kind: ethernet}
 	c.interfaces = append(c.interfaces, i)
@@ -290,7 +300,8 @@ func (c *Config) named(name string) *iface {
 }
 
 func (r *reader) base(c *Config, i *iface) {
-	base, at := c.named(i.base), i.at+".vlan"
+	at := i.at + ".vlan"
+	base := r.named(c, at+".base-iface", i.base)
 	mtu := base.mtu
 	if mtu == 0 {
 		mtu = 1500
@@ -318,12 +329,17 @@ func (r *reader) attach(c *Config, v route) {
 	reached := func(other route) bool {
 		return other.device == v.device && !other.gateway.IsValid() && other.destination.Contains(v.gateway)
 	}
+	at := v.at + ".next-hop-address"
 	switch {
 	case !p.enabled:
 		r.fault(inputs.ErrInvalid, v.at+".next-hop-interface", "enable it there, or use another interface", "%s has no %s", v.device, families[version])
+	case slices.ContainsFunc(c.Addresses(), func(a netip.Prefix) bool { return a.Addr() == v.gateway }):
+		r.fault(inputs.ErrInvalid, at, "set the router's address", "%s is an address of this machine", v.gateway)
+	case slices.ContainsFunc(p.addresses, func(a netip.Prefix) bool { return a.Contains(v.gateway) && isNetworkOrBroadcast(a, v.gateway) }):
+		r.fault(inputs.ErrInvalid, at, "set the router's address", "%s is the network's own address, or its broadcast address", v.gateway)
 	case v.gateway.IsValid() && !p.automatic() && !v.gateway.IsLinkLocalUnicast() && !slices.ContainsFunc(c.routes, reached) &&
 		!slices.ContainsFunc(p.addresses, func(a netip.Prefix) bool { return a.Contains(v.gateway) }):
-		r.fault(inputs.ErrInvalid, v.at+".next-hop-address", "set an address in a network of the interface", "%s is in no network of %s", v.gateway, v.device)
+		r.fault(inputs.ErrInvalid, at, "set an address in a network of the interface", "%s is in no network of %s", v.gateway, v.device)
 	default:
 		p.routes = append(p.routes, v)
 	}

@@ -132,7 +132,13 @@ func (r *reader) text(value *string) func(string, *yaml.Node) {
 
 func (r *reader) boolean(value *bool) func(string, *yaml.Node) {
 	return func(at string, n *yaml.Node) {
-		if n.Decode(value) != nil {
+		switch strings.ToLower(n.Value) {
+		// NMState reads these words in quotes too.
+		case "true", "yes", "on", "y", "1":
+			*value = true
+		case "false", "no", "off", "n", "0":
+			*value = false
+		default:
 			r.fault(inputs.ErrInvalid, at, "write true or false", "%q is neither true nor false", n.Value)
 		}
 	}
