@@ -36,8 +36,12 @@ func newPreflight(out io.Writer) *cobra.Command {
 		Use: "preflight", Short: "Check for reasons why an installation would fail", Long: preflightLong, Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			in, err := hostInput(root)
+			var skipped []string
 			if !host {
-				in, err = folderInput(dir, networkFile, name, release)
+				in, skipped, err = folderInput(dir, networkFile, name, release)
+			}
+			for _, line := range skipped {
+				fmt.Fprintln(c.ErrOrStderr(), "warning:", line)
 			}
 			if err != nil {
 				return unusable(err)
@@ -95,37 +99,54 @@ func environmentProxy() (*installconfig.Proxy, string) {
 	return &p, p.NoProxy
 }
 
-func folderInput(dir, networkFile, name, release string) (preflight.Input, error) {
-	file := filepath.Join(dir, installConfigFile)
-	text, err := os.ReadFile(file)
+// folderInput reads the folder of an installation. Each line of skipped is about a file that is not read.
+func folderInput(dir, networkFile, name, release string) (in preflight.Input, skipped []string, err error) {
+	c, list, skipped, err := readConfig(dir, installconfig.SingleNode)
 	if err != nil {
-		return preflight.Input{}, err //nolint:wrapcheck // it names the file
+		return in, skipped, err
 	}
-	c, _, err := installconfig.Read(file, text, installconfig.Options{Purpose: installconfig.SingleNode, InstallerArguments: os.Getenv(installconfig.DiskVariable)})
-	if err != nil {
-		return preflight.Input{}, err //nolint:wrapcheck // it names the file
-	}
-	in := preflight.Input{
-		Domain: c.Domain(), Name: name, MachineNetworks: c.Networking.MachineNetwork,
+	in = preflight.Input{
+		Domain: c.Domain(), Name: name, MachineNetworks: c.Networking.MachineNetwork, Manifests: list,
 		Proxy: c.Proxy, NoProxy: manifests.NoProxy(c), TrustBundle: c.AdditionalTrustBundle,
+	}
+	if c.BootstrapInPlace != nil {
+		in.Disk = c.BootstrapInPlace.InstallationDisk
 	}
 	if networkFile != "" {
 		text, err := os.ReadFile(networkFile)
 		if err != nil {
-			return in, err //nolint:wrapcheck // it names the file
+			return in, skipped, err //nolint:wrapcheck // it names the file
 		}
 		n, err := network.Parse(networkFile, text)
 		if err != nil {
-			return in, err //nolint:wrapcheck // it names the file
+			return in, skipped, err //nolint:wrapcheck // it names the file
 		}
 		in.Static = n.Addresses()
 		in.Addresses = inside(in.Static, in.MachineNetworks)
-	}
-	if in.Manifests, err = userManifests(dir); err != nil {
-		return in, err
+		known := installconfig.NodeAddresses{Static: in.Static}
+		known.Automatic4, known.Automatic6 = n.Automatic()
+		if err := c.Networking.CheckNode(known); err != nil {
+			return in, skipped, fmt.Errorf("%s: %w", networkFile, err)
+		}
 	}
 	in.Sources, err = preflight.Sources(release, c.ImageDigestSources, c.PullSecret)
-	return in, err //nolint:wrapcheck // it names the pull secret
+	return in, skipped, err //nolint:wrapcheck // it names the pull secret
+}
+
+// readConfig reads the install-config and the user's manifests. The warnings are about what is without effect.
+func readConfig(dir string, purpose installconfig.Purpose) (*installconfig.Config, []files.File, []string, error) {
+	list, warnings, failed := userManifests(dir)
+	options := installconfig.Options{Purpose: purpose, InstallerArguments: os.Getenv(installconfig.DiskVariable)}
+	if failed == nil {
+		options.OVNKubernetes, failed = manifests.OVNKubernetes(list)
+	}
+	file := filepath.Join(dir, installConfigFile)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, list, warnings, errors.Join(fmt.Errorf("%w; --dir is the folder that has it", err), failed)
+	}
+	c, without, err := installconfig.Read(file, text, options)
+	return c, list, append(without, warnings...), errors.Join(err, failed)
 }
 
 func inside(addresses, networks []netip.Prefix) []netip.Addr {
@@ -141,19 +162,18 @@ func inside(addresses, networks []netip.Prefix) []netip.Addr {
 	return found
 }
 
-func userManifests(dir string) ([]files.File, error) {
-	var all []files.File
+func userManifests(dir string) (all []files.File, skipped []string, err error) {
 	var errs []error
 	for _, name := range []string{"manifests", "openshift"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		list, err := manifests.ReadUserManifests(name, os.DirFS(filepath.Join(dir, name)))
-		all, errs = append(all, list...), append(errs, err)
+		list, others, err := manifests.ReadUserManifests(name, os.DirFS(filepath.Join(dir, name)))
+		all, skipped, errs = append(all, list...), append(skipped, others...), append(errs, err)
 	}
 	// Merge reports objects that two files have.
-	_, err := manifests.Merge(all)
-	return all, errors.Join(append(errs, err)...)
+	_, err = manifests.Merge(all)
+	return all, skipped, errors.Join(append(errs, err)...)
 }
 
 const gatherLong = `Gather the logs of this machine in the layout of openshift-install's log bundle, without private keys, tokens, kubeconfigs and pull

@@ -160,23 +160,18 @@ func (c *creation) input(ctx context.Context, now time.Time) (create.Input, []st
 			failed = append(failed, err)
 		}
 	}
-	file := filepath.Join(c.dir, installConfigFile)
-	var warnings []string
 	var options credentials.Options
-	text, err := os.ReadFile(file)
-	if err != nil {
-		check(fmt.Errorf("%w; --dir is the folder that has it", err))
-	} else {
-		var read error
-		in.Config, warnings, read = installconfig.Read(file, text, installconfig.Options{Purpose: c.purpose, InstallerArguments: os.Getenv(installconfig.DiskVariable)})
-		check(read)
-		if read == nil {
-			options = credentials.Options{
-				Profile: inputs.Profile(c.settings.Profile), Name: in.Config.Name, Domain: in.Config.Domain(), Validity: c.validity, Now: now,
-			}
-			in.State, err = credentials.Open(c.dir, options)
-			check(err)
+	config, list, warnings, err := readConfig(c.dir, c.purpose)
+	in.Config, in.Manifests = config, list
+	check(err)
+	if err == nil {
+		options = credentials.Options{
+			Profile: inputs.Profile(c.settings.Profile), Name: config.Name, Domain: config.Domain(), Validity: c.validity, Now: now,
 		}
+		in.State, err = credentials.Open(c.dir, options)
+		check(err)
+		// They could not be applied, and the machine would report that after an hour (R-BIP-21).
+		check(preflight.Failed(preflight.Check(ctx, preflight.Input{Checks: []string{preflight.Manifests}, Manifests: list})))
 	}
 	if c.networkFile != "" {
 		text, err := os.ReadFile(c.networkFile)
@@ -185,12 +180,6 @@ func (c *creation) input(ctx context.Context, now time.Time) (create.Input, []st
 			in.Network, err = network.Parse(c.networkFile, text)
 			check(err)
 		}
-	}
-	in.Manifests, err = userManifests(c.dir)
-	check(err)
-	if err == nil {
-		// They could not be applied, and the machine would report that after an hour (R-BIP-21).
-		check(preflight.Failed(preflight.Check(ctx, preflight.Input{Checks: []string{preflight.Manifests}, Manifests: in.Manifests})))
 	}
 	if len(failed) == 0 && in.State == nil {
 		in.State, err = credentials.New(ctx, options)

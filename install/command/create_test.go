@@ -187,7 +187,7 @@ func TestCreateFlags(t *testing.T) {
 		"net.yaml": "interfaces: [{name: eno1, type: ethernet, state: up, ipv4: {enabled: true, dhcp: true}}]\n",
 	})
 	code, _, errs := run(t.Context(), in(dir, []string{"create", "single-node-ignition-config"}, "--release-image", release, "--program", "http://hub.example.com/sno-install",
-		"--master-ignition", master, "--node-name", "master0", "--node-ip", "192.0.2.10", "--node-ip", "2001:db8::10", "--validity", "48h", "--image", "etcd=registry.example.com/etcd:1",
+		"--master-ignition", master, "--node-name", "master0", "--node-ip", "192.0.2.10", "--validity", "48h", "--image", "etcd=registry.example.com/etcd:1",
 		"--extra", filepath.Join(dir, "extra"), "--extra-live", filepath.Join(dir, "live"), "--network-config", filepath.Join(dir, "net.yaml"))...)
 	if code != 0 {
 		t.Fatal(code, errs)
@@ -198,7 +198,7 @@ func TestCreateFlags(t *testing.T) {
 	}
 	s := settings(t, string(live), node.LiveSettings)
 	got := []string{s.Profile, s.ReleaseImage, s.Name, fmt.Sprint(s.Addresses), s.Validity, fmt.Sprint(s.Images), fmt.Sprint(s.KernelArguments), s.MasterIgnition}
-	want := []string{"openshift", release, "master0", "[192.0.2.10 2001:db8::10]", "48h0m0s", "map[etcd:registry.example.com/etcd:1]", "[quiet]", "/" + node.UserMasterIgnition}
+	want := []string{"openshift", release, "master0", "[192.0.2.10]", "48h0m0s", "map[etcd:registry.example.com/etcd:1]", "[quiet]", "/" + node.UserMasterIgnition}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}

@@ -91,6 +91,17 @@ func (in *Input) settings() node.Settings {
 	return s
 }
 
+// checkAddresses finds a node whose addresses cannot be in a machine network. Without a network configuration they are
+// only known to the machine.
+func (in *Input) checkAddresses() error {
+	a := installconfig.NodeAddresses{Given: in.Settings.Addresses, Automatic4: true, Automatic6: true}
+	if in.Network != nil {
+		a.Static = in.Network.Addresses()
+		a.Automatic4, a.Automatic6 = in.Network.Automatic()
+	}
+	return in.Config.Networking.CheckNode(a) //nolint:wrapcheck // it names the flag or the file
+}
+
 func settingsFile(path string, s node.Settings) (files.File, error) {
 	text, err := s.Encode()
 	return files.File{Path: path, Mode: 0o600, Content: text}, err

@@ -64,6 +64,7 @@ func SingleNode(in Input) ([]byte, error) {
 
 func (in *Input) node() (*ignition.Builder, []string, error) {
 	b := &ignition.Builder{}
+	addresses := in.checkAddresses()
 	in.addMachine(b)
 	if in.profile() == inputs.Kubernetes {
 		// In profile openshift the machine-config operator does it.
@@ -77,7 +78,7 @@ func (in *Input) node() (*ignition.Builder, []string, error) {
 		err = errors.Join(err, fmt.Errorf("%w: %s has fips: true, and without operators nothing enables FIPS mode: remove it, and use an image in FIPS mode",
 			ErrInput, installConfig))
 	}
-	return b, arguments, err
+	return b, arguments, errors.Join(addresses, err)
 }
 
 // givenIgnition returns the master config that is put on the machine: the user's, or in profile kubernetes one with a

@@ -48,16 +48,16 @@ var Fields = []Field{
 	{"pullSecret", Honoured, "for pulling images in the live system, and Secret openshift-config/pull-secret"},
 	{"additionalTrustBundle", Honoured, "CAs that the live system and the nodes trust, and ConfigMap openshift-config/user-ca-bundle"},
 	{"additionalTrustBundlePolicy", Honoured, "Proxyonly: Proxy refers to the bundle only if a proxy is set; Always"},
-	{"proxy.httpProxy", Honoured, "Proxy, and the environment of all units until the machine-config operator sets it"},
-	{"proxy.httpsProxy", Honoured, "as httpProxy"},
-	{"proxy.noProxy", Honoured, "as httpProxy; the cluster's own names and networks are added"},
-	{"imageDigestSources[*].source", Honoured, "a repository: ImageDigestMirrorSet, and the registries' configuration of the live system"},
+	{"proxy.httpProxy", Honoured, "an http URL: Proxy, and the environment of all units until the machine-config operator sets it"},
+	{"proxy.httpsProxy", Honoured, "an http or https URL; else as httpProxy"},
+	{"proxy.noProxy", Honoured, "as httpProxy; * alone, or domains, IPv4 addresses and CIDRs; the cluster's own names and networks are added"},
+	{"imageDigestSources[*].source", Honoured, "a repository or registry without a scheme: ImageDigestMirrorSet, and the registries' configuration of the live system"},
 	{"imageDigestSources[*].mirrors", Honoured, "mirrors of the repository"},
 	{"imageDigestSources[*].sourcePolicy", Honoured, "NeverContactSource or AllowContactingSource"},
 	{"imageContentSources[*].source", Honoured, "the older form of imageDigestSources; not both"},
 	{"imageContentSources[*].mirrors", Honoured, "the older form of imageDigestSources; not both"},
 	{"networking.networkType", Honoured, "OVNKubernetes, the only supported type"},
-	{"networking.machineNetwork[*].cidr", Honoured, "network of the node's addresses; by default 10.0.0.0/16"},
+	{"networking.machineNetwork[*].cidr", Honoured, "network of the node's addresses; by default 10.0.0.0/16; no overlap with the others, and with those of OVN-Kubernetes itself"},
 	{"networking.clusterNetwork[*].cidr", Honoured, "network of pods; by default 10.128.0.0/14"},
 	{"networking.clusterNetwork[*].hostPrefix", Honoured, "prefix length of a node's range; by default 23, for IPv6 64"},
 	{"networking.serviceNetwork", Honoured, "network of Services; by default 172.30.0.0/16"},
@@ -97,7 +97,7 @@ var Fields = []Field{
 	{"platform.ovirt", Refused, cloud},
 	{"platform.powervs", Refused, cloud},
 	{"platform.vsphere", Refused, cloud},
-	{"bootstrapInPlace.installationDisk", Honoured, "disk that coreos-installer writes"},
+	{"bootstrapInPlace.installationDisk", Honoured, "the one device that coreos-installer writes"},
 	{"fips", Honoured, "MachineConfigs, profile openshift only; the live system has to be booted with fips=1"},
 	{"cpuPartitioningMode", Honoured, "Infrastructure's status.cpuPartitioning"},
 	{"capabilities.baselineCapabilitySet", Honoured, "ClusterVersion's spec.capabilities"},
@@ -138,4 +138,18 @@ func leadsToRow(path string) bool {
 		}
 	}
 	return false
+}
+
+// inAnotherCase returns the name of a field that differs from the last part of the path by case only.
+func inAnotherCase(path string) string {
+	path = index.ReplaceAllString(path, "[*]")
+	for _, f := range Fields {
+		if len(f.Path) < len(path) || !strings.EqualFold(f.Path[:len(path)], path) {
+			continue
+		}
+		if rest := f.Path[len(path):]; rest == "" || rest[0] == '.' || rest[0] == '[' {
+			return f.Path[strings.LastIndexByte(path, '.')+1 : len(path)]
+		}
+	}
+	return ""
 }

@@ -3,8 +3,11 @@
 package installconfig
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
 
 	"github.com/solonode/sno/render/inputs"
 )
@@ -57,7 +60,11 @@ func (r *reader) networking(c *Config, raw *rawConfig) {
 		}
 	}
 	for i, text := range n.ServiceNetwork {
-		if p, ok := add(fmt.Sprintf("networking.serviceNetwork[%d]", i), text); ok {
+		at := fmt.Sprintf("networking.serviceNetwork[%d]", i)
+		if p, ok := add(at, text); ok {
+			if p.Bits() > p.Addr().BitLen()-4 {
+				r.fault(inputs.ErrInvalid, at, "choose a larger one, such as 172.30.0.0/16", "%s has no tenth address, which is the cluster's DNS", p)
+			}
 			c.Networking.ServiceNetwork = append(c.Networking.ServiceNetwork, p)
 		}
 	}
@@ -73,6 +80,14 @@ func (r *reader) networking(c *Config, raw *rawConfig) {
 		c.Networking.ServiceNetwork = []netip.Prefix{defaultServiceNetwork}
 		all = append(all, named{"networking.serviceNetwork", defaultServiceNetwork})
 	}
+	for _, a := range all {
+		for _, p := range unusable {
+			if a.prefix.Overlaps(p) {
+				r.fault(inputs.ErrInvalid, a.field, "choose a network of machines", "%s has loopback, link-local or multicast addresses of %s", a.prefix, p)
+			}
+		}
+	}
+	all = append(r.internal(), all...)
 	for i, a := range all {
 		for _, b := range all[:i] {
 			if a.prefix.Overlaps(b.prefix) {
@@ -81,6 +96,39 @@ func (r *reader) networking(c *Config, raw *rawConfig) {
 		}
 	}
 	r.families(c)
+}
+
+// unusable are networks of which no node, pod or Service can have an address. The other half of IPv4's link-local
+// addresses are OVN-Kubernetes' own.
+var unusable = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("169.254.128.0/17"), netip.MustParsePrefix("224.0.0.0/4"),
+	netip.MustParsePrefix("::/127"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("ff00::/8"),
+}
+
+// internal returns the networks of OVN-Kubernetes itself: defaults of openshift/api, or those of the manifest of a user.
+// The cluster-network-operator refuses an overlap after hours (U-INS-33).
+func (r *reader) internal() []named {
+	o := cmp.Or(r.OVNKubernetes, &operatorv1.OVNKubernetesConfig{})
+	four, six := cmp.Or(o.IPv4, &operatorv1.IPv4OVNKubernetesConfig{}), cmp.Or(o.IPv6, &operatorv1.IPv6OVNKubernetesConfig{})
+	gateway := cmp.Or(o.GatewayConfig, &operatorv1.GatewayConfig{})
+	var list []named
+	for _, n := range []struct{ name, value string }{
+		{"join network", cmp.Or(four.InternalJoinSubnet, o.V4InternalSubnet, "100.64.0.0/16")},
+		{"join network", cmp.Or(six.InternalJoinSubnet, o.V6InternalSubnet, "fd98::/64")},
+		{"transit switch network", cmp.Or(four.InternalTransitSwitchSubnet, "100.88.0.0/16")},
+		{"transit switch network", cmp.Or(six.InternalTransitSwitchSubnet, "fd97::/64")},
+		{"masquerade network", cmp.Or(gateway.IPv4.InternalMasqueradeSubnet, "169.254.0.0/17")},
+		{"masquerade network", cmp.Or(gateway.IPv6.InternalMasqueradeSubnet, "fd69::/112")},
+	} {
+		p, err := netip.ParsePrefix(n.value)
+		if err != nil {
+			r.fault(inputs.ErrInvalid, "networking", "correct the manifest of kind Network of operator.openshift.io",
+				"the %s that it gives to OVN-Kubernetes is not a network: %q", n.name, n.value)
+			continue
+		}
+		list = append(list, named{"OVN-Kubernetes' own " + n.name, p.Masked()})
+	}
+	return list
 }
 
 func (r *reader) hostPrefix(at string, network netip.Prefix, length int32) int32 {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/solonode/sno/render/inputs"
@@ -30,6 +31,8 @@ const (
 type Options struct {
 	Purpose            Purpose
 	InstallerArguments string
+	// OVNKubernetes is the user's manifest of the cluster network operator; nil means its defaults.
+	OVNKubernetes *operatorv1.OVNKubernetesConfig
 }
 
 // DiskVariable is the environment variable with the disk and other arguments of coreos-installer, older than the field
@@ -147,9 +150,13 @@ func (r *reader) field(path string, key, value *yaml.Node, depth int) {
 	case leadsToRow(path):
 		r.fields(path, value, depth+1)
 	case !covered:
-		r.faults = append(r.faults, inputs.Fault{
-			File: r.file, Line: key.Line, Field: path, Problem: "unknown field", Advice: "see docs/install-fields.md for all fields", Kind: inputs.ErrUnknownField,
-		})
+		advice := "see docs/install-fields.md for all fields"
+		if meant := inAnotherCase(path); meant != "" {
+			advice = "did you mean " + meant + "?"
+		}
+		r.faults = append(r.faults, inputs.Fault{File: r.file, Line: key.Line, Field: path, Problem: "unknown field", Advice: advice, Kind: inputs.ErrUnknownField})
+	case len(value.Content) == 0 && value.Kind == yaml.MappingNode && !strings.HasPrefix(path, "platform.") && (row.Effect == Refused || row.Effect == Ignored):
+		// {} sets nothing. Only a platform is chosen by its name alone.
 	case row.Effect == Honoured, row.Effect == Recorded:
 		r.fields(path, value, depth+1)
 	case row.Effect == Refused:

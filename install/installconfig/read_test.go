@@ -6,12 +6,15 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
 
 	"github.com/solonode/sno/render/inputs"
 )
@@ -154,6 +157,36 @@ func TestInvalid(t *testing.T) {
 		"noProxy":                 {".example.org,", "exa mple,", SingleNode, inputs.ErrInvalid, `proxy.noProxy: "exa mple" is not a domain, an address or a CIDR`},
 		"mirror":                  {"mirror.example.com:5000/release", "https://mirror.example.com/release:4", SingleNode, inputs.ErrInvalid, "imageDigestSources[0].mirrors[0]: "},
 		"mirrors twice":           {"sshKey: |", "imageContentSources: [{source: a.example.com/b}]\nsshKey: |", SingleNode, inputs.ErrConflict, "imageContentSources: there are imageDigestSources too"},
+		"mirror's space":          {"mirror.example.com:5000/release", `"mirror.example.com:5000/a b"`, SingleNode, inputs.ErrInvalid, `"mirror.example.com:5000/a b" is not a repository; write REGISTRY/REPOSITORY in lower case, without tag or digest`},
+		"mirror's scheme":         {"mirror.example.com:5000/release", "https://mirror.example.com/release", SingleNode, inputs.ErrInvalid, "is not a repository; write REGISTRY/REPOSITORY without a scheme"},
+		"mirror's case":           {"mirror.example.com:5000/release", "mirror.example.com:5000/Release", SingleNode, inputs.ErrInvalid, "imageDigestSources[0].mirrors[0]: "},
+		"mirror's slash":          {"mirror.example.com:5000/release", "mirror.example.com:5000/release/", SingleNode, inputs.ErrInvalid, "imageDigestSources[0].mirrors[0]: "},
+		"mirror's port":           {"mirror.example.com:5000/release", "mirror.example.com:65536/release", SingleNode, inputs.ErrInvalid, "imageDigestSources[0].mirrors[0]: "},
+		"mirror twice":            {"  - mirror.example.com:5000/release\n", "  - mirror.example.com:5000/release\n  - mirror.example.com:5000/release\n", SingleNode, inputs.ErrDuplicate, "imageDigestSources[0].mirrors[1]: "},
+		"source's scheme":         {"source: registry.example.com/release", "source: http://registry.example.com/release", SingleNode, inputs.ErrInvalid, "imageDigestSources[0].source: "},
+		"source's case":           {"source: registry.example.com/release", "source: registry.example.com/Release", SingleNode, inputs.ErrInvalid, "imageDigestSources[0].source: "},
+		"join network":            {"cidr: 192.0.2.0/24", "cidr: 100.64.10.0/24", SingleNode, inputs.ErrOverlap, "networking.machineNetwork[0].cidr: 100.64.10.0/24 overlaps 100.64.0.0/16 of OVN-Kubernetes' own join network"},
+		"transit network":         {"172.30.0.0/16", "100.88.0.0/17", SingleNode, inputs.ErrOverlap, "of OVN-Kubernetes' own transit switch network"},
+		"masquerade network":      {"cidr: 10.128.0.0/14", "cidr: 169.254.0.0/18", SingleNode, inputs.ErrOverlap, "networking.clusterNetwork[0].cidr: 169.254.0.0/18 overlaps 169.254.0.0/17"},
+		"link-local machine":      {"cidr: 192.0.2.0/24", "cidr: 169.254.192.0/24", SingleNode, inputs.ErrInvalid, "169.254.192.0/24 has loopback, link-local or multicast addresses of 169.254.128.0/17"},
+		"loopback network":        {"cidr: 192.0.2.0/24", "cidr: 127.8.0.0/16", SingleNode, inputs.ErrInvalid, "127.8.0.0/16 has loopback"},
+		"multicast network":       {"172.30.0.0/16", "239.0.0.0/16", SingleNode, inputs.ErrInvalid, "networking.serviceNetwork[0]: 239.0.0.0/16 has loopback, link-local or multicast addresses of 224.0.0.0/4"},
+		"small service network":   {"172.30.0.0/16", "172.30.0.0/29", SingleNode, inputs.ErrInvalid, "networking.serviceNetwork[0]: 172.30.0.0/29 has no tenth address"},
+		"disk with arguments":     {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/vda --copy-network", SingleNode, inputs.ErrInvalid, "has arguments of coreos-installer, which takes one device here; write the device alone; the network of the installed node is that of --network-config"},
+		"two disks":               {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/sda,/dev/sdb", SingleNode, inputs.ErrInvalid, `"/dev/sda,/dev/sdb" is not the path of a device`},
+		"two disks in a row":      {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/sda /dev/sdb", SingleNode, inputs.ErrInvalid, `"/dev/sda /dev/sdb" is not the path of a device`},
+		"disk's placeholder":      {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/<disk>", SingleNode, inputs.ErrInvalid, `"/dev/<disk>" has a placeholder`},
+		"sdX":                     {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/sdX", SingleNode, inputs.ErrInvalid, `"/dev/sdX" has a placeholder`},
+		"folder of disks":         {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/disk/by-id", SingleNode, inputs.ErrInvalid, `"/dev/disk/by-id" is a folder of devices`},
+		"disk with a slash":       {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/sda/", SingleNode, inputs.ErrInvalid, `"/dev/sda/" is not the path of a device`},
+		"httpProxy by https":      {"  httpsProxy: http:", "  httpProxy: https:", SingleNode, inputs.ErrInvalid, "proxy.httpProxy: not an http URL"},
+		"proxy's port":            {"proxy.example.com:3128", "proxy.example.com:70000", SingleNode, inputs.ErrInvalid, "proxy.httpsProxy: the port is not between 1 and 65535"},
+		"proxy's host":            {"proxy.example.com:3128", "proxy_1.example.com:3128", SingleNode, inputs.ErrInvalid, "proxy.httpsProxy: the host is neither a DNS name nor an address"},
+		"noProxy with a star":     {".example.org,", "'*,example.org'\n  # ", SingleNode, inputs.ErrInvalid, "proxy.noProxy: there are other entries beside *"},
+		"noProxy, empty entry":    {".example.org,", ".example.org,,", SingleNode, inputs.ErrInvalid, "proxy.noProxy: there is an empty entry"},
+		"noProxy, IPv6":           {".example.org,", "fd00::1,", SingleNode, inputs.ErrInvalid, `proxy.noProxy: an IPv6 address is given as a network, and "fd00::1" is not one; write fd00::1/128`},
+		"SSH key's option":        {"ssh-ed25519 AAAA", "- ssh-ed25519 AAAA", SingleNode, inputs.ErrInvalid, `sshKey: "-" before a key is not an option`},
+		"field's case":            {"bootstrapInPlace:\n", "bootstrapInPlace: {installationDisk: /dev/vda}\nBootstrapInPlace:\n", SingleNode, inputs.ErrUnknownField, "BootstrapInPlace: unknown field; did you mean bootstrapInPlace?"},
 		"published inside":        {"sshKey: |", "publish: Internal\nsshKey: |", SingleNode, inputs.ErrInvalid, `publish: unknown value "Internal"`},
 		"arbiter":                 {"sshKey: |", "arbiter: {replicas: 1}\nsshKey: |", SingleNode, inputs.ErrUnsupported, "arbiter: refused: an arbiter is for clusters of two nodes"},
 		"FIPS without operator":   {"sshKey: |", "fips: true\nsshKey: |", AllInOne, inputs.ErrUnsupported, "fips: without a machine-config operator"},
@@ -210,6 +243,103 @@ func TestWarnings(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, warnings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What is accepted by openshift-install and the next consumer is accepted here.
+func TestAccepted(t *testing.T) {
+	for name, change := range map[string][2]string{
+		"empty platform of a pool": {"controlPlane:\n", "operatorPublishingStrategy: {}\narbiter: {}\ncontrolPlane:\n  platform: {}\n"},
+		"empty platform, workers":  {"- name: worker\n", "- name: worker\n  platform: {}\n"},
+		"mirror without a path":    {"mirror.example.com:5000/release", "mirror.example.com:5000"},
+		"star alone":               {".example.org,198.51.100.0/24", `"*"`},
+		"SSH key's options":        {"ssh-ed25519 AAAA", `from="192.0.2.0/24",no-pty ssh-ed25519 AAAA`},
+		"comment beside SSH keys":  {"  ssh-ed25519 AAAA", "  # of the administrator\n  ssh-ed25519 AAAA"},
+		"disk by path":             {"wwn-0x5000c500a0b1c2d3", "../by-path/pci-0000:00:1f.2-ata-1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(changed(t, change[0], change[1]), "by-id/../", "", 1)
+			if _, warnings, err := Read(file, []byte(text), Options{Purpose: SingleNode}); err != nil || len(warnings) > 0 {
+				t.Error(err, warnings)
+			}
+		})
+	}
+	if _, _, err := Read(file, []byte(changed(t, "none: {}", "aws: {}")), Options{Purpose: SingleNode}); !errors.Is(err, inputs.ErrUnsupported) {
+		t.Errorf("a platform is chosen by its name alone: %v", err)
+	}
+}
+
+// A manifest of the cluster network operator moves OVN-Kubernetes' own networks.
+func TestConfiguredNetworks(t *testing.T) {
+	o := &operatorv1.OVNKubernetesConfig{IPv4: &operatorv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "192.0.0.0/16"}}
+	text := []byte(base(t))
+	if _, _, err := Read(file, text, Options{Purpose: SingleNode, OVNKubernetes: o}); !errors.Is(err, inputs.ErrOverlap) {
+		t.Errorf("the configured join network: %v", err)
+	}
+	o.IPv4.InternalJoinSubnet = "100.70.0.0/16"
+	if _, _, err := Read(file, []byte(changed(t, "192.0.2.0/24", "100.64.10.0/24")), Options{Purpose: SingleNode, OVNKubernetes: o}); err != nil {
+		t.Errorf("the default join network is free: %v", err)
+	}
+	o.IPv4.InternalJoinSubnet = "100.70/16"
+	if _, _, err := Read(file, text, Options{Purpose: SingleNode, OVNKubernetes: o}); !errors.Is(err, inputs.ErrInvalid) {
+		t.Errorf("no network: %v", err)
+	}
+}
+
+// The rule for repositories is that of openshift/api.
+func TestRepositoryPattern(t *testing.T) {
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_imagedigestmirrorsets.crd.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(crd), "pattern: "+repositoryName.String()+"\n") {
+		t.Errorf("ImageDigestMirrorSet has another pattern than %s", repositoryName)
+	}
+}
+
+func TestCheckNode(t *testing.T) {
+	addresses := func(list ...string) (all []netip.Addr) {
+		for _, a := range list {
+			all = append(all, netip.MustParseAddr(a))
+		}
+		return all
+	}
+	prefixes := func(list ...string) (all []netip.Prefix) {
+		for _, p := range list {
+			all = append(all, netip.MustParsePrefix(p))
+		}
+		return all
+	}
+	one := Networking{MachineNetwork: prefixes("192.0.2.0/24"), ServiceNetwork: prefixes("172.30.0.0/16")}
+	two := Networking{MachineNetwork: prefixes("192.0.2.0/24", "2001:db8::/64"), ServiceNetwork: prefixes("172.30.0.0/16", "fd02::/112")}
+	for name, test := range map[string]struct {
+		network Networking
+		known   NodeAddresses
+		want    string
+	}{
+		"unknown":            {one, NodeAddresses{Automatic4: true, Automatic6: true}, ""},
+		"static":             {one, NodeAddresses{Static: prefixes("203.0.113.10/24", "192.0.2.10/24")}, ""},
+		"static outside":     {one, NodeAddresses{Static: prefixes("203.0.113.10/24")}, "the network configuration: no address of the node is in a machine network of IPv4; it sets [203.0.113.10/24], and networking.machineNetwork has [192.0.2.0/24]"},
+		"outside, and DHCP":  {one, NodeAddresses{Static: prefixes("203.0.113.10/24"), Automatic4: true}, ""},
+		"DHCP of one family": {one, NodeAddresses{Static: prefixes("203.0.113.10/24"), Automatic6: true}, "of IPv4"},
+		"given":              {one, NodeAddresses{Given: addresses("192.0.2.10"), Automatic4: true}, ""},
+		"given outside":      {one, NodeAddresses{Given: addresses("203.0.113.10"), Automatic4: true}, "--node-ip 203.0.113.10: no address of the node is in a machine network; networking.machineNetwork has [192.0.2.0/24]"},
+		"given, and not set": {one, NodeAddresses{Given: addresses("192.0.2.10"), Static: prefixes("192.0.2.11/24")}, "--node-ip 192.0.2.10: no address of the node is in a machine network: the network configuration does not set it"},
+		"one family given":   {two, NodeAddresses{Given: addresses("192.0.2.10"), Automatic4: true, Automatic6: true}, "Services have addresses of IPv6 too"},
+		"both given":         {two, NodeAddresses{Given: addresses("192.0.2.10", "2001:db8::10"), Automatic4: true, Automatic6: true}, ""},
+		"family missing":     {two, NodeAddresses{Static: prefixes("192.0.2.10/24")}, "of IPv6"},
+		"family by router":   {two, NodeAddresses{Static: prefixes("192.0.2.10/24"), Automatic6: true}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := test.network.CheckNode(test.known)
+			if (err == nil) != (test.want == "") || err != nil && (!strings.Contains(err.Error(), test.want) || !errors.Is(err, ErrNodeAddress)) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@
 package installconfig
 
 import (
+	"cmp"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
@@ -11,7 +12,9 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -154,13 +157,29 @@ func (r *reader) disk(c *Config, raw *rawConfig) {
 			c.BootstrapInPlace = &BootstrapInPlace{InstallationDisk: disk}
 		}
 	}
+	const advice = "name one device, best by /dev/disk/by-id/..."
 	switch {
 	case disk == "":
 		r.fault(inputs.ErrMissing, at, "name the disk, best by /dev/disk/by-id/...", "there is no disk to install to")
-	case !path.IsAbs(disk) || path.Clean(disk) != disk || !strings.HasPrefix(disk, "/dev/"):
-		r.fault(inputs.ErrInvalid, at, "name a device, best by /dev/disk/by-id/...", "%q is not the path of a device", disk)
+	case strings.Contains(disk, " -"):
+		r.fault(inputs.ErrInvalid, at, "write the device alone; the network of the installed node is that of --network-config",
+			"%q has arguments of coreos-installer, which takes one device here", disk)
+	case strings.ContainsAny(disk, "<>{}$") || placeholder.MatchString(disk):
+		r.fault(inputs.ErrInvalid, at, advice, "%q has a placeholder", disk)
+	case path.Clean(disk) != disk || !device.MatchString(disk):
+		r.fault(inputs.ErrInvalid, at, advice, "%q is not the path of a device", disk)
+	case folderOfDevices.MatchString(disk):
+		r.fault(inputs.ErrInvalid, at, advice, "%q is a folder of devices", disk)
 	}
 }
+
+var (
+	// device matches the names that udev gives to devices and their links.
+	device          = regexp.MustCompile(`^/dev(/[A-Za-z0-9#+.:=@_\\-]+)+$`)
+	folderOfDevices = regexp.MustCompile(`^/dev/(disk(/by-[a-z-]+)?|mapper|block|md|shm|pts|bus|char)$`)
+	// placeholder matches names such as sdX and nvmeXn1, as documents have them.
+	placeholder = regexp.MustCompile(`^/dev/(sd|vd|xvd|nvme|dasd)[A-Z]`)
+)
 
 func (r *reader) pullSecret(text string) {
 	const advice = "get it from the provider of the release images"
@@ -189,16 +208,26 @@ func (r *reader) pullSecret(text string) {
 func (r *reader) sshKeys(text string) []string {
 	var keys []string
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line == "" {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
 		}
-		if _, _, _, _, err := ssh.ParseAuthorizedKey([]byte(line)); err != nil {
+		_, _, options, _, err := ssh.ParseAuthorizedKey([]byte(line))
+		if err != nil {
 			r.fault(inputs.ErrInvalid, "sshKey", "write public keys, one on each line", "a line is not a public key: %v", err)
+		}
+		for _, option := range options {
+			if !keyOption.MatchString(option) {
+				r.fault(inputs.ErrInvalid, "sshKey", "remove it: sshd ignores a line with an option that it does not know", "%q before a key is not an option", option)
+			}
 		}
 		keys = append(keys, line)
 	}
 	return keys
 }
+
+// keyOption matches the options of a line of authorized_keys, as in sshd(8).
+var keyOption = regexp.MustCompile(`(?i)^(((no-)?(agent-forwarding|port-forwarding|pty|user-rc|x11-forwarding|touch-required))|cert-authority|restrict|` +
+	`verify-required|(command|environment|expiry-time|from|permitlisten|permitopen|principals|tunnel)=".*")$`)
 
 func (r *reader) trust(c *Config, raw *rawConfig) {
 	r.oneOf("additionalTrustBundlePolicy", raw.AdditionalTrustBundlePolicy, string(TrustBundleProxyOnly), string(TrustBundleAlways))
@@ -228,23 +257,51 @@ func (r *reader) proxy(c *Config, raw *rawConfig) {
 	if c.Proxy.HTTPProxy == "" && c.Proxy.HTTPSProxy == "" {
 		r.fault(inputs.ErrMissing, "proxy", "set httpProxy or httpsProxy, or remove it", "it has no proxy")
 	}
-	for _, p := range []struct{ name, value string }{{"httpProxy", c.Proxy.HTTPProxy}, {"httpsProxy", c.Proxy.HTTPSProxy}} {
-		u, err := url.Parse(p.value)
-		if p.value != "" && (err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https")) {
-			// The value may have a password, so it is not printed.
-			r.fault(inputs.ErrInvalid, "proxy."+p.name, "write http://HOST:PORT", "not an http or https URL")
-		}
+	r.proxyURL("httpProxy", c.Proxy.HTTPProxy, "http")
+	r.proxyURL("httpsProxy", c.Proxy.HTTPSProxy, "http", "https")
+	if c.Proxy.NoProxy == "" || c.Proxy.NoProxy == "*" {
+		return
 	}
 	for _, entry := range strings.Split(c.Proxy.NoProxy, ",") {
 		entry = strings.TrimSpace(entry)
-		if entry == "" || entry == "*" {
-			continue
-		}
 		_, notCIDR := netip.ParsePrefix(entry)
-		_, notAddress := netip.ParseAddr(entry)
-		if notCIDR != nil && notAddress != nil && len(validation.IsDNS1123Subdomain(strings.TrimPrefix(entry, "."))) > 0 {
+		address, notAddress := netip.ParseAddr(entry)
+		switch {
+		case entry == "":
+			r.fault(inputs.ErrInvalid, "proxy.noProxy", "remove a comma", "there is an empty entry")
+		case entry == "*":
+			r.fault(inputs.ErrInvalid, "proxy.noProxy", "write * alone, or remove it", "there are other entries beside *")
+		case notAddress == nil && address.Is6():
+			r.fault(inputs.ErrInvalid, "proxy.noProxy", "write "+entry+"/128", "an IPv6 address is given as a network, and %q is not one", entry)
+		case notCIDR != nil && len(validation.IsDNS1123Subdomain(strings.TrimPrefix(entry, "."))) > 0:
 			r.fault(inputs.ErrInvalid, "proxy.noProxy", "write domains, addresses and CIDRs, separated by commas", "%q is not a domain, an address or a CIDR", entry)
 		}
+	}
+}
+
+// proxyURL has the rule of the cluster-network-operator, which refuses the whole Proxy for one wrong field (U-INS-33).
+func (r *reader) proxyURL(name, value string, schemes ...string) {
+	if value == "" {
+		return
+	}
+	// The value may have a password, so it is not printed.
+	invalid := func(problem string) {
+		r.fault(inputs.ErrInvalid, "proxy."+name, "write http://HOST:PORT", "%s", problem)
+	}
+	u, err := url.Parse(value)
+	if err != nil {
+		invalid("not a URL")
+		return
+	}
+	_, notAddress := netip.ParseAddr(u.Hostname())
+	port, notPort := strconv.Atoi(cmp.Or(u.Port(), "1"))
+	switch {
+	case !slices.Contains(schemes, u.Scheme):
+		invalid("not an " + strings.Join(schemes, " or ") + " URL")
+	case notAddress != nil && len(validation.IsDNS1123Subdomain(u.Hostname())) > 0:
+		invalid("the host is neither a DNS name nor an address")
+	case notPort != nil || port < 1 || port > 65535:
+		invalid("the port is not between 1 and 65535")
 	}
 }
 
@@ -264,16 +321,30 @@ func (r *reader) mirrors(c *Config, raw *rawConfig) {
 				field = fmt.Sprintf("%s.mirrors[%d]", at, j-1)
 			}
 			r.repository(field, repository)
+			if j > 0 && slices.Contains(s.Mirrors[:j-1], repository) {
+				r.fault(inputs.ErrDuplicate, field, "keep one", "%q is given before", repository)
+			}
 		}
 		r.oneOf(at+".sourcePolicy", s.SourcePolicy, string(configv1.NeverContactSource), string(configv1.AllowContactingSource))
 		c.ImageDigestSources = append(c.ImageDigestSources, ImageSource{Source: s.Source, Mirrors: s.Mirrors, SourcePolicy: configv1.MirrorSourcePolicy(s.SourcePolicy)})
 	}
 }
 
+// repositoryName is the pattern of mirrors in ImageDigestMirrorSet of openshift/api (U-INS-33). That of sources has
+// *.DOMAIN too, which openshift-install refuses.
+var repositoryName = regexp.MustCompile(`^((?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])(?:(?:\.(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))+)?(?::[0-9]+)?)` +
+	`(?:(?:/[a-z0-9]+(?:(?:(?:[._]|__|[-]*)[a-z0-9]+)+)?)+)?$`)
+
 func (r *reader) repository(at, value string) {
-	u, err := url.Parse("https://" + value)
-	if value == "" || err != nil || u.Host == "" || strings.Contains(value, "@") || strings.Contains(u.Path, ":") || u.RawQuery != "" {
-		r.fault(inputs.ErrInvalid, at, "write REGISTRY/REPOSITORY without tag or digest", "%q is not a repository", value)
+	advice := "write REGISTRY/REPOSITORY in lower case, without tag or digest"
+	if _, _, isURL := strings.Cut(value, "://"); isURL {
+		advice = "write REGISTRY/REPOSITORY without a scheme"
+	}
+	host, _, _ := strings.Cut(value, "/")
+	_, port, _ := strings.Cut(host, ":")
+	number, err := strconv.Atoi(cmp.Or(port, "1"))
+	if !repositoryName.MatchString(value) || err != nil || number < 1 || number > 65535 {
+		r.fault(inputs.ErrInvalid, at, advice, "%q is not a repository", value)
 	}
 }
 

@@ -201,11 +201,15 @@ func TestUserManifests(t *testing.T) {
 		t.Fatal(err)
 	}
 	const quota = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n"
-	user, err := manifests.ReadUserManifests("manifests", fstest.MapFS{
+	user, skipped, err := manifests.ReadUserManifests("manifests", fstest.MapFS{
 		"a.yaml": file(quota + "---\n" + `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"b"}}`), "b.json": file(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"c"}}`),
+		"README.md": file("hello"), ".gitkeep": file(""),
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"manifests/.gitkeep: skipped: not a manifest", "manifests/README.md: skipped: not a manifest"}, skipped); diff != "" {
+		t.Errorf("skipped (-want +got):\n%s", diff)
 	}
 	merged, err := manifests.Merge(generated, user)
 	if err != nil || len(merged) != len(generated)+2 {
@@ -217,7 +221,7 @@ func TestUserManifests(t *testing.T) {
 		want   string
 	}{
 		"another DNS": {fstest.MapFS{"dns.yaml": file("apiVersion: config.openshift.io/v1\nkind: DNS\nmetadata: {name: cluster}\nspec: {baseDomain: x.org}\n")}, manifests.ErrConflict, "DNS.config.openshift.io /cluster: defined by two manifests: cluster-dns-02-config.yml and manifests/dns.yaml"},
-		"README":      {fstest.MapFS{"README.md": file("hello")}, manifests.ErrManifest, "manifests/README.md: "},
+		"a copy":      {fstest.MapFS{"a.yaml.orig": file(quota)}, manifests.ErrManifest, "manifests/a.yaml.orig: "},
 		"a folder":    {fstest.MapFS{"more/a.yaml": file(quota)}, manifests.ErrManifest, "manifests/more: "},
 		"no kind":     {fstest.MapFS{"a.yaml": file("a: b\n")}, manifests.ErrManifest, "manifests/a.yaml: not a manifest of Kubernetes objects: document 1 needs apiVersion, kind and metadata.name"},
 		"no YAML":     {fstest.MapFS{"a.yaml": file("a: [")}, manifests.ErrManifest, "manifests/a.yaml"},
@@ -226,12 +230,31 @@ func TestUserManifests(t *testing.T) {
 		"empty":       {nil, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			user, err := manifests.ReadUserManifests("manifests", test.folder)
+			user, _, err := manifests.ReadUserManifests("manifests", test.folder)
 			if err == nil {
 				_, err = manifests.Merge(generated, user)
 			}
 			if !errors.Is(err, test.is) || (err != nil && !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestOVNKubernetes(t *testing.T) {
+	const network = "apiVersion: operator.openshift.io/v1\nkind: Network\nmetadata: {name: cluster}\nspec: {defaultNetwork: {ovnKubernetesConfig: {ipv4: {internalJoinSubnet: 100.70.0.0/16}}}}\n"
+	for name, test := range map[string]struct {
+		text, want string
+		is         error
+	}{
+		"a manifest": {network, "100.70.0.0/16", nil},
+		"another":    {"apiVersion: config.openshift.io/v1\nkind: Network\nmetadata: {name: cluster}\n", "", nil},
+		"a number":   {strings.Replace(network, "100.70.0.0/16", "7", 1), "", manifests.ErrManifest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := manifests.OVNKubernetes([]files.File{{Path: "manifests/network.yaml", Content: []byte(test.text)}})
+			if !errors.Is(err, test.is) || (got == nil) != (test.want == "") || (got != nil && got.IPv4.InternalJoinSubnet != test.want) {
+				t.Errorf("%+v, %v", got, err)
 			}
 		})
 	}

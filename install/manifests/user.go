@@ -11,7 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/solonode/sno/render/files"
@@ -24,17 +26,21 @@ var (
 	ErrConflict = errors.New("defined by two manifests")
 )
 
-// ReadUserManifests reads the user's manifests in a folder; name is the folder's name in errors. A file that does not
-// end in .yaml, .yml or .json is an error, because it would not be applied.
-func ReadUserManifests(name string, folder fs.FS) ([]files.File, error) {
+// ReadUserManifests reads the user's manifests in a folder; name is the folder's name in errors. Hidden files and
+// Markdown are skipped. Another file that does not end in .yaml, .yml or .json is an error, because it would not be
+// applied.
+func ReadUserManifests(name string, folder fs.FS) (list []files.File, skipped []string, err error) {
 	entries, err := fs.ReadDir(folder, ".")
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
-	var list []files.File
 	var errs []error
 	for _, entry := range entries {
 		at := path.Join(name, entry.Name())
+		if !entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") || path.Ext(entry.Name()) == ".md" || entry.Name() == "README") {
+			skipped = append(skipped, at+": skipped: not a manifest")
+			continue
+		}
 		if entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(entry.Name())) {
 			errs = append(errs, fmt.Errorf("%s: %w: only files that end in .yaml, .yml or .json are applied", at, ErrManifest))
 			continue
@@ -46,7 +52,29 @@ func ReadUserManifests(name string, folder fs.FS) ([]files.File, error) {
 		}
 		list = append(list, files.File{Path: at, Mode: 0o600, Content: content})
 	}
-	return list, errors.Join(errs...)
+	return list, skipped, errors.Join(errs...)
+}
+
+// OVNKubernetes returns the settings of OVN-Kubernetes in a manifest of kind Network of operator.openshift.io, nil if
+// there is none.
+func OVNKubernetes(list []files.File) (*operatorv1.OVNKubernetesConfig, error) {
+	for _, f := range list {
+		found, err := objectsOf(f)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range found {
+			if o.GroupVersionKind() != operatorv1.GroupVersion.WithKind("Network") {
+				continue
+			}
+			var network operatorv1.Network
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &network); err != nil {
+				return nil, fmt.Errorf("%s: %w: %w", f.Path, ErrManifest, err)
+			}
+			return network.Spec.DefaultNetwork.OVNKubernetesConfig, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // most users have no such manifest
 }
 
 // Merge returns the files of all lists. An object in two files is an error that names both.

@@ -27,6 +27,13 @@ type leased struct {
 // address checks that the node keeps its address, which is in certificates of etcd and the API server (R-BIP-19). An
 // address without an end is static. For a lease only a person can decide whether the DHCP server reserves it.
 func (c *checker) address(ctx context.Context) []Finding {
+	switch {
+	case !c.Host && len(c.Addresses) > 0:
+		return []Finding{ok("%v of the network configuration is in a machine network of %v", c.Addresses, c.MachineNetworks)}
+	case !c.Host:
+		return []Finding{warning("run preflight --host in the live system, or set the address with --network-config",
+			"not known here: an address of the machine has to be in a machine network of %v", c.MachineNetworks)}
+	}
 	const advice = "install the program ip, of iproute2"
 	out, err := c.program(ctx, "ip", "-json", "address", "show", "up")
 	if err != nil {

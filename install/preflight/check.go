@@ -54,7 +54,7 @@ type Finding struct {
 type Input struct {
 	// Checks are the names of the checks to run; empty runs all with input.
 	Checks []string
-	// Host means that the checks run on the machine itself, including Address and Disk.
+	// Host means that the checks run on the machine itself. Elsewhere Address and Disk say what is not known.
 	Host bool
 
 	Domain string
@@ -115,8 +115,8 @@ func Check(ctx context.Context, in Input) []Finding {
 		run     func(context.Context) []Finding
 	}{
 		{DNS, in.Domain != "", c.dns},
-		{Address, in.Host, c.address},
-		{Disk, in.Host && in.Disk != "", c.disk},
+		{Address, in.Host || in.Domain != "", c.address},
+		{Disk, in.Disk != "", c.disk},
 		{Clock, true, c.clock},
 		{Registries, len(in.Sources) > 0, c.registries},
 		{Manifests, len(in.Manifests) > 0, c.manifests},

@@ -32,6 +32,9 @@ func (c *checker) disk(ctx context.Context) []Finding {
 	if c.Disk == "" {
 		return []Finding{failed(name, "no disk is set")}
 	}
+	if !c.Host {
+		return []Finding{warning("run preflight --host in the live system", "not known here: whether %s is a whole disk, large enough and not in use", c.Disk)}
+	}
 	// The links of /dev/disk are absolute, so they cannot be followed below Root.
 	if _, err := os.Lstat(filepath.Join(c.Root, c.Disk)); err != nil {
 		return []Finding{failed(name, "%s does not exist: %v", c.Disk, err)}

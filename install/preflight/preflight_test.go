@@ -232,7 +232,7 @@ func TestAddress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := test.in
-			if in.Checks = []string{Address}; in.Programs == "" {
+			if in.Host, in.Checks = true, []string{Address}; in.Programs == "" {
 				in.Programs = dir
 			}
 			same(t, test.want, Check(t.Context(), in))
@@ -273,10 +273,20 @@ func TestDisk(t *testing.T) {
 			dir := t.TempDir()
 			program(t, dir, "lsblk", "--json --bytes --output PATH,TYPE,SIZE,RO,MOUNTPOINTS /dev/sda",
 				`{"blockdevices":[{"path":"/dev/sda",`+test.lsblk+`}]}`)
-			in := Input{Checks: []string{Disk}, Disk: test.disk, MinimumDisk: test.minimum, Root: root, Programs: dir}
+			in := Input{Host: true, Checks: []string{Disk}, Disk: test.disk, MinimumDisk: test.minimum, Root: root, Programs: dir}
 			same(t, test.want, Check(t.Context(), in))
 		})
 	}
+}
+
+// At another machine the checks of the machine say what is not known there.
+func TestElsewhere(t *testing.T) {
+	networks := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+	in := Input{Checks: []string{Address, Disk}, Disk: "/dev/sda", MachineNetworks: networks}
+	const disk = "warning disk: not known here: whether /dev/sda is a whole disk, large enough and not in use"
+	same(t, []string{"warning address: not known here: an address of the machine has to be in a machine network of [192.0.2.0/24]", disk}, Check(t.Context(), in))
+	in.Addresses = addresses("192.0.2.10")
+	same(t, []string{"ok address: [192.0.2.10] of the network configuration is in a machine network of [192.0.2.0/24]", disk}, Check(t.Context(), in))
 }
 
 func TestPrograms(t *testing.T) {
@@ -336,7 +346,7 @@ func TestWhichChecks(t *testing.T) {
 	now := time.Date(2026, 11, 25, 8, 0, 0, 0, time.UTC)
 	in := Input{Programs: dir, Root: dir, Now: func() time.Time { return now }, Disk: "/dev/sda"}
 	const clock = "ok clock: the clock has 2026-11-25T08:00:00Z"
-	same(t, []string{clock}, Check(t.Context(), in))
+	same(t, []string{"warning disk: not known here: ...", clock}, Check(t.Context(), in))
 	in.Host = true
 	found := Check(t.Context(), in)
 	same(t, []string{"ok address: 192.0.2.10 of eno1 is static", "warning address: 192.0.2.20 of eno1 is leased, for another 1h0m0s",
