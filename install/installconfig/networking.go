@@ -105,7 +105,7 @@ var unusable = []netip.Prefix{
 	netip.MustParsePrefix("::/127"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("ff00::/8"),
 }
 
-// internal returns the networks of OVN-Kubernetes itself: defaults of openshift/api, or those of the manifest of a user.
+// internal returns the networks of OVN-Kubernetes itself: defaults of openshift/api, or those of a manifest.
 // The cluster-network-operator refuses an overlap after hours (U-INS-33).
 func (r *reader) internal() []named {
 	o := cmp.Or(r.OVNKubernetes, &operatorv1.OVNKubernetesConfig{})
