@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The manifests are the overlays of config/, built by kustomize: one for each module, and all.yaml for one process with
-// all modules.
+// The manifests are the overlays of config/, built by kustomize: one for each module, and all.yaml and current.yaml for one
+// process with all modules or with some.
 //
 //go:embed manifests/*.yaml
 var manifests embed.FS
@@ -27,12 +27,16 @@ var (
 
 func newRender(p *program) *cobra.Command {
 	var image string
+	var current bool
 	command := newCommand("render", "Print the manifests that install the controllers", `
-Print the manifests that install the controllers: one Deployment for all, or one for each of the named modules. No cluster is needed.
+Print the manifests that install the controllers: one Deployment for all, or one for each of the named modules. An account has the rights
+of the modules that it runs. No cluster is needed.
 
 Without --image the images are ko references to programs of the repository of sno, for ko apply.`, `
 		# All controllers in one process
 		kubectl sno render --image registry.example.com/kubectl-sno:v1 | kubectl apply --server-side -f -
+		# Those that have something to do on OpenShift 4.8 and later, in one process
+		kubectl sno render --current --image registry.example.com/kubectl-sno:v1 | kubectl apply --server-side -f -
 		# Two controllers, each in a Deployment of its own
 		kubectl sno render --modules ingress,auth --image registry.example.com/{module}-controller:v1
 		# Built and pushed from a clone of the repository
@@ -40,6 +44,9 @@ Without --image the images are ko references to programs of the repository of sn
 	command.Flags().StringSliceVar(&p.modules, "modules", nil,
 		"Comma-separated modules, one Deployment each; by default one Deployment for all: "+strings.Join(p.moduleNames(), ", ")+".")
 	command.Flags().StringVar(&image, "image", "", "The image of the controllers; "+placeholder+" is replaced by the name of the module.")
+	command.Flags().BoolVar(&current, "current", false,
+		"One Deployment for the controllers that have something to do on OpenShift 4.8 and later, without the rights of the others.")
+	command.MarkFlagsMutuallyExclusive("current", "modules")
 	complete(command, "modules", p.moduleNames()...)
 	command.RunE = func(*cobra.Command, []string) error {
 		if err := p.checkNames(); err != nil {
@@ -51,6 +58,8 @@ Without --image the images are ko references to programs of the repository of sn
 			return fmt.Errorf("%w: use %s in --image=%s", errImage, placeholder, image)
 		case len(names) == 0 && each:
 			return fmt.Errorf("%w: --image=%s names a module, but all controllers are one process; set --modules", errImage, image)
+		case current:
+			names = []string{"current"}
 		case len(names) == 0:
 			names = []string{"all"}
 		}

@@ -3,12 +3,16 @@
 package cli_test
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
@@ -142,20 +146,54 @@ func TestRender(t *testing.T) {
 	testCalls(t, map[string]call{
 		"all":           {"render", 0, "image: ko://github.com/solonode/sno/cli/cmd/kubectl-sno", ""},
 		"with an image": {"render --image=r/kubectl-sno:v1", 0, "image: r/kubectl-sno:v1|!ko://", ""},
+		"current":       {"render --current --image=r/kubectl-sno:v1", 0, "image: r/kubectl-sno:v1|!ko://", ""},
 		"one module":    {"render --modules=auth --image=r/auth", 0, "image: r/auth|!ko://", ""},
 		"two modules":   {two, 0, "image: r/ingress-controller@sha256:x|image: r/auth-controller@sha256:x|!ko://", ""},
 	})
-	deployments := 0
-	for document := range strings.SplitSeq(run(t, strings.Fields(two)...).out, "\n---\n") {
-		u := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(document), &u.Object); err != nil || u.GetKind() == "" || u.GetName() == "" {
-			t.Fatalf("%v in\n%s", err, document)
+	// The modules of the Deployments, and those whose roles are bound to each account.
+	const process, ingress, auth = "sno-controllers", "sno-ingress-controller", "sno-auth-controller"
+	some := []string{"approver", "ingress", "machineconfig"}
+	for args, want := range map[string]struct {
+		run    []string
+		rights map[string][]string
+	}{
+		"render":           {allModules, map[string][]string{process: allModules}},
+		"render --current": {some, map[string][]string{process: some}},
+		two:                {nil, map[string][]string{ingress: {"ingress"}, auth: {"auth"}}},
+	} {
+		var modules []string
+		deployments, rights := 0, map[string][]string{}
+		for document := range strings.SplitSeq(run(t, strings.Fields(args)...).out, "\n---\n") {
+			var o struct {
+				metav1.TypeMeta   `json:",inline"`
+				metav1.ObjectMeta `json:"metadata"`
+				Spec              appsv1.DeploymentSpec
+				RoleRef           rbacv1.RoleRef
+				Subjects          []rbacv1.Subject
+			}
+			if err := yaml.Unmarshal([]byte(document), &o); err != nil || o.Kind == "" || o.Name == "" {
+				t.Fatalf("%v in\n%s", err, document)
+			}
+			if o.Kind == "Deployment" {
+				deployments++
+				for _, arg := range o.Spec.Template.Spec.Containers[0].Args {
+					if module, is := strings.CutPrefix(arg, "--modules="); is {
+						modules = append(modules, module)
+					}
+				}
+			}
+			module, is := strings.CutSuffix(strings.TrimPrefix(o.RoleRef.Name, "sno-"), "-controller")
+			for _, s := range o.Subjects {
+				if is && !slices.Contains(rights[s.Name], module) {
+					rights[s.Name] = append(rights[s.Name], module)
+				}
+			}
 		}
-		if u.GetKind() == "Deployment" {
-			deployments++
+		for _, of := range rights {
+			slices.Sort(of)
 		}
-	}
-	if deployments != 2 {
-		t.Errorf("%d Deployments for two modules", deployments)
+		if deployments != len(want.rights) || !slices.Equal(modules, want.run) || !maps.EqualFunc(rights, want.rights, slices.Equal) {
+			t.Errorf("%s: %d Deployments, modules %v, rights %v", args, deployments, modules, rights)
+		}
 	}
 }

@@ -205,8 +205,8 @@ func (s *ScenarioCluster) runVersionOperator(ctx context.Context, manifests []ve
 	return nil
 }
 
-// InstallRBAC applies the rights of a module's controller with the names of an installation, those for its arguments. The
-// controller itself is a process outside of the cluster.
+// InstallRBAC applies the rights of a controller with its arguments, with the names of an installation. The controller
+// itself is a process outside of the cluster.
 func (s *ScenarioCluster) InstallRBAC(ctx context.Context, module Module, args ...string) error {
 	root, err := programs.Root(ctx)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 const (
 	roleFile = "config/rbac/role.yaml"
 	// allRoleFile has the rules of the process with all controllers, in its own namespace.
-	allRoleFile = "config/all/rbac/role.yaml"
+	allRoleFile = "config/all/base/rbac/role.yaml"
 	rightsFile  = "docs/rbac.md"
 )
 
@@ -116,8 +116,8 @@ markers in each module's ` + "`controller/rbac.go`" + `. Tests run each controll
 - *Named* limits a rule to objects. Kubernetes cannot limit ` + "`create`" + ` to a name, nor a patch to a field: the programs do, see
   [ARCHITECTURE.md](../ARCHITECTURE.md).
 - ` + "`tokenreviews` and `subjectaccessreviews`" + ` authenticate and authorize clients of the metrics.
-- [config/all](../config/all) binds all roles of the controllers to one account, without those for a Lease of their own; it has one Lease,
-  ` + "`kubectl-sno.sno.solonode.github.io`" + `.
+- [config/all](../config/all) and [config/current](../config/current) bind the roles of the controllers that they run to one account,
+  without those for a Lease of their own; it has one Lease, ` + "`kubectl-sno.sno.solonode.github.io`" + `.
 `
 
 // rights returns the page of all roles.
