@@ -47,6 +47,13 @@ func (r Report) junit() reporters.JUnitTestSuite {
 			{Name: "infrastructureTopology", Value: r.Topology.Observed.Infrastructure},
 		}},
 	}
+	properties := &suite.Properties.Properties
+	if o := operatorsOf([]Report{r}); len(r.Operators) > 0 {
+		*properties = append(*properties, reporters.JUnitProperty{Name: "standIns", Value: strings.Join(o.StandIns, ", ")})
+		for _, given := range o.Given {
+			*properties = append(*properties, reporters.JUnitProperty{Name: "givenOperator." + given.Module, Value: given.Command})
+		}
+	}
 	for _, result := range r.Results {
 		test := result.junit()
 		suite.TestCases = append(suite.TestCases, test)

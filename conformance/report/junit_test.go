@@ -56,3 +56,27 @@ func TestJUnitCounts(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// A suite names the operators that stand in and those that were given. A cluster that was not set up for the run has neither.
+func TestJUnitOperators(t *testing.T) {
+	set := Report{Operators: []Operator{
+		{Module: "auth", Command: "authentication-operator", StandIn: true}, {Module: "ingress", Command: "./a <b>"}, {Module: "console", Command: "c", StandIn: true},
+	}}
+	for name, test := range map[string]struct {
+		report Report
+		want   map[string]string
+	}{
+		"given":    {set, map[string]string{"standIns": "auth, console", "givenOperator.ingress": "./a <b>"}},
+		"existing": {Report{}, map[string]string{}},
+	} {
+		got := map[string]string{}
+		for _, p := range test.report.junit().Properties.Properties {
+			if strings.Contains(p.Name, "perator") || p.Name == "standIns" {
+				got[p.Name] = p.Value
+			}
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}

@@ -53,6 +53,28 @@ func (o Operator) ExitText() string {
 	return fmt.Sprintf("ended by itself and was restarted, times: %d", o.Exits)
 }
 
+// text is the sentence about a command.
+func (o Operator) text() string {
+	text := "Given operator of " + o.Module + ": " + o.Command
+	if exits := o.ExitText(); exits != "" {
+		text += " (" + exits + ")"
+	}
+	return text
+}
+
+// OperatorLines returns a line for the stand-ins of the reports and one for each command.
+func OperatorLines(reports ...Report) []string {
+	o := operatorsOf(reports)
+	var lines []string
+	if text := o.StandInText(); text != "" {
+		lines = append(lines, text)
+	}
+	for _, operator := range o.Given {
+		lines = append(lines, operator.text())
+	}
+	return lines
+}
+
 func writeOperators(b *bytes.Buffer, reports []Report) {
 	o := operatorsOf(reports)
 	if text := o.StandInText(); text != "" {

@@ -90,9 +90,13 @@ func TestTable(t *testing.T) {
 	vague.Results[0].Module = "auth"
 	lost := sample("d", report.Failed, "it crashed")
 	lost.Results[0].Evidence = nil
-	lost.Results = append(lost.Results, lost.Results[0])
+	lost.Results = append(lost.Results, lost.Results[0], sample("d", report.Skipped, "it was not selected").Results[0])
+	interrupted := sample("e", report.Inconclusive, "it was interrupted")
+	interrupted.Results[0].Evidence = nil
+	interrupted.Results = append(interrupted.Results, interrupted.Results[0])
+	mixed.Operators = []report.Operator{{Module: "ingress", Command: "./ingress-operator start", Exits: 1}, {Module: "auth", Command: "authentication-operator", StandIn: true}}
 	var b strings.Builder
-	if err := WriteTable(&b, []report.Report{mixed, waived, vague, lost}); err != nil {
+	if err := WriteTable(&b, []report.Report{mixed, waived, vague, lost, interrupted}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `SCENARIO            INGRESS   AUTH
@@ -100,6 +104,10 @@ a                   ✘ 1 of 2  –
 with-a-longer-name  ✔ 1       –
 c                   –         ? 0 of 1
 d                   ✘ 0 of 2  –
+e                   ? 0 of 2  –
+
+Stand-ins for operators of OpenShift: auth
+Given operator of ingress: ./ingress-operator start (ended by itself and was restarted, times: 1)
 
 a  SNO-ING-001 failed: One
     Node a b: want c, got c
@@ -107,7 +115,9 @@ a  SNO-ING-001 failed: One
 c  SNO-ING-001 inconclusive: One
     a control was not detected
 
-d  every check failed: it crashed
+d  every check: failed: it crashed
+
+e  every check: inconclusive: it was interrupted
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Error(diff)

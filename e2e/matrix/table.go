@@ -12,7 +12,8 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// WriteTable prints a row for each cluster and a column for each module, and below it the failures.
+// WriteTable prints a row for each cluster and a column for each module, and below it the operators that stand in or
+// were given, and the failures.
 func WriteTable(w io.Writer, reports []report.Report) error {
 	modules := modulesOf(reports)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -26,6 +27,11 @@ func WriteTable(w io.Writer, reports []report.Report) error {
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("print the table: %w", err)
+	}
+	if lines := report.OperatorLines(reports...); len(lines) > 0 {
+		if _, err := fmt.Fprintf(w, "\n%s\n", strings.Join(lines, "\n")); err != nil {
+			return fmt.Errorf("print the operators: %w", err)
+		}
 	}
 	for _, r := range reports {
 		for _, line := range faults(r) {
@@ -77,8 +83,8 @@ func cell(results []report.Result, module string) string {
 }
 
 func faults(r report.Report) []string {
-	if len(r.Results) > 1 && lost(r) {
-		return []string{"", fmt.Sprintf("%s  every check failed: %s", r.Scenario, r.Results[0].Reason)}
+	if first, is := lost(r); is {
+		return []string{"", fmt.Sprintf("%s  every check: %s: %s", r.Scenario, first.Status, first.Reason)}
 	}
 	var lines []string
 	for _, result := range r.Results {
@@ -98,9 +104,15 @@ func faults(r report.Report) []string {
 	return lines
 }
 
-// lost reports whether every check failed for the same reason without evidence.
-func lost(r report.Report) bool {
-	return !slices.ContainsFunc(r.Results, func(result report.Result) bool {
-		return result.Status != report.Failed || len(result.Evidence) > 0 || result.Reason == "" || result.Reason != r.Results[0].Reason
+// lost reports whether every selected check, of several, failed or is inconclusive for the same reason without
+// evidence, and returns the first.
+func lost(r report.Report) (report.Result, bool) {
+	selected := slices.DeleteFunc(slices.Clone(r.Results), func(result report.Result) bool { return result.Status == report.Skipped })
+	if len(selected) < 2 {
+		return report.Result{}, false
+	}
+	first := selected[0]
+	return first, !slices.ContainsFunc(selected, func(result report.Result) bool {
+		return result.Status != report.Failed && result.Status != report.Inconclusive || result.Status != first.Status || len(result.Evidence) > 0 || result.Reason == "" || result.Reason != first.Reason
 	})
 }
