@@ -129,6 +129,8 @@ type Input struct {
 	// Disruptor is nil without the disruptive tier.
 	Disruptor *Disruptor
 	Times     Times
+	// IdleOperators is that of Target.
+	IdleOperators func(context.Context) ([]string, error)
 
 	// changed is set in the copy for a control.
 	changed bool

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,13 +21,22 @@ const (
 	reasonNoEvidence = "the check found no object to check"
 	reasonUndetected = "controls with a wrong result: "
 	reasonNoControl  = "no control is possible on this cluster, so it is unknown whether the check can fail"
+	reasonIdle       = "given operators that have written no Lease, status or operand: "
+	// ReasonInterrupted is that of a check that was running, or had to run, when the run was interrupted.
+	ReasonInterrupted = "the run was interrupted before the check had finished"
 )
 
 // Execute runs a check, and its controls if it passes.
 func Execute(ctx context.Context, check Check, in *Input) (result report.Result) {
 	started := time.Now()
 	result = check.Result()
-	defer func() { result.Seconds = time.Since(started).Seconds() }()
+	defer func() {
+		result.Seconds = time.Since(started).Seconds()
+		if ctx.Err() != nil && (result.Status == report.Failed || result.Status == report.Inconclusive) {
+			// What did not follow in time might have.
+			result.Status, result.Reason = report.Inconclusive, ReasonInterrupted
+		}
+	}()
 	if why := check.skipReason(in); why != "" {
 		result.Status, result.Reason = report.Skipped, why
 		return result
@@ -36,6 +46,10 @@ func Execute(ctx context.Context, check Check, in *Input) (result report.Result)
 			result.Status, result.Reason = report.NotApplicable, why
 			return result
 		}
+	}
+	if why := check.idleReason(ctx, in); why != "" {
+		result.Status, result.Reason = report.Inconclusive, why
+		return result
 	}
 	evidence, err := check.Run(ctx, in)
 	result.Evidence = evidence
@@ -59,6 +73,24 @@ func Execute(ctx context.Context, check Check, in *Input) (result report.Result)
 	result.Controls = check.runControls(ctx, in)
 	result.Status, result.Reason = statusOf(result.Controls)
 	return result
+}
+
+// idleReason returns why an operator that was given for the run makes the check inconclusive, or "".
+func (c Check) idleReason(ctx context.Context, in *Input) string {
+	if in.IdleOperators == nil {
+		return ""
+	}
+	idle, err := in.IdleOperators(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	if c.Module != moduleTopology {
+		idle = slices.DeleteFunc(idle, func(module string) bool { return module != c.Module })
+	}
+	if len(idle) == 0 {
+		return ""
+	}
+	return reasonIdle + strings.Join(idle, ", ")
 }
 
 func isInconclusive(err error) bool {

@@ -226,14 +226,39 @@ func TestExecute(t *testing.T) {
 		"its tier is not selected":            {checks.Check{Run: holds(there), Tier: checks.Scheduled}, report.Skipped},
 		"the disruptive tier is not selected": {checks.Check{Run: holds(there), Tier: checks.Disruptive}, report.Skipped},
 		"a missing input":                     {checks.Check{Run: holds(there), MissingInput: func(*checks.Input) string { return "why" }}, report.Skipped},
+		"its operator is idle":                {checks.Check{Module: "auth", Run: holds(there), Controls: []checks.Control{noInfrastructure, nothing}}, report.Inconclusive},
+		"an operator is idle":                 {checks.Check{Module: "topology", Run: holds(there), Controls: []checks.Control{noInfrastructure, nothing}}, report.Inconclusive},
+		"another operator is idle":            {checks.Check{Module: "console", Run: holds(there), Controls: []checks.Control{noInfrastructure, nothing}}, report.Passed},
 	} {
 		in := &checks.Input{State: &checks.State{Infrastructure: &configv1.Infrastructure{}}}
+		if strings.Contains(name, "idle") {
+			in.IdleOperators = func(context.Context) ([]string, error) { return []string{"auth"}, nil }
+		}
 		result := checks.Execute(t.Context(), test.check, in)
 		if result.Status != test.want || (result.Status != report.Passed && result.Reason == "" && len(result.Evidence) == 0) {
 			t.Errorf("%s: %s %q, want %s and a reason", name, result.Status, result.Reason, test.want)
 		}
 		if in.State.Infrastructure == nil {
 			t.Errorf("%s: a control changed what was read", name)
+		}
+	}
+}
+
+// What an interrupted check has found so far is no failure.
+func TestExecuteInterrupted(t *testing.T) {
+	unheld := []report.Evidence{{Object: "o", Field: "f", Want: "w", Got: "g"}}
+	for name, run := range map[string]func(context.Context) ([]report.Evidence, error){
+		"error":    func(ctx context.Context) ([]report.Evidence, error) { return nil, ctx.Err() },
+		"evidence": func(context.Context) ([]report.Evidence, error) { return unheld, nil },
+	} {
+		ctx, interrupt := context.WithCancel(t.Context())
+		check := checks.Check{Run: func(ctx context.Context, _ *checks.Input) ([]report.Evidence, error) {
+			interrupt()
+			return run(ctx)
+		}}
+		result := checks.Execute(ctx, check, &checks.Input{State: &checks.State{}})
+		if result.Status != report.Inconclusive || result.Reason != checks.ReasonInterrupted {
+			t.Errorf("%s: %s %q", name, result.Status, result.Reason)
 		}
 	}
 }

@@ -36,13 +36,13 @@ var ErrNoOpenShift = errors.New("the cluster does not serve OpenShift's kinds")
 // Runner runs checks on one cluster. Start begins the static and scheduled ones in parallel; a disruptive one runs
 // alone, when its result is requested.
 type Runner struct {
-	target   Target
-	checks   []Check
-	selected map[string]bool
-	tiers    map[Tier]bool
-	kube     client.Client
-	set      kubernetes.Interface
-	started  time.Time
+	target    Target
+	checks    []Check
+	tiers     map[Tier]bool
+	selection Selection
+	kube      client.Client
+	set       kubernetes.Interface
+	started   time.Time
 
 	warnings *warnings
 	input    *Input
@@ -65,14 +65,14 @@ func NewRunner(ctx context.Context, target Target, selection Selection) (*Runner
 		return nil, err
 	}
 	r := &Runner{
-		target: target, checks: Catalogue(), selected: map[string]bool{}, tiers: map[Tier]bool{}, results: map[string]*outcome{}, started: time.Now(), warnings: &warnings{},
+		target: target, checks: Catalogue(), selection: selection, tiers: map[Tier]bool{}, results: map[string]*outcome{}, started: time.Now(), warnings: &warnings{},
 	}
 	chosen, err := Select(r.checks, selection)
 	if err != nil {
 		return nil, err
 	}
 	for _, check := range chosen {
-		r.selected[check.ID], r.tiers[check.Tier] = true, true
+		r.tiers[check.Tier] = true
 	}
 	config := rest.CopyConfig(target.Config)
 	config.WarningHandler, config.WarningHandlerWithContext = r.warnings, nil
@@ -109,13 +109,13 @@ func (r *Runner) Start(ctx context.Context) error {
 	}
 	r.printNamespaces(state)
 	if slices.ContainsFunc(r.checks, func(c Check) bool {
-		return c.NeedsPool && r.selected[c.ID] && (c.NotApplicable == nil || c.NotApplicable(state) == "")
+		return c.NeedsPool && r.selection.skipReason(c) == "" && (c.NotApplicable == nil || c.NotApplicable(state) == "")
 	}) {
 		if state.Pool, err = readPool(ctx, r.kube); err != nil {
 			return err
 		}
 	}
-	r.input = &Input{State: state, Times: r.target.Times}
+	r.input = &Input{State: state, Times: r.target.Times, IdleOperators: r.target.IdleOperators}
 	if r.tiers[Scheduled] {
 		program := programOf(r.target.Image, state.Pods)
 		r.progressf("Copies of Deployments run image %s, %s", program.image, program.from)
@@ -127,7 +127,7 @@ func (r *Runner) Start(ctx context.Context) error {
 		r.input.Disruptor = r.newDisruptor(state)
 	}
 	for _, check := range r.checks {
-		if r.selected[check.ID] && check.Tier != Disruptive {
+		if r.selection.skipReason(check) == "" && check.Tier != Disruptive {
 			r.pending.Add(1)
 			go func() {
 				defer r.pending.Done()
@@ -224,7 +224,7 @@ func (r *Runner) Result(ctx context.Context, id string) (report.Result, error) {
 	if err != nil {
 		return report.Result{}, err
 	}
-	if why := r.skipReason(check); why != "" {
+	if why := r.selection.skipReason(check); why != "" {
 		result := check.Result()
 		result.Reason = why
 		return result, nil
@@ -235,17 +235,6 @@ func (r *Runner) Result(ctx context.Context, id string) (report.Result, error) {
 		defer r.serial.Unlock()
 	}
 	return r.execute(ctx, check), nil
-}
-
-func (r *Runner) skipReason(check Check) string {
-	switch {
-	case !r.tiers[check.Tier]:
-		return "the " + string(check.Tier) + " tier was not selected"
-	case !r.selected[check.ID]:
-		return "it was not selected"
-	default:
-		return ""
-	}
 }
 
 // Report returns a result for every check of the catalogue; unfinished ones are skipped.
@@ -266,7 +255,7 @@ func (r *Runner) Report() report.Report {
 	defer r.mu.Unlock()
 	for _, check := range r.checks {
 		result := check.Result()
-		result.Reason = r.skipReason(check)
+		result.Reason = r.selection.skipReason(check)
 		if o := r.results[check.ID]; o != nil && o.result.ID != "" {
 			result = o.result
 		} else if result.Reason == "" {

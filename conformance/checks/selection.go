@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/solonode/sno/conformance/report"
 )
 
 // Selection chooses checks. Those that are not selected are skipped.
@@ -47,7 +49,7 @@ func Select(catalogue []Check, selection Selection) ([]Check, error) {
 	}
 	var selected []Check
 	for _, check := range catalogue {
-		if slices.Contains(selection.Tiers, check.Tier) && wanted(selection.Modules, check.Module) && wanted(selection.IDs, check.ID) {
+		if selection.skipReason(check) == "" {
 			selected = append(selected, check)
 		}
 	}
@@ -55,6 +57,31 @@ func Select(catalogue []Check, selection Selection) ([]Check, error) {
 		return nil, fmt.Errorf("%w: tiers %v, modules %v and ids %v have no check in common", ErrNoMatch, selection.Tiers, selection.Modules, selection.IDs)
 	}
 	return selected, nil
+}
+
+// Unfinished returns a result for every check of a catalogue after a run without a report: the selected ones have the
+// status and the reason.
+func Unfinished(catalogue []Check, selection Selection, status report.Status, reason string) []report.Result {
+	results := make([]report.Result, 0, len(catalogue))
+	for _, check := range catalogue {
+		result := check.Result()
+		if result.Reason = selection.skipReason(check); result.Reason == "" {
+			result.Status, result.Reason = status, reason
+		}
+		results = append(results, result)
+	}
+	return results
+}
+
+func (s Selection) skipReason(check Check) string {
+	switch {
+	case !slices.Contains(s.Tiers, check.Tier):
+		return "the " + string(check.Tier) + " tier was not selected"
+	case !wanted(s.Modules, check.Module) || !wanted(s.IDs, check.ID):
+		return "it was not selected"
+	default:
+		return ""
+	}
 }
 
 func wanted(list []string, value string) bool { return len(list) == 0 || slices.Contains(list, value) }

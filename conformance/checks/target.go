@@ -24,6 +24,9 @@ type Target struct {
 	ControlPlaneOrigin string
 	// Operators returns the host operators; nil if the cluster was not set up for the run.
 	Operators func() []report.Operator
+	// IdleOperators returns the modules of given operators that have not written anything yet that only they write. Checks
+	// of these modules, and of all operands together, are inconclusive. Nil if no operator was given.
+	IdleOperators func(ctx context.Context) ([]string, error)
 	// Expected are the topologies of the installation; empty if unknown.
 	Expected report.Modes
 	// PayloadNamespaces are those of OpenShift's own objects; empty for the function of that name.

@@ -89,6 +89,9 @@ func (p Program) test(ctx context.Context, cluster *clusterFlags, checks []check
 		}
 		result := check.Result()
 		result.Status, result.Reason = report.Failed, err.Error()
+		if ctx.Err() != nil {
+			result.Status = report.Inconclusive
+		}
 		put(finished{check: check, result: result, ended: p.Now()})
 	}
 	return done, err

@@ -20,7 +20,7 @@ const (
 	Passed Status = "passed"
 	// Failed: the expectation did not hold, or the cluster could not be read.
 	Failed Status = "failed"
-	// Inconclusive: a control had a wrong result, or the cluster prevented the check.
+	// Inconclusive: a control had a wrong result, or the cluster, an interruption or an idle operator prevented the check.
 	Inconclusive Status = "inconclusive"
 	// NotApplicable: the check does not apply to this kind of cluster.
 	NotApplicable Status = "notApplicable"

@@ -87,7 +87,14 @@ func (s *system) givenSettled(ctx context.Context) error {
 		if err != nil {
 			return false, err
 		}
-		if wrong = moving; moving != "" || now != last {
+		idle, err := s.idleOperators(ctx)
+		if err != nil {
+			return false, err
+		}
+		if wrong = moving; len(idle) > 0 {
+			wrong = "nothing was written by that of " + strings.Join(idle, ", ")
+		}
+		if wrong != "" || now != last {
 			last, since = now, time.Now()
 		}
 		return time.Since(since) >= s.quiet, nil
@@ -97,6 +104,15 @@ func (s *system) givenSettled(ctx context.Context) error {
 	}
 	_, _ = fmt.Fprintf(s.progress, "The operands of the given operators have not settled within %s: %s\n", s.settle, cmp.Or(wrong, "they keep changing"))
 	return nil
+}
+
+func (s *system) idleOperators(ctx context.Context) ([]string, error) {
+	idle, err := s.IdleOperators(ctx)
+	var names []string
+	for _, module := range idle {
+		names = append(names, string(module))
+	}
+	return names, err
 }
 
 // givenState describes the operands of hosts that are commands, and the conditions of their controllers.

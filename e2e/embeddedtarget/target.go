@@ -62,7 +62,7 @@ func (s *system) target(o Options) checks.Target {
 
 		Config:   s.Cluster.RESTConfig(),
 		Scenario: s.Scenario.Name, Description: s.Scenario.Description, Variant: string(o.Variant), Provider: Provider,
-		ControlPlaneOrigin: s.Cluster.Origin(), Operators: s.HostOperators,
+		ControlPlaneOrigin: s.Cluster.Origin(), Operators: s.HostOperators, IdleOperators: s.idleOperators,
 		Expected: report.Modes{
 			ControlPlane: string(s.Scenario.ControlPlaneTopology), Infrastructure: string(s.Scenario.InfrastructureTopology),
 		},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,9 @@ import (
 	"time"
 
 	"github.com/google/shlex"
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/testcluster/embedded"
@@ -187,6 +191,40 @@ func (o Operators) Report(hosts map[Module][]string) []report.Operator {
 // GivenUser returns the user name of a command that is the module's host.
 func (m Module) GivenUser() string { return "given-" + m.Host().Name }
 
+// ownResources are kinds that an operator writes itself. A person would apply its configuration, but none of these.
+var ownResources = sets.New("leases", "deployments", "daemonsets", "pods", "poddisruptionbudgets", "machineconfigs", "nodes")
+
+// isOwnWrite reports whether a write of a command proves that an operator acts.
+func isOwnWrite(event auditv1.Event) bool {
+	object := event.ObjectRef
+	return object != nil && event.ResponseStatus != nil && event.ResponseStatus.Code < http.StatusMultipleChoices &&
+		!strings.Contains(event.RequestURI, "dryRun=") && (ownResources.Has(object.Resource) || object.Subresource == "status" || object.Subresource == "approval")
+}
+
+// IdleOperators returns the modules whose host is a command that has not written any Lease, status or operand yet. With
+// an external control plane those of ingress and approver may have nothing to write.
+func (s *ScenarioCluster) IdleOperators(ctx context.Context) ([]Module, error) {
+	s.supervisor.writes.Lock()
+	defer s.supervisor.writes.Unlock()
+	external := s.Scenario.ControlPlaneTopology == configv1.ExternalTopologyMode
+	var idle []Module
+	for _, module := range s.operators.Modules() {
+		_, runs := s.hosts[module]
+		if external && (module == Ingress || module == Approver) || !runs || s.supervisor.wrote[module] {
+			continue
+		}
+		events, next, err := s.Cluster.AuditEvents(ctx, s.supervisor.read[module], embedded.AuditFilter{User: module.GivenUser(), WritesOnly: true})
+		if err != nil {
+			return nil, err
+		}
+		s.supervisor.read[module] = next
+		if s.supervisor.wrote[module] = slices.ContainsFunc(events, isOwnWrite); !s.supervisor.wrote[module] {
+			idle = append(idle, module)
+		}
+	}
+	return idle, nil
+}
+
 // supervisor starts commands again that end by themselves.
 type supervisor struct {
 	mu sync.Mutex
@@ -197,10 +235,15 @@ type supervisor struct {
 	ended chan struct{}
 	// turns count the wanted starts and ends, so that a late restart does not follow one.
 	turns map[Module]int
+
+	writes sync.Mutex
+	// wrote are the modules whose command has written, and read is how far the audit log was read for the others.
+	wrote map[Module]bool
+	read  map[Module]int64
 }
 
 func newSupervisor() *supervisor {
-	return &supervisor{exits: map[Module]int{}, turns: map[Module]int{}, ended: make(chan struct{})}
+	return &supervisor{exits: map[Module]int{}, turns: map[Module]int{}, wrote: map[Module]bool{}, read: map[Module]int64{}, ended: make(chan struct{})}
 }
 
 func (s *supervisor) turn(module Module) {

@@ -51,14 +51,14 @@ type Run struct {
 	// Command returns the child for a scenario. It writes its report to ReportFile in the folder, cleans up on SIGTERM,
 	// and ends when its standard input does: then the parent has ended.
 	Command func(scenario, folder string) *exec.Cmd
-	// Lost returns the report of a scenario without one, with every check failed for the reason.
-	Lost func(scenario, reason string) report.Report
+	// Lost returns the report of a scenario without one. Every check that was to run has the status and the reason.
+	Lost func(scenario string, status report.Status, reason string) report.Report
 	// Progress receives a line for each start and end.
 	Progress io.Writer
 }
 
 // All runs every scenario and returns a report for each (R-SUITE-5: those in a cloud with added workers are scenarios).
-// When the context ends it terminates the children, reports what they had not finished as lost, and returns
+// When the context ends it terminates the children, reports what they had not finished as inconclusive, and returns
 // ErrInterrupted. Other errors are about the folder.
 func (r Run) All(ctx context.Context) ([]report.Report, error) {
 	progress := newProgress(r.Progress, r.Scenarios)
@@ -90,7 +90,7 @@ func (r Run) one(ctx context.Context, scenario string, progress *progress) (repo
 		return report.Report{}, fmt.Errorf("remove the old report of %s: %w", scenario, err)
 	}
 	if ctx.Err() != nil {
-		return r.Lost(scenario, ErrInterrupted.Error()), nil
+		return r.Lost(scenario, report.Inconclusive, ErrInterrupted.Error()), nil
 	}
 	started := time.Now()
 	progress.started(scenario)
@@ -134,17 +134,17 @@ func (r Run) result(ctx context.Context, scenario, folder string, ended error) (
 	if err == nil && len(found) == 1 && found[0].Scenario == scenario {
 		return found[0], nil
 	}
-	why := ErrNoReport
+	why, status := ErrNoReport, report.Failed
 	switch {
 	case ctx.Err() != nil:
-		why = ErrInterrupted
+		why, status = ErrInterrupted, report.Inconclusive
 	case errors.Is(ended, context.DeadlineExceeded):
 		why = ErrTooLong
 	}
 	if !errors.Is(err, os.ErrNotExist) {
 		why = errors.Join(why, err)
 	}
-	return r.Lost(scenario, strings.SplitN(why.Error(), "\n", 2)[0]), fmt.Errorf("%w: %w\n%s", why, ended, tail(filepath.Join(folder, LogFile)))
+	return r.Lost(scenario, status, strings.SplitN(why.Error(), "\n", 2)[0]), fmt.Errorf("%w: %w\n%s", why, ended, tail(filepath.Join(folder, LogFile)))
 }
 
 func tail(path string) string {

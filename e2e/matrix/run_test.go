@@ -111,7 +111,7 @@ func run(t *testing.T, parallel int, limit time.Duration, pairs ...string) (Run,
 		cmd.Env = append(os.Environ(), behaviour+"="+how[scenario])
 		return cmd
 	}
-	r.Lost = func(scenario, reason string) report.Report { return sample(scenario, report.Failed, reason) }
+	r.Lost = sample
 	var output bytes.Buffer
 	r.Progress = &output
 	reports, err := r.All(t.Context())
@@ -200,14 +200,14 @@ func TestInterruption(t *testing.T) {
 			cmd.Env = append(os.Environ(), behaviour+"="+how[scenario])
 			return cmd
 		},
-		Lost: func(scenario, reason string) report.Report { return sample(scenario, report.Failed, reason) },
+		Lost: sample,
 	}
 	folder <- r.Folder
 	reports, err := r.All(ctx)
 	if !errors.Is(err, ErrInterrupted) {
 		t.Errorf("the error is %v", err)
 	}
-	lost := " failed: " + ErrInterrupted.Error()
+	lost := " inconclusive: " + ErrInterrupted.Error()
 	if diff := cmp.Diff([]string{"a" + lost, "b passed: from the child", "c" + lost, "d" + lost}, outcome(reports)); diff != "" {
 		t.Error(diff)
 	}
@@ -225,7 +225,7 @@ func TestOldReport(t *testing.T) {
 		cmd.Env = append(os.Environ(), behaviour+"="+how)
 		return cmd
 	}
-	r.Lost = func(scenario, reason string) report.Report { return sample(scenario, report.Failed, reason) }
+	r.Lost = sample
 	for _, test := range []struct{ how, want string }{{"passes", "a passed: from the child"}, {"crashes", "a failed: " + ErrNoReport.Error()}} {
 		how = test.how
 		reports, err := r.All(t.Context())

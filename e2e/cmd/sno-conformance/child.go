@@ -45,7 +45,7 @@ func child(ctx context.Context, o options) (err error) {
 	}
 	defer target.Stop()
 	fmt.Fprintf(os.Stderr, "%s: the cluster has settled\n", time.Now().Format(time.TimeOnly))
-	runner, err := checks.NewRunner(ctx, target, checks.Selection{Tiers: o.tiers, Modules: o.modules})
+	runner, err := checks.NewRunner(ctx, target, o.selection(o.scenarios[0]))
 	if err != nil {
 		return err
 	}

@@ -176,19 +176,20 @@ func choose[T ~string](named, all []T) ([]T, error) {
 	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !slices.Contains(named, one) }), nil
 }
 
+// selection returns the checks of a cluster.
+func (o options) selection(name string) checks.Selection {
+	return checks.Selection{Tiers: o.tiersOf(name), Modules: o.modules}
+}
+
 // lost returns the report of a cluster without one.
-func (o options) lost(name, reason string) report.Report {
+func (o options) lost(name string, status report.Status, reason string) report.Report {
 	r := report.Report{Scenario: name, Variant: string(o.variant), Provider: embeddedtarget.Provider, Started: time.Now().UTC()}
 	if s, err := scenario.Lookup(name); err == nil {
 		r.Description = s.Description
 	}
 	// The variant and the name are valid.
 	r.Operators, _ = o.variant.Operators(name, o.operators)
-	for _, c := range checks.Catalogue() {
-		result := c.Result()
-		result.Status, result.Reason = report.Failed, reason
-		r.Results = append(r.Results, result)
-	}
+	r.Results = checks.Unfinished(checks.Catalogue(), o.selection(name), status, reason)
 	r.Count()
 	return r
 }

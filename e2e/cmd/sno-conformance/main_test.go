@@ -45,9 +45,16 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The report of a lost run contains every check of the catalogue, failed.
+// The report of a lost run contains every check of the catalogue. Those that were to run have failed.
 func TestLost(t *testing.T) {
-	r := options{variant: "sno"}.lost("ha", "it crashed")
+	lost := func(flags ...string) report.Report {
+		o, err := parse(flags, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o.lost("ha", report.Failed, "it crashed")
+	}
+	r := lost()
 	if len(r.Results) != len(checks.Catalogue()) || r.Counts[report.Failed] != len(r.Results) || r.Description == "" {
 		t.Errorf("%d results, %v, %q", len(r.Results), r.Counts, r.Description)
 	}
@@ -56,6 +63,12 @@ func TestLost(t *testing.T) {
 	}
 	if err := report.Verdict([]report.Report{r}); !errors.Is(err, report.ErrFailed) {
 		t.Errorf("the result is %v", err)
+	}
+	for _, result := range lost("-modules=auth,approver", "-disrupt=none-sno").Results {
+		selected := (result.Module == "auth" || result.Module == "approver") && result.Tier != string(checks.Disruptive)
+		if (result.Status == report.Failed) != selected || !selected && (result.Status != report.Skipped || result.Reason == "") {
+			t.Errorf("%s of %s, %s, is %s: %s", result.ID, result.Module, result.Tier, result.Status, result.Reason)
+		}
 	}
 }
 
