@@ -23,6 +23,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/joining"
 	"github.com/solonode/sno/e2e/programs"
@@ -105,19 +106,8 @@ func (j *job) stop() {
 
 // operators prints which host operators were given and which are stand-ins.
 func (j *job) operators() {
-	var standIns []string
-	for _, operator := range j.env.HostOperators() {
-		switch {
-		case operator.StandIn:
-			standIns = append(standIns, operator.Module)
-		case operator.Exits > 0:
-			j.printf("  Given operator of %s, which ended by itself and was restarted, times: %d: %s", operator.Module, operator.Exits, operator.Command)
-		default:
-			j.printf("  Given operator of %s: %s", operator.Module, operator.Command)
-		}
-	}
-	if len(standIns) > 0 {
-		j.printf("  Stand-ins for operators of OpenShift: %s", strings.Join(standIns, ", "))
+	for _, line := range report.OperatorLines(report.Report{Operators: j.env.HostOperators()}) {
+		j.printf("  %s", line)
 	}
 }
 
@@ -153,17 +143,12 @@ func (j *job) start(ctx context.Context) error {
 		j.env.Stop()
 		return err
 	}
+	later := j.givenLater()
 	// The etcd operator creates guards of the members.
-	later := []harness.Module{harness.EtcdGuard}
-	for _, module := range j.options.Operators.Modules() {
-		if module != harness.EtcdGuard && !slices.Contains(harness.Modules(), module) {
-			later = append(later, module)
-		}
+	if !slices.Contains(later, harness.EtcdGuard) && j.scenario.ControlPlaneTopology != configv1.ExternalTopologyMode {
+		later = append(later, harness.EtcdGuard)
 	}
 	for _, module := range later {
-		if module == harness.EtcdGuard && j.scenario.ControlPlaneTopology == configv1.ExternalTopologyMode {
-			continue
-		}
 		if err := j.env.RunHost(ctx, module, "--stock"); err != nil {
 			j.env.Stop()
 			return err
@@ -172,6 +157,14 @@ func (j *job) start(ctx context.Context) error {
 	j.kube = j.env.Cluster.Client()
 	j.router = router{kube: j.kube}
 	return nil
+}
+
+// givenLater returns the modules of given operators whose hosts run only if they are given. An external control plane
+// has no etcd operator in the cluster.
+func (j *job) givenLater() []harness.Module {
+	return slices.DeleteFunc(j.options.Operators.Modules(), func(m harness.Module) bool {
+		return slices.Contains(harness.Modules(), m) || m == harness.EtcdGuard && j.scenario.ControlPlaneTopology == configv1.ExternalTopologyMode
+	})
 }
 
 // whileOperatorsRun returns early if a given operator ends.
@@ -213,6 +206,9 @@ func (j *job) prove(ctx context.Context) error {
 	if err := j.operandsDecided(ctx); err != nil {
 		return err
 	}
+	if err := j.besideGiven(ctx); err != nil {
+		return err
+	}
 	after, err := j.read(ctx)
 	if err != nil {
 		return err
@@ -225,7 +221,14 @@ func (j *job) prove(ctx context.Context) error {
 			return err
 		}
 	}
-	return j.operandsAfter(ctx)
+	if err := j.operandsAfter(ctx); err != nil {
+		return err
+	}
+	idle, err := j.env.IdleOperators(ctx)
+	if err == nil && len(idle) > 0 {
+		err = fmt.Errorf("%w: given operators that have written no Lease, status or operand: %v", ErrVerificationFailed, idle)
+	}
+	return err
 }
 
 func (j *job) before(ctx context.Context) error {
@@ -272,11 +275,12 @@ func (j *job) before(ctx context.Context) error {
 	return nil
 }
 
-// runControllers starts the controllers of the operands in one process, with the rights of an installation.
+// runControllers starts the controllers of the operands, and those of given operators, in one process, with the rights
+// of an installation.
 func (j *job) runControllers(ctx context.Context) error {
 	j.heading("Start the controllers")
 	var names []string
-	for _, module := range harness.Modules() {
+	for _, module := range append(harness.Modules(), j.givenLater()...) {
 		names = append(names, string(module))
 	}
 	_, err := j.env.RunAllControllers(ctx, "--modules="+strings.Join(names, ","))
@@ -290,6 +294,27 @@ func (j *job) decided(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", ErrVerificationFailed, errors.Join(err, settleErr))
 	}
 	j.printf("  %s", condition)
+	return nil
+}
+
+// besideGiven waits until each controller that runs for a given operator only has reported, and prints its condition.
+// Which one it is depends on the operator.
+func (j *job) besideGiven(ctx context.Context) error {
+	for _, module := range j.givenLater() {
+		if j.scenario.ControlPlaneTopology == configv1.ExternalTopologyMode && module == harness.Approver {
+			continue // there is no object for its condition
+		}
+		var condition harness.Condition
+		err := wait.PollUntilContextTimeout(ctx, poll, settleTimeout, true, func(ctx context.Context) (bool, error) {
+			now, err := j.env.Condition(ctx, module)
+			condition = now
+			return condition.Status != "", err
+		})
+		if err != nil {
+			return fmt.Errorf("%w: the controller of %s reports nothing: %w", ErrVerificationFailed, module, err)
+		}
+		j.printf("  %s", condition)
+	}
 	return nil
 }
 

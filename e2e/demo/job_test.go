@@ -43,26 +43,36 @@ func TestOperators(t *testing.T) {
 		t.Skip("it starts clusters, as make run does; make proof runs it")
 	}
 	t.Parallel()
-	binary, err := programs.Build(t.Context(), programs.IngressHost, t.Output())
-	if err != nil {
-		t.Fatal(err)
+	binary := func(program programs.Program) string {
+		path, err := programs.Build(t.Context(), program, t.Output())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path + " --kubeconfig={kubeconfig} --stock"
 	}
 	for _, test := range []struct {
 		command string
-		ends    error
-		want    string
+		is      error
+		want    []string
 	}{
-		{binary + " --kubeconfig={kubeconfig} --stock --min-ready-seconds=1", nil, "Given operator of ingress: " + binary},
-		{"sh -c 'echo broken; exit 4'", harness.ErrOperatorEnded, "ingress, exit status 4 (sh -c 'echo broken; exit 4'); its log ends with:\nbroken"},
+		{"ingress=" + binary(programs.IngressHost) + " --min-ready-seconds=1", nil, []string{"Given operator of ingress: "}},
+		{"approver=" + binary(programs.ApproverHost), nil, []string{"Given operator of approver: ", "  ApproverTopologyPatchInForce="}},
+		{"approver=sleep 100000", demo.ErrVerificationFailed, []string{"given operators that have written no Lease, status or operand: [approver]"}},
+		{"ingress=sh -c 'echo broken; exit 4'", harness.ErrOperatorEnded, []string{"ingress, exit status 4 (sh -c 'echo broken; exit 4'); its log ends with:\nbroken"}},
 	} {
-		operators, err := harness.ReadOperators([]string{"ingress=" + test.command}, nil)
+		operators, err := harness.ReadOperators([]string{test.command}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
 		err = demo.Run(t.Context(), demo.Options{Scenario: "none-sno-day2-workers", Operators: operators, Once: true, Out: &out})
-		if !errors.Is(err, test.ends) || errors.Is(err, demo.ErrVerificationFailed) || !strings.Contains(out.String(), test.want) {
-			t.Errorf("%s: %v, wanted %v and %q in:\n%s", test.command, err, test.ends, test.want, out.String())
+		if !errors.Is(err, test.is) {
+			t.Errorf("%s: %v, want %v", test.command, err, test.is)
+		}
+		for _, want := range test.want {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s: %q is missing in:\n%s", test.command, want, out.String())
+			}
 		}
 	}
 }
