@@ -149,9 +149,9 @@ bundle: # bundle/, and catalog/, for the Operator Lifecycle Manager; BUNDLE_FLAG
 		awk '$$1 == "kubectl-sno" { sub(/:[^:\/]*$$/, "", $$2); print $$2 "@" $$3 }') && \
 		go run -C hack ./cmd/bundle -out '$(CURDIR)' -image "$$image" $(if $(BUNDLE_IMAGE),-bundle-image '$(BUNDLE_IMAGE)') $(BUNDLE_FLAGS)
 release: # Commit and tag a release of all modules, after make verify and release-check; pushes nothing: VERSION=v0.1.0
-	@$(with-kube-assets) && go run -C hack ./cmd/release -version '$(VERSION)'
+	@$(with-kube-assets) && hack/release.sh '$(VERSION)'
 release-check: ## What other repositories get: each library in an empty module, and its tests on the newest versions
-	@$(with-kube-assets) && go run -C hack ./cmd/release -check
+	@$(with-kube-assets) && go run -C hack ./cmd/release
 
 BENCH_FLAGS ?= -benchmem -count=6
 SCENARIO_FLAGS ?= -make-test -write ../docs/benchmarks.md

@@ -19,6 +19,9 @@ import (
 	"github.com/solonode/sno/hack/workspace"
 )
 
+// ErrRefused is wrapped by the error about incompatible changes in a version that promises compatibility.
+var ErrRefused = errors.New("cannot release")
+
 // private matches packages without a promise (docs/api.md), which only programs of this repository import.
 var private = regexp.MustCompile(`^([^/]+/(controller|internal)|approver/(approve|kubelet)|conformance/extension|patch/patchtest)(/|$)`)
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -98,12 +97,12 @@ func (f *File) validate() error {
 			seen[module] = true
 		}
 	}
-	return CheckVersion(f.Release.Version)
+	return checkVersion(f.Release.Version)
 }
 
-// CheckVersion returns an error unless a release can have the version: a canonical one below v2, whose modules would
+// checkVersion returns an error unless a release can have the version: a canonical one below v2, whose modules would
 // need other paths.
-func CheckVersion(version string) error {
+func checkVersion(version string) error {
 	switch {
 	case !semver.IsValid(version) || semver.Canonical(version) != version:
 		return fmt.Errorf("release: %q is not a version such as v0.1.0", version)
@@ -129,15 +128,4 @@ func (f *File) PinOf(module string, column Column) (version string, pinned bool)
 func (f *File) governs(module string) bool {
 	return !slices.Contains(f.Unpinned, module) &&
 		slices.ContainsFunc(f.Governed, func(prefix string) bool { return strings.HasPrefix(module, prefix) })
-}
-
-var releaseVersion = regexp.MustCompile(`(?m)^release:\n(?:  .*\n)*?  version: (\S+)`)
-
-// SetRelease returns the text of a versions file with another version of the release, and the same comments.
-func SetRelease(text []byte, version string) ([]byte, error) {
-	found := releaseVersion.FindSubmatchIndex(text)
-	if found == nil {
-		return nil, fmt.Errorf("%w: has no line \"version:\" below \"release:\"", ErrInvalid)
-	}
-	return slices.Concat(text[:found[2]], []byte(version), text[found[3]:]), nil
 }

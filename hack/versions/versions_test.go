@@ -127,16 +127,6 @@ func TestParseRejects(t *testing.T) {
 	}
 }
 
-func TestSetRelease(t *testing.T) {
-	got, err := SetRelease([]byte(pins), "v0.2.0")
-	if want := strings.Replace(pins, "v0.1.0", "v0.2.0", 1); err != nil || string(got) != want {
-		t.Errorf("got %s, %v", got, err)
-	}
-	if _, err := SetRelease([]byte("release: {version: v0.1.0}\n"), "v0.2.0"); !errors.Is(err, ErrInvalid) {
-		t.Errorf("a text without the line: %v", err)
-	}
-}
-
 func TestSetInDocument(t *testing.T) {
 	const text = "go get github.com/solonode/sno/cli/cmd/x@v0.0.9 k8s.io/api@v0.0.9\nOf `github.com/solonode/sno/patch@v1.0.0-rc.1`.\n"
 	want := "go get github.com/solonode/sno/cli/cmd/x@v0.1.0 k8s.io/api@v0.0.9\nOf `github.com/solonode/sno/patch@v0.1.0`.\n"
