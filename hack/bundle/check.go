@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,9 +17,6 @@ import (
 	"github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"github.com/operator-framework/api/pkg/validation"
 	validator "github.com/operator-framework/api/pkg/validation/interfaces"
-	appsv1 "k8s.io/api/apps/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // validators are those of operator-framework/api that need no registry. MultipleArchitecturesValidator pulls images.
@@ -32,15 +28,15 @@ var validators = append(slices.Clone(validation.DefaultBundleValidators), valida
 var expectedWarning = regexp.MustCompile(`: this bundle is using APIs which were deprecated and removed in v1\.25\. ` +
 	`.* Migrate the API\(s\) for ((events|poddisruptionbudgets): \(\[("[^"]*" ?)+\]\),)+$`)
 
-// Check returns what is wrong with written files: errors and unexpected warnings of the validators, and differences
-// from the manifests.
-func Check(folder string, m *Manifests) ([]string, error) {
+// Check returns what is wrong with written files: errors and unexpected warnings of the validators, and images that
+// could change or that a mirror would not have.
+func Check(folder string) ([]string, error) {
 	bundle, err := manifests.GetBundleFromDir(filepath.Join(folder, "bundle"))
 	if err != nil {
 		return nil, fmt.Errorf("reading the bundle: %w", err)
 	}
 	faults := validate(bundle, validators)
-	faults = append(faults, differences(bundle, m)...)
+	faults = append(faults, imageFaults(bundle.CSV)...)
 	text, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(catalogFile)))
 	if errors.Is(err, os.ErrNotExist) {
 		return faults, nil
@@ -73,13 +69,8 @@ func validate(bundle *manifests.Bundle, validators validator.Validators) (faults
 	return faults
 }
 
-// differences compares the bundle with config/all.
-func differences(bundle *manifests.Bundle, m *Manifests) (faults []string) {
-	csv := bundle.CSV
-	strategy := csv.Spec.InstallStrategy.StrategySpec
-	faults = append(faults, ruleDifferences("permissions", strategy.Permissions, m.Account, m.Operator)...)
-	faults = append(faults, ruleDifferences("clusterPermissions", strategy.ClusterPermissions, m.Account, m.Cluster)...)
-
+// imageFaults compares the images of the containers with the related ones, which mirrors of catalogues copy.
+func imageFaults(csv *v1alpha1.ClusterServiceVersion) (faults []string) {
 	related := map[string]bool{}
 	for _, image := range csv.Spec.RelatedImages {
 		related[image.Image] = true
@@ -87,55 +78,10 @@ func differences(bundle *manifests.Bundle, m *Manifests) (faults []string) {
 			faults = append(faults, "related image "+image.Image+" has no digest")
 		}
 	}
-	if len(strategy.DeploymentSpecs) != 1 {
-		return append(faults, fmt.Sprintf("%d Deployments, want one", len(strategy.DeploymentSpecs)))
-	}
-	got := strategy.DeploymentSpecs[0]
-	for i := range got.Spec.Template.Spec.Containers {
-		container := &got.Spec.Template.Spec.Containers[i]
-		if !related[container.Image] {
-			faults = append(faults, "the image "+container.Image+" is not among the related images")
-		}
-		container.Image = koImage
-	}
-	if got.Name != m.Deployment.Name || !reflect.DeepEqual(map[string]string(got.Label), m.Deployment.Labels) || !equal(got.Spec, m.Deployment.Spec) {
-		faults = append(faults, "the Deployment differs from that of config/all")
-	}
-	for _, want := range m.Others {
-		at := slices.IndexFunc(bundle.Objects, func(u *unstructured.Unstructured) bool {
-			return u.GetKind() == want.GetKind() && u.GetName() == want.GetName()
-		})
-		if want = want.DeepCopy(); at >= 0 {
-			want.SetNamespace("")
-		}
-		if at < 0 || !equal(bundle.Objects[at].Object, want.Object) {
-			faults = append(faults, fmt.Sprintf("%s %s differs from that of config/all", want.GetKind(), want.GetName()))
-		}
-	}
-	return faults
-}
-
-func equal[T map[string]any | appsv1.DeploymentSpec](a, b T) bool {
-	left, err := json.Marshal(a)
-	if err != nil {
-		return false
-	}
-	right, err := json.Marshal(b)
-	return err == nil && string(left) == string(right)
-}
-
-func ruleDifferences(field string, permissions []v1alpha1.StrategyDeploymentPermissions, account string, want []rbacv1.PolicyRule) (faults []string) {
-	var got []rbacv1.PolicyRule
-	for _, p := range permissions {
-		if p.ServiceAccountName != account {
-			faults = append(faults, fmt.Sprintf("%s: service account %s, want %s", field, p.ServiceAccountName, account))
-		}
-		got = append(got, p.Rules...)
-	}
-	for what, sides := range map[string][2][]rbacv1.PolicyRule{"lacks": {want, got}, "has, besides config/all,": {got, want}} {
-		for _, rule := range sides[0] {
-			if len(merge(slices.Clone(sides[1]), []rbacv1.PolicyRule{rule})) != len(sides[1]) {
-				faults = append(faults, fmt.Sprintf("%s %s the rule %+v", field, what, rule))
+	for _, deployment := range csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs {
+		for _, container := range deployment.Spec.Template.Spec.Containers {
+			if !related[container.Image] {
+				faults = append(faults, "the image "+container.Image+" is not among the related images")
 			}
 		}
 	}

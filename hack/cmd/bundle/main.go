@@ -95,7 +95,7 @@ func run(ctx context.Context, args []string) error {
 	if err := write(*out, files); err != nil {
 		return err
 	}
-	faults, err := bundle.Check(*out, m)
+	faults, err := bundle.Check(*out)
 	if err != nil {
 		return err
 	}
