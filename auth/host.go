@@ -10,7 +10,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/topology"
@@ -81,8 +80,7 @@ func shape(
 	deployment *appsv1.Deployment, cluster topology.Cluster, replicas int32, rollout topology.Rollout, separation workload.Separation,
 ) *appsv1.Deployment {
 	shaped := deployment.DeepCopy()
-	shaped.Spec.Replicas = ptr.To(replicas)
-	shaped.Spec.Strategy = workload.RollingUpdate(rollout)
+	workload.Roll(shaped, replicas, rollout)
 	workload.Place(&shaped.Spec.Template.Spec, cluster.PoolFor(topology.ControlPlanePool))
 	workload.Separate(shaped, separation)
 	return shaped

@@ -117,9 +117,7 @@ func manifest(name string, change ...func(*appsv1.Deployment)) *appsv1.Deploymen
 func shaped(name string, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	return manifest(name, append([]func(*appsv1.Deployment){func(d *appsv1.Deployment) {
 		d.Spec.Replicas = ptr.To[int32](1)
-		d.Spec.Strategy = strategy(intstr.FromInt32(0), intstr.FromInt32(1))
 		d.Spec.Template.Spec.NodeSelector = map[string]string{"kubernetes.io/os": "linux", "node-role.kubernetes.io/master": ""}
-		d.Spec.Template.Spec.Tolerations = []corev1.Toleration{role("master"), notReady(), role("control-plane")}
 		d.Spec.Template.Spec.Affinity = nil
 	}}, change...)...)
 }

@@ -8,7 +8,6 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/overrides"
@@ -113,17 +112,8 @@ func stockOwners(live *appsv1.Deployment) ([]string, error) {
 // rollsOnOneNode reports whether one replica can roll on one node without an outage. For one replica, the stock
 // operator's 25% and 25% equal 0 and 1 (U-CON-1).
 func rollsOnOneNode(live *appsv1.Deployment) bool {
-	update := live.Spec.Strategy.RollingUpdate
-	if live.Spec.Replicas == nil || *live.Spec.Replicas != 1 || separatesOwnPods(live) ||
-		live.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || update == nil {
-		return false
-	}
-	surge, err := intstr.GetScaledValueFromIntOrPercent(update.MaxSurge, 1, true)
-	if err != nil || surge < 1 {
-		return false
-	}
-	unavailable, err := intstr.GetScaledValueFromIntOrPercent(update.MaxUnavailable, 1, false)
-	return err == nil && unavailable == 0
+	unavailable, surge, ok := workload.Steps(live.Spec.Strategy, 1)
+	return live.Spec.Replicas != nil && *live.Spec.Replicas == 1 && !separatesOwnPods(live) && ok && unavailable == 0 && surge > 0
 }
 
 // separatesOwnPods reports whether the pods of a Deployment must not share a node.

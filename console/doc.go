@@ -11,5 +11,7 @@
 //	SingleReplica  1 replica,  unavailable 0, surge 1, no anti-affinity
 //	all others     2 replicas, unavailable 1, surge 3, required anti-affinity by hostname
 //
+// What has this effect already stays as it is spelled: for one replica, 25% is 0 unavailable and 1 surplus pod.
+//
 // The anti-affinity of old pods can block a rollout, which workload.UnblockRollout prevents.
 package console

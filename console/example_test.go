@@ -37,7 +37,7 @@ func ExampleShapeDeployment() {
 	fmt.Println("budget:", budget, err) // nil: delete an existing one
 	// Output:
 	// replicas: 1
-	// unavailable: 0 surge: 1
+	// unavailable: 25% surge: 25%
 	// affinity: nil
 	// selects: map[node-role.kubernetes.io/master:]
 	// tolerates: node-role.kubernetes.io/master Exists NoSchedule

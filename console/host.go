@@ -11,8 +11,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/topology"
@@ -61,7 +61,8 @@ func ShapeDeployment(deployment *appsv1.Deployment, cluster topology.Cluster) (*
 
 func shape(deployment *appsv1.Deployment, cluster topology.Cluster) *appsv1.Deployment {
 	mode, separation := modeOf(cluster), workload.SeparateNever
-	rollout := topology.RolloutStrategy(mode, false)
+	quarter := intstr.FromString("25%")
+	rollout := topology.Rollout{MaxUnavailable: quarter, MaxSurge: quarter} // as upstream: for one replica 0 and 1
 	if !topology.SingleReplica(mode) {
 		rollout = topology.Rollout{MaxUnavailable: intstr.FromInt32(1), MaxSurge: intstr.FromInt32(3)}
 	}
@@ -69,11 +70,21 @@ func shape(deployment *appsv1.Deployment, cluster topology.Cluster) *appsv1.Depl
 		separation = workload.SeparateAlways
 	}
 	shaped := deployment.DeepCopy()
-	shaped.Spec.Replicas = ptr.To(topology.Replicas(mode))
-	shaped.Spec.Strategy = workload.RollingUpdate(rollout)
+	workload.Roll(shaped, topology.Replicas(mode), rollout)
 	place(&shaped.Spec.Template.Spec, poolOf(cluster))
-	workload.Separate(shaped, separation)
+	workload.Separate(shaped, separation, otherPods(deployment)...)
 	return shaped
+}
+
+// otherPods returns the labels of the pods that may share a node with those of the Deployment.
+func otherPods(deployment *appsv1.Deployment) []labels.Set {
+	var others []labels.Set
+	for _, name := range []string{ConsoleName, DownloadsName} {
+		if pods := podLabels(name); !labels.SelectorFromSet(pods).Matches(labels.Set(deployment.Spec.Template.Labels)) {
+			others = append(others, pods)
+		}
+	}
+	return others
 }
 
 // place pins the pods to the control plane. With an External one they select no role, because every node is a worker.

@@ -69,7 +69,6 @@ func TestShapeDeployment(t *testing.T) {
 			selector, tolerations := map[string]string{"node-role.kubernetes.io/master": ""}, []corev1.Toleration{role("master"), role("control-plane")}
 			if onWorkers {
 				want.Spec.Template.Spec.NodeSelector = map[string]string{"kubernetes.io/os": "linux"}
-				want.Spec.Template.Spec.Tolerations = []corev1.Toleration{notReady()}
 				selector, tolerations = nil, nil
 			}
 			for from, start := range map[string]*appsv1.Deployment{
@@ -119,12 +118,60 @@ func TestShapeDeploymentKeepsOtherFields(t *testing.T) {
 			keys += " " + toleration.Key
 		}
 		selector := map[string]string{"disk": "ssd", "node-role.kubernetes.io/master": ""}
-		wantKeys := " node-role.kubernetes.io/master node.kubernetes.io/not-ready dedicated node-role.kubernetes.io/control-plane"
+		wantKeys := " node-role.kubernetes.io/master node.kubernetes.io/not-ready dedicated"
 		if mode == external {
-			selector, wantKeys = map[string]string{"disk": "ssd"}, " node.kubernetes.io/not-ready dedicated"
+			selector = map[string]string{"disk": "ssd"}
 		}
 		if diff := cmp.Diff(selector, got.Spec.Template.Spec.NodeSelector); diff != "" || keys != wantKeys || got.Annotations["a"] != "b" {
 			t.Errorf("%q: tolerations%s, want%s; selector (-want +got):\n%s", mode, keys, wantKeys, diff)
+		}
+	}
+}
+
+// What the stock operator shapes for the topology stays as it is (U-CON-1, U-CON-2): another spelling would start a
+// rollout on each cluster that is updated.
+func TestShapeDeploymentKeepsTheOperators(t *testing.T) {
+	stock := func(name string, replicas int32, rollout appsv1.DeploymentStrategy, affinity *corev1.Affinity, roles ...string) *appsv1.Deployment {
+		return manifest(name, func(d *appsv1.Deployment) {
+			d.Spec.Replicas, d.Spec.Strategy, d.Spec.Template.Spec.Affinity = &replicas, rollout, affinity
+			for _, role := range roles {
+				d.Spec.Template.Spec.NodeSelector["node-role.kubernetes.io/"+role] = ""
+			}
+		})
+	}
+	apart := func(key string, values ...string) *corev1.Affinity {
+		return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: key, Operator: metav1.LabelSelectorOpIn, Values: values},
+			}},
+			TopologyKey: "kubernetes.io/hostname",
+		}}}}
+	}
+	quarter := intstr.FromString("25%")
+	one, several := strategy(quarter, quarter), strategy(intstr.FromInt32(1), intstr.FromInt32(3))
+	eachTopology(func(controlPlane, infrastructure configv1.TopologyMode, single, onWorkers bool) {
+		for name, component := range map[string]string{"console": "ui", "downloads": "downloads"} {
+			roles := []string{"master"}
+			if onWorkers {
+				roles = nil
+			}
+			operators := stock(name, 2, several, apart("component", component), roles...)
+			if single {
+				operators = stock(name, 1, one, &corev1.Affinity{}, roles...)
+			}
+			if diff := cmp.Diff(operators, shapedFor(t, operators, clusterOf(controlPlane, infrastructure))); diff != "" {
+				t.Errorf("%s, control plane %q, infrastructure %q (-operator's +shaped):\n%s", name, controlPlane, infrastructure, diff)
+			}
+		}
+	})
+	for name, test := range map[string]struct{ affinity, want *corev1.Affinity }{
+		"console and downloads apart from each other": {apart("app", "console"), manifest("console").Spec.Template.Spec.Affinity},
+		"by both components":                          {apart("component", "ui", "downloads"), manifest("console").Spec.Template.Spec.Affinity},
+		"by either of two of its own":                 {apart("component", "ui", "web"), apart("component", "ui", "web")},
+	} {
+		got := shapedFor(t, stock("console", 2, several, test.affinity, "master"), clusterOf(ha, ha)).Spec.Template.Spec.Affinity
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }

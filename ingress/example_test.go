@@ -88,7 +88,7 @@ func ExampleShapeRouter() {
 	}
 	fmt.Println("affinity:", router.Spec.Template.Spec.Affinity, "budget:", budget)
 	// Output:
-	// replicas: 1 unavailable: 1 surge: 0
+	// replicas: 1 unavailable: 25% surge: 0
 	// selects: map[node-role.kubernetes.io/master:]
 	// tolerates: node-role.kubernetes.io/master Exists NoSchedule
 	// tolerates: node-role.kubernetes.io/control-plane Exists NoSchedule
@@ -120,6 +120,6 @@ func ExampleHost_WithSharedHostPorts() {
 		fmt.Println("unavailable:", update.MaxUnavailable, "surge:", update.MaxSurge, "ports:", len(shaped.Spec.Template.Spec.Containers[0].Ports))
 	}
 	// Output:
-	// unavailable: 1 surge: 0 ports: 1
-	// unavailable: 0 surge: 1 ports: 0
+	// unavailable: 25% surge: 0 ports: 1
+	// unavailable: 25% surge: 25% ports: 0
 }

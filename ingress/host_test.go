@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/topology"
 )
 
@@ -174,11 +175,58 @@ func TestShapeRouterAffinity(t *testing.T) {
 	}{
 		"highly available":          {manifest(), available, &corev1.Affinity{PodAntiAffinity: antiAffinity}},
 		"an operator's own":         {own, available, &corev1.Affinity{NodeAffinity: remote, PodAffinity: near, PodAntiAffinity: antiAffinity}},
-		"an operator's own, single": {own, single, &corev1.Affinity{NodeAffinity: remote, PodAffinity: near}},
+		"an operator's own, single": {own, single, &corev1.Affinity{NodeAffinity: remote, PodAffinity: near, PodAntiAffinity: &corev1.PodAntiAffinity{}}},
 		"no selector":               {manifest(func(d *appsv1.Deployment) { d.Spec.Selector = nil }), available, nil},
 	} {
 		if diff := cmp.Diff(test.want, shaped(t, test.router, test.host).Spec.Template.Spec.Affinity); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// What the stock operator shapes for the topology stays as it is (U-ING-6): another spelling would start a rollout on
+// each cluster that is updated. It fills in the hash, by its place in the term, after the module.
+func TestShapeRouterKeepsTheOperators(t *testing.T) {
+	const deployment, hash = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller", "ingresscontroller.operator.openshift.io/hash"
+	term := func(unfilled metav1.LabelSelectorOperator) corev1.PodAffinityTerm {
+		return corev1.PodAffinityTerm{TopologyKey: "kubernetes.io/hostname", LabelSelector: &metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: deployment, Operator: "In", Values: []string{"default"}}, {Key: hash, Operator: unfilled}},
+		}}
+	}
+	apart := &corev1.Affinity{
+		PodAffinity: &corev1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
+			{Weight: 100, PodAffinityTerm: term("NotIn")},
+		}},
+		PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term("In")}},
+	}
+	ports, private := operatorv1.HostNetworkStrategyType, operatorv1.PrivateStrategyType
+	for name, test := range map[string]struct {
+		mode        configv1.TopologyMode
+		publishes   operatorv1.EndpointPublishingStrategyType
+		replicas    int32
+		unavailable string
+		surge       intstr.IntOrString
+		affinity    *corev1.Affinity
+	}{
+		"several":                        {ha, private, 2, "50%", intstr.FromString("25%"), apart},
+		"several with host ports":        {ha, ports, 2, "25%", intstr.FromInt32(0), nil},
+		"one":                            {sr, private, 1, "25%", intstr.FromString("25%"), nil},
+		"one, by numbers":                {sr, private, 1, "0%", intstr.FromInt32(1), nil},
+		"one, with an empty affinity":    {sr, private, 1, "25%", intstr.FromString("25%"), &corev1.Affinity{}},
+		"one with host ports":            {sr, ports, 1, "25%", intstr.FromInt32(0), nil},
+		"one with host ports, by number": {sr, ports, 1, "100%", intstr.FromInt32(0), nil},
+	} {
+		operators := manifest(func(d *appsv1.Deployment) {
+			unavailable := intstr.FromString(test.unavailable)
+			d.Spec.Replicas = &test.replicas
+			d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{
+				MaxUnavailable: &unavailable, MaxSurge: &test.surge}}
+			d.Spec.Template.Spec.Affinity = test.affinity
+			d.Spec.Template.Spec.NodeSelector = map[string]string{"node-role.kubernetes.io/worker": "", "kubernetes.io/os": "linux"}
+		})
+		host := newHost(t, clusterOf(ha, test.mode), toWorkers, liveIC(publishing(test.publishes)))
+		if diff := cmp.Diff(operators, shaped(t, operators, host)); diff != "" {
+			t.Errorf("%s (-operator's +shaped):\n%s", name, diff)
 		}
 	}
 }
@@ -207,9 +255,8 @@ func TestShapeRouterHostNetwork(t *testing.T) {
 		cluster := clusterOf(sr, sr)
 		cluster.Platform = test.platform
 		host := newHost(t, cluster, "", liveIC(placed(pinned(t)), test.wanted, test.inEffect))
-		update := shaped(t, manifest(), host).Spec.Strategy.RollingUpdate
-		if ports := update.MaxSurge.IntValue() == 0 && update.MaxUnavailable.IntValue() == 1; ports != test.ports {
-			t.Errorf("%s: shaped for host ports %v, want %v", name, ports, test.ports)
+		if unavailable, surge, _ := workload.Steps(shaped(t, manifest(), host).Spec.Strategy, 1); unavailable == surge || surge == 0 != test.ports {
+			t.Errorf("%s: shaped for %d unavailable, surge %d; want host ports %v", name, unavailable, surge, test.ports)
 		}
 	}
 }
@@ -272,13 +319,8 @@ func TestShapeRouterPlacement(t *testing.T) {
 			if got := ingress.PoolOf(host); got != pool {
 				t.Errorf("%s, control plane %q: pool %s, want %s", name, mode, got, pool)
 			}
-			for from, router := range map[string]*appsv1.Deployment{
-				"a manifest": manifest(),
-				"a pinned router": manifest(func(d *appsv1.Deployment) {
-					d.Spec.Template.Spec.NodeSelector = labels{master: ""}
-					d.Spec.Template.Spec.Tolerations = tolerate(master, controlPlane)
-				}),
-			} {
+			selecting := manifest(func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector = labels{master: ""} })
+			for from, router := range map[string]*appsv1.Deployment{"a manifest": manifest(), "a pinned router": selecting} {
 				pod := shaped(t, router, host).Spec.Template.Spec
 				if diff := cmp.Diff(selector, pod.NodeSelector); diff != "" {
 					t.Errorf("%s, control plane %q, from %s, node selector (-want +got):\n%s", name, mode, from, diff)

@@ -37,8 +37,8 @@ func stockRollout(n int) (ports, shared, budget string) {
 // anti-affinity.
 func singleRollout(n int) (ports, shared, budget string) {
 	switch {
-	case n <= 1:
-		return "1/0", "0/1", "none"
+	case n <= 1: // for one router this is 1/0 and 0/1
+		return "25%/0", "25%/25%", "none"
 	case n == 2:
 		return "25%/0", "25%/25%", "1"
 	}

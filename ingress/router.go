@@ -58,8 +58,7 @@ func ShapeRouter(router *appsv1.Deployment, h Host) (*appsv1.Deployment, error) 
 		return nil, err
 	}
 	shaped := router.DeepCopy()
-	shaped.Spec.Replicas = ptr.To(h.replicas())
-	shaped.Spec.Strategy = h.strategy()
+	workload.Roll(shaped, h.replicas(), h.rollout())
 	pod := &shaped.Spec.Template.Spec
 	pod.NodeSelector, pod.Tolerations = h.placement(pod.Tolerations)
 	if h.sharesPorts() {
@@ -75,24 +74,24 @@ func ShapeRouter(router *appsv1.Deployment, h Host) (*appsv1.Deployment, error) 
 	return shaped, nil
 }
 
-// strategy returns the rolling update. On a highly available pool it is the stock operator's (U-ING-6). A single router
-// on SingleReplica is replaced before its successor starts if it has host ports that it does not share.
-func (h Host) strategy() appsv1.DeploymentStrategy {
+// rollout returns the stock operator's rolling update (U-ING-6), except for several routers with host ports on one node.
+// On SingleReplica one router is replaced before its successor starts if it has host ports that it does not share, and
+// after it otherwise.
+func (h Host) rollout() topology.Rollout {
 	replicas, quarter := h.replicas(), intstr.FromString("25%")
 	rollout := topology.Rollout{MaxUnavailable: quarter, MaxSurge: quarter}
 	switch single := topology.SingleReplica(h.mode); {
-	case single && replicas <= 1:
-		rollout = topology.RolloutStrategy(h.mode, h.hostNetwork && !h.sharesPorts())
+	case h.sharesPorts():
 	case h.hostNetwork:
 		rollout.MaxSurge = intstr.FromInt32(0)
-		if h.onlyNode() {
+		if h.onlyNode() && replicas > 1 {
 			// One router has the ports. The others are Pending and use up any smaller number.
 			rollout.MaxUnavailable = intstr.FromString("100%")
 		}
 	case !single && replicas < 4:
 		rollout.MaxUnavailable = intstr.FromString("50%")
 	}
-	return workload.RollingUpdate(rollout)
+	return rollout
 }
 
 // separated reports whether routers have anti-affinity. It ignores their number, so that scaling starts no rollout.

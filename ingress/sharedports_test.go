@@ -63,8 +63,8 @@ func TestSharedHostPorts(t *testing.T) {
 						want, got := shaped(t, onNode(), host), shaped(t, onNode(), host.WithSharedHostPorts())
 						if publishes == operatorv1.HostNetworkStrategyType && governing == sr && n <= 1 {
 							sharing++
-							none, one := intstr.FromInt32(0), intstr.FromInt32(1)
-							want.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxUnavailable: &none, MaxSurge: &one}
+							quarter := intstr.FromString("25%") // of one router: 0 and 1
+							want.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxUnavailable: &quarter, MaxSurge: &quarter}
 							pod := &want.Spec.Template.Spec
 							pod.InitContainers[0].Ports, pod.Containers[0].Ports, pod.Containers[1].Ports = nil, nil, nil
 						}

@@ -151,9 +151,8 @@ func (o Operand) change(wanted *appsv1.Deployment) (patch.Step, error) {
 		}
 	}
 
-	// Empty maps around the lists are removed, unless another client made them empty.
-	managers, err := ownership.Managers(o.Live, FieldAffinity)
-	if err != nil || !unsetsList && !slices.Contains(managers, o.Owner) {
+	// A map that becomes empty is removed with its lists. Unreadable owners are an error in any case.
+	if _, err := ownership.Managers(o.Live, FieldAffinity); err != nil || !unsetsList {
 		return step, err
 	}
 	switch before, after := o.Live.Spec.Template.Spec.Affinity, wanted.Spec.Template.Spec.Affinity; {

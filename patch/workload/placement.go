@@ -11,9 +11,12 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
+const (
+	masterLabel       = "node-role.kubernetes.io/master"
+	controlPlaneLabel = "node-role.kubernetes.io/control-plane"
+)
 
-// Place pins pods to a pool. Node selectors and tolerations of no pool stay.
+// Place pins pods to a pool. Node selectors of no pool stay, and all tolerations.
 func Place(pod *corev1.PodSpec, pool topology.Pool) {
 	selector := maps.Clone(pod.NodeSelector)
 	delete(selector, controlPlaneLabel)
@@ -27,23 +30,26 @@ func Place(pod *corev1.PodSpec, pool topology.Pool) {
 	pod.Tolerations = Tolerate(pod.Tolerations, pool)
 }
 
-// Tolerate adds tolerations for the control plane, or removes them for another pool, in a copy with the same order.
+// Tolerate returns a copy of the tolerations with those of the control plane appended, for pods on the control plane
+// that do not tolerate the taint of its nodes yet. Others stay as they are: more tolerations would only restart pods.
 func Tolerate(present []corev1.Toleration, pool topology.Pool) []corev1.Toleration {
-	wanted := Tolerations(topology.PlacementOf(pool))
 	tolerations := slices.Clone(present)
-	for _, t := range Tolerations(topology.PlacementOf(topology.ControlPlanePool)) {
-		if !tolerates(wanted, t) {
-			tolerations = slices.DeleteFunc(tolerations, func(present corev1.Toleration) bool { return present.MatchToleration(&t) })
-		}
-	}
-	for _, t := range wanted {
-		if !tolerates(tolerations, t) {
-			tolerations = append(tolerations, t)
+	if pool == topology.ControlPlanePool && !ToleratesControlPlane(present) {
+		for _, t := range Tolerations(topology.PlacementOf(pool)) {
+			if !slices.ContainsFunc(present, func(have corev1.Toleration) bool { return have.MatchToleration(&t) }) {
+				tolerations = append(tolerations, t)
+			}
 		}
 	}
 	return tolerations
 }
 
-func tolerates(tolerations []corev1.Toleration, t corev1.Toleration) bool {
-	return slices.ContainsFunc(tolerations, func(present corev1.Toleration) bool { return present.MatchToleration(&t) })
+// ToleratesControlPlane reports whether pods may run on a control-plane node that is not schedulable for others. The
+// machine-config operator taints it by the role master only (U-MCO-7).
+func ToleratesControlPlane(tolerations []corev1.Toleration) bool {
+	return slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool {
+		exists := t.Operator == corev1.TolerationOpExists
+		return (t.Effect == "" || t.Effect == corev1.TaintEffectNoSchedule) &&
+			(t.Key == "" && exists || t.Key == masterLabel && (exists || t.Value == ""))
+	})
 }

@@ -6,9 +6,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/patch/workload"
@@ -46,16 +48,12 @@ func TestPlace(t *testing.T) {
 		},
 		"to the workers": {
 			corev1.PodSpec{NodeSelector: selector{master: "", controlPlane: ""}, Tolerations: tolerations{onMaster, own, onControlPlane}},
-			corev1.PodSpec{NodeSelector: selector{worker: ""}, Tolerations: tolerations{own}}, topology.WorkerPool,
+			corev1.PodSpec{NodeSelector: selector{worker: ""}, Tolerations: tolerations{onMaster, own, onControlPlane}}, topology.WorkerPool,
 		},
 		"tolerates the master taint until evicted, to the control plane": {
 			corev1.PodSpec{NodeSelector: selector{master: ""}, Tolerations: tolerations{evicted}},
 			corev1.PodSpec{NodeSelector: selector{master: ""}, Tolerations: tolerations{evicted, onMaster, onControlPlane}},
 			topology.ControlPlanePool,
-		},
-		"tolerates the master taint until evicted, to the workers": {
-			corev1.PodSpec{NodeSelector: selector{master: ""}, Tolerations: tolerations{onMaster, evicted, onControlPlane}},
-			corev1.PodSpec{NodeSelector: selector{worker: ""}, Tolerations: tolerations{evicted}}, topology.WorkerPool,
 		},
 	} {
 		for _, pass := range []string{"once", "twice"} {
@@ -68,10 +66,48 @@ func TestPlace(t *testing.T) {
 	if got := workload.Tolerations(topology.PlacementOf(topology.WorkerPool)); got != nil {
 		t.Errorf("workers: %v, want no tolerations", got)
 	}
-	present := []corev1.Toleration{onMaster, own, onControlPlane}
-	workload.Tolerate(present, topology.WorkerPool)
-	if diff := cmp.Diff([]corev1.Toleration{onMaster, own, onControlPlane}, present); diff != "" {
-		t.Errorf("Tolerate changed its argument (-want +got):\n%s", diff)
+}
+
+// R-SNO-1: pods on the control plane tolerate its taint. More tolerations would only restart pods.
+func TestTolerate(t *testing.T) {
+	const (
+		master, controlPlane = "node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane"
+		exists, schedule     = corev1.TolerationOpExists, corev1.TaintEffectNoSchedule
+	)
+	type tolerations = []corev1.Toleration
+	own := corev1.Toleration{Key: "disk", Operator: exists}
+	both := tolerations{{Key: master, Operator: exists, Effect: schedule}, {Key: controlPlane, Operator: exists, Effect: schedule}}
+	for name, test := range map[string]struct{ present, added tolerations }{
+		"none":                               {nil, both},
+		"another":                            {tolerations{own}, both},
+		"both":                               {both, nil},
+		"master":                             {both[:1], nil},
+		"master and another":                 {tolerations{both[0], own}, nil},
+		"control-plane only":                 {both[1:], both[:1]},
+		"master, all effects":                {tolerations{{Key: master, Operator: exists}}, nil},
+		"master, no value":                   {tolerations{{Key: master, Effect: schedule}}, nil},
+		"master, another value":              {tolerations{{Key: master, Operator: corev1.TolerationOpEqual, Value: "x", Effect: schedule}}, both},
+		"master, another effect":             {tolerations{{Key: master, Operator: exists, Effect: corev1.TaintEffectNoExecute}}, both},
+		"every taint":                        {tolerations{{Operator: exists}}, nil},
+		"every taint that prevents to run":   {tolerations{{Operator: exists, Effect: corev1.TaintEffectNoExecute}}, both},
+		"no key, which the API would refuse": {tolerations{{Effect: schedule}}, both},
+	} {
+		if got := workload.ToleratesControlPlane(test.present); got != (test.added == nil || len(test.added) == 1 && got) {
+			t.Errorf("%s: tolerates the control plane: %v", name, got)
+		}
+		for pool, want := range map[topology.Pool]tolerations{
+			topology.ControlPlanePool: append(append(tolerations{}, test.present...), test.added...),
+			topology.WorkerPool:       append(tolerations{}, test.present...),
+		} {
+			before := append(tolerations{}, test.present...)
+			got := workload.Tolerate(test.present, pool)
+			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s, %s (-want +got):\n%s", name, pool, diff)
+			}
+			if diff := cmp.Diff(before, test.present, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s, %s: the argument was changed (-before +after):\n%s", name, pool, diff)
+			}
+		}
 	}
 }
 
@@ -101,7 +137,7 @@ func TestSeparate(t *testing.T) {
 	perRevision := apart
 	perRevision.MatchLabelKeys = []string{"pod-template-hash"}
 	for separation, required := range map[workload.Separation][]corev1.PodAffinityTerm{
-		workload.SeparateNever: {others}, workload.SeparatePerRevision: {others, perRevision}, workload.SeparateAlways: {others, apart},
+		workload.SeparateNever: {others}, workload.SeparatePerRevision: {others, perRevision}, workload.SeparateAlways: {stock, others},
 	} {
 		want := &corev1.Affinity{NodeAffinity: nodes, PodAntiAffinity: &corev1.PodAntiAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution:  required,
@@ -120,16 +156,81 @@ func TestSeparate(t *testing.T) {
 	if bare.Spec.Template.Spec.Affinity != nil {
 		t.Errorf("without a selector there is nothing to select by, got %v", bare.Spec.Template.Spec.Affinity)
 	}
+	last := deployment()
+	last.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{stock}}}
+	workload.Separate(last, workload.SeparateNever)
+	if last.Spec.Template.Spec.Affinity != nil {
+		t.Errorf("an emptied affinity should be none, got %v", last.Spec.Template.Spec.Affinity)
+	}
 	for name, affinity := range map[string]*corev1.Affinity{
-		"the last term": {PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{stock}}},
-		"an empty rule": {PodAntiAffinity: &corev1.PodAntiAffinity{}},
-		"nothing":       {},
+		"an empty rule":   {PodAntiAffinity: &corev1.PodAntiAffinity{}},
+		"an empty map":    {},
+		"no affinity":     nil,
+		"others' by list": {PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{}}},
 	} {
-		last := deployment()
-		last.Spec.Template.Spec.Affinity = affinity
-		workload.Separate(last, workload.SeparateNever)
-		if last.Spec.Template.Spec.Affinity != nil {
-			t.Errorf("%s: an empty affinity should be none, got %v", name, last.Spec.Template.Spec.Affinity)
+		d := deployment()
+		d.Spec.Template.Spec.Affinity = affinity.DeepCopy()
+		workload.Separate(d, workload.SeparateNever)
+		if diff := cmp.Diff(affinity, d.Spec.Template.Spec.Affinity); diff != "" {
+			t.Errorf("%s, to remove nothing from (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// A term that has the wanted effect stays as an operator wrote it: another spelling would restart all pods.
+func TestSeparateKeeps(t *testing.T) {
+	const hash = "ingresscontroller.operator.openshift.io/hash"
+	own := labels.Set{"app": "console", "component": "ui"}
+	in := func(key string, values ...string) metav1.LabelSelectorRequirement {
+		return metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpIn, Values: values}
+	}
+	by := func(expressions ...metav1.LabelSelectorRequirement) corev1.PodAffinityTerm {
+		return corev1.PodAffinityTerm{LabelSelector: &metav1.LabelSelector{MatchExpressions: expressions}, TopologyKey: corev1.LabelHostname}
+	}
+	with := func(change func(*corev1.PodAffinityTerm)) corev1.PodAffinityTerm {
+		term := by(in("component", "ui"))
+		change(&term)
+		return term
+	}
+	const never, revision, always = workload.SeparateNever, workload.SeparatePerRevision, workload.SeparateAlways
+	for name, test := range map[string]struct {
+		term corev1.PodAffinityTerm
+		keep workload.Separation // SeparateNever: it never stays
+	}{
+		"by one label": {with(func(term *corev1.PodAffinityTerm) {
+			term.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"component": "ui"}}
+		}), always},
+		"by an expression":            {by(in("component", "ui")), always},
+		"by one of two values":        {by(in("component", "ui", "ui2")), always},
+		"by all labels":               {by(in("app", "console"), in("component", "ui")), always},
+		"by a hash that is filled in": {by(in("component", "ui"), in(hash)), revision},
+		"by the API server's hash":    {with(func(term *corev1.PodAffinityTerm) { term.MatchLabelKeys = []string{"pod-template-hash"} }), revision},
+		"by another key":              {with(func(term *corev1.PodAffinityTerm) { term.MatchLabelKeys = []string{"app"} }), never},
+		"other revisions":             {with(func(term *corev1.PodAffinityTerm) { term.MismatchLabelKeys = []string{"pod-template-hash"} }), never},
+		"other revisions by the hash": {by(in("component", "ui"), metav1.LabelSelectorRequirement{Key: hash, Operator: metav1.LabelSelectorOpNotIn, Values: []string{"1"}}), never},
+		"by a label that is there":    {by(metav1.LabelSelectorRequirement{Key: "component", Operator: metav1.LabelSelectorOpExists}), never},
+		"of downloads too":            {by(in("app", "console")), never},
+		"of downloads too, by values": {by(in("component", "ui", "downloads")), never},
+		"all pods":                    {with(func(term *corev1.PodAffinityTerm) { term.LabelSelector = &metav1.LabelSelector{} }), never},
+		"of several namespaces":       {with(func(term *corev1.PodAffinityTerm) { term.Namespaces = []string{"own", "other"} }), never},
+		"of all namespaces":           {with(func(term *corev1.PodAffinityTerm) { term.NamespaceSelector = &metav1.LabelSelector{} }), never},
+	} {
+		for _, separation := range []workload.Separation{never, revision, always} {
+			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "own"}}
+			d.Spec.Selector, d.Spec.Template.Labels = &metav1.LabelSelector{MatchLabels: own}, own
+			fresh := d.DeepCopy()
+			workload.Separate(fresh, separation)
+			want := fresh.Spec.Template.Spec.Affinity
+			d.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{test.term}}}
+			if separation != never && separation == test.keep {
+				want = d.Spec.Template.Spec.Affinity.DeepCopy()
+			}
+			workload.Separate(d, separation, labels.Set{"app": "console", "component": "downloads"})
+			if diff := cmp.Diff(want, d.Spec.Template.Spec.Affinity); diff != "" {
+				t.Errorf("%s, separation %d (-want +got):\n%s", name, separation, diff)
+			}
 		}
 	}
 }

@@ -7,8 +7,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 )
 
 // Separation is the anti-affinity between a Deployment's pods.
@@ -25,23 +27,56 @@ const (
 )
 
 // Separate replaces all anti-affinity terms about nodes that select the Deployment's own pods, by any label. Terms
-// about other pods, namespaces and zones stay. A Deployment without a selector gets no term. An expression with the
-// operator In and no values, which an operator adds later, matches any value.
-func Separate(deployment *appsv1.Deployment, separation Separation) {
+// about other pods, namespaces and zones stay, and a required term that has the wanted effect already, by other labels,
+// unless it selects others, the labels of pods that may share a node with these. A Deployment without a selector gets
+// no term. An expression with the operator In and no values, which an operator fills in later by revision, matches any.
+func Separate(deployment *appsv1.Deployment, separation Separation, others ...labels.Set) {
 	pod := &deployment.Spec.Template.Spec
 	separates := func(term corev1.PodAffinityTerm) bool {
 		return term.TopologyKey == corev1.LabelHostname && selects(term, deployment.Namespace, deployment.Spec.Template.Labels)
 	}
+	separated := false
+	replaced := func(term corev1.PodAffinityTerm) bool {
+		if !separates(term) {
+			return false
+		}
+		keep := !separated && separatesAs(term, separation) &&
+			!slices.ContainsFunc(others, func(other labels.Set) bool { return selects(term, deployment.Namespace, other) })
+		separated = separated || keep
+		return !keep
+	}
 	present := AntiAffinityOf(deployment)
 	wanted := *present.DeepCopy()
-	wanted.RequiredDuringSchedulingIgnoredDuringExecution = slices.DeleteFunc(wanted.RequiredDuringSchedulingIgnoredDuringExecution, separates)
+	wanted.RequiredDuringSchedulingIgnoredDuringExecution = slices.DeleteFunc(wanted.RequiredDuringSchedulingIgnoredDuringExecution, replaced)
 	wanted.PreferredDuringSchedulingIgnoredDuringExecution = slices.DeleteFunc(wanted.PreferredDuringSchedulingIgnoredDuringExecution,
 		func(term corev1.WeightedPodAffinityTerm) bool { return separates(term.PodAffinityTerm) })
-	if selector := deployment.Spec.Selector.DeepCopy(); selector != nil {
+	if selector := deployment.Spec.Selector.DeepCopy(); selector != nil && !separated {
 		wanted.RequiredDuringSchedulingIgnoredDuringExecution = append(
 			wanted.RequiredDuringSchedulingIgnoredDuringExecution, terms(separation, selector)...)
 	}
-	setAntiAffinity(pod, wanted)
+	if !equality.Semantic.DeepEqual(wanted, present) {
+		setAntiAffinity(pod, wanted)
+	}
+}
+
+// separatesAs reports whether a term that selects a Deployment's own pods keeps them apart as wanted.
+func separatesAs(term corev1.PodAffinityTerm, separation Separation) bool {
+	selector := ptr.Deref(term.LabelSelector, metav1.LabelSelector{})
+	foreign := len(term.Namespaces) > 0 || term.NamespaceSelector != nil || len(term.MismatchLabelKeys) > 0 ||
+		len(selector.MatchLabels)+len(selector.MatchExpressions) == 0
+	byRevision := slices.Equal(term.MatchLabelKeys, []string{appsv1.DefaultDeploymentUniqueLabelKey})
+	for _, expression := range selector.MatchExpressions {
+		foreign = foreign || expression.Operator != metav1.LabelSelectorOpIn
+		byRevision = byRevision || len(expression.Values) == 0
+	}
+	switch separation {
+	case SeparatePerRevision:
+		return !foreign && byRevision
+	case SeparateAlways:
+		return !foreign && !byRevision && len(term.MatchLabelKeys) == 0
+	case SeparateNever:
+	}
+	return false
 }
 
 // AntiAffinityOf returns the anti-affinity of a Deployment's pods, which may be empty.

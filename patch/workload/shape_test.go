@@ -31,6 +31,51 @@ func TestRollingUpdate(t *testing.T) {
 	}
 }
 
+// A rolling update with another spelling and the same effect stays, because a change would be written for nothing.
+func TestRoll(t *testing.T) {
+	n, percent := intstr.FromInt32, intstr.FromString
+	rollout := func(unavailable, surge intstr.IntOrString) topology.Rollout {
+		return topology.Rollout{MaxUnavailable: unavailable, MaxSurge: surge}
+	}
+	first, last := rollout(n(0), n(1)), rollout(n(1), n(0))
+	quarters := workload.RollingUpdate(rollout(percent("25%"), percent("25%")))
+	quarter := workload.RollingUpdate(rollout(percent("25%"), n(0)))
+	for name, test := range map[string]struct {
+		present  appsv1.DeploymentStrategy
+		replicas int32
+		wanted   topology.Rollout
+		stays    bool
+	}{
+		"the API's default, one":             {quarters, 1, first, true},
+		"the API's default, two":             {quarters, 2, first, true},
+		"the API's default, four":            {quarters, 4, rollout(n(1), n(1)), true},
+		"the API's default, five":            {quarters, 5, rollout(n(1), n(1)), false},
+		"the API's default, old pod first":   {quarters, 1, last, false},
+		"neither rounds to a pod, one":       {quarter, 1, last, true},
+		"neither rounds to a pod, new first": {quarter, 1, first, false},
+		"more than there are":                {workload.RollingUpdate(rollout(n(3), n(0))), 2, rollout(percent("100%"), n(0)), true},
+		"equal":                              {workload.RollingUpdate(first), 1, first, true},
+		"unset":                              {appsv1.DeploymentStrategy{}, 1, first, false},
+		"numbers unset": {appsv1.DeploymentStrategy{
+			Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{},
+		}, 1, first, false},
+		"recreate":       {appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}, 1, last, false},
+		"no percentages": {workload.RollingUpdate(rollout(percent("a"), percent("b"))), 1, first, false},
+		"no surge":       {workload.RollingUpdate(rollout(n(0), percent("b"))), 1, first, false},
+		"several by one": {workload.RollingUpdate(rollout(n(1), n(3))), 2, rollout(n(1), n(1)), false},
+	} {
+		d := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](7), Strategy: *test.present.DeepCopy()}}
+		want := workload.RollingUpdate(test.wanted)
+		if test.stays {
+			want = test.present
+		}
+		workload.Roll(d, test.replicas, test.wanted)
+		if diff := cmp.Diff(appsv1.DeploymentSpec{Replicas: &test.replicas, Strategy: want}, d.Spec); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestAntiAffinity(t *testing.T) {
 	labels := map[string]string{"app": "console"}
 	term := func(keys ...string) corev1.PodAntiAffinity {

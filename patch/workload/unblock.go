@@ -21,8 +21,8 @@ func UnblockRollout(shaped, live *appsv1.Deployment) {
 }
 
 func surgesFirst(shaped *appsv1.Deployment) bool {
-	update := shaped.Spec.Strategy.RollingUpdate
-	return update != nil && update.MaxUnavailable != nil && *update.MaxUnavailable == intstr.FromInt32(0)
+	unavailable, _, ok := Steps(shaped.Spec.Strategy, ptr.Deref(shaped.Spec.Replicas, 1))
+	return ok && unavailable == 0
 }
 
 // blocksNewPods reports whether live pods keep shaped ones off their nodes.

@@ -41,6 +41,9 @@ func TestUnblockRollout(t *testing.T) {
 			}}
 		}
 	}
+	quarters := func(d *appsv1.Deployment) {
+		d.Spec.Strategy.RollingUpdate.MaxUnavailable, d.Spec.Strategy.RollingUpdate.MaxSurge = ptr.To(intstr.FromString("25%")), ptr.To(intstr.FromString("25%"))
+	}
 	unobserved := func(d *appsv1.Deployment) { d.Status.ObservedGeneration = 2 }
 	unfinished := func(d *appsv1.Deployment) { d.Status.Replicas = 2 }
 	for name, test := range map[string]struct {
@@ -59,6 +62,9 @@ func TestUnblockRollout(t *testing.T) {
 			0},
 		"done":                             {deployment(0), deployment(1), 0},
 		"unfinished with maxUnavailable 0": {deployment(0), deployment(0, unfinished), 0},
+		"old pods block, 25% of one":       {deployment(0, quarters), deployment(0, apart(own)), 1},
+		"unfinished, 25% of one":           {deployment(0, quarters), deployment(1, unfinished), 1},
+		"done, 25% of one":                 {deployment(0, quarters), deployment(1), 0},
 		"several replicas":                 {deployment(1), deployment(1, apart(own)), 1},
 		"recreate, without rolling update": {deployment(0, func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate = nil }), deployment(0, apart(own)),
 			-1},

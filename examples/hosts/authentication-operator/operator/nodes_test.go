@@ -36,7 +36,7 @@ func TestCountControlPlaneNodes(t *testing.T) {
 		{name: "worker", roles: []string{"worker"}},
 		{name: "only the newer role", roles: []string{"control-plane"}},
 		{name: "the taint of the role", roles: []string{"master"}, taints: []corev1.Taint{taint("node-role.kubernetes.io/master", "NoSchedule")}, vendored: 1, stock: 1},
-		{name: "the taint of the newer role", roles: []string{"master"}, taints: []corev1.Taint{taint("node-role.kubernetes.io/control-plane", "NoSchedule")}, vendored: 1, stock: 1},
+		{name: "the taint of the newer role", roles: []string{"master"}, taints: []corev1.Taint{taint("node-role.kubernetes.io/control-plane", "NoSchedule")}, stock: 1},
 		{name: "the taint of another role", roles: []string{"master"}, taints: []corev1.Taint{taint("node-role.kubernetes.io/infra", "NoSchedule")}, stock: 1},
 		{name: "another taint", roles: []string{"master"}, taints: []corev1.Taint{taint("example.com/mine", "NoExecute")}, stock: 1},
 		{name: "another preference", roles: []string{"master"}, taints: []corev1.Taint{taint("example.com/mine", "PreferNoSchedule")}, vendored: 1, stock: 1},

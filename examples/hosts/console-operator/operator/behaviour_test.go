@@ -19,20 +19,17 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-const (
-	tolerated = "master unreachable control-plane"
-	noMaster  = "unreachable"
-)
+const tolerated = "master unreachable"
 
 var (
-	single = operands{&outcome{1, "0", "1", "", "master", tolerated, "none"}, &outcome{1, "0", "1", "", "master os", tolerated, "none"}}
+	single = operands{&outcome{1, "25%", "25%", "", "master", tolerated, "none"}, &outcome{1, "25%", "25%", "", "master os", tolerated, "none"}}
 	two    = operands{
 		&outcome{2, "1", "3", "always", "master", tolerated, "console 1"}, &outcome{2, "1", "3", "always", "master os", tolerated, "downloads 1"},
 	}
 	onWorkers = operands{
-		&outcome{2, "1", "3", "always", "", noMaster, "console 1"}, &outcome{2, "1", "3", "always", "os", noMaster, "downloads 1"},
+		&outcome{2, "1", "3", "always", "", tolerated, "console 1"}, &outcome{2, "1", "3", "always", "os", tolerated, "downloads 1"},
 	}
-	onOneWorker = operands{&outcome{1, "0", "1", "", "", noMaster, "none"}, &outcome{1, "0", "1", "", "os", noMaster, "none"}}
+	onOneWorker = operands{&outcome{1, "25%", "25%", "", "", tolerated, "none"}, &outcome{1, "25%", "25%", "", "os", tolerated, "none"}}
 )
 
 // replacing is single while old pods of two replicas may exist.

@@ -135,15 +135,15 @@ func TestVendoredShape(t *testing.T) {
 		controlPlane, infrastructure configv1.TopologyMode
 		console, downloads           outcome
 	}{
-		{sr, ha, outcome{1, "0", "1", "", "master", "master unreachable control-plane", "none"},
-			outcome{1, "0", "1", "", "master os", "master unreachable control-plane", "none"}},
-		{dual, sr, outcome{2, "1", "3", "always", "master", "master unreachable control-plane", "console 1"},
-			outcome{2, "1", "3", "always", "master os", "master unreachable control-plane", "downloads 1"}},
-		{"", sr, outcome{2, "1", "3", "always", "master", "master unreachable control-plane", "console 1"},
-			outcome{2, "1", "3", "always", "master os", "master unreachable control-plane", "downloads 1"}},
-		{external, ha, outcome{2, "1", "3", "always", "", "unreachable", "console 1"},
-			outcome{2, "1", "3", "always", "os", "unreachable", "downloads 1"}},
-		{external, sr, outcome{1, "0", "1", "", "", "unreachable", "none"}, outcome{1, "0", "1", "", "os", "unreachable", "none"}},
+		{sr, ha, outcome{1, "25%", "25%", "", "master", "master unreachable", "none"},
+			outcome{1, "25%", "25%", "", "master os", "master unreachable", "none"}},
+		{dual, sr, outcome{2, "1", "3", "always", "master", "master unreachable", "console 1"},
+			outcome{2, "1", "3", "always", "master os", "master unreachable", "downloads 1"}},
+		{"", sr, outcome{2, "1", "3", "always", "master", "master unreachable", "console 1"},
+			outcome{2, "1", "3", "always", "master os", "master unreachable", "downloads 1"}},
+		{external, ha, outcome{2, "1", "3", "always", "", "master unreachable", "console 1"},
+			outcome{2, "1", "3", "always", "os", "master unreachable", "downloads 1"}},
+		{external, sr, outcome{1, "25%", "25%", "", "", "master unreachable", "none"}, outcome{1, "25%", "25%", "", "os", "master unreachable", "none"}},
 	} {
 		operands := DefaultOptions().operands()
 		got := [2]outcome{}
@@ -171,12 +171,12 @@ func TestVendoredIsStockWhereTwoAreRight(t *testing.T) {
 			}
 			want, stockBudget := stockShape(o.baseDeployment(), cluster)
 			if diff := cmp.Diff(want.Spec.Replicas, deployment.Spec.Replicas) + cmp.Diff(want.Spec.Strategy, deployment.Spec.Strategy) +
+				cmp.Diff(want.Spec.Template.Spec.Tolerations, deployment.Spec.Template.Spec.Tolerations) +
 				cmp.Diff(want.Spec.Template.Spec.NodeSelector, deployment.Spec.Template.Spec.NodeSelector, cmpopts.EquateEmpty()) +
 				cmp.Diff(stockBudget.Spec, budget.Spec); diff != "" {
 				t.Errorf("%q, %s (-stock +vendored):\n%s", controlPlane, o.name, diff)
 			}
 			got, stock := outcomeOf(deployment, budget), outcomeOf(want, stockBudget)
-			stock.Tolerates = got.Tolerates // a pinned pod tolerates both keys
 			if diff := cmp.Diff(stock, got); diff != "" {
 				t.Errorf("%q, %s (-stock +vendored):\n%s", controlPlane, o.name, diff)
 			}

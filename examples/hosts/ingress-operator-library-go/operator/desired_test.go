@@ -40,11 +40,11 @@ func TestDesiredOperand(t *testing.T) {
 		want       outcome
 	}{
 		{"single node", cluster(sr, sr, configv1.NonePlatformType), "", nil,
-			outcome{Replicas: 1, Unavailable: "1", Surge: "0", HostPorts: nodePorts}},
+			outcome{Replicas: 1, Unavailable: "25%", Surge: "0", HostPorts: nodePorts}},
 		{"single node, default placement on the control plane", cluster(sr, ha, configv1.NonePlatformType), configv1.DefaultPlacementControlPlane, nil,
-			outcome{Replicas: 1, Unavailable: "1", Surge: "0", HostPorts: nodePorts, Master: true, Tolerated: true}},
+			outcome{Replicas: 1, Unavailable: "25%", Surge: "0", HostPorts: nodePorts, Master: true, Tolerated: true}},
 		{"single node, private", cluster(sr, sr, configv1.NonePlatformType), "", private,
-			outcome{Replicas: 1, Unavailable: "0", Surge: "1"}},
+			outcome{Replicas: 1, Unavailable: "25%", Surge: "25%"}},
 		{"highly available on a cloud", cluster(ha, ha, configv1.AWSPlatformType), "", nil,
 			outcome{Replicas: 2, Unavailable: "50%", Surge: "25%", Apart: true, Budget: "50%", BudgetOwner: "internal"}},
 		{"highly available without a load balancer", cluster(ha, ha, configv1.NonePlatformType), "", nil,

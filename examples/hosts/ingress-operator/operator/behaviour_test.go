@@ -65,8 +65,8 @@ func onBoth(t *testing.T, test func(*testing.T, host)) {
 func TestRouterFollowsNodePlacement(t *testing.T) {
 	onBoth(t, func(t *testing.T, h host) {
 		s := newSite(t, h, sr, sr, nil, ingressController("default", pinned))
-		onControlPlane := &router{Replicas: 1, Unavailable: "1", Surge: "0", NodeSelector: masterOnly, Tolerates: bothTaints, HostPorts: nodePorts}
-		onWorkers := &router{Replicas: 1, Unavailable: "1", Surge: "0", NodeSelector: linuxWorker, HostPorts: nodePorts}
+		onControlPlane := &router{Replicas: 1, Unavailable: "25%", Surge: "0", NodeSelector: masterOnly, Tolerates: bothTaints, HostPorts: nodePorts}
+		onWorkers := &router{Replicas: 1, Unavailable: "25%", Surge: "0", NodeSelector: linuxWorker, HostPorts: nodePorts}
 		s.expectRouter("default", onControlPlane)
 		change(s, ingressController("default"), func(ic *operatorv1.IngressController) { ic.Spec.NodePlacement = nil })
 		s.expectRouter("default", onWorkers)
@@ -106,8 +106,8 @@ func TestRouterFollowsTopology(t *testing.T) {
 		for _, infrastructure := range []configv1.TopologyMode{sr, ha, sr} {
 			s.topology(sr, infrastructure)
 			if infrastructure == sr {
-				s.expectRouter("default", &router{Replicas: 1, Unavailable: "1", Surge: "0", NodeSelector: linuxWorker, HostPorts: nodePorts})
-				s.expectRouter("internal", &router{Replicas: 1, Unavailable: "0", Surge: "1", NodeSelector: linuxWorker})
+				s.expectRouter("default", &router{Replicas: 1, Unavailable: "25%", Surge: "0", NodeSelector: linuxWorker, HostPorts: nodePorts})
+				s.expectRouter("internal", &router{Replicas: 1, Unavailable: "25%", Surge: "25%", NodeSelector: linuxWorker})
 				continue
 			}
 			s.expectRouter("default", &router{Replicas: 2, Unavailable: "25%", Surge: "0", NodeSelector: linuxWorker, HostPorts: nodePorts, Budget: "50%"})
@@ -123,7 +123,7 @@ func TestSharedHostPortsFollowTopology(t *testing.T) {
 	for _, infrastructure := range []configv1.TopologyMode{sr, ha, sr} {
 		s.topology(sr, infrastructure)
 		if infrastructure == sr {
-			s.expectRouter("default", &router{Replicas: 1, Unavailable: "0", Surge: "1", NodeSelector: linuxWorker})
+			s.expectRouter("default", &router{Replicas: 1, Unavailable: "25%", Surge: "25%", NodeSelector: linuxWorker})
 			continue
 		}
 		s.expectRouter("default", &router{Replicas: 2, Unavailable: "25%", Surge: "0", NodeSelector: linuxWorker, HostPorts: nodePorts, Budget: "50%"})
@@ -145,7 +145,7 @@ func TestInfrastructureComesAndGoes(t *testing.T) {
 		s.expectRouter("internal", before)
 		s.create(&configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}})
 		s.topology(sr, sr)
-		s.expectRouter("internal", &router{Replicas: 1, Unavailable: "0", Surge: "1", NodeSelector: linuxWorker})
+		s.expectRouter("internal", &router{Replicas: 1, Unavailable: "25%", Surge: "25%", NodeSelector: linuxWorker})
 	})
 }
 
@@ -204,7 +204,7 @@ func TestWritesNothingAtRest(t *testing.T) {
 func TestRouterIsPutBack(t *testing.T) {
 	onBoth(t, func(t *testing.T, h host) {
 		s := newSite(t, h, sr, sr, nil, ingressController("default", pinned))
-		want := &router{Replicas: 1, Unavailable: "1", Surge: "0", NodeSelector: masterOnly, Tolerates: bothTaints, HostPorts: nodePorts}
+		want := &router{Replicas: 1, Unavailable: "25%", Surge: "0", NodeSelector: masterOnly, Tolerates: bothTaints, HostPorts: nodePorts}
 		s.expectRouter("default", want)
 		change(s, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: routerNamespace, Name: "router-default"}}, func(d *appsv1.Deployment) {
 			d.Spec.Replicas = ptr.To(int32(5))
@@ -288,7 +288,7 @@ func TestCreateDefault(t *testing.T) {
 		s := newSite(t, h, external, ha, []string{"--create-default"}, ingressController("barrier"))
 		s.settled("barrier")
 		s.topology(external, sr) // reconciles the default one before the barrier
-		s.expectRouter("barrier", &router{Replicas: 1, Unavailable: "1", Surge: "0", NodeSelector: linuxWorker, HostPorts: nodePorts})
+		s.expectRouter("barrier", &router{Replicas: 1, Unavailable: "25%", Surge: "0", NodeSelector: linuxWorker, HostPorts: nodePorts})
 		created := func(w patchtest.Write) bool {
 			return w.Verb == "create" && strings.Contains(w.URI, "/ingresscontrollers")
 		}
@@ -296,7 +296,7 @@ func TestCreateDefault(t *testing.T) {
 			t.Error("an IngressController was created although the control plane is external")
 		}
 		s.topology(sr, sr)
-		s.expectRouter("default", &router{Replicas: 1, Unavailable: "1", Surge: "0", NodeSelector: masterOnly, Tolerates: bothTaints, HostPorts: nodePorts})
+		s.expectRouter("default", &router{Replicas: 1, Unavailable: "25%", Surge: "0", NodeSelector: masterOnly, Tolerates: bothTaints, HostPorts: nodePorts})
 		ic := s.ingressController("default")
 		if diff := cmp.Diff(ptr.To(int32(1)), ic.Spec.Replicas); diff != "" {
 			t.Errorf("spec.replicas (-want +got):\n%s", diff)
@@ -350,7 +350,7 @@ func TestRevertPlacement(t *testing.T) {
 		}
 		return ""
 	})
-	s.expectRouter("other", &router{Replicas: 1, Unavailable: "1", Surge: "0", NodeSelector: masterOnly, Tolerates: bothTaints, HostPorts: nodePorts})
+	s.expectRouter("other", &router{Replicas: 1, Unavailable: "25%", Surge: "0", NodeSelector: masterOnly, Tolerates: bothTaints, HostPorts: nodePorts})
 	if s.ingressController("other").Spec.NodePlacement == nil {
 		t.Error("another IngressController was reverted too")
 	}

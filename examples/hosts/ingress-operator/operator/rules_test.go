@@ -181,11 +181,11 @@ func TestVendoredShape(t *testing.T) {
 		want       outcome
 	}{
 		{"pinned on a single node", cluster(sr, sr), "", ingressController(nil, pinned()), hostNetwork(),
-			outcome{Replicas: 1, Unavailable: "1", Surge: "0", NodeSelector: masterOnly, Tolerates: bothTaints, Budget: "none"}},
+			outcome{Replicas: 1, Unavailable: "25%", Surge: "0", NodeSelector: masterOnly, Tolerates: bothTaints, Budget: "none"}},
 		{"default placement on the control plane: tolerated", cluster(sr, ha), configv1.DefaultPlacementControlPlane, ingressController(nil, nil), hostNetwork(),
-			outcome{Replicas: 1, Unavailable: "1", Surge: "0", NodeSelector: linuxMaster, Tolerates: bothTaints, Budget: "none"}},
+			outcome{Replicas: 1, Unavailable: "25%", Surge: "0", NodeSelector: linuxMaster, Tolerates: bothTaints, Budget: "none"}},
 		{"private on a single node", cluster(sr, sr), "", ingressController(nil, nil), private(),
-			outcome{Replicas: 1, Unavailable: "0", Surge: "1", NodeSelector: linuxWorker, Budget: "none"}},
+			outcome{Replicas: 1, Unavailable: "25%", Surge: "25%", NodeSelector: linuxWorker, Budget: "none"}},
 		{"private, highly available", cluster(ha, ha), "", ingressController(nil, nil), private(),
 			outcome{Replicas: 2, Unavailable: "50%", Surge: "25%", NodeSelector: linuxWorker, Apart: true, Budget: "50%", UnhealthyAreEvicted: true}},
 	} {
