@@ -8,6 +8,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -49,9 +50,15 @@ const (
 		`{"key":"node-role.kubernetes.io/master","operator":"In","values":[""]}]},"tolerations":[` +
 		`{"key":"node-role.kubernetes.io/master","operator":"Exists","effect":"NoSchedule"},` +
 		`{"key":"node-role.kubernetes.io/control-plane","operator":"Exists","effect":"NoSchedule"}]}}}`
-	replicasJSON = `{"f:spec":{"f:replicas":{}}}`
-	placedJSON   = `{"f:spec":{"f:nodePlacement":{"f:nodeSelector":{},"f:tolerations":{}}}}`
-	bothJSON     = `{"f:spec":{"f:replicas":{},"f:nodePlacement":{"f:nodeSelector":{},"f:tolerations":{}}}}`
+	onlyOne      = headJSON + `{"replicas":1}}`
+	nothingSpec  = headJSON + `{}}`
+	oneTolerated = headJSON + `{"replicas":1,"nodePlacement":{"tolerations":[` +
+		`{"key":"node-role.kubernetes.io/master","operator":"Exists","effect":"NoSchedule"},` +
+		`{"key":"node-role.kubernetes.io/control-plane","operator":"Exists","effect":"NoSchedule"}]}}}`
+	tolerationsJSON = `{"f:spec":{"f:nodePlacement":{"f:tolerations":{}}}}`
+	replicasJSON    = `{"f:spec":{"f:replicas":{}}}`
+	placedJSON      = `{"f:spec":{"f:nodePlacement":{"f:nodeSelector":{},"f:tolerations":{}}}}`
+	bothJSON        = `{"f:spec":{"f:replicas":{},"f:nodePlacement":{"f:nodeSelector":{},"f:tolerations":{}}}}`
 )
 
 func pinned(t testing.TB) *operatorv1.NodePlacement {
@@ -67,6 +74,23 @@ func pinnedByExpression(t testing.TB) *operatorv1.NodePlacement {
 	t.Helper()
 	placement := pinned(t)
 	placement.NodeSelector = expressing("node-role.kubernetes.io/master", metav1.LabelSelectorOpIn, "")
+	return placement
+}
+
+// narrowed is a pin by more labels.
+func narrowed(t testing.TB) *operatorv1.NodePlacement {
+	t.Helper()
+	placement := pinned(t)
+	placement.NodeSelector.MatchLabels["kubernetes.io/os"] = "linux"
+	return placement
+}
+
+var infraToleration = corev1.Toleration{Key: "node-role.kubernetes.io/infra", Operator: corev1.TolerationOpExists}
+
+func tolerating(t testing.TB, more ...corev1.Toleration) *operatorv1.NodePlacement {
+	t.Helper()
+	placement := pinned(t)
+	placement.Tolerations = append(placement.Tolerations, more...)
 	return placement
 }
 

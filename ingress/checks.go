@@ -87,7 +87,7 @@ func disagreement(in Inputs) string {
 	return "; the infrastructure topology decided, defaultPlacement is " + placement + " (--placement=defaultPlacement lets it decide)"
 }
 
-// checkPlacementFree returns a result where another manager owns a different placement (R-ING-4, R-SNO-5).
+// checkPlacementFree returns a result where another manager owns a placement elsewhere (R-ING-4, R-SNO-5).
 func checkPlacementFree(in Inputs) *patch.Result {
 	if in.ForceConflicts || in.IngressController.Spec.NodePlacement == nil {
 		return nil
@@ -102,7 +102,7 @@ func checkPlacementFree(in Inputs) *patch.Result {
 	switch same, err := isPinned(in.IngressController.Spec.NodePlacement); {
 	case err != nil:
 		return patch.Invalid(fmt.Errorf("%w; it belongs to %s", ErrNodeSelector, patch.Quoted(others)))
-	case same:
+	case same || len(otherPin(in)) > 0:
 		return nil
 	}
 	result := patch.OwnedByOther(FieldNodePlacement, others...)

@@ -46,8 +46,10 @@ func Decide(in Inputs) Decision {
 		return Decision{Result: result}
 	}
 	replicas := pinnedReplicas(*in.Cluster)
-	intent := operatorv1ac.IngressController(IngressControllerName, IngressControllerNamespace).
-		WithSpec(operatorv1ac.IngressControllerSpec().WithNodePlacement(pinnedPlacementIntent(in.IngressController.Spec.NodePlacement)))
+	intent := operatorv1ac.IngressController(IngressControllerName, IngressControllerNamespace).WithSpec(operatorv1ac.IngressControllerSpec())
+	if placement := placementIntent(in); placement != nil {
+		intent.Spec.WithNodePlacement(placement)
+	}
 
 	owners, err := replicasOwners(in.IngressController, replicas)
 	switch {
@@ -73,6 +75,30 @@ func pinnedPlacement() *operatorv1.NodePlacement {
 		NodeSelector: &metav1.LabelSelector{MatchLabels: placement.NodeSelector()},
 		Tolerations:  workload.Tolerations(placement),
 	}
+}
+
+// otherPin returns the managers of a placement that is not the module's, but pins the router to the control plane too,
+// for example by more labels. It stays, also without tolerations: Observe reports what it lacks.
+func otherPin(in Inputs) []string {
+	live := in.IngressController.Spec.NodePlacement
+	selector, err := nodeSelector(live)
+	if same, _ := isPinned(live); err != nil || same || in.ForceConflicts || poolOf(selector, "") != topology.ControlPlanePool {
+		return nil
+	}
+	others, _ := ownership.Others(in.IngressController, FieldNodePlacement, FieldOwner) // unreadable ones are an error of the checks
+	return others
+}
+
+// placementIntent returns the module's part of the placement. Of another pin these are tolerations that it set before.
+func placementIntent(in Inputs) *operatorv1ac.NodePlacementApplyConfiguration {
+	if len(otherPin(in)) == 0 {
+		return pinnedPlacementIntent(in.IngressController.Spec.NodePlacement)
+	}
+	managers, _ := ownership.Managers(in.IngressController, FieldNodePlacement+".tolerations")
+	if !slices.Contains(managers, FieldOwner) {
+		return nil
+	}
+	return operatorv1ac.NodePlacement().WithTolerations(pinnedPlacement().Tolerations...)
 }
 
 // pinnedPlacementIntent keeps the form of a live selector that selects the same nodes: another form would be a

@@ -25,7 +25,8 @@ func TestFieldOwner(t *testing.T) {
 	}
 }
 
-var intents = map[string]string{onePinned: "one pinned", twoPinned: "two pinned", onlyPlaced: "placed", oneExpressed: "one pinned by an expression"}
+var intents = map[string]string{onePinned: "one pinned", twoPinned: "two pinned", onlyPlaced: "placed", oneExpressed: "one pinned by an expression",
+	onlyOne: "one", nothingSpec: "nothing of the placement", oneTolerated: "one tolerating"}
 
 func decide(t testing.TB, in ingress.Inputs) string {
 	t.Helper()
@@ -144,6 +145,9 @@ func TestDecide(t *testing.T) {
 	}
 	optOut := optedOutOf("all")
 	byStock, byPerson, byReleased := ownedBy(stock, replicasJSON), ownedBy("oc", replicasJSON), ownedBy(released, replicasJSON)
+	narrowedBy := func(manager string) []change {
+		return []change{labelled(narrowed(t).NodeSelector), ownedBy(manager, `{"f:spec":{"f:nodePlacement":{"f:nodeSelector":{}}}}`)}
+	}
 	movedBy := func(manager string) []change { return []change{placed(moved()), ownedBy(manager, placedJSON)} }
 	expressed := func(label string, operator metav1.LabelSelectorOperator, values ...string) []change {
 		return []change{labelled(expressing(label, operator, values...)), ownedBy("oc", placedJSON)}
@@ -205,11 +209,23 @@ func TestDecide(t *testing.T) {
 		"equal":                       {inputs(sr, sr, placed(pinned(t)), ownedBy("oc", placedJSON)), "one pinned"},
 		"equal, by an expression": {inputs(sr, sr, placed(pinnedByExpression(t)), ownedBy("oc", placedJSON)),
 			"one pinned by an expression"},
-		"another, by an expression":                 {inputs(sr, sr, expressed("node-role.kubernetes.io/infra", "In", "")...), elsewhere(`"oc"`)},
-		"without the tolerations, by an expression": {inputs(sr, sr, expressed("node-role.kubernetes.io/master", "In", "")...), elsewhere(`"oc"`)},
-		"unsupported selector":                      {inputs(sr, sr, expressed("a", "Exists")...), unsupported},
-		"unsupported selector, forced":              {with(inputs(sr, sr, expressed("a", "Exists")...), forced), "one pinned"},
-		"unreadable ownership":                      {inputs(sr, sr, placed(moved()), unreadable), invalid("...")},
+		"another, by an expression": {inputs(sr, sr, expressed("node-role.kubernetes.io/infra", "In", "")...), elsewhere(`"oc"`)},
+		// Those that pin to the control plane too.
+		"without the tolerations, by an expression": {inputs(sr, sr, expressed("node-role.kubernetes.io/master", "In", "")...), "one"},
+		"without the tolerations, forced": {with(inputs(sr, sr, expressed("node-role.kubernetes.io/master", "In", "")...), forced),
+			"one pinned by an expression"},
+		"without the tolerations, three": {inputs(sr, sr, append(narrowedBy("oc"), replicas(3), byPerson)...),
+			blocked("nothing of the placement", ".spec.replicas", `"oc"`)},
+		"by more labels":                   {inputs(sr, sr, narrowedBy("oc")...), "one"},
+		"by more labels, highly available": {inputs(ha, ha, narrowedBy("oc")...), "release" + workers},
+		"by the newer label":               {inputs(sr, sr, expressed("node-role.kubernetes.io/control-plane", "In", "")...), "one"},
+		"by more tolerations":              {inputs(sr, sr, placed(tolerating(t, infraToleration)), ownedBy("oc", placedJSON)), "one"},
+		"more labels beside the module's tolerations": {inputs(sr, sr, placed(narrowed(t)), ownedBy(own, tolerationsJSON), ownedBy("oc",
+			`{"f:spec":{"f:nodePlacement":{"f:nodeSelector":{}}}}`)), "one tolerating"},
+		"the module's own, by more labels": {inputs(sr, sr, placed(narrowed(t)), ownedBy(own, placedJSON)), "one pinned"},
+		"unsupported selector":             {inputs(sr, sr, expressed("a", "Exists")...), unsupported},
+		"unsupported selector, forced":     {with(inputs(sr, sr, expressed("a", "Exists")...), forced), "one pinned"},
+		"unreadable ownership":             {inputs(sr, sr, placed(moved()), unreadable), invalid("...")},
 
 		// Numbers of routers of others.
 		"the operator's, from creation":      {inputs(sr, sr, replicas(2), byStock), "one pinned"},

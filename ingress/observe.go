@@ -5,6 +5,7 @@ package ingress
 import (
 	"slices"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -22,16 +23,18 @@ func Observe(in Inputs) patch.Result {
 	switch pinned, err := isPinned(in.IngressController.Spec.NodePlacement); {
 	case err != nil && !in.ForceConflicts:
 		return *patch.Invalid(ErrNodeSelector)
-	case !pinned:
+	case !pinned && len(otherPin(in)) == 0:
 		return rollingOut("The default IngressController is being patched")
 	case in.Router == nil:
 		return rollingOut("The default IngressController is pinned; waiting for the ingress operator to make the router Deployment")
-	case !placed(in.Router):
+	case !placed(in.Router, in.IngressController.Spec.NodePlacement):
 		return rollingOut("The default IngressController is pinned; waiting for the ingress operator to pin the router Deployment")
 	case !workload.RolledOut(in.Router):
-		return incomplete(in)
+		result := incomplete(in)
+		result.Message += lacking(in)
+		return result
 	}
-	message := "The router is pinned to the control plane"
+	message := "The router is pinned to the control plane" + lacking(in)
 	if in.Cluster != nil {
 		if _, disagree := routerPool(*in.Cluster, in.defaultPlacement(), in.Placement); disagree {
 			message += disagreement(in)
@@ -39,6 +42,16 @@ func Observe(in Inputs) patch.Result {
 		message += in.Cluster.UnknownValues()
 	}
 	return patch.Result{State: patch.InForce, Reason: ReasonAsExpected, Message: message}
+}
+
+// lacking returns the end of a message: what another manager's pin lacks.
+func lacking(in Inputs) string {
+	others := otherPin(in)
+	if len(others) == 0 || workload.ToleratesControlPlane(in.IngressController.Spec.NodePlacement.Tolerations) {
+		return ""
+	}
+	return "; " + FieldNodePlacement + " of " + patch.Quoted(others) + " does not tolerate the taint node-role.kubernetes.io/master:NoSchedule: " +
+		"add that to its tolerations, or the router is Pending where the control plane has the taint, as with day-1 workers"
 }
 
 func rollingOut(message string) patch.Result {
@@ -72,12 +85,12 @@ func asManyAsFit(in Inputs) bool {
 	return ptr.Deref(in.Router.Spec.Replicas, 1) > fit && in.Router.Status.UpdatedReplicas > 0 && in.Router.Status.AvailableReplicas >= fit
 }
 
-// placed reports whether the router is pinned. An operator may add labels and tolerations of its own.
-func placed(router *appsv1.Deployment) bool {
-	want, pod := pinnedPlacement(), router.Spec.Template.Spec
+// placed reports whether the router follows the placement. An operator may add labels and tolerations of its own.
+func placed(router *appsv1.Deployment, want *operatorv1.NodePlacement) bool {
+	selector, err := nodeSelector(want)
+	pod := router.Spec.Template.Spec
 	missing := func(t corev1.Toleration) bool {
 		return !slices.ContainsFunc(pod.Tolerations, func(have corev1.Toleration) bool { return have.MatchToleration(&t) })
 	}
-	return labels.SelectorFromSet(want.NodeSelector.MatchLabels).Matches(labels.Set(pod.NodeSelector)) &&
-		!slices.ContainsFunc(want.Tolerations, missing)
+	return err == nil && labels.SelectorFromSet(selector).Matches(labels.Set(pod.NodeSelector)) && !slices.ContainsFunc(want.Tolerations, missing)
 }

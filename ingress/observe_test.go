@@ -31,6 +31,8 @@ func router(t testing.TB, change ...func(*appsv1.Deployment)) *appsv1.Deployment
 	return d
 }
 
+func tolerationsOf(t testing.TB) []corev1.Toleration { return pinned(t).Tolerations }
+
 func TestObserve(t *testing.T) {
 	const (
 		patching   = "RouterRollingOut: The default IngressController is being patched"
@@ -40,6 +42,8 @@ func TestObserve(t *testing.T) {
 		incomplete = "RouterRollingOut: Not every pod of the router on the control plane is available; if one stays Pending, look at its events"
 		paused     = "RouterRollingOut: The rollout of the router is paused; resume it with oc rollout resume"
 		inForce    = "AsExpected: The router is pinned to the control plane"
+		lacks      = `; .spec.nodePlacement of "oc" does not tolerate the taint node-role.kubernetes.io/master:NoSchedule: ` +
+			"add that to its tolerations, or the router is Pending where the control plane has the taint, as with day-1 workers"
 
 		disagree = "; the infrastructure topology decided, defaultPlacement is Workers, the ingress operator's default " +
 			"(--placement=defaultPlacement lets it decide)"
@@ -62,36 +66,49 @@ func TestObserve(t *testing.T) {
 	tolerations := func(n int) change {
 		return func(d *appsv1.Deployment) { d.Spec.Template.Spec.Tolerations = d.Spec.Template.Spec.Tolerations[:n] }
 	}
+	persons := func(tolerations []corev1.Toleration, change ...change) ingress.Inputs {
+		in := on(append(change, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Tolerations = tolerations })...)
+		in.IngressController.Spec.NodePlacement = &operatorv1.NodePlacement{NodeSelector: pinned(t).NodeSelector, Tolerations: tolerations}
+		ownedBy("oc", placedJSON)(in.IngressController)
+		return in
+	}
 	infra, unreadable := labelled(expressing("node-role.kubernetes.io/infra", "In", "")), labelled(expressing("a", "Exists"))
 
 	for name, test := range map[string]struct {
 		in   ingress.Inputs
 		want string
 	}{
-		"no IngressController":              {ingress.Inputs{}, patching},
-		"not placed yet":                    {placedAs(placed(nil)), patching},
-		"placed elsewhere":                  {placedAs(placed(moved())), patching},
-		"placed elsewhere by an expression": {placedAs(infra), patching},
-		"placed by an expression":           {placedAs(placed(pinnedByExpression(t))), inForce},
-		"placed by an expression, not yet":  {placedAs(placed(pinnedByExpression(t)), onWorkers), pinning},
-		"unsupported selector":              {placedAs(unreadable), "Invalid: The inputs cannot be understood: " + ingress.ErrNodeSelector.Error()},
-		"unsupported selector, forced":      {with(placedAs(unreadable), forced), patching},
-		"no router":                         {with(on(), func(in *ingress.Inputs) { in.Router = nil }), making},
-		"no selector":                       {on(func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector = nil }), pinning},
-		"on the workers":                    {on(onWorkers), pinning},
-		"another value of the label":        {on(func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector[master] = "no" }), pinning},
-		"no tolerations":                    {on(tolerations(0)), pinning},
-		"one of the tolerations":            {on(tolerations(2)), pinning},
-		"generation not observed":           {on(func(d *appsv1.Deployment) { d.Status.ObservedGeneration = 1 }), rolling},
-		"not updated":                       {on(func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }), rolling},
-		"old pods left":                     {on(func(d *appsv1.Deployment) { d.Status.Replicas = 2 }), rolling},
-		"one of two":                        {on(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](2) }), rolling},
-		"Pending":                           {on(func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 0 }), incomplete},
-		"paused":                            {on(func(d *appsv1.Deployment) { d.Spec.Paused, d.Status.UpdatedReplicas = true, 0 }), paused},
-		"rolled out":                        {on(), inForce},
-		"rolled out, replicas by default":   {on(func(d *appsv1.Deployment) { d.Spec.Replicas = nil }), inForce},
-		"rolled out, signals disagree":      {withDefaultPlacement(on(), configv1.DefaultPlacementWorkers), inForce + disagree},
-		"rolled out, topology not known":    {with(on(), noCluster), inForce},
+		"no IngressController":                    {ingress.Inputs{}, patching},
+		"not placed yet":                          {placedAs(placed(nil)), patching},
+		"placed elsewhere":                        {placedAs(placed(moved())), patching},
+		"placed elsewhere by an expression":       {placedAs(infra), patching},
+		"placed by an expression":                 {placedAs(placed(pinnedByExpression(t))), inForce},
+		"placed by an expression, not yet":        {placedAs(placed(pinnedByExpression(t)), onWorkers), pinning},
+		"unsupported selector":                    {placedAs(unreadable), "Invalid: The inputs cannot be understood: " + ingress.ErrNodeSelector.Error()},
+		"unsupported selector, forced":            {with(placedAs(unreadable), forced), patching},
+		"a person's, without tolerations":         {persons(nil), inForce + lacks},
+		"a person's, tolerating the master taint": {persons(tolerationsOf(t)[:1]), inForce},
+		"a person's, tolerating everything":       {persons([]corev1.Toleration{{Operator: corev1.TolerationOpExists}}), inForce},
+		"a person's, tolerating another role":     {persons(tolerationsOf(t)[1:]), inForce + lacks},
+		"a person's, Pending":                     {persons(nil, func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 0 }), incomplete + lacks},
+		"a person's, not yet":                     {persons(nil, onWorkers), pinning},
+		"a person's, forced":                      {with(persons(nil), forced), patching},
+		"no router":                               {with(on(), func(in *ingress.Inputs) { in.Router = nil }), making},
+		"no selector":                             {on(func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector = nil }), pinning},
+		"on the workers":                          {on(onWorkers), pinning},
+		"another value of the label":              {on(func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector[master] = "no" }), pinning},
+		"no tolerations":                          {on(tolerations(0)), pinning},
+		"one of the tolerations":                  {on(tolerations(2)), pinning},
+		"generation not observed":                 {on(func(d *appsv1.Deployment) { d.Status.ObservedGeneration = 1 }), rolling},
+		"not updated":                             {on(func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }), rolling},
+		"old pods left":                           {on(func(d *appsv1.Deployment) { d.Status.Replicas = 2 }), rolling},
+		"one of two":                              {on(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](2) }), rolling},
+		"Pending":                                 {on(func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 0 }), incomplete},
+		"paused":                                  {on(func(d *appsv1.Deployment) { d.Spec.Paused, d.Status.UpdatedReplicas = true, 0 }), paused},
+		"rolled out":                              {on(), inForce},
+		"rolled out, replicas by default":         {on(func(d *appsv1.Deployment) { d.Spec.Replicas = nil }), inForce},
+		"rolled out, signals disagree":            {withDefaultPlacement(on(), configv1.DefaultPlacementWorkers), inForce + disagree},
+		"rolled out, topology not known":          {with(on(), noCluster), inForce},
 		"scaled to nothing": {on(func(d *appsv1.Deployment) {
 			d.Spec.Replicas, d.Status = ptr.To[int32](0), appsv1.DeploymentStatus{ObservedGeneration: 2}
 		}), inForce},

@@ -74,7 +74,7 @@ func ShapeRouter(router *appsv1.Deployment, h Host) (*appsv1.Deployment, error) 
 	return shaped, nil
 }
 
-// rollout returns the stock operator's rolling update (U-ING-6), except for several routers with host ports on one node.
+// rollout returns the stock operator's rolling update (U-ING-6), except for several routers with host ports on a node.
 // On SingleReplica one router is replaced before its successor starts if it has host ports that it does not share, and
 // after it otherwise.
 func (h Host) rollout() topology.Rollout {

@@ -75,6 +75,42 @@ func TestPersonsNodePlacement(t *testing.T) {
 	}
 }
 
+// A person's placement that pins the router too stays and is in force, and the condition names what it lacks: without the
+// toleration the router is Pending beside day-1 workers. Nothing of it is taken, before and after the module's own pin.
+func TestPersonsPin(t *testing.T) {
+	selector := map[string]string{"node-role.kubernetes.io/master": "", "kubernetes.io/os": "linux"}
+	const lacks = `; .spec.nodePlacement of "oc" does not tolerate the taint node-role.kubernetes.io/master:NoSchedule: ` +
+		"add that to its tolerations, or the router is Pending where the control plane has the taint, as with day-1 workers"
+	for name, before := range map[string]bool{"before the controller": true, "after it": false} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, sr, sr)
+			c.create("default", two)
+			l := c.reconciler()
+			if !before {
+				l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
+			}
+			c.Patch("oc", controllerObject, `{"spec":{"nodePlacement":{"nodeSelector":{"matchLabels":{"node-role.kubernetes.io/master":"","kubernetes.io/os":"linux"}}}}}`)
+			wanted := &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: selector}}
+			message := "The router is pinned to the control plane"
+			if before {
+				message += lacks
+			} else {
+				wanted.Tolerations = placement.Tolerations
+			}
+			result := l.Settle()
+			l.CheckResult(result, patch.InForce, "AsExpected")
+			if result.Message != message {
+				t.Errorf("%s\nwant %s", result.Message, message)
+			}
+			c.NoError(c.spec(wanted, one)())
+			l.CheckNoWrites()
+			c.Patch("oc", controllerObject, optOut)
+			l.CheckResult(l.Settle(), patch.OptedOut, "OptedOut")
+			c.NoError(c.spec(&operatorv1.NodePlacement{NodeSelector: wanted.NodeSelector}, two)())
+		})
+	}
+}
+
 // Who may write only the status of the IngressController makes the module neither release it nor restore values of his
 // own: the API server drops his annotations.
 func TestForgedRelease(t *testing.T) {
