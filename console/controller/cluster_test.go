@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
@@ -16,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/console"
@@ -141,21 +139,15 @@ func (c *cluster) deployment(o controller.Object) *appsv1.Deployment {
 }
 
 // reconciler has no cache. The cluster-version-operator and the Deployment controller write between its reconciles.
-type reconciler struct {
-	*patchtest.Reconciler
-	clock *clocktesting.FakePassiveClock
-}
+type reconciler struct{ *patchtest.Reconciler }
 
 func (c *cluster) reconciler(flags ...string) reconciler {
 	c.Helper()
-	l := reconciler{clock: clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0))}
-	l.Reconciler = c.ReconcilerOf(func(made *patchtest.Reconciler) (controller.ReconcileFunc, error) {
+	l := reconciler{c.ReconcilerOf(func(made *patchtest.Reconciler) (controller.ReconcileFunc, error) {
 		env := made.Environment
 		env.Reader = nil
-		p := newPatcher(env)
-		p.version.Clock, p.downloads.Clock, p.console.Clock = l.clock, l.clock, l.clock
-		return p.reconcile, nil
-	}, flags...)
+		return newPatcher(env).reconcile, nil
+	}, flags...)}
 	l.OtherClients = []func(){func() { c.release.RunOnce() }, func() { c.CompleteRollouts(deployments...) }}
 	return l
 }

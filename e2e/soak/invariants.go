@@ -42,10 +42,8 @@ const (
 	InvariantOldLeader = "a former leader overwrites nothing"
 	InvariantSame      = "the objects are as without faults"
 	InvariantProcess   = "the process keeps running"
-	InvariantPremature = "a restart of the node is written when its decision has been stable for ten minutes"
 	InvariantRequests  = "the number of writes is bounded"
 	InvariantRetries   = "retries back off"
-	InvariantBackoff   = "a jump of the clock neither repeats nor blocks a retry"
 	InvariantLease     = "the Lease keeps its holder"
 )
 

@@ -296,34 +296,6 @@ func TestFormerLeader(t *testing.T) {
 	check(t, "a report", FormerLeader([]Write{wrote(deployment, one, status), wrote(Object{"events.k8s.io", "events", "n", "e"}, nil)}, "p#1"))
 }
 
-func TestPremature(t *testing.T) {
-	w := wrote(shutdownFile, one, at(5))
-	check(t, "in time", Premature([]Write{w}, began, shutdownFile))
-	check(t, "premature", Premature([]Write{w}, began.Add(time.Second), shutdownFile), InvariantPremature)
-	check(t, "another object", Premature([]Write{w}, began.Add(time.Second), shutdownConfig))
-}
-
-func TestRetried(t *testing.T) {
-	check(t, "once", Retried([]Write{wrote(deployment, one), wrote(deployment, one, ineffective), wrote(deployment, one, status)}, deployment, 1))
-	check(t, "not at all", Retried(nil, deployment, 1), InvariantBackoff)
-	check(t, "twice", Retried([]Write{wrote(deployment, one), wrote(deployment, one)}, deployment, 1), InvariantBackoff)
-	check(t, "by others", Retried([]Write{wrote(deployment, one, by(stock))}, deployment, 0))
-}
-
-// The clock of the clock run jumps in both directions.
-func TestClock(t *testing.T) {
-	var c Clock
-	before := c.Now()
-	c.Jump(time.Hour)
-	if since := c.Since(before); since < time.Hour || since > time.Hour+time.Minute {
-		t.Errorf("%s after a jump of an hour", since)
-	}
-	c.Jump(-2 * time.Hour)
-	if since := c.Since(before); since > -time.Hour+time.Minute {
-		t.Errorf("%s after a jump back", since)
-	}
-}
-
 func TestSameProcessAndHolder(t *testing.T) {
 	check(t, "the same process", SameProcess(1, 1))
 	check(t, "another process", SameProcess(1, 2), InvariantProcess)

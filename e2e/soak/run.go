@@ -38,10 +38,6 @@ var lanes = [][]faultRun{
 			figures, err := e.twoLeaders(ctx)
 			return figures.rows(), err
 		}},
-		{"clock", func(ctx context.Context, e *environment) ([]bench.Row, error) {
-			figures, err := e.clockJumps(ctx)
-			return figures.rows(), err
-		}},
 	},
 }
 
@@ -156,17 +152,6 @@ func (l *Leaders) rows() []bench.Row {
 		},
 		{What: "Two leaders: effective patches of the former one while both follow flips", Measured: fmt.Sprint(l.Together), Bound: "-", Compared: "-", Held: true},
 	}
-}
-
-func (j *Jumps) rows() []bench.Row {
-	if j == nil {
-		return nil
-	}
-	return []bench.Row{{
-		What:     "Writes with a clock that jumps by an hour, forward and back",
-		Measured: fmt.Sprintf("%d in %d jumps, with reports; %d patches and conditions changed something", j.Requests, j.Jumps, j.Writes),
-		Bound:    fmt.Sprintf("%d", mostWithJumps), Compared: "-", Held: j.Requests <= mostWithJumps,
-	}}
 }
 
 // byKind sums up by the first word, such as flip.

@@ -60,7 +60,6 @@ type drain struct {
 	started                  bool                // the request can be acknowledged, so events are emitted
 	initial                  sets.Set[types.UID] // the pods when the node was cordoned; nil before
 	next, deadline, progress time.Time           // when the next step is due, the attempt fails, an event is due
-	last                     time.Time           // when a step was last considered
 	backoff                  wait.Backoff
 	evictErr, lastErr        error // of the last evictions, and of the last attempt
 }
@@ -73,7 +72,6 @@ func (p *patcher) step(ctx context.Context, r nodeRequest) *patch.Result {
 		d = &drain{nodeRequest: r, backoff: wait.Backoff{Duration: min(firstBackoff, p.drainTimeout), Factor: 2, Steps: 10, Cap: maxBackoff}}
 		p.drains[r.uid] = d
 	}
-	d.setBack(now)
 	if now.Before(d.next) {
 		return d.result(now)
 	}
@@ -99,18 +97,6 @@ func (p *patcher) step(ctx context.Context, r nodeRequest) *patch.Result {
 			fmt.Sprintf("The drain failed and is retried: %.500s", err)) // a note is limited to 1 kB
 	}
 	return d.result(now)
-}
-
-// setBack moves all times back if the clock was set back, which would otherwise delay the next step.
-func (d *drain) setBack(now time.Time) {
-	if by := d.last.Sub(now); by > 0 {
-		for _, at := range []*time.Time{&d.next, &d.deadline, &d.progress} {
-			if !at.IsZero() {
-				*at = at.Add(-by)
-			}
-		}
-	}
-	d.last = now
 }
 
 func (p *patcher) end(ctx context.Context, d *drain, result string) {

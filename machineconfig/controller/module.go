@@ -113,7 +113,7 @@ func (m *Module) Setup(mgr ctrl.Manager, env controller.Environment) error {
 func (m *Module) patcher(env controller.Environment) *patcher {
 	p := &patcher{
 		Environment: env, applier: env.Applier(machineconfig.Name), writer: env.Client, settings: m.settings,
-		drainTimeout: cmp.Or(m.drainTimeout, DefaultDrainTimeout), clock: cmp.Or[clock.PassiveClock](env.Clock, clock.RealClock{}),
+		drainTimeout: cmp.Or(m.drainTimeout, DefaultDrainTimeout), clock: clock.RealClock{},
 		drains: map[types.UID]*drain{}, notOwned: map[types.UID]bool{},
 	}
 	p.applier.ForceConflicts = false // --force-conflicts is for acknowledgements only

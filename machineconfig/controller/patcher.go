@@ -43,9 +43,8 @@ type patcher struct {
 	invalid  map[string]string      // invalid requests that were reported, by node
 	notOwned map[types.UID]bool     // nodes with a topology annotation that is neither needed nor of this module
 	settling machineconfig.Decision // restarts the node, and is not stable yet
-	// For how long it has been stable, by its last repetition.
-	settledFor time.Duration
-	settledAt  time.Time
+	// Since when it has been the decision.
+	settlingSince time.Time
 }
 
 // observed is the content of the caches: inputs, with only metadata of nodes, and the objects to write, nil if they do

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -19,10 +18,6 @@ import (
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/apply"
 )
-
-// settleInterval is how often a decision that is not stable yet is repeated. More time between two repetitions does not
-// count, so that a clock that is set forward restarts no node.
-const settleInterval = time.Minute
 
 // shutdown carries out the decision about the graceful shutdown. It reads pods only if necessary.
 func (p *patcher) shutdown(ctx context.Context, f observed) *patch.Result {
@@ -65,17 +60,14 @@ func (p *patcher) settle(decision machineconfig.Decision) *patch.Result {
 	}
 	decision.Result = nil
 	now := p.clock.Now()
-	if reflect.DeepEqual(p.settling, decision) {
-		p.settledFor += min(max(now.Sub(p.settledAt), 0), settleInterval)
-	} else {
-		p.settling, p.settledFor = decision, 0
+	if !reflect.DeepEqual(p.settling, decision) {
+		p.settling, p.settlingSince = decision, now
 	}
-	p.settledAt = now
-	left := machineconfig.ShutdownDebounce - p.settledFor
+	left := machineconfig.ShutdownDebounce - now.Sub(p.settlingSince)
 	if left <= 0 {
 		return nil
 	}
-	return &patch.Result{State: patch.Progressing, Reason: machineconfig.ReasonSettling, After: min(left, settleInterval), Message: "A change of the " +
+	return &patch.Result{State: patch.Progressing, Reason: machineconfig.ReasonSettling, After: left, Message: "A change of the " +
 		"graceful shutdown restarts the node, so it is written when it has been stable for " + machineconfig.ShutdownDebounce.String()}
 }
 

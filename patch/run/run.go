@@ -302,7 +302,7 @@ func (p *process) runControllers(ctx context.Context) error {
 			own[o] = p.caches[o]
 		}
 		env := controller.Environment{
-			Options: p.options.Options, Metrics: p.metrics, Topology: p.topology, Clock: p.options.Clock,
+			Options: p.options.Options, Metrics: p.metrics, Topology: p.topology,
 			Client: p.manager.GetClient(), Live: controller.SkipUnserved(p.manager.GetAPIReader(), p.absent), Reader: own, Caches: own,
 		}
 		if err := controller.Add(p.manager, m, env); err != nil {

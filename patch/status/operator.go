@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/patch"
@@ -45,8 +44,8 @@ const ReassertInterval = 2 * time.Minute
 type OperatorConditions struct {
 	Client client.Client
 	Module string
-	Clock  clock.PassiveClock // nil for the real time
 
+	now  func() time.Time // set in tests
 	last written
 }
 
@@ -74,7 +73,7 @@ func (o *OperatorConditions) Publish(
 	if err != nil {
 		return 0, err
 	}
-	now := now(o.Clock)
+	now := timeOf(o.now)
 	untimed := slices.Clone(conditions)
 	for i := range conditions {
 		untimed[i].LastTransitionTime = metav1.Time{}
@@ -105,9 +104,6 @@ func (o *OperatorConditions) Publish(
 		return 0, nil
 	}
 
-	if now.Before(o.last.at) { // the clock was set back
-		o.last.at = now
-	}
 	if o.last.uid == target.GetUID() && slices.Equal(o.last.conditions, untimed) {
 		if wait := o.last.at.Add(ReassertInterval).Sub(now); wait > 0 {
 			return wait, nil

@@ -42,7 +42,8 @@ func newOperatorFixture(t *testing.T) *operatorFixture {
 	server := shared.Server(t)
 	o := &operatorFixture{T: t, server: server, admin: server.Admin(t), namespace: server.Namespace(t),
 		clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC))}
-	o.sink = &status.OperatorConditions{Client: server.Client(t, o.namespace, "system:masters"), Module: "sample", Clock: o.clock}
+	o.sink = &status.OperatorConditions{Client: server.Client(t, o.namespace, "system:masters"), Module: "sample"}
+	o.sink.SetNow(o.clock.Now)
 	patchtest.NoError(t, o.admin.Create(t.Context(), o.object(), client.FieldOwner(host)))
 	o.hostWrites("True")
 	return o
@@ -71,7 +72,8 @@ func (o *operatorFixture) live() *unstructured.Unstructured {
 }
 
 func (o *operatorFixture) restart() {
-	o.sink = &status.OperatorConditions{Client: o.sink.Client, Module: "sample", Clock: o.clock}
+	o.sink = &status.OperatorConditions{Client: o.sink.Client, Module: "sample"}
+	o.sink.SetNow(o.clock.Now)
 }
 
 // publish must send the number of requests and return the time.
@@ -185,18 +187,6 @@ func TestDroppedConditionsComeBack(t *testing.T) {
 	o.publish(conditionsOf(patch.NotNeeded, "NotNeeded"), 1, 0)
 	o.has("Available=True  00:00:01", "SamplePatchFailing=False AsExpected 03:06:05", "SamplePatchInForce=False NotNeeded 03:06:05",
 		"SamplePatchInProgress=False AsExpected 03:06:05")
-}
-
-// A clock that is set back delays a reassertion by no more than ReassertInterval.
-func TestReassertWithAClockThatIsSetBack(t *testing.T) {
-	o := newOperatorFixture(t)
-	same := func() []operatorv1.OperatorCondition { return conditionsOf(patch.InForce, "AsExpected") }
-	o.publish(same(), 1, 0)
-	o.hostWrites("False")
-	o.clock.SetTime(o.clock.Now().Add(-time.Hour))
-	o.publish(same(), 0, status.ReassertInterval)
-	o.clock.SetTime(o.clock.Now().Add(status.ReassertInterval))
-	o.publish(same(), 1, 0)
 }
 
 func TestConditionsOfAnObjectThatIsGone(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/clock"
 
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/metrics"
@@ -26,10 +25,10 @@ type Reporter struct {
 	Sink    Sink
 	Events  events.EventRecorder // may be nil
 	Metrics *metrics.Metrics     // may be nil
-	Clock   clock.PassiveClock   // nil for the real time
 
 	last         string
 	failingSince time.Time
+	now          func() time.Time // set in tests
 }
 
 // Report reports the result, with the conditions of target unless it is nil. It returns when to repeat it, 0 for never.
@@ -73,17 +72,18 @@ func (r *Reporter) failing(result patch.Result) (after time.Duration, persistent
 		r.failingSince = time.Time{}
 		return 0, false
 	}
-	now := now(r.Clock)
-	if r.failingSince.IsZero() || now.Before(r.failingSince) { // or the clock was set back
+	now := timeOf(r.now)
+	if r.failingSince.IsZero() {
 		r.failingSince = now
 	}
 	after = max(FailingAfter-now.Sub(r.failingSince), 0)
 	return after, after == 0
 }
 
-func now(of clock.PassiveClock) time.Time {
-	if of == nil {
+// timeOf returns the time of a clock that a test has set, or the real time.
+func timeOf(now func() time.Time) time.Time {
+	if now == nil {
 		return time.Now()
 	}
-	return of.Now()
+	return now()
 }

@@ -46,7 +46,8 @@ type reporterFixture struct {
 
 func newReporterFixture(t *testing.T) *reporterFixture {
 	r := &reporterFixture{T: t, sink: &fakeSink{}, recorder: events.NewFakeRecorder(10), clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0))}
-	r.reporter = &status.Reporter{Module: "sample", Prefix: "Sample", Object: "sample/one", Sink: r.sink, Events: r.recorder, Clock: r.clock}
+	r.reporter = &status.Reporter{Module: "sample", Prefix: "Sample", Object: "sample/one", Sink: r.sink, Events: r.recorder}
+	r.reporter.SetNow(r.clock.Now)
 	return r
 }
 
@@ -118,15 +119,6 @@ func TestFailingOnceItLasts(t *testing.T) {
 	r.report(sample(), patch.Reverted, "Reverted", "", "True Reverted", 0)
 	r.report(sample(), patch.Blocked, "FieldOwnedByOther", "Warning FieldOwnedByOther Because", fine, 0)
 	r.report(sample(), patch.Failed, "ApplyFailed", "Warning ApplyFailed Because", fine, 2*time.Minute)
-}
-
-func TestFailingWithAClockThatIsSetBack(t *testing.T) {
-	r := newReporterFixture(t)
-	r.report(sample(), patch.Failed, "ApplyFailed", "Warning ApplyFailed Because", fine, 2*time.Minute)
-	r.later(-time.Hour)
-	r.report(sample(), patch.Failed, "ApplyFailed", "", fine, 2*time.Minute)
-	r.later(2 * time.Minute)
-	r.report(sample(), patch.Failed, "ApplyFailed", "", "True ApplyFailed", 0)
 }
 
 func TestReportAgainAtTheEarlierTime(t *testing.T) {
