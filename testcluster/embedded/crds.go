@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -154,6 +155,11 @@ func CRDFiles(folders ...string) ([]string, error) {
 	return files, nil
 }
 
+// protected reports whether the community of Kubernetes has to approve the kinds of a group.
+func protected(group string) bool {
+	return group == "k8s.io" || group == "kubernetes.io" || strings.HasSuffix(group, ".k8s.io") || strings.HasSuffix(group, ".kubernetes.io")
+}
+
 // crdNames returns the names of the CustomResourceDefinitions in a file, which has nothing else.
 func crdNames(path string) ([]string, error) {
 	file, err := os.Open(path)
@@ -179,6 +185,9 @@ func crdNames(path string) ([]string, error) {
 		case crd.APIVersion != apiextensionsv1.SchemeGroupVersion.String() || crd.Kind != "CustomResourceDefinition" || crd.Name == "":
 			return nil, fmt.Errorf("it has %q of %q, wanted only kind CustomResourceDefinition of %s", //nolint:err113 // ErrCRDs is added
 				crd.Kind, crd.APIVersion, apiextensionsv1.SchemeGroupVersion)
+		case protected(crd.Spec.Group) && crd.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation] == "":
+			return nil, fmt.Errorf("%s needs the annotation %s: an API server does not serve kinds of %s without it", //nolint:err113 // the same
+				crd.Name, apiextensionsv1.KubeAPIApprovedAnnotation, crd.Spec.Group)
 		}
 		names = append(names, crd.Name)
 	}
