@@ -104,6 +104,9 @@ func Start(ctx context.Context, config Config) (*ScenarioCluster, error) {
 		chosen.StockReplicas = 0 // only in this copy
 	}
 	err = chosen.Install(ctx, s.Cluster)
+	if err == nil {
+		err = s.prepareGiven(ctx)
+	}
 	for _, module := range hosts {
 		if err == nil {
 			err = s.RunHost(ctx, module, config.Hosts[module]...)
@@ -126,6 +129,27 @@ func Start(ctx context.Context, config Config) (*ScenarioCluster, error) {
 	return s, nil
 }
 
+// prepareGiven brings what the commands need: the kinds of their modules first, for objects of these.
+func (s *ScenarioCluster) prepareGiven(ctx context.Context) error {
+	for _, module := range s.operators.Modules() {
+		if _, err := s.prepareHost(ctx, module); err != nil {
+			return err
+		}
+	}
+	return s.applyObjects(ctx)
+}
+
+// prepareHost prepares the cluster for a module's host and returns arguments for the stand-in.
+func (s *ScenarioCluster) prepareHost(ctx context.Context, module Module) ([]string, error) {
+	if err := s.Prepare(ctx, module); err != nil {
+		return nil, err
+	}
+	if prepare := modules[module].prepare; prepare != nil {
+		return prepare(ctx, s.Cluster)
+	}
+	return nil, nil
+}
+
 // Stop stops the cluster. The next start removes a folder that cannot be removed now.
 func (s *ScenarioCluster) Stop() {
 	if s.endVersionOperator != nil {
@@ -142,15 +166,9 @@ func (s *ScenarioCluster) RunHost(ctx context.Context, module Module, args ...st
 			return err
 		}
 	}
-	if err := s.Prepare(ctx, module); err != nil {
+	all, err := s.prepareHost(ctx, module)
+	if err != nil {
 		return err
-	}
-	var all []string
-	if prepare := modules[module].prepare; prepare != nil {
-		var err error
-		if all, err = prepare(ctx, s.Cluster); err != nil {
-			return err
-		}
 	}
 	if s.operators.Has(module) {
 		return s.runCommand(ctx, module)

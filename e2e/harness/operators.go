@@ -48,11 +48,12 @@ var operatorNames = map[string]Module{
 	"ingress": Ingress, "console": Console, "auth": Auth, "etcd": EtcdGuard, "machineconfig": MachineConfig, "approver": Approver,
 }
 
-// Operators are commands that are hosts instead of the stand-ins, with the CustomResourceDefinitions that they need.
-// The zero value has none.
+// Operators are commands that are hosts instead of the stand-ins, with the CustomResourceDefinitions and objects that
+// they need. The zero value has none.
 type Operators struct {
 	commands map[Module]command
 	crdFiles []string
+	objects  []objectDocument
 	dir      string
 }
 
@@ -62,12 +63,12 @@ type command struct {
 }
 
 // OperatorFlags are flags for Operators.
-type OperatorFlags struct{ commands, folders []string }
+type OperatorFlags struct{ commands, folders, objects []string }
 
 // Bind adds the flags to a set.
 func (f *OperatorFlags) Bind(flags *flag.FlagSet) {
 	flags.Func("operator", "`NAME=COMMAND` starts a host operator instead of the stand-in; repeatable. NAME is one of "+strings.Join(names(), ", ")+". "+
-		"The command has KUBECONFIG in its environment, "+kubeconfigWord+" in it is replaced by the same path, and no shell reads it.",
+		"The command has KUBECONFIG in its environment, "+kubeconfigWord+" in it is replaced by the same path, "+releaseWord+" by the cluster's version, and no shell reads it.",
 		func(value string) error {
 			f.commands = append(f.commands, value)
 			return nil
@@ -75,6 +76,12 @@ func (f *OperatorFlags) Bind(flags *flag.FlagSet) {
 	flags.Func("operator-crds", "`FOLDER` with CustomResourceDefinitions, and no other objects, for these operators; repeatable. They replace those of the same name.",
 		func(value string) error {
 			f.folders = append(f.folders, value)
+			return nil
+		})
+	flags.Func("operator-objects", "`FOLDER` with objects for these operators, which are applied with their status before they start; repeatable. "+
+		releaseWord+" in them is replaced by the cluster's version.",
+		func(value string) error {
+			f.objects = append(f.objects, value)
 			return nil
 		})
 }
@@ -88,15 +95,20 @@ func (f *OperatorFlags) Arguments() []string {
 	for _, value := range f.folders {
 		arguments = append(arguments, "-operator-crds="+value)
 	}
+	for _, value := range f.objects {
+		arguments = append(arguments, "-operator-objects="+value)
+	}
 	return arguments
 }
 
 // Read returns the operators of the flags.
-func (f *OperatorFlags) Read() (Operators, error) { return ReadOperators(f.commands, f.folders) }
+func (f *OperatorFlags) Read() (Operators, error) {
+	return ReadOperators(f.commands, f.folders, f.objects...)
+}
 
 // ReadOperators reads commands of the form NAME=COMMAND and checks that their programs exist, and folders of
-// CustomResourceDefinitions. The words of a command are split as a shell does.
-func ReadOperators(commands, folders []string) (Operators, error) {
+// CustomResourceDefinitions and of objects. The words of a command are split as a shell does.
+func ReadOperators(commands, folders []string, objects ...string) (Operators, error) {
 	o := Operators{commands: map[Module]command{}}
 	var err error
 	if o.dir, err = os.Getwd(); err != nil {
@@ -119,6 +131,9 @@ func ReadOperators(commands, folders []string) (Operators, error) {
 		}
 	}
 	if o.crdFiles, err = embedded.CRDFiles(folders...); err != nil {
+		return o, fmt.Errorf("%w: %w", ErrOperators, err)
+	}
+	if o.objects, err = readObjects(objects); err != nil {
 		return o, fmt.Errorf("%w: %w", ErrOperators, err)
 	}
 	return o, nil
@@ -304,8 +319,9 @@ func (s *ScenarioCluster) runCommand(ctx context.Context, module Module) error {
 		Name: module.Host().Name, Path: command.program, Dir: s.operators.dir, Env: []string{"KUBECONFIG=" + kubeconfig}, Group: true,
 		Ended: func(p *embedded.Component, how string) { s.commandEnded(context.WithoutCancel(ctx), module, p, how) },
 	}
+	words := strings.NewReplacer(kubeconfigWord, kubeconfig, releaseWord, s.release())
 	for _, arg := range command.args {
-		process.Args = append(process.Args, strings.ReplaceAll(arg, kubeconfigWord, kubeconfig))
+		process.Args = append(process.Args, words.Replace(arg))
 	}
 	s.hosts[module] = nil
 	_, _ = fmt.Fprintf(s.progress, "The %s operator is: %s\n", module.operatorName(), command.text)

@@ -43,26 +43,36 @@ func TestReadOperators(t *testing.T) {
 	dir := t.TempDir()
 	plain := write(t, 0o600, filepath.Join(dir, "plain"), "text")
 	service := filepath.Dir(write(t, 0o600, filepath.Join(dir, "services", "a.yaml"), "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n"))
+	objects := func(name, text string) []string {
+		return []string{filepath.Dir(write(t, 0o600, filepath.Join(dir, name, "a.yaml"), text))}
+	}
 	for _, test := range []struct {
-		name              string
-		commands, folders []string
-		want              string
-		is                error
+		name                       string
+		commands, folders, objects []string
+		want                       string
+		is                         error
 	}{
-		{"no command", []string{"ingress"}, nil, `"ingress" is not NAME=COMMAND`, harness.ErrOperators},
-		{"unknown name", []string{"dns=sh"}, nil, `unknown name "dns", choose one of ingress, etcd, machineconfig, console, auth, approver`, harness.ErrOperators},
-		{"name of the module", []string{"etcdguard=sh"}, nil, `unknown name "etcdguard"`, harness.ErrOperators},
-		{"twice", []string{"auth=sh", "auth=sh"}, nil, "auth has two commands", harness.ErrOperators},
-		{"empty", []string{"auth= "}, nil, "auth: its command is empty", harness.ErrOperators},
-		{"open quote", []string{"auth=sh 'a"}, nil, "auth: read command", harness.ErrOperators},
-		{"no program", []string{"auth=" + filepath.Join(dir, "gone") + " start"}, nil, "auth: find its program", fs.ErrNotExist},
-		{"not in PATH", []string{"auth=sno-such-operator"}, nil, "executable file not found in $PATH", harness.ErrOperators},
-		{"not executable", []string{"auth=" + plain}, nil, "permission denied", fs.ErrPermission},
-		{"no folder", nil, []string{filepath.Join(dir, "gone")}, "no such file", fs.ErrNotExist},
-		{"other objects", nil, []string{service}, `a.yaml: it has "Service" of "v1"`, embedded.ErrCRDs},
+		{"no command", []string{"ingress"}, nil, nil, `"ingress" is not NAME=COMMAND`, harness.ErrOperators},
+		{"unknown name", []string{"dns=sh"}, nil, nil, `unknown name "dns", choose one of ingress, etcd, machineconfig, console, auth, approver`, harness.ErrOperators},
+		{"name of the module", []string{"etcdguard=sh"}, nil, nil, `unknown name "etcdguard"`, harness.ErrOperators},
+		{"twice", []string{"auth=sh", "auth=sh"}, nil, nil, "auth has two commands", harness.ErrOperators},
+		{"empty", []string{"auth= "}, nil, nil, "auth: its command is empty", harness.ErrOperators},
+		{"open quote", []string{"auth=sh 'a"}, nil, nil, "auth: read command", harness.ErrOperators},
+		{"no program", []string{"auth=" + filepath.Join(dir, "gone") + " start"}, nil, nil, "auth: find its program", fs.ErrNotExist},
+		{"not in PATH", []string{"auth=sno-such-operator"}, nil, nil, "executable file not found in $PATH", harness.ErrOperators},
+		{"not executable", []string{"auth=" + plain}, nil, nil, "permission denied", fs.ErrPermission},
+		{"no folder", nil, []string{filepath.Join(dir, "gone")}, nil, "no such file", fs.ErrNotExist},
+		{"other objects", nil, []string{service}, nil, `a.yaml: it has "Service" of "v1"`, embedded.ErrCRDs},
+		{"no folder of objects", nil, nil, []string{filepath.Join(dir, "gone")}, "no such file", fs.ErrNotExist},
+		{"no object", nil, nil, objects("none", "# comment\n"), "none has no object in a YAML or JSON file", harness.ErrOperators},
+		{"no YAML", nil, nil, objects("text", "text"), "a.yaml: ", harness.ErrOperators},
+		{"no name", nil, nil, objects("unnamed", "apiVersion: v1\nkind: Service\n"), "wanted objects with apiVersion, kind and metadata.name", harness.ErrOperators},
+		{"list", nil, nil, objects("list", "apiVersion: v1\nkind: List\nitems: []\nmetadata: {name: l}\n"), "and no List", harness.ErrOperators},
+		{"definition", nil, nil, objects("crd", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n"),
+			"CustomResourceDefinition a belongs into a folder of --operator-crds", harness.ErrOperators},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := harness.ReadOperators(test.commands, test.folders)
+			_, err := harness.ReadOperators(test.commands, test.folders, test.objects...)
 			if !errors.Is(err, harness.ErrOperators) || !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want %v with %q", err, test.is, test.want)
 			}
@@ -73,7 +83,8 @@ func TestReadOperators(t *testing.T) {
 // Another process gets the same operators by Arguments.
 func TestOperatorFlags(t *testing.T) {
 	folder := filepath.Dir(write(t, 0o600, filepath.Join(t.TempDir(), "a.yaml"), "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n"))
-	args := []string{"--operator", `etcd=sh -c 'a "b"' {kubeconfig}`, "-operator=ingress=sh", "-operator-crds", folder}
+	objects := filepath.Dir(write(t, 0o600, filepath.Join(t.TempDir(), "a.yaml"), "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n"))
+	args := []string{"--operator", `etcd=sh -c 'a "b"' {kubeconfig}`, "-operator=ingress=sh", "-operator-crds", folder, "--operator-objects", objects}
 	hosts := map[harness.Module][]string{harness.Ingress: {"--stock"}, harness.Console: {"--stock", "-v=2"}, harness.Auth: nil, harness.EtcdGuard: nil}
 	want := []report.Operator{
 		{Module: "ingress", Command: "sh"}, {Module: "etcdguard", Command: `sh -c 'a "b"' {kubeconfig}`},
@@ -99,7 +110,7 @@ func TestOperatorFlags(t *testing.T) {
 		}
 		args = given.Arguments()
 	}
-	if len(args) != 3 {
+	if len(args) != 4 {
 		t.Errorf("arguments: %q", args)
 	}
 }

@@ -19,7 +19,7 @@ import (
 func TestParse(t *testing.T) {
 	for _, args := range [][]string{
 		{"more"}, {"-variant=tomorrow"}, {"-scenarios=nowhere"}, {"-scenarios=ha,"}, {"-tiers=wild"}, {"-modules=wild"}, {"-parallel=-1"}, {"-limit=0s"}, {"-disrupt=nowhere"}, {"-scenarios=ha", "-disrupt=none-sno"},
-		{"-operator=ingress"}, {"-operator=dns=sleep 1"}, {"-operator=ingress=sno-such-operator"}, {"-operator-crds=nowhere"},
+		{"-operator=ingress"}, {"-operator=dns=sleep 1"}, {"-operator=ingress=sno-such-operator"}, {"-operator-crds=nowhere"}, {"-operator-objects=nowhere"},
 	} {
 		if _, err := parse(args, io.Discard); !errors.Is(err, errInput) {
 			t.Errorf("%v: %v", args, err)
