@@ -190,16 +190,17 @@ func (c *cluster) reconciler(flags ...string) *patchtest.Reconciler {
 
 func (c *cluster) rollOut() { c.CompleteRollouts(serverObject, apiServerObject) }
 
-func (c *cluster) shaped(o controller.Object, replicas int32, unavailable, surge string, antiAffinity bool) func() error {
+func (c *cluster) shaped(o controller.Object, replicas int32, unavailable, surge int, antiAffinity bool) func() error {
 	return func() error {
 		c.Helper()
 		d := c.deployment(o)
-		pod, update := d.Spec.Template.Spec, d.Spec.Strategy.RollingUpdate
+		pod := d.Spec.Template.Spec
+		gone, surplus, ok := workload.Steps(d.Spec.Strategy, replicas)
 		_, pinned := pod.NodeSelector["node-role.kubernetes.io/master"]
 		separate := len(workload.AntiAffinityOf(d).RequiredDuringSchedulingIgnoredDuringExecution) > 0
-		if *d.Spec.Replicas != replicas || update == nil || update.MaxUnavailable.String() != unavailable || update.MaxSurge.String() != surge ||
-			separate != antiAffinity || !pinned || len(pod.Tolerations) != 2 {
-			return fmt.Errorf("%s, want %d replicas, %s unavailable, %s surge, anti-affinity %t: %+v",
+		if *d.Spec.Replicas != replicas || !ok || gone != unavailable || surplus != surge || separate != antiAffinity || !pinned ||
+			!workload.ToleratesControlPlane(pod.Tolerations) {
+			return fmt.Errorf("%s, want %d replicas, %d unavailable, %d surge, anti-affinity %t: %+v",
 				o.Name, replicas, unavailable, surge, antiAffinity, d.Spec)
 		}
 		return nil
@@ -208,12 +209,12 @@ func (c *cluster) shaped(o controller.Object, replicas int32, unavailable, surge
 
 func (c *cluster) onOne() error {
 	c.Helper()
-	return errors.Join(c.shaped(serverObject, 1, "0", "1", false)(), c.shaped(apiServerObject, 1, "1", "0", true)())
+	return errors.Join(c.shaped(serverObject, 1, 0, 1, false)(), c.shaped(apiServerObject, 1, 1, 0, true)())
 }
 
 func (c *cluster) onThree() error {
 	c.Helper()
-	return errors.Join(c.shaped(serverObject, 3, "2", "3", true)(), c.shaped(apiServerObject, 3, "1", "0", true)())
+	return errors.Join(c.shaped(serverObject, 3, 2, 3, true)(), c.shaped(apiServerObject, 3, 1, 0, true)())
 }
 
 // ownsNothing checks that the module owns only conditions.

@@ -131,16 +131,20 @@ func TestShapeWithoutOwner(t *testing.T) {
 		"with an equal number": func(c *cluster) { c.Apply("gitops", withReplicas(serverObject, 1), withReplicas(apiServerObject, 1)) },
 		"created": func(c *cluster) {
 			c.Delete(serverObject)
-			c.Create("oc", deploymentOf(serverObject))
+			c.Create("oc", deploymentOf(serverObject)) // the defaults have the right effect
+		},
+		"created with two": func(c *cluster) {
+			c.Delete(serverObject)
+			c.Create("oc", withReplicas(serverObject, 2))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := install(t, sr, needsNot, 1)
 			write(c)
 			l := c.reconciler()
-			if name == "created" {
+			if name == "created with two" {
 				l.CheckResult(l.Settle(), patch.Blocked, "FieldOwnedByOther", `is owned by "oc"`)
-				c.Check(c.shaped(apiServerObject, 1, "1", "0", true))
+				c.Check(c.shaped(apiServerObject, 1, 1, 0, true))
 			} else {
 				l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 				c.Check(c.onOne)
@@ -197,11 +201,11 @@ func TestOldPodsUnblockRolloutOnce(t *testing.T) {
 	c.rollOut()
 	l := c.Reconciler("--force-conflicts")
 	l.CheckResult(l.Reconcile(), patch.Progressing, "RollingOut")
-	c.Check(c.shaped(serverObject, 1, "1", "1", false))
+	c.Check(c.shaped(serverObject, 1, 1, 1, false))
 	l.CheckNoWrites()
 	c.rollOut()
 	l.CheckResult(l.Reconcile(), patch.Progressing, "RollingOut")
-	c.Check(c.shaped(serverObject, 1, "0", "1", false))
+	c.Check(c.shaped(serverObject, 1, 0, 1, false))
 	l.OtherClients = append(l.OtherClients, c.rollOut)
 	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 	l.CheckNoWrites()
@@ -236,7 +240,7 @@ func TestReplicasFollowTheNodes(t *testing.T) {
 	replicas(2)
 	c.NoError(c.Admin.DeleteAllOf(t.Context(), node("").Unstructured()))
 	l.CheckResult(l.Settle(), patch.Waiting, "WaitingForNodes")
-	c.Check(c.shaped(serverObject, 2, "1", "2", true))
+	c.Check(c.shaped(serverObject, 2, 1, 2, true))
 	l.CheckNoWrites()
 }
 
@@ -251,7 +255,7 @@ func TestMissingObjects(t *testing.T) {
 	c.Check(c.overridesAre(set))
 	c.Apply("gitops", deploymentOf(serverObject))
 	l.CheckResult(l.Settle(), patch.Waiting, "WaitingForObject", "There is no Deployment openshift-oauth-apiserver/apiserver")
-	c.Check(c.shaped(serverObject, 1, "0", "1", false))
+	c.Check(c.shaped(serverObject, 1, 0, 1, false))
 	c.Apply("gitops", deploymentOf(apiServerObject))
 	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 

@@ -19,6 +19,8 @@ import (
 
 	"github.com/solonode/sno/console"
 	"github.com/solonode/sno/patch/controller"
+	"github.com/solonode/sno/patch/overrides"
+	"github.com/solonode/sno/patch/ownership"
 	"github.com/solonode/sno/patch/patchtest"
 	"github.com/solonode/sno/patch/run"
 	"github.com/solonode/sno/patch/workload"
@@ -158,12 +160,12 @@ func (c *cluster) shaped(objects ...controller.Object) func() error {
 		c.Helper()
 		for _, o := range objects {
 			d := c.deployment(o)
-			pod, update := d.Spec.Template.Spec, d.Spec.Strategy.RollingUpdate
+			pod := d.Spec.Template.Spec
+			unavailable, surge, ok := workload.Steps(d.Spec.Strategy, 1)
 			_, pinned := pod.NodeSelector["node-role.kubernetes.io/master"]
 			// The first rollout may delete an old pod with anti-affinity before the new one runs.
-			outage := update == nil || update.MaxSurge.IntValue() != 1 || update.MaxUnavailable.IntValue() > 1 ||
-				update.MaxUnavailable.IntValue() == 1 && workload.RolledOut(d)
-			if *d.Spec.Replicas != 1 || outage || !pinned || len(pod.Tolerations) < 2 || pod.Affinity != nil {
+			outage := !ok || surge != 1 || unavailable > 0 && workload.RolledOut(d)
+			if *d.Spec.Replicas != 1 || outage || !pinned || !workload.ToleratesControlPlane(pod.Tolerations) || pod.Affinity != nil {
 				return fmt.Errorf("%s does not have the shape of one node: %+v", o.Name, d.Spec)
 			}
 		}
@@ -203,12 +205,10 @@ func (c *cluster) snapshot(objects ...controller.Object) []map[string]any {
 		u := o.Unstructured()
 		c.NoError(c.Admin.Get(c.Context(), o.Key(), u))
 		out := map[string]any{"spec": u.Object["spec"]}
-		for _, e := range u.GetManagedFields() {
-			if e.Subresource == "" {
-				fields, err := e.FieldsV1.MarshalJSON()
-				c.NoError(err)
-				out[e.Manager+" "+string(e.Operation)] = string(fields)
-			}
+		for _, field := range append(workload.Fields(), overrides.Field) {
+			managers, err := ownership.Managers(u, field)
+			c.NoError(err)
+			out[field] = managers
 		}
 		all = append(all, out)
 	}
