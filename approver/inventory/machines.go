@@ -59,7 +59,8 @@ func MachineOf(object *unstructured.Unstructured) (Machine, error) {
 
 // FromMachines returns an inventory by the rules of the stock approver: a node may join by an InternalDNS name of a
 // recent Machine without a node, and serve by the addresses of its Machine. No node may rejoin. A Machine without a
-// creation timestamp, or with a name or an address of another Machine, is left out with an Error.
+// creation timestamp, or with a name of another Machine, is left out with an Error. An address of several Machines, for
+// example a virtual one that moves, is left out of all of them, also with an Error: it proves nothing about either.
 func FromMachines(machines ...Machine) (*Inventory, []Error) {
 	owners := map[string]int{}
 	for _, m := range machines {
@@ -82,11 +83,20 @@ func FromMachines(machines ...Machine) (*Inventory, []Error) {
 			continue
 		}
 		for _, node := range m.nodes() {
-			values := node.values()
-			shared := slices.IndexFunc(values, func(value string) bool { return owners[value] > 1 })
+			names := append([]string{node.Name}, node.DNSNames...)
+			shared := slices.IndexFunc(names, func(name string) bool { return owners[name] > 1 })
 			if shared >= 0 {
-				leaveOut(fmt.Sprintf("%q belongs to more than one Machine", values[shared]))
-			} else if one, err := New(node); err != nil {
+				leaveOut(fmt.Sprintf("%q belongs to more than one Machine", names[shared]))
+				continue
+			}
+			node.Addresses = slices.DeleteFunc(node.Addresses, func(address netip.Addr) bool {
+				moves := owners[address.String()] > 1
+				if moves {
+					leaveOut(fmt.Sprintf("its address %s belongs to more than one Machine", address))
+				}
+				return moves
+			})
+			if one, err := New(node); err != nil {
 				leaveOut(err.Error())
 			} else {
 				result.nodes[node.Name] = one.nodes[node.Name]

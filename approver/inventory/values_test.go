@@ -138,8 +138,12 @@ func TestFromMachines(t *testing.T) {
 			[]string{"c [c] [] " + joins}, []string{`machines m/a: "a" belongs to more than one Machine`, `machines m/b: "a" belongs to more than one Machine`}},
 		{"a new Machine with the name of another's node", machines{machine("a", "a", "InternalDNS=a", "InternalIP=192.0.2.1"), machine("b", "", "InternalDNS=a")},
 			nil, []string{`machines m/a: "a" belongs to more than one Machine`, `machines m/b: "a" belongs to more than one Machine`}},
-		{"two Machines with one address", machines{machine("a", "a", "InternalIP=192.0.2.1"), machine("b", "b", "InternalIP=192.0.2.1")},
-			nil, []string{`machines m/a: "192.0.2.1" belongs to more than one Machine`, `machines m/b: "192.0.2.1" belongs to more than one Machine`}},
+		{"a virtual address that moves", machines{
+			machine("a", "a", "InternalIP=192.0.2.1", "InternalIP=192.0.2.9"), machine("b", "b", "InternalIP=192.0.2.9", "InternalIP=192.0.2.2")},
+			[]string{"a [a] [192.0.2.1] never joins", "b [b] [192.0.2.2] never joins"}, []string{
+				"machines m/a: its address 192.0.2.9 belongs to more than one Machine", "machines m/b: its address 192.0.2.9 belongs to more than one Machine"}},
+		{"an address of a node and of a new Machine", machines{machine("a", "a", "InternalIP=192.0.2.1"), machine("b", "", "InternalDNS=b", "InternalIP=192.0.2.1")},
+			[]string{"a [a] [192.0.2.1] never joins", "b [b] [] " + joins}, nil},
 		{"an invalid node name", machines{machine("a", "A", "InternalDNS=a")}, nil,
 			[]string{`machines m/a: invalid inventory: nodes[0].name: "A" is not the name of a host: letters in lower case, digits, dashes and dots, no wildcard`}},
 	} {
