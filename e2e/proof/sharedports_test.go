@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/harness"
+	patchworkload "github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/testcluster/operand"
 	"github.com/solonode/sno/testcluster/scenario"
 )
@@ -31,7 +32,11 @@ func TestSharedHostPorts(t *testing.T) {
 		p.must(p.RunHost(p.ctx, harness.Ingress, test.args...))
 		p.must(wait.PollUntilContextTimeout(p.ctx, poll, operand.WaitTimeout, true, func(ctx context.Context) (bool, error) {
 			live, err := p.liveRouter(ctx)
-			return err == nil && live.Spec.Strategy.RollingUpdate.MaxSurge.IntValue() == test.want-1, err
+			if err != nil {
+				return false, err
+			}
+			_, surge, ok := patchworkload.Steps(live.Spec.Strategy, 1)
+			return ok && surge == test.want-1, nil
 		}))
 		p.routerRolledOut()
 		p.rollRouter(fmt.Sprint(test.args))

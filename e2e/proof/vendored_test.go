@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/harness"
+	patchworkload "github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/testcluster/operand"
 	"github.com/solonode/sno/testcluster/scenario"
 )
@@ -91,8 +93,8 @@ func TestVendoredGrowing(t *testing.T) {
 	p.settled(one)
 }
 
-// exchanged waits until the operators that vendor the modules have rolled out their strategy: on one node the new pod
-// starts first, where the stock operators use 25 % or stop the old one first.
+// exchanged waits until the operators that vendor the modules have replaced the stock ones: on one node the new pod starts
+// first, where the stock oauth-openshift stops the old one, and there are no budgets, which the stock console has.
 func (p *proof) exchanged(want []scenario.Operand) {
 	p.t.Helper()
 	for _, o := range want {
@@ -101,11 +103,13 @@ func (p *proof) exchanged(want []scenario.Operand) {
 		}
 		p.must(wait.PollUntilContextTimeout(p.ctx, poll, operand.WaitTimeout, true, func(ctx context.Context) (bool, error) {
 			live, err := operand.Deployment(ctx, p.Cluster.Client(), o)
-			if err != nil || live.Spec.Strategy.RollingUpdate == nil {
+			if err != nil {
 				return false, err
 			}
-			update := live.Spec.Strategy.RollingUpdate
-			return *update.MaxUnavailable == intstr.FromInt32(0) && *update.MaxSurge == intstr.FromInt32(1), nil
+			unavailable, surge, ok := patchworkload.Steps(live.Spec.Strategy, 1)
+			var budgets policyv1.PodDisruptionBudgetList
+			err = p.Cluster.Client().List(ctx, &budgets, client.InNamespace(o.Namespace))
+			return ok && unavailable == 0 && surge == 1 && len(budgets.Items) == 0, err //nolint:wrapcheck // of a test
 		}))
 	}
 	p.settled(want)
