@@ -3,7 +3,6 @@
 package controller
 
 import (
-	"cmp"
 	"context"
 	"crypto/x509"
 	"fmt"
@@ -55,7 +54,7 @@ type aging struct {
 func (m *Module) aging(env controller.Environment) *aging {
 	return &aging{
 		live: env.Live, call: (&kubelet.Dialer{}).ServingCertificate, limits: m.limits, requestsEvery: m.requestsEvery, kubeletsEvery: m.kubeletsEvery,
-		clock: cmp.Or[clock.PassiveClock](env.Clock, clock.RealClock{}),
+		clock: clock.RealClock{},
 	}
 }
 
