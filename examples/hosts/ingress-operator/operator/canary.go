@@ -67,7 +67,7 @@ func canary(live *appsv1.DaemonSet) *appsv1.DaemonSet {
 	}
 	container.Name, container.Image = "serve-healthcheck-canary", "ingress-operator"
 	container.Ports = []corev1.ContainerPort{
-		{ContainerPort: 8080, Protocol: corev1.ProtocolTCP}, {ContainerPort: 8888, Protocol: corev1.ProtocolTCP},
+		{ContainerPort: 8443, Protocol: corev1.ProtocolTCP}, {ContainerPort: 8888, Protocol: corev1.ProtocolTCP},
 	}
 	container.Resources = corev1.ResourceRequirements{Requests: corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("20Mi"),

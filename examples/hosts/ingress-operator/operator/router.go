@@ -77,6 +77,7 @@ func (o Options) baseRouter(live *appsv1.Deployment, ingressController string, p
 	pod.HostNetwork = publishing.Type == operatorv1.HostNetworkStrategyType
 	pod.PriorityClassName, pod.TerminationGracePeriodSeconds = priorityClass, ptr.To[int64](stockGracePeriodSeconds)
 	pod.NodeSelector, pod.Tolerations, pod.Affinity = nil, nil, nil
+	router.Spec.Strategy = appsv1.DeploymentStrategy{} // or one of another topology with the same effect would stay
 	pod.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
 		MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway,
 		LabelSelector:  &metav1.LabelSelector{MatchLabels: maps.Clone(router.Spec.Selector.MatchLabels)},
