@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/guides"
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/assets"
@@ -22,7 +21,7 @@ import (
 // Shell starts the cluster of the main job without the modules' controllers, waits until its operators have rolled out,
 // and runs a shell on it until that exits or ctx ends. The shell's PATH has kubectl, kubectl-sno, sno-tests, and oc as
 // another name of kubectl. Options.Out has the progress. The error of a shell that fails is an *exec.ExitError.
-func Shell(ctx context.Context, options Options, shell guides.Shell) error {
+func Shell(ctx context.Context, options Options, shell Bash) error {
 	s, err := scenario.Lookup(options.Scenario)
 	if err != nil {
 		return err

@@ -3,55 +3,45 @@
 package guides
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-)
-
-// Languages of blocks.
-const (
-	console = "console"
-	shell   = "sh"
 )
 
 // noCommands are the languages of blocks that nobody types into a shell.
 var noCommands = []string{"diff", "go", "ini", "json", "makefile", "mermaid", "text", "yaml"}
 
-// Faults returns what is wrong with the markers and the blocks of a document. Every block of commands must be run in
+// Faults returns what is wrong with the markers and the blocks of a document. Every block of commands must be run on
 // the document's cluster, or by one of the make targets, or have a reason why nothing runs it.
-func (d *Document) Faults(targets map[string]bool) []Fault {
-	faults := slices.Clone(d.faults)
-	fault := func(line int, text string) { faults = append(faults, Fault{d.Name, line, text}) }
-	runs := 0
+func (d *Document) Faults(targets map[string]bool) []string {
+	checked := *d
+	checked.faults = slices.Clone(d.faults)
 	for _, b := range d.Blocks {
 		target, _, _ := strings.Cut(b.RunBy, " ")
+		isCommands := b.Language == console || b.Language == shell
 		switch {
 		case slices.Contains(noCommands, b.Language):
 			if b.RunBy != "" || b.NotRun != "" {
-				fault(b.Line, "a marker for a block of "+b.Language+", which has no commands")
+				checked.fault(b.Line, "a marker for a block of %s, which has no commands", b.Language)
 			}
-		case b.Language != console && b.Language != shell:
-			fault(b.Line, "the language is "+strconv.Quote(b.Language)+": it must be console or sh for commands, else one of "+strings.Join(noCommands, ", "))
+		case !isCommands:
+			checked.fault(b.Line, "the language is %q: it must be console or sh for commands, else one of %s", b.Language, strings.Join(noCommands, ", "))
+		case b.Language == console && (len(b.Lines) == 0 || !strings.HasPrefix(b.Lines[0], prompt)):
+			checked.fault(b.Line, `a console block must begin with a command, which begins with "$ "`)
 		case b.RunBy != "" && !targets[target]:
-			fault(b.Line-1, "neither .ci/run nor make nightly nor make weekly runs the target "+strconv.Quote(target))
+			checked.fault(b.Line, "neither .ci/run nor make nightly nor make weekly runs the target %q", target)
 		case b.RunBy != "" || b.NotRun != "":
-		case d.Cluster == nil:
-			fault(b.Line, "no test runs these commands: the document needs a marker for a cluster, or the block one with run by or not run")
-		case b.Line < d.Cluster.Line:
-			fault(b.Line, "these commands come before the marker for the cluster")
-		default:
-			runs++
-		}
-		if b.Language == console && (len(b.Lines) == 0 || !strings.HasPrefix(b.Lines[0], prompt)) {
-			fault(b.Line, `a console block must begin with a command, which begins with "$ "`)
+		case d.Cluster == nil || b.Line < d.ClusterLine:
+			checked.fault(b.Line, "no test runs these commands: before them must be a marker for a cluster, or one with run by or not run")
 		}
 	}
-	if d.Cluster != nil && runs == 0 {
-		fault(d.Cluster.Line, "a marker for a cluster in a document without commands that are run on it")
+	if d.Cluster != nil && len(d.Commands()) == 0 {
+		checked.fault(d.ClusterLine, "a marker for a cluster in a document without commands that are run on it")
 	}
-	slices.SortStableFunc(faults, func(a, b Fault) int { return a.Line - b.Line })
-	return faults
+	return checked.faults
 }
 
 var (
@@ -66,12 +56,12 @@ func Targets(makefile, ci string) map[string]bool {
 	needs := map[string][]string{}
 	for _, match := range rule.FindAllStringSubmatch(makefile, -1) {
 		prerequisites, _, _ := strings.Cut(match[2], "#")
-		var made []string
+		made := strings.Fields(prerequisites)
 		for _, recipe := range recursive.FindAllString(match[3], -1) {
 			made = append(made, word.FindAllString(recipe, -1)...)
 		}
 		for _, target := range strings.Fields(match[1]) {
-			needs[target] = append(append(needs[target], strings.Fields(prerequisites)...), made...)
+			needs[target] = append(needs[target], made...)
 		}
 	}
 	found := map[string]bool{}
@@ -95,4 +85,26 @@ func Targets(makefile, ci string) map[string]bool {
 		}
 	}
 	return found
+}
+
+// Check returns what is wrong with the markers and blocks of all documents below root.
+func Check(root string) ([]string, error) {
+	documents, err := Documents(root)
+	if err != nil {
+		return nil, err
+	}
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		return nil, fmt.Errorf("read the targets of make: %w", err)
+	}
+	ci, err := os.ReadFile(filepath.Join(root, ".ci", "run"))
+	if err != nil {
+		return nil, fmt.Errorf("read what CI runs: %w", err)
+	}
+	known := Targets(string(makefile), string(ci))
+	var faults []string
+	for _, d := range documents {
+		faults = append(faults, d.Faults(known)...)
+	}
+	return faults, nil
 }

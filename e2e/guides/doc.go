@@ -15,17 +15,11 @@
 // A marker is an HTML comment on a line of its own:
 //
 //	<!-- guide: cluster SCENARIO [FLAGS] -->  once, before the first block that is run: the arguments of sno-run -shell
-//	<!-- guide: run by TARGET -->             on the line before a fence: this make target of .ci/run does the same
-//	<!-- guide: not run: REASON -->           on the line before a fence: nothing runs the block
+//	<!-- guide: run by TARGET -->             before a fence: this make target, which .ci/run, nightly or weekly runs, does the same
+//	<!-- guide: not run: REASON -->           before a fence: nothing runs the block
 //
 // # Comparison
 //
-// Outputs are equal if they are the same line by line after these replacements:
-//
-//   - blanks at the end of a line are removed, and two or more blanks inside a line count as two: columns are as wide
-//     as their values;
-//   - a duration between blanks or brackets, such as 5m12s, is any other: ages;
-//   - a time, alone or with its date, is any other;
-//   - a UID is any other;
-//   - the suffix of a ReplicaSet, and of a pod of one, is any other.
+// Lines are equal after these replacements: blanks at the end are removed, two or more blanks inside count as two, and
+// ages, times, UIDs and the suffixes of ReplicaSets and their pods are any others.
 package guides

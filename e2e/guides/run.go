@@ -3,238 +3,124 @@
 package guides
 
 import (
-	"bufio"
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
-	"syscall"
-	"time"
 )
 
-// Runner runs documents.
-type Runner struct {
-	// Program starts a shell on a cluster: sno-run, or what stands in for it. It gets the arguments of the document's
-	// marker, reads commands from its standard input, and ends everything on SIGTERM.
-	Program func(ctx context.Context, cluster Cluster) *exec.Cmd
-	// Limit is the time that each command may take.
-	Limit time.Duration
-	// Progress is called for every line of the program's standard error, and for every command that has ended.
-	Progress func(format string, args ...any)
-}
-
-// Result is the outcome of a document.
+// Result is the outcome of a command.
 type Result struct {
-	Document string
-	// Run and NotRun are numbers of commands.
-	Run, NotRun int
-	Took        time.Duration
-	// Failures are texts that begin with document:line.
-	Failures []string
-	// Updated is the document with the outputs of this run. It is empty if the outputs are as they were, or if a
-	// command failed.
-	Updated string
+	Command
+	Got []string
+	// Failure is what is wrong; empty for nothing. Differs means that it is the output only.
+	Failure string
+	Differs bool
 }
 
-var (
-	// errEnded is returned when there is no shell any more.
-	errEnded = errors.New("the shell has ended")
-	// errExit is followed by the exit code of a command that failed.
-	errExit = errors.New("exit code")
-	// errLimit is returned for a command that took too long.
-	errLimit = errors.New("time limit reached")
-)
-
-// endLimit bounds the time in which a cluster is removed.
-const endLimit = 30 * time.Second
-
-// Run runs the commands of a document on a cluster of its own. A command that fails ends the run, and one that prints
-// something else does not. The error is about the run itself.
-func (r Runner) Run(ctx context.Context, d *Document) (result Result, err error) {
-	started := time.Now()
-	result = Result{Document: d.Name, NotRun: d.NotRun()}
-	defer func() { result.Took = time.Since(started) }()
-	commands, err := d.Commands(func(text string) (bool, error) { return complete(ctx, text) })
-	if err != nil {
-		return result, err
-	}
-	s, err := r.start(ctx, d)
-	if err != nil {
-		return result, err
-	}
-	defer func() { err = errors.Join(err, s.end()) }()
-	outputs := map[int][]string{}
+// Run runs the commands of a document in a shell that reads them from its standard input, such as sno-run -shell. A
+// command that fails ends the shell; the others are not in the results. The shell's standard error has the progress.
+func Run(d *Document, shell *exec.Cmd, scratch string) ([]Result, error) {
+	var script strings.Builder
+	commands := d.Commands()
+	at := func(kind string, i int) string { return filepath.Join(scratch, fmt.Sprintf("%s.%d", kind, i)) }
 	for i, c := range commands {
-		began := time.Now()
-		code, got, err := s.command(ctx, c.Text, r.Limit)
-		if ctx.Err() != nil {
-			return result, ctx.Err() //nolint:wrapcheck // an interruption
+		// The output of background jobs goes into the file of their command.
+		text := "set -e\n" + c.Text + "\nset +e\n"
+		if c.Shown {
+			text = c.Text + "\n"
 		}
-		if err == nil && code != 0 {
-			err = fmt.Errorf("%w %d", errExit, code)
+		if err := os.WriteFile(at("command", i), []byte(text), 0o600); err != nil {
+			return nil, fmt.Errorf("write a command: %w", err)
 		}
-		verdict, failure := judge(c, got, err)
-		result.Run++
-		r.Progress("%s:%d  %s  %s (%.1f s)", d.Name, c.Line, firstLine(c.Text), verdict, time.Since(began).Seconds())
-		if failure != "" {
-			result.Failures = append(result.Failures, fmt.Sprintf("%s:%d: %s\n%s", d.Name, c.Line, c.Text, failure))
-		}
+		first, _, _ := strings.Cut(c.Text, "\n")
+		fmt.Fprintf(&script, "{ source '%s'; } >'%s' 2>&1 </dev/null; code=$?; echo $code >'%s'; [ $code = 0 ] || exit 1\n", at("command", i), at("output", i), at("code", i))
+		fmt.Fprintf(&script, "echo '%s:%d' %s >&2\n", d.Name, c.Line, "'"+strings.ReplaceAll(first, "'", `'\''`)+"'")
+	}
+	shell.Stdin = strings.NewReader(script.String())
+	ended := shell.Run()
+	var results []Result
+	for i, c := range commands {
+		printed, err := os.ReadFile(at("output", i))
 		if err != nil {
-			result.NotRun += len(commands) - i - 1
-			return result, nil
+			break // it was not reached
 		}
-		outputs[i] = got
+		r := Result{Command: c, Got: strings.Split(strings.TrimSuffix(string(printed), "\n"), "\n")}
+		if len(printed) == 0 {
+			r.Got = nil
+		}
+		code, err := os.ReadFile(at("code", i))
+		switch exit := strings.TrimSpace(string(code)); {
+		case err != nil:
+			r.Failure = fmt.Sprintf("it has ended the shell (%v) after printing:\n%s", ended, printed)
+		case exit != "0":
+			r.Failure = fmt.Sprintf("exit code %s after printing:\n%s", exit, printed)
+		case c.Shown && !matches(c.Want, r.Got):
+			r.Differs = true
+			r.Failure = fmt.Sprintf("it prints:\n%sand not:\n%s\n", printed, strings.Join(c.Want, "\n"))
+		}
+		results = append(results, r)
 	}
-	if len(result.Failures) > 0 {
-		result.Updated = d.Update(outputs, commands)
+	if len(results) == 0 {
+		return nil, fmt.Errorf("%s: the shell on cluster %v runs nothing: %w", d.Name, d.Cluster, ended)
 	}
-	return result, nil
+	return results, nil
 }
 
-// judge returns the outcome of a command in a few words, and what is wrong with it, if anything.
-func judge(c Command, got []string, err error) (verdict, failure string) {
-	if err != nil {
-		return err.Error(), err.Error() + " after printing:\n" + strings.Join(got, "\n") + "\n"
-	}
-	if difference := diff(c.Want, got); c.Shown && difference != "" {
-		const verdict = "prints something else"
-		return verdict, verdict + " (-want +got):\n" + difference
-	}
-	return "ok", ""
+// replacements make the outputs of two runs equal, see the package's documentation.
+var replacements = []struct {
+	pattern *regexp.Regexp
+	with    string
+}{
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?`), "TIME"},
+	{regexp.MustCompile(`\b\d\d:\d\d:\d\d(\.\d+)?\b`), "TIME"},
+	{regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`), "UID"},
+	// Both are made of these characters only.
+	{regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{8,10}(-[bcdfghjklmnpqrstvwxz2456789]{5})?\b`), "-SUFFIX"},
+	// Twice, because neighbours share a blank.
+	{age, "${before}AGE${after}"},
+	{age, "${before}AGE${after}"},
+	{regexp.MustCompile(`(\S) {2,}`), "$1  "},
 }
 
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
+var age = regexp.MustCompile(`(?P<before>^|[ (])(\d+(\.\d+)?(ms|[dhmsy]))+(?P<after>$|[ ),;])`)
+
+func normalise(line string) string {
+	line = strings.TrimRight(line, " \t\r")
+	for _, r := range replacements {
+		line = r.pattern.ReplaceAllString(line, r.with)
+	}
 	return line
 }
 
-// session is a shell that runs commands one after the other.
-type session struct {
-	cmd     *exec.Cmd
-	stdin   io.WriteCloser
-	answers <-chan string
-	scratch string
-	// busy is true while a command runs.
-	busy bool
+// matches reports whether the printed lines are the wanted ones.
+func matches(want, got []string) bool {
+	switch {
+	case len(want) == 0:
+		return len(got) == 0
+	case want[0] == anything:
+		return matches(want[1:], got) || len(got) > 0 && matches(want, got[1:])
+	}
+	return len(got) > 0 && normalise(want[0]) == normalise(got[0]) && matches(want[1:], got[1:])
 }
 
-// mark begins the lines of the shell's standard output that answer a command. The output of commands goes to a file.
-const mark = "guide-command-ended"
-
-// start returns when the shell of a document answers.
-func (r Runner) start(ctx context.Context, d *Document) (*session, error) {
-	scratch, err := os.MkdirTemp("", "sno-guide-")
-	if err != nil {
-		return nil, fmt.Errorf("make a folder for outputs: %w", err)
-	}
-	s := &session{cmd: r.Program(ctx, *d.Cluster), scratch: scratch}
-	// Its own group: Ctrl-C is for this process, which ends the others in order.
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
-	s.cmd.WaitDelay = endLimit
-	s.cmd.Stderr = &linePrinter{print: r.Progress, prefix: d.Name}
-	if s.stdin, err = s.cmd.StdinPipe(); err == nil {
-		var stdout io.Reader
-		if stdout, err = s.cmd.StdoutPipe(); err == nil {
-			err = s.cmd.Start()
-			s.answers = follow(stdout)
+// Updated returns the text of the document with the outputs that differ replaced by what was printed.
+func (d *Document) Updated(results []Result) string {
+	lines := slices.Clone(d.lines)
+	for _, r := range slices.Backward(results) {
+		if !r.Differs {
+			continue
 		}
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start %s: %w", s.cmd, err), os.RemoveAll(scratch))
-	}
-	if _, _, err := s.command(ctx, ":", 0); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: start a cluster of scenario %s: %w", d.Name, d.Cluster.Scenario, err), s.end())
-	}
-	return s, nil
-}
-
-// follow sends what the answers say, and is closed when the shell has ended.
-func follow(stdout io.Reader) <-chan string {
-	answers := make(chan string)
-	go func() {
-		defer close(answers)
-		for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
-			if answer, is := strings.CutPrefix(scanner.Text(), mark+" "); is {
-				answers <- answer
-			}
+		command := lines[r.Line-1]
+		indent := command[:len(command)-len(strings.TrimLeft(command, " "))]
+		var shown []string
+		for _, line := range r.Got {
+			shown = append(shown, strings.TrimRight(indent+line, " \t\r"))
 		}
-	}()
-	return answers
-}
-
-// command runs one command and returns its exit code and the lines that it printed, on standard output and standard
-// error. With a limit of 0 it may take as long as it needs. After an error there is no shell any more.
-func (s *session) command(ctx context.Context, text string, limit time.Duration) (code int, got []string, err error) {
-	source, output := filepath.Join(s.scratch, "command"), filepath.Join(s.scratch, "output")
-	// Background jobs may still write into the file of an earlier command.
-	if err := errors.Join(os.RemoveAll(output), os.WriteFile(source, []byte(text+"\n"), 0o600)); err != nil {
-		return 0, nil, fmt.Errorf("write a command: %w", err)
+		lines = slices.Replace(lines, r.from, r.from+len(r.Want), shown...)
 	}
-	if limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w after %s", errLimit, limit))
-		defer cancel()
-	}
-	s.busy = true
-	_, err = fmt.Fprintf(s.stdin, "{ source '%s'; } >'%s' 2>&1 </dev/null; echo '%s' $?\n", source, output, mark)
-	if err != nil {
-		return 0, nil, fmt.Errorf("%w: %w", errEnded, err)
-	}
-	select {
-	case answer, alive := <-s.answers:
-		if s.busy = false; !alive {
-			err = errEnded
-			break
-		}
-		_, err = fmt.Sscan(answer, &code)
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	}
-	printed, _ := os.ReadFile(output) // a shell that ended early made none
-	if len(printed) > 0 {
-		got = strings.Split(strings.TrimSuffix(string(printed), "\n"), "\n")
-	}
-	return code, got, err
-}
-
-// end ends the shell, its cluster and what runs in it. A command that still runs is killed.
-func (s *session) end() error {
-	_ = s.stdin.Close() // it may have ended before
-	if s.busy {
-		_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	}
-	go func() {
-		for range s.answers { // drop the remaining output
-		}
-	}()
-	killed := time.AfterFunc(endLimit, func() { _ = s.cmd.Process.Kill() })
-	defer killed.Stop()
-	// Its exit code is of no interest: it was asked to end.
-	_ = s.cmd.Wait()
-	return os.RemoveAll(s.scratch) //nolint:wrapcheck // it names the folder
-}
-
-// linePrinter prints what is written, a line at a time.
-type linePrinter struct {
-	print  func(string, ...any)
-	prefix string
-	rest   string
-}
-
-func (l *linePrinter) Write(p []byte) (int, error) {
-	l.rest += string(p)
-	for {
-		line, rest, whole := strings.Cut(l.rest, "\n")
-		if !whole {
-			return len(p), nil
-		}
-		if l.rest = rest; strings.TrimSpace(line) != "" {
-			l.print("%s  %s", l.prefix, strings.TrimSpace(line))
-		}
-	}
+	return strings.Join(lines, "\n") + "\n"
 }

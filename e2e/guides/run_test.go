@@ -3,224 +3,109 @@
 package guides
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"os"
 	"os/exec"
-	"os/signal"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// scratchVariable has this program be the shell that the tests run, as sno-run is, with its scratch folder in there.
-const scratchVariable = "SNO_GUIDES_TEST_SCRATCH"
-
-func TestMain(m *testing.M) {
-	if scratch := os.Getenv(scratchVariable); scratch != "" {
-		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-		err := Shell{
-			Programs: map[string]string{"greet": "/bin/echo"}, Scratch: scratch, Environment: []string{"GREETING=hello"},
-			In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
-		}.Run(ctx)
-		stop()
-		if err != nil {
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
-
-// runner runs documents in a shell without a cluster.
-func runner(t *testing.T) Runner {
+// run runs a document in a shell without a cluster.
+func run(t *testing.T, text string) (*Document, []Result) {
 	t.Helper()
-	return Runner{Limit: time.Minute, Progress: t.Logf, Program: func(ctx context.Context, _ Cluster) *exec.Cmd {
-		cmd := exec.CommandContext(ctx, os.Args[0])
-		cmd.Env = append(os.Environ(), scratchVariable+"="+t.TempDir())
-		return cmd
-	}}
+	d := parse(cluster + text)
+	results, err := Run(d, exec.CommandContext(t.Context(), "bash"), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, results
 }
 
 func TestRun(t *testing.T) {
-	t.Parallel()
 	for name, test := range map[string]struct {
-		text        string
-		run, notRun int
-		// failures are how they begin.
-		failures []string
-		updated  string
+		text     string
+		run      int
+		failures []string // how they begin
 	}{
-		"everything right": {
-			text: `
-'''sh
-# A comment is no command.
-cd /
-value=kept
-echo ignored >&2
-'''
-'''console
-$ echo "$value in $PWD"
-kept in /
-$ greet $GREETING \
-    you
-hello you
-$ cat; echo to standard error >&2
-to standard error
-'''
-<!-- guide: not run: x -->
-'''console
-$ false
-'''
-<!-- guide: run by x -->
-'''sh
-false
-
-# comment
-false
-'''
-`,
-			run: 6, notRun: 3,
-		},
-		"several lines": {
-			text: `
-'''sh
-for i in 1 2; do
-  last=$i
-done
-cat >"$TMPDIR/file" <<EOF
-in a file
-EOF
-false \
-  || second=ran
-'''
-'''console
-$ echo $last $second; cat "$TMPDIR/file"
-2 ran
-in a file
-'''
-`,
-			run: 4,
-		},
-		"prints something else": {
-			text:     "'''console\n$ echo a\nb\n$ echo c\nc\n'''\n",
-			run:      2,
-			failures: []string{"x.md:3: echo a\nprints something else (-want +got):\n- b\n+ a\n"},
-			updated:  "'''console\n$ echo a\na\n$ echo c\nc\n'''\n",
-		},
-		"fails": {
-			text: "'''console\n$ echo a; (exit 3)\na\n$ echo b\nb\n'''\n", run: 1, notRun: 1,
-			failures: []string{"x.md:3: echo a; (exit 3)\nexit code 3 after printing:\na\n"},
-		},
-		"fails in a script": {
-			text: "'''sh\ntrue\nfalse\ntrue\n'''\n", run: 2, notRun: 1,
-			failures: []string{"x.md:4: false\nexit code 1 after printing:\n"},
-		},
-		"no such program": {
-			text: "'''sh\nno-such-program\n'''\n", run: 1,
-			failures: []string{"x.md:3: no-such-program\nexit code 127 after printing:\n"},
-		},
-		"no shell any more": {
-			text: "'''sh\nexit 0\ntrue\n'''\n", run: 1, notRun: 1,
-			failures: []string{"x.md:3: exit 0\nthe shell has ended after printing:\n"},
-		},
-		"no command": {text: "'''sh\n)\n'''\n", run: 1, failures: []string{"x.md:3: )\nexit code 2 after printing:\n"}},
+		"one shell":          {"'''sh\ncd /\nvalue=kept\necho ignored >&2\n'''\n'''console\n$ echo \"$value in $PWD\"\nkept in /\n$ echo a \\\n    b\na b\n$ cat; echo error >&2\nerror\n'''\n", 4, nil},
+		"not run":            {"'''sh\ntrue\n'''\n<!-- guide: not run: x -->\n'''console\n$ false\n'''\n<!-- guide: run by x -->\n'''sh\nfalse\n'''\n", 1, nil},
+		"here-document":      {"'''sh\nfor i in 1 2; do\n  last=$i\ndone\ncat >/dev/null <<EOF\nin a file\nEOF\nfalse \\\n  || second=ran\n'''\n'''console\n$ echo $last $second\n2 ran\n'''\n", 2, nil},
+		"another output":     {"'''console\n$ echo a\nb\n$ echo c\nc\n'''\n", 2, []string{"it prints:\na\nand not:\nb"}},
+		"no output":          {"'''console\n$ true\nb\n'''\n", 1, []string{"it prints:\nand not:\nb"}},
+		"fails":              {"'''console\n$ echo a; (exit 3)\na\n$ echo b\nb\n'''\n", 1, []string{"exit code 3 after printing:\na\n"}},
+		"fails in a script":  {"'''sh\necho a\nfalse\ntrue\n'''\n'''sh\ntrue\n'''\n", 1, []string{"it has ended the shell (exit status 1) after printing:\na\n"}},
+		"no shell any more":  {"'''console\n$ exit 0\n$ true\n'''\n", 1, []string{"it has ended the shell (<nil>)"}},
+		"not a command":      {"'''console\n$ )\n'''\n", 1, []string{"exit code "}},
+		"quotes in progress": {"'''console\n$ echo 'a'\na\n'''\n", 1, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			const cluster = "<!-- guide: cluster none-sno -->\n"
-			got, err := runner(t).Run(t.Context(), Parse("x.md", cluster+fences(test.text)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := Result{Document: "x.md", Run: test.run, NotRun: test.notRun, Failures: test.failures, Updated: test.updated}
-			if want.Updated != "" {
-				want.Updated = cluster + fences(want.Updated)
-			}
-			for i := range min(len(got.Failures), len(want.Failures)) {
-				if strings.HasPrefix(got.Failures[i], want.Failures[i]) {
-					got.Failures[i] = want.Failures[i]
+			_, results := run(t, test.text)
+			var failures []string
+			for _, r := range results {
+				if r.Failure != "" {
+					failures = append(failures, r.Failure)
 				}
 			}
-			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Result{}, "Took"), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("result (-want +got):\n%s", diff)
+			if len(results) != test.run || len(failures) != len(test.failures) {
+				t.Fatalf("%d commands ran, want %d; failures %q", len(results), test.run, failures)
+			}
+			for i, want := range test.failures {
+				if !strings.HasPrefix(failures[i], want) {
+					t.Errorf("failure %q, want %q", failures[i], want)
+				}
 			}
 		})
 	}
-}
-
-// TestNothingIsLeft: processes that hold the writing end of a pipe end with the document, however that ends.
-func TestNothingIsLeft(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		last      string
-		limit     time.Duration
-		interrupt bool
-		want      string
-	}{
-		"end of the document":   {last: "true", limit: time.Minute},
-		"failure":               {last: "false", limit: time.Minute, want: "exit code 1"},
-		"end of the shell":      {last: "exit 1", limit: time.Minute, want: "the shell has ended"},
-		"time limit":            {last: `(sleep 1000; true) >"$PIPE"`, limit: time.Second, want: "time limit reached after 1s"},
-		"time limit of a trap":  {last: `trap '' TERM INT; sleep 1000 >"$PIPE"`, limit: time.Second, want: "time limit reached after 1s"},
-		"interruption":          {last: `sleep 1000 >"$PIPE"`, limit: time.Minute, interrupt: true},
-		"interruption and trap": {last: `trap '' TERM INT; sleep 1000 >"$PIPE"`, limit: time.Minute, interrupt: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			pipe := filepath.Join(t.TempDir(), "pipe")
-			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			ended := make(chan error, 1)
-			go func() {
-				reader, err := os.Open(pipe) // returns when the first process has opened it for writing
-				if err == nil {
-					if test.interrupt {
-						cancel()
-					}
-					_, err = io.Copy(io.Discard, reader)
-				}
-				ended <- err
-			}()
-			text := fmt.Sprintf("<!-- guide: cluster none-sno -->\n```sh\nexport PIPE='%s'\nsleep 1000 >\"$PIPE\" &\n: >\"$PIPE\"\n%s\n```\n", pipe, test.last)
-			r := runner(t)
-			r.Limit = test.limit
-			result, err := r.Run(ctx, Parse("x.md", text))
-			if test.interrupt != errors.Is(err, context.Canceled) || !test.interrupt && err != nil {
-				t.Errorf("got the error %v", err)
-			}
-			failures := strings.Join(result.Failures, "\n")
-			if test.want == "" && failures != "" || !strings.Contains(failures, test.want) {
-				t.Errorf("got %q, want %q", failures, test.want)
-			}
-			select {
-			case err := <-ended:
-				if err != nil {
-					t.Error(err)
-				}
-			case <-time.After(time.Minute):
-				t.Error("a process of the document still runs")
-			}
-		})
+	if _, err := Run(parse(cluster+"'''sh\ntrue\n'''\n"), exec.CommandContext(t.Context(), "false"), t.TempDir()); err == nil {
+		t.Error("a shell that does not start is no error")
 	}
 }
 
-func TestNoShell(t *testing.T) {
-	t.Parallel()
-	r := runner(t)
-	r.Program = func(ctx context.Context, _ Cluster) *exec.Cmd { return exec.CommandContext(ctx, "false") }
-	_, err := r.Run(t.Context(), Parse("x.md", "<!-- guide: cluster none-such -->\n```sh\ntrue\n```\n"))
-	if !errors.Is(err, errEnded) || !strings.Contains(err.Error(), "x.md: start a cluster of scenario none-such") {
-		t.Errorf("got %v", err)
+func TestMatches(t *testing.T) {
+	for name, test := range map[string]struct {
+		want, got string
+		same      bool
+	}{
+		"same":                 {"a\nb", "a\nb", true},
+		"another line":         {"a\nb\nc", "a\nx\nc", false},
+		"line too many":        {"a", "a\nb", false},
+		"line too few":         {"a\nb", "b", false},
+		"any lines":            {"a\n...\nd", "a\nb\nc\nd", true},
+		"any lines are none":   {"...\na\n...", "a", true},
+		"not after any lines":  {"a\n...\nd", "a\nb", false},
+		"several any lines":    {"...\nb\n...\nd", "a\nb\nb\nc\nd", true},
+		"blanks at the end":    {"a", "a  ", true},
+		"width of columns":     {"NAME    AGE\na       5s", "NAME      AGE\na         12s", true},
+		"indentation":          {"  a", "    a", false},
+		"one blank":            {"a b", "a  b", false},
+		"ages":                 {"5s 1m 2h", "6s 2m30s 1.5ms", true},
+		"age in brackets":      {"1 (5m12s ago)", "1 (2s ago)", true},
+		"value of a flag":      {"--timeout=5m", "--timeout=6m", false},
+		"number":               {"a 5", "a 6", false},
+		"age that is a number": {"a 5s", "a 5", false},
+		"time":                 {"21:35:57 a", "01:02:03 a", true},
+		"time with its date":   {"at: 2026-11-26T21:35:57Z", "at: 2027-01-02T03:04:05.678+01:00", true},
+		"UID":                  {"uid: 00000000-0000-4000-8000-000000000000", "uid: 5aa1d5d8-2f2d-4e2b-9c0e-0a1b2c3d4e5f", true},
+		"pod":                  {"router-default-7866769548-r5sb4  1/1", "router-default-6d9c7b8f5-xk2lp  1/1", true},
+		"another pod":          {"router-default-7866769548-r5sb4", "router-custom-7866769548-r5sb4", false},
+		"words":                {"a-https", "a-proxy", false},
+	} {
+		if got := matches(strings.Split(test.want, "\n"), strings.Split(test.got, "\n")); got != test.same {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// Only outputs that differ are replaced, in the block that they are in.
+func TestUpdated(t *testing.T) {
+	const before = "# Title\n" + cluster + "'''console\n$ echo same 5s\nsame 9s\n$ echo new\nold\nolder\n$ printf '' \\\n  \ngone\n'''\n- item\n\n  '''console\n  $ printf 'a\\n\\n  b\\n'\n  a\n  '''\n"
+	const after = "# Title\n" + cluster + "'''console\n$ echo same 5s\nsame 9s\n$ echo new\nnew\n$ printf '' \\\n  \n'''\n- item\n\n  '''console\n  $ printf 'a\\n\\n  b\\n'\n  a\n\n    b\n  '''\n"
+	d := parse(before)
+	results, err := Run(d, exec.CommandContext(t.Context(), "bash"), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.ReplaceAll(after, "'''", "```"), d.Updated(results)); diff != "" {
+		t.Errorf("document (-want +got):\n%s", diff)
 	}
 }

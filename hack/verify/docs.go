@@ -4,10 +4,8 @@ package verify
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path"
 	"regexp"
 	"slices"
@@ -41,14 +39,10 @@ func checkDocs(ctx context.Context, r repo) error {
 	}
 	faults := linkFaults(pages, func(name string) bool { _, err := os.Stat(r.Path(name)); return err == nil })
 
-	out, err := r.Command(ctx, ".", "go", "run", "./e2e/cmd/sno-guides", "-check").Output()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && len(out) == 0 {
-		return fmt.Errorf("check the commands of the documents: %w: %s", err, exit.Stderr)
-	} else if err != nil && exit == nil {
-		return err
+	// Go's cache of results does not know the files outside of e2e.
+	if err := r.run(ctx, ".", "go", "test", "-vet=off", "-count=1", "-run=^TestDocuments$", "./e2e/guides"); err != nil {
+		faults = append(faults, err.Error())
 	}
-	faults = append(faults, lines(out)...)
-
 	for _, m := range r.Modules {
 		if hasController(r.Workspace, m) {
 			source, err := os.ReadFile(r.Path(m.Dir + "/names.go"))

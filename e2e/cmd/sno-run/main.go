@@ -19,7 +19,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/solonode/sno/e2e/demo"
-	"github.com/solonode/sno/e2e/guides"
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -78,7 +77,7 @@ func run() int {
 // runShell returns the exit code of the shell. Without a terminal the shell reads commands from standard input.
 func runShell(ctx context.Context, options demo.Options) int {
 	options.Out = os.Stderr
-	err := demo.Shell(ctx, options, guides.Shell{
+	err := demo.Shell(ctx, options, demo.Bash{
 		Interactive: term.IsTerminal(int(os.Stdin.Fd())), In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 	})
 	var exit *exec.ExitError

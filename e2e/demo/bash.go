@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package guides
+package demo
 
 import (
 	"context"
@@ -10,13 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 )
 
-// Shell is a bash for the commands of a document.
-type Shell struct {
+// Bash is a shell for a person, or for commands from a script.
+type Bash struct {
 	// Programs are in its PATH, by name.
 	Programs map[string]string
 	// Scratch is an empty folder for its files.
@@ -37,7 +36,7 @@ const waitDelay = 5 * time.Second
 
 // Run runs the shell until it exits or ctx ends, and ends everything that was started in it. The error of a shell that
 // exits with another code than 0 is an *exec.ExitError.
-func (s Shell) Run(ctx context.Context) error {
+func (s Bash) Run(ctx context.Context) error {
 	bin, scratch, rc := filepath.Join(s.Scratch, "bin"), filepath.Join(s.Scratch, "tmp"), filepath.Join(s.Scratch, "bashrc")
 	if err := errors.Join(os.Mkdir(bin, 0o700), os.Mkdir(scratch, 0o700), os.WriteFile(rc, []byte(startup), 0o600)); err != nil {
 		return fmt.Errorf("make the folders of the shell: %w", err)
@@ -71,20 +70,4 @@ func (s Shell) Run(ctx context.Context) error {
 	// Its background jobs. There may be none.
 	_ = group()
 	return err //nolint:wrapcheck // the exit code is the caller's
-}
-
-// complete reports whether the text is a whole command.
-func complete(ctx context.Context, text string) (bool, error) {
-	if strings.HasSuffix(text, "\\\n") {
-		return false, nil
-	}
-	check := exec.CommandContext(ctx, "bash", "-n")
-	check.Stdin = strings.NewReader(text)
-	output, err := check.CombinedOutput()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return false, fmt.Errorf("ask bash whether a command is complete: %w", err)
-	}
-	// An open here-document is only a warning.
-	return err == nil && len(output) == 0, ctx.Err()
 }
