@@ -82,6 +82,9 @@ func withoutSecrets(s *State) *State {
 		o.BinaryData = nil
 		metas = append(metas, &o.ObjectMeta)
 	}
+	if o := c.ControllerConfig; o != nil {
+		metas = append(metas, &o.ObjectMeta)
+	}
 	if o := c.ApproverOperator; o != nil {
 		o.Status.Extension = nothing
 		metas = append(metas, &o.ObjectMeta)

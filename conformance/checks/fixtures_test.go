@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
@@ -45,9 +46,7 @@ func fixture(t *testing.T, name string) *checks.State {
 }
 
 func withOperator(state *checks.State) {
-	d := state.Deployments[0].DeepCopy()
-	d.Namespace, d.Name = "openshift-machine-config-operator", "machine-config-controller"
-	state.Deployments = append(state.Deployments, *d)
+	state.ControllerConfig = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "machine-config-controller"}}
 	state.Nodes = slices.DeleteFunc(state.Nodes, func(node corev1.Node) bool { return node.Name != "master-0" })
 	state.Missing = nil
 	state.KubeletConfigs = append(state.KubeletConfigs, unstructuredKubeletConfig())
@@ -187,6 +186,35 @@ func TestKinds(t *testing.T) {
 					t.Errorf("%s: %s, %q, is of kind %s, and changes the state: %t, a record: %t", name, check.ID, control.Name, kind, stateChanged, recordChanged)
 				case !control.MustPass && !stateChanged && !recordChanged:
 					t.Errorf("%s: %s, %q, changes nothing", name, check.ID, control.Name)
+				}
+			}
+		}
+	}
+}
+
+// A machine-config controller drains whatever is requested; the daemon of a node of a single control plane requests none.
+func TestDrains(t *testing.T) {
+	for id, wants := range map[string]map[report.Status][]checks.Drain{
+		"SNO-MCO-001": {
+			report.Passed: {{Acknowledged: true}, {NotRequested: true}},
+			report.Failed: {{Acknowledged: true, Cordoned: true}, {Acknowledged: true, Evicted: 1}, {}, {NotRequested: true, Cordoned: true}},
+		},
+		"SNO-MCO-002": {
+			report.Passed: {{Acknowledged: true, Cordoned: true, Evicted: 2}},
+			report.Failed: {{Acknowledged: true, Cordoned: true}, {Cordoned: true, Evicted: 2}, {NotRequested: true, Acknowledged: true, Cordoned: true, Evicted: 2}},
+		},
+	} {
+		check, err := checks.Lookup(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check.NotApplicable, check.MissingInput = nil, nil
+		for want, drains := range wants {
+			for _, drain := range drains {
+				drain.Node, drain.Evictable = "node", 2
+				in := &checks.Input{State: &checks.State{}, Disruptor: &checks.Disruptor{Results: checks.DisruptionResults{Drains: []checks.Drain{drain}}}}
+				if result := checks.Execute(t.Context(), check, in); result.Status != want {
+					t.Errorf("%s: %+v is %s %s %+v %+v, want %s", id, drain, result.Status, result.Reason, result.Evidence, result.Controls, want)
 				}
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,6 +25,8 @@ const (
 	desiredDrain = "machineconfiguration.openshift.io/desiredDrain"
 	appliedDrain = "machineconfiguration.openshift.io/lastAppliedDrain"
 	drainRequest = "sno-conformance"
+	// nodeTopology is the annotation from which the daemon reads whether it requests drains.
+	nodeTopology = "machineconfiguration.openshift.io/controlPlaneTopology"
 )
 
 func machineConfigChecks() []Check {
@@ -59,7 +62,7 @@ func machineConfigChecks() []Check {
 			Controls: []Control{
 				{Name: "a node is cordoned", Change: onDrain(func(d *Drain) { d.Cordoned = true })},
 				{Name: "a pod is evicted", Change: onDrain(func(d *Drain) { d.Evicted = 1 })},
-				{Name: "the request is not acknowledged", Change: onDrain(func(d *Drain) { d.Acknowledged = false })},
+				{Name: "the request is not acknowledged", Change: onDrain(func(d *Drain) { d.NotRequested, d.Acknowledged = false, false })},
 				{Name: "one more pod on the node", MustPass: true, Change: onDrain(func(d *Drain) { d.Evictable++ })},
 				onCluster("a controller drains every node that requests it"),
 			},
@@ -80,6 +83,7 @@ func machineConfigChecks() []Check {
 				{Name: "pods stay on the node", Change: onDrain(func(d *Drain) { d.Evicted, d.Evictable = 0, d.Evictable+1 })},
 				{Name: "the node is not cordoned", Change: onDrain(func(d *Drain) { d.Cordoned = false })},
 				{Name: "the request is not acknowledged", Change: onDrain(func(d *Drain) { d.Acknowledged = false })},
+				{Name: "the daemon requests no drain", Change: onDrain(func(d *Drain) { d.NotRequested = true })},
 				{Name: "one more pod, which is evicted", MustPass: true, Change: onDrain(func(d *Drain) { d.Evicted++; d.Evictable++ })},
 				onCluster("a controller acknowledges requests and drains no node"),
 			},
@@ -89,7 +93,7 @@ func machineConfigChecks() []Check {
 			Topologies: []string{"SingleReplica"}, Needs: []string{"a machine-config operator"}, NeedsPool: true,
 			NotApplicable: func(s *State) string {
 				switch {
-				case s.Missing["kubeletconfigs.machineconfiguration.openshift.io"] || s.Deployment("openshift-machine-config-operator", "machine-config-controller") == nil:
+				case s.Missing["kubeletconfigs.machineconfiguration.openshift.io"] || s.ControllerConfig == nil:
 					return "no machine-config operator reads a KubeletConfig"
 				case !single(s.controlPlaneMode()):
 					return "the control plane is not SingleReplica"
@@ -113,21 +117,30 @@ func machineConfigChecks() []Check {
 	}
 }
 
+const notRequested = "not requested: annotation " + nodeTopology + " is SingleReplica"
+
 func notDrained(_ *State, d Drain) report.Evidence {
-	got := "acknowledged, no pod evicted"
+	const want = "acknowledged, no pod evicted; or not requested"
+	got, held := "acknowledged, no pod evicted", false
 	switch {
-	case !d.Acknowledged:
+	case !d.NotRequested && !d.Acknowledged:
 		got = "not acknowledged"
 	case d.Cordoned || d.Evicted > 0:
 		got = fmt.Sprintf("cordoned: %t, evicted pods: %d", d.Cordoned, d.Evicted)
+	case d.NotRequested:
+		got, held = notRequested, true
+	default:
+		held = true
 	}
-	return found("Node "+d.Node, "requested drain", "acknowledged, no pod evicted", got, got == "acknowledged, no pod evicted")
+	return found("Node "+d.Node, "requested drain", want, got, held)
 }
 
 func wasDrained(_ *State, d Drain) report.Evidence {
 	want := "acknowledged, cordoned, all pods evicted"
 	got := want
 	switch {
+	case d.NotRequested:
+		got = notRequested
 	case !d.Acknowledged:
 		got = "not acknowledged"
 	case !d.Cordoned || d.Evicted != d.Evictable:
@@ -201,19 +214,25 @@ func onPool(change func(*Pool)) func(*Input) bool {
 // Drain is the result of a drain request of a node.
 type Drain struct {
 	Node string
+	// NotRequested means that a daemon requests none: its node has the annotation of a single control-plane node.
+	NotRequested bool
 	// Evicted is the number of pods that were evicted.
 	Acknowledged, Cordoned bool
 	Evicted                int
 	Evictable              int
 }
 
-// Drain requests a drain and then an uncordon for every node, one after the other.
+// Drain requests a drain and then an uncordon for every node for which a machine-config daemon does, one after the other.
+// The controller drains whatever is requested (U-MCO-1, U-MCO-2).
 func (d *Disruptor) Drain(ctx context.Context) ([]Drain, error) {
 	if d.Results.Drains == nil {
 		d.cluster.progressf("Requesting a drain of every node")
 		for _, node := range d.cluster.before.Nodes {
 			drain, err := d.cluster.drain(ctx, node.Name)
-			if err := errors.Join(err, d.cluster.uncordon(ctx, node.Name)); err != nil {
+			if !drain.NotRequested {
+				err = errors.Join(err, d.cluster.uncordon(ctx, node.Name))
+			}
+			if err != nil {
 				return nil, err
 			}
 			if err := d.cluster.waitAvailable(ctx); err != nil {
@@ -227,6 +246,14 @@ func (d *Disruptor) Drain(ctx context.Context) ([]Drain, error) {
 
 func (c *targetCluster) drain(ctx context.Context, node string) (Drain, error) {
 	d := Drain{Node: node}
+	asked, err := c.set.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return d, fmt.Errorf("read node %s: %w", node, err)
+	}
+	if asked.Annotations[nodeTopology] == string(configv1.SingleReplicaTopologyMode) {
+		d.NotRequested, d.Cordoned = true, asked.Spec.Unschedulable
+		return d, nil
+	}
 	before, err := c.evictable(ctx, node)
 	if err != nil {
 		return d, err

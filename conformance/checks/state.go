@@ -57,6 +57,8 @@ type State struct {
 	// Machines is their number; 0 also if the kind is not served.
 	Machines       int
 	KubeletConfigs []unstructured.Unstructured
+	// ControllerConfig is that of a machine-config operator, which has its controller read KubeletConfigs; without content.
+	ControllerConfig *metav1.PartialObjectMetadata
 	// Pool is that of the control plane; nil also if no check of the run needs it.
 	Pool *Pool
 	// Missing are the resources that the cluster does not serve, such as consoles without that capability.
@@ -104,6 +106,9 @@ func Read(ctx context.Context, kube client.Client, namespaces []string) (*State,
 	machines := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "machine.openshift.io/v1beta1", Kind: "MachineList"}}
 	r.list("machines.machine.openshift.io", &machines)
 	s.Machines = len(machines.Items)
+	s.ControllerConfig = one(&r, "controllerconfigs.machineconfiguration.openshift.io", "", "machine-config-controller", &metav1.PartialObjectMetadata{
+		TypeMeta: metav1.TypeMeta{APIVersion: "machineconfiguration.openshift.io/v1", Kind: "ControllerConfig"},
+	})
 	s.KubeletConfigs = r.untyped("kubeletconfigs.machineconfiguration.openshift.io", "KubeletConfigList")
 	return s, errors.Join(r.errs...)
 }
@@ -169,8 +174,8 @@ func (s *State) DeepCopy() *State {
 		Nodes: copies(s.Nodes), Deployments: copies(s.Deployments), StatefulSets: copies(s.StatefulSets), DaemonSets: copies(s.DaemonSets), Pods: copies(s.Pods),
 		Budgets:        copies(s.Budgets),
 		Machines:       s.Machines,
-		KubeletConfigs: copies(s.KubeletConfigs),
-		Missing:        s.Missing, Namespaces: slices.Clone(s.Namespaces), Others: slices.Clone(s.Others),
+		KubeletConfigs: copies(s.KubeletConfigs), ControllerConfig: s.ControllerConfig.DeepCopy(),
+		Missing: s.Missing, Namespaces: slices.Clone(s.Namespaces), Others: slices.Clone(s.Others),
 	}
 	if s.Pool != nil {
 		c.Pool = ptr.To(*s.Pool)

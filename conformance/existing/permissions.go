@@ -60,6 +60,7 @@ var required = map[checks.Tier][]permission{
 		{verb: "list", group: "policy", resource: "poddisruptionbudgets"},
 		{verb: "list", group: "machine.openshift.io", resource: "machines"},
 		{verb: "list", group: "machineconfiguration.openshift.io", resource: "kubeletconfigs"},
+		{verb: "get", group: "machineconfiguration.openshift.io", resource: "controllerconfigs"},
 		{verb: "get", group: "machineconfiguration.openshift.io", resource: "machineconfigpools"},
 		{verb: "get", group: "machineconfiguration.openshift.io", resource: "machineconfigs"}, // the rendered one of the control plane's pool
 	},

@@ -105,7 +105,8 @@ func createSecrets(t *testing.T, kube client.Client) {
 		&appsv1.Deployment{ObjectMeta: meta("openshift-storage", "add-on"), Spec: appsv1.DeploymentSpec{Selector: selector, Template: template, Replicas: ptr.To[int32](3)}},
 		&corev1.Node{ObjectMeta: meta("", "node")}, pod,
 		&appsv1.Deployment{ObjectMeta: meta("openshift-ingress", "router-default"), Spec: appsv1.DeploymentSpec{Selector: selector, Template: template, Replicas: new(int32)}},
-		&appsv1.Deployment{ObjectMeta: meta("openshift-machine-config-operator", "machine-config-controller"), Spec: appsv1.DeploymentSpec{Selector: selector, Template: template, Replicas: new(int32)}},
+		&appsv1.Deployment{ObjectMeta: meta("openshift-machine-config-operator", "another"), Spec: appsv1.DeploymentSpec{Selector: selector, Template: template, Replicas: new(int32)}},
+		machineConfiguration("ControllerConfig", "machine-config-controller", map[string]any{"spec": map[string]any{"additionalTrustBundle": fakeSecret}}),
 		&appsv1.DaemonSet{ObjectMeta: meta("openshift-ingress", "set"), Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}},
 		&appsv1.StatefulSet{ObjectMeta: meta("openshift-ingress", "set"), Spec: appsv1.StatefulSetSpec{Selector: selector, Template: template, Replicas: new(int32)}},
 		&corev1.Secret{ObjectMeta: meta("openshift-ingress", "pull-secret"), StringData: map[string]string{".dockerconfigjson": fakeSecret}},
@@ -143,7 +144,7 @@ func createSecrets(t *testing.T, kube client.Client) {
 // TestSecrets: a run reads no secret that no check needs, and its artifacts contain none.
 func TestSecrets(t *testing.T) {
 	cluster := &envtest.Environment{ErrorIfCRDPathMissing: true, CRDInstallOptions: envtest.CRDInstallOptions{
-		Paths: server.CRDInstallOptions.Paths, CRDs: []*apiextensionsv1.CustomResourceDefinition{anyKind("MachineConfig"), anyKind("MachineConfigPool"), anyKind("KubeletConfig")},
+		Paths: server.CRDInstallOptions.Paths, CRDs: []*apiextensionsv1.CustomResourceDefinition{anyKind("MachineConfig"), anyKind("MachineConfigPool"), anyKind("KubeletConfig"), anyKind("ControllerConfig")},
 	}}
 	config, err := cluster.Start()
 	if err != nil {

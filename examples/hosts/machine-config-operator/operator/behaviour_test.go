@@ -181,7 +181,7 @@ func TestUnmanaged(t *testing.T) {
 	s.expectApplied(map[string]string{"m0": ""})
 }
 
-// The stock operator drains every node that requests it at once, by the annotation, and sets no grace periods.
+// The stock operator drains every node that requests it at once, with any topology, and sets no grace periods.
 func TestStock(t *testing.T) {
 	s := newSite(t, ha, "m0", "m1", "m2")
 	s.start(func(o *Options) { o.Stock = true })
@@ -194,7 +194,7 @@ func TestStock(t *testing.T) {
 	s.request("m0", "uncordon-one")
 	s.expectApplied(map[string]string{"m0": "uncordon-one"})
 	s.request("m0", "drain-two")
-	s.expectApplied(map[string]string{"m0": "drain-two"})
+	s.expectApplied(map[string]string{"m0": "drain-two cordoned"})
 	s.silent()
 	live := machineConfiguration()
 	if err := s.admin.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil || len(live.Status.Conditions) > 0 {
