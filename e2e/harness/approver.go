@@ -114,7 +114,12 @@ func stockApprover() *appsv1.Deployment {
 						},
 						{
 							Name: "machine-approver-controller", Image: "machine-approver:1", Resources: requests("50Mi"),
-							Command: []string{"/usr/bin/machine-approver"}, Args: []string{"--config=/var/run/configmaps/config/config.yaml", "-v=2", "--logtostderr"},
+							Command: []string{"/usr/bin/machine-approver"},
+							Args: []string{
+								"--config=/var/run/configmaps/config/config.yaml", "-v=2", "--logtostderr", "--leader-elect=true", "--leader-elect-lease-duration=137s",
+								"--leader-elect-renew-deadline=107s", "--leader-elect-retry-period=26s", "--leader-elect-resource-namespace=" + StockApproverNamespace,
+								"--api-group-version=machine.openshift.io/v1beta1", "--max-concurrent-reconciles=10",
+							},
 							VolumeMounts: []corev1.VolumeMount{{Name: "config", MountPath: "/var/run/configmaps/config"}},
 						},
 					},

@@ -19,19 +19,20 @@ import (
 type Source struct{ Repository, Commit, Date string }
 
 var (
-	ingress    = Source{"openshift/cluster-ingress-operator", "acca9642a", "2026-08-06"}
-	router     = Source{"openshift/cluster-ingress-operator", "8239fb7f4", ""}
-	canary     = Source{"openshift/cluster-ingress-operator", "0b761da27", ""}
-	conditions = Source{"openshift/cluster-ingress-operator", "001aa9373", ""}
-	console    = Source{"openshift/console-operator", "684157180", "2026-08-08"}
-	webConsole = Source{"openshift/console-operator", "0bfcf68e5", ""}
-	downloads  = Source{"openshift/console-operator", "0e81e17fa", ""}
-	auth       = Source{"openshift/cluster-authentication-operator", "f3df4f5b2", "2026-08-07"}
-	oauth      = Source{"openshift/cluster-authentication-operator", "03697f803", ""}
-	oauthAPI   = Source{"openshift/cluster-authentication-operator", "19971c61b", ""}
-	guard      = Source{"openshift/library-go", "72bf34f474bc", "2026-03-18"}
-	approver   = Source{"openshift/cluster-machine-approver", "07854fae2", ""}
-	approverCO = Source{"openshift/cluster-machine-approver", "6470be8e7", ""}
+	ingress      = Source{"openshift/cluster-ingress-operator", "acca9642a", "2026-08-06"}
+	router       = Source{"openshift/cluster-ingress-operator", "8239fb7f4", ""}
+	canary       = Source{"openshift/cluster-ingress-operator", "0b761da27", ""}
+	conditions   = Source{"openshift/cluster-ingress-operator", "001aa9373", ""}
+	console      = Source{"openshift/console-operator", "684157180", "2026-08-08"}
+	webConsole   = Source{"openshift/console-operator", "0bfcf68e5", ""}
+	downloads    = Source{"openshift/console-operator", "0e81e17fa", ""}
+	auth         = Source{"openshift/cluster-authentication-operator", "f3df4f5b2", "2026-08-07"}
+	oauth        = Source{"openshift/cluster-authentication-operator", "03697f803", ""}
+	oauthAPI     = Source{"openshift/cluster-authentication-operator", "19971c61b", ""}
+	guard        = Source{"openshift/library-go", "72bf34f474bc", "2026-03-18"}
+	approver     = Source{"openshift/cluster-machine-approver", "07854fae2", ""}
+	approverArgs = Source{"openshift/cluster-machine-approver", "711b4f6ee", ""}
+	approverCO   = Source{"openshift/cluster-machine-approver", "6470be8e7", ""}
 )
 
 // RouterMinReady is the minReadySeconds of a router, as in the table below.
@@ -130,6 +131,7 @@ func Properties() []Property {
 		{canary, canarySet, management, preferred},
 		{canary, canarySet, requests, `{"cpu":"10m","memory":"20Mi"}`},
 		{canary, canarySet, "/spec/updateStrategy/rollingUpdate/maxUnavailable", `"10%"`},
+		{ingress, canarySet, podSpec + "/containers/0/ports", `[{"containerPort":8443,"protocol":"TCP"},{"containerPort":8888,"protocol":"TCP"}]`},
 
 		{webConsole, consoleDeployment, podSpec + "/terminationGracePeriodSeconds", "40"},
 		{webConsole, consoleDeployment, podSpec + "/priorityClassName", clusterCritical},
@@ -171,7 +173,10 @@ func Properties() []Property {
 		{approver, machineApprover, requests, `{"cpu":"10m","memory":"20Mi"}`},
 		{approver, machineApprover, podSpec + "/containers/1/name", `"machine-approver-controller"`},
 		{approver, machineApprover, podSpec + "/containers/1/resources/requests", `{"cpu":"10m","memory":"50Mi"}`},
-		{approver, machineApprover, podSpec + "/containers/1/args/0", `"--config=/var/run/configmaps/config/config.yaml"`},
+		{approverArgs, machineApprover, podSpec + "/containers/1/args", `["--config=/var/run/configmaps/config/config.yaml","-v=2","--logtostderr",` +
+			`"--leader-elect=true","--leader-elect-lease-duration=137s","--leader-elect-renew-deadline=107s","--leader-elect-retry-period=26s",` +
+			`"--leader-elect-resource-namespace=openshift-cluster-machine-approver","--api-group-version=machine.openshift.io/v1beta1",` +
+			`"--max-concurrent-reconciles=10"]`},
 		{approver, machineApprover, podSpec + "/volumes/0/configMap/name", `"machine-approver-config"`},
 		{approver, machineApprover, podSpec + "/volumes/0/configMap/optional", "true"},
 		{approverCO, approverOperator, "/status/conditions/[type=Available]/status", `"True"`},
