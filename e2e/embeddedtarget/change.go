@@ -10,9 +10,11 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/testcluster/operand"
+	"github.com/solonode/sno/testcluster/scenario"
 )
 
 // ErrModule means that no module has the name.
@@ -35,6 +37,9 @@ func (s *system) setTopology(ctx context.Context, controlPlane, infrastructure c
 			master.Name = name
 			if err := s.Cluster.AddNode(ctx, master); err != nil {
 				return err
+			}
+			if err := s.Cluster.Client().Create(ctx, scenario.EtcdPod(name)); client.IgnoreAlreadyExists(err) != nil {
+				return fmt.Errorf("create the pod of etcd: %w", err)
 			}
 			s.added = append(s.added, name)
 		}

@@ -109,6 +109,17 @@ func (s Scenario) installNodes(ctx context.Context, c *embedded.Cluster) error {
 			return fmt.Errorf("create the control plane's pod: %w", err)
 		}
 	}
+	if s.ControlPlaneTopology == configv1.ExternalTopologyMode {
+		return nil
+	}
+	if err := c.EnsureNamespace(ctx, EtcdNamespace); err != nil {
+		return err
+	}
+	for _, member := range s.Nodes()[:s.Masters+s.Arbiters] {
+		if err := c.Client().Create(ctx, EtcdPod(member.Name)); err != nil {
+			return fmt.Errorf("create the pod of etcd: %w", err)
+		}
+	}
 	return nil
 }
 

@@ -86,6 +86,7 @@ func uninstall(t *testing.T, c *embedded.Cluster) {
 		kube.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(EtcdNamespace)),
 		kube.Delete(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: EtcdNamespace, Name: "etcd-ca-bundle"}}),
 		kube.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(ControlPlaneNamespace), client.GracePeriodSeconds(0)),
+		kube.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(EtcdNamespace), client.GracePeriodSeconds(0)),
 	}
 	for _, err := range deletions {
 		if err != nil {

@@ -60,6 +60,21 @@ func (s Scenario) AddDay2Workers(ctx context.Context, c *embedded.Cluster) error
 	return nil
 }
 
+// EtcdPod stands in for the static pod of etcd on a node, which the stock etcd operator needs for a guard. As a mirror pod
+// it is not evicted.
+func EtcdPod(node string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: EtcdNamespace, Name: "etcd-" + node, Labels: map[string]string{"app": "etcd", "etcd": "true", "k8s-app": "etcd"},
+			Annotations: map[string]string{corev1.MirrorPodAnnotationKey: node},
+		},
+		Spec: corev1.PodSpec{
+			NodeName: node, HostNetwork: true, PriorityClassName: "system-node-critical", Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			Containers: []corev1.Container{{Name: "etcd", Image: "etcd"}},
+		},
+	}
+}
+
 // controlPlanePod stands in for the static pods of a control-plane node. Because of its requests the scheduler prefers
 // an added worker, which is empty; otherwise both would score the same, and a router would move only sometimes.
 func controlPlanePod(node string) *corev1.Pod {

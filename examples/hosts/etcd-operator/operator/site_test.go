@@ -227,6 +227,15 @@ func (s *site) addNode(name string) {
 	}
 }
 
+// runEtcd creates the pod of etcd on a node, as its kubelet does.
+func (s *site) runEtcd(node string) {
+	s.Helper()
+	s.create(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "etcd-" + node, Labels: map[string]string{"etcd": "true"}},
+		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "etcd", Image: "etcd"}}},
+	})
+}
+
 func (s *site) eventually(what string, problem func() string) {
 	s.Helper()
 	last := ""
@@ -278,7 +287,7 @@ func (s *site) expect(want outcome) {
 func (s *site) pods() []corev1.Pod {
 	s.Helper()
 	var pods corev1.PodList
-	if err := s.admin.List(s.Context(), &pods, client.InNamespace(namespace)); err != nil {
+	if err := s.admin.List(s.Context(), &pods, client.InNamespace(namespace), client.MatchingLabels(guardLabels)); err != nil {
 		s.Fatal(err)
 	}
 	return pods.Items

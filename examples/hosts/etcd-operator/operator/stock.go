@@ -28,7 +28,12 @@ const (
 	stockPort    = 9980
 )
 
-var errNoTopology = errors.New("the control-plane topology is not set")
+var (
+	errNoTopology = errors.New("the control-plane topology is not set")
+	errNoOperand  = errors.New("missing the pod of etcd on a node")
+
+	operandLabels = client.MatchingLabels{"etcd": "true"}
+)
 
 // stockGuards is the guard controller of the stock operator (U-ETC-7, U-ETC-9), with its faults: a pod that is pinned
 // to each control-plane node, and a PodDisruptionBudget for the number of these nodes; neither on SingleReplica. It
@@ -62,7 +67,11 @@ func (g *stockGuards) Reconcile(ctx context.Context, _ reconcile.Request) (recon
 	if mode == configv1.SingleReplicaTopologyMode {
 		err = g.remove(ctx, pods.Items)
 	} else {
-		err = g.guard(ctx, slices.DeleteFunc(nodes.Items, notOfControlPlane), pods.Items)
+		var operands corev1.PodList
+		if err := g.client.List(ctx, &operands, client.InNamespace(etcdguard.Namespace), operandLabels); err != nil {
+			return reconcile.Result{}, fmt.Errorf("listing the pods of etcd: %w", err)
+		}
+		err = g.guard(ctx, slices.DeleteFunc(nodes.Items, notOfControlPlane), pods.Items, operands.Items)
 	}
 	if onlyStale(err) {
 		return reconcile.Result{RequeueAfter: staleCache}, nil
@@ -100,7 +109,7 @@ func (g *stockGuards) liveBudget(ctx context.Context) (*policyv1.PodDisruptionBu
 	return get(ctx, g.client, client.ObjectKey{Namespace: etcdguard.Namespace, Name: etcdguard.PodsBudgetName}, &policyv1.PodDisruptionBudget{})
 }
 
-func (g *stockGuards) guard(ctx context.Context, nodes []corev1.Node, pods []corev1.Pod) error {
+func (g *stockGuards) guard(ctx context.Context, nodes []corev1.Node, pods, operands []corev1.Pod) error {
 	if len(nodes) == 0 {
 		return nil
 	}
@@ -121,12 +130,11 @@ func (g *stockGuards) guard(ctx context.Context, nodes []corev1.Node, pods []cor
 	if err := ensureBudget(ctx, g.client, live, stockBudget(live, len(nodes))); err != nil {
 		return err
 	}
+	var errs []error
 	for i := range nodes {
-		if err := g.guardNode(ctx, &nodes[i], pods); err != nil {
-			return err
-		}
+		errs = append(errs, g.guardNode(ctx, &nodes[i], pods, operands))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // stockBudget allows the eviction of one of several guards, and of the only one. Other fields of a live one stay.
@@ -143,8 +151,8 @@ func stockBudget(live *policyv1.PodDisruptionBudget, nodes int) *policyv1.PodDis
 }
 
 // guardNode creates the guard of a node, and replaces one that has ended. A node that is cordoned or not Ready gets
-// none; the etcd of a Ready one is assumed to run.
-func (g *stockGuards) guardNode(ctx context.Context, node *corev1.Node, pods []corev1.Pod) error {
+// none, and a Ready one without a pod of etcd is an error.
+func (g *stockGuards) guardNode(ctx context.Context, node *corev1.Node, pods, operands []corev1.Pod) error {
 	if at := slices.IndexFunc(pods, func(p corev1.Pod) bool { return p.Spec.NodeName == node.Name }); at >= 0 {
 		if !ended(&pods[at]) {
 			return nil
@@ -153,6 +161,9 @@ func (g *stockGuards) guardNode(ctx context.Context, node *corev1.Node, pods []c
 	}
 	if node.Spec.Unschedulable || !nodeReady(node) {
 		return nil
+	}
+	if !slices.ContainsFunc(operands, func(p corev1.Pod) bool { return p.Spec.NodeName == node.Name }) {
+		return fmt.Errorf("%w: %s", errNoOperand, node.Name)
 	}
 	return create(ctx, g.client, stockPod(node.Name))
 }
