@@ -11,9 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/solonode/sno/install/credentials"
 )
 
 type machine struct {
@@ -200,6 +203,22 @@ func TestOptionalFlags(t *testing.T) {
 	m := newMachine(t)
 	m.says(t, "unknown-flag", "feature-gate-manifest-path")
 	if err := m.render(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// The installer's files have every key that a render or a static pod reads.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	made, err := credentials.BootstrapFiles(t.Context(), credentials.BootstrapOptions{Domain: "sno.example.com", Now: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	assets := fstest.MapFS{}
+	for _, f := range made {
+		assets[f.Path] = &fstest.MapFile{Data: f.Content}
+	}
+	if err := checkInputs(assets); err != nil {
 		t.Error(err)
 	}
 }
