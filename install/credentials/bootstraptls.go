@@ -114,8 +114,8 @@ type BootstrapOptions struct {
 	Now            time.Time
 }
 
-// BootstrapFiles returns the files of tls/ and auth/ that the renders and the static pods of a release's bootstrap phase
-// read (U-INS-34): new keys, certificates by the table of the installer, and kubeconfigs.
+// BootstrapFiles returns the files of tls/ and auth/ that the renders and the static pods of a bootstrap phase
+// read (U-INS-34): new keys, certificates as of openshift-install, and kubeconfigs.
 func BootstrapFiles(ctx context.Context, o BootstrapOptions) ([]files.File, error) {
 	made := make([]*rsa.PrivateKey, len(bootstrapCertificates)+2)
 	group, ctx := errgroup.WithContext(ctx)
