@@ -4,8 +4,8 @@ go 1.25.0
 
 require (
 	github.com/google/go-cmp v0.7.0
-	github.com/openshift/api v0.0.0-20260318185450-1f2fa3f09f4e
-	k8s.io/apimachinery v0.35.2
+	github.com/openshift/api v0.0.0-20251204164930-cd2e40c5883a
+	k8s.io/apimachinery v0.35.0
 )
 
 require (
@@ -20,7 +20,7 @@ require (
 	golang.org/x/net v0.47.0 // indirect
 	golang.org/x/text v0.31.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
-	k8s.io/api v0.35.2 // indirect
+	k8s.io/api v0.35.0 // indirect
 	k8s.io/klog/v2 v2.130.1 // indirect
 	k8s.io/kube-openapi v0.0.0-20250910181357-589584f1c912 // indirect
 	k8s.io/utils v0.0.0-20251002143259-bc988d571ff4 // indirect

@@ -35,8 +35,8 @@ type Check struct {
 }
 
 // Run makes a module proxy from the commit, and gets each module from it in an empty module: it must build, on exactly
-// the pinned versions. Then the unit tests of all libraries must pass on the newest versions, and their API is compared
-// with that of the last release.
+// the pinned versions. Then the unit tests of all libraries must pass on what they require and on the newest versions,
+// and their API is compared with that of the last release.
 func (c Check) Run(ctx context.Context) (err error) {
 	r := repository{c.Root}
 	commit, err := r.commit(ctx, c.Commit)
@@ -97,6 +97,7 @@ func (c Check) Run(ctx context.Context) (err error) {
 		}
 	}
 	if len(libraries) > 0 {
+		step("unit tests on the required versions", func() error { return lowest(ctx, r, commit, filepath.Join(scratch, "lowest"), libraries) })
 		step("unit tests on the newest versions", func() error { return newest(ctx, r, commit, filepath.Join(scratch, "newest"), pins, libraries) })
 		step("API since the last release", func() error {
 			return compareAPI(ctx, r, commit, filepath.Join(scratch, "api"), pins.Release.Version, libraries, c.Out)
@@ -156,7 +157,7 @@ func (u consumer) alone(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	return u.hasVersions(ctx, folder, required)
+	return u.hasVersions(ctx, folder, u.pins.ColumnOf(dir), required)
 }
 
 // newModule makes the folder of an empty module.
@@ -178,21 +179,21 @@ func (u consumer) at(dir string) string {
 
 // hasVersions compares the versions that Go selects for the modules with the pins and the release. Pinned
 // modules that are only in the graph, because a dependency requires them, may be older.
-func (u consumer) hasVersions(ctx context.Context, folder string, modules map[string]string) error {
+func (u consumer) hasVersions(ctx context.Context, folder string, column versions.Column, modules map[string]string) error {
 	out, err := run(ctx, folder, u.env, "list", "-m", "-f", "{{.Path}} {{.Version}} {{.GoVersion}}", "all")
 	if err != nil {
 		return err
 	}
-	return versionFaults(out, u.pins, modules)
+	return versionFaults(out, u.pins, column, modules)
 }
 
 // versionFaults takes lines of a module, its version, which is empty for the main module, and its Go version.
-func versionFaults(selected string, pins *versions.File, modules map[string]string) error {
+func versionFaults(selected string, pins *versions.File, column versions.Column, modules map[string]string) error {
 	var faults []error
 	for line := range strings.Lines(selected) {
 		module, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		version, goVersion, _ := strings.Cut(rest, " ")
-		want, pinned := pins.PinOf(module, versions.Set)
+		want, pinned := pins.PinOf(module, column)
 		pinned = pinned && modules[module] != ""
 		if strings.HasPrefix(module, workspace.ModulePrefix) {
 			want, pinned = pins.Release.Version, true
@@ -237,7 +238,7 @@ func newest(ctx context.Context, r repository, commit, tree string, pins *versio
 		work.AddGoStmt(pins.Go[versions.Newest]), work.AddUse("./"+raises, ""),
 		raised.AddModuleStmt("example.com/" + raises), raised.AddGoStmt(pins.Go[versions.Newest]),
 	}
-	test := []string{"test", "-short", "-vet=off", "-ldflags=-s"}
+	test := slices.Clone(unitTests)
 	for _, dir := range dirs {
 		faults = append(faults, work.AddUse("./"+dir, ""))
 		test = append(test, "./"+dir+"/...")
@@ -258,6 +259,21 @@ func newest(ctx context.Context, r repository, commit, tree string, pins *versio
 	}
 	_, err = run(ctx, tree, append(os.Environ(), "GOWORK="+filepath.Join(tree, "go.work")), test...)
 	return err
+}
+
+var unitTests = []string{"test", "-short", "-vet=off", "-ldflags=-s"}
+
+// lowest runs the unit tests of each library on the versions that it requires.
+func lowest(ctx context.Context, r repository, commit, tree string, dirs []string) error {
+	if err := r.checkOut(ctx, commit, tree); err != nil {
+		return err
+	}
+	var errs []error
+	for _, dir := range dirs {
+		_, err := run(ctx, filepath.Join(tree, dir), append(os.Environ(), "GOWORK=off"), append(slices.Clone(unitTests), "./...")...)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // raises is the module that raises versions.

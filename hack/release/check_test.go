@@ -94,7 +94,7 @@ func TestVersionFaults(t *testing.T) {
 		{"sno/patch v0.1.0", "sno/patch v0.1.1", "go list -m selects github.com/solonode/sno/patch v0.1.1, must be v0.1.0"},
 		{"m  1.25.0", "m  1.25.9", "needs Go 1.25.9, must need 1.25.0"},
 	} {
-		err := versionFaults(strings.Replace(right, test.old, test.new, 1), pins, modules)
+		err := versionFaults(strings.Replace(right, test.old, test.new, 1), pins, versions.Set, modules)
 		if test.want == "" && err != nil || test.want != "" && (err == nil || err.Error() != test.want) {
 			t.Errorf("%s: got %v, want %q", test.new, err, test.want)
 		}

@@ -64,7 +64,7 @@ func (f *File) faults(m workspace.Module, ws *workspace.Workspace) (faults []str
 		if replaced.Path != "" {
 			version = replaced.Version
 		}
-		want, pinned := f.PinOf(name, Set)
+		want, pinned := f.PinOf(name, f.ColumnOf(m.Dir))
 		switch {
 		case pinned && version != want:
 			fault("%s is %s, must be %s", name, version, want)
@@ -118,7 +118,7 @@ func Rewrite(file *File, ws *workspace.Workspace) (changed []string, err error) 
 		}
 		for _, require := range slices.Clone(m.File.Require) {
 			name := require.Mod.Path
-			want, pinned := file.PinOf(name, Set)
+			want, pinned := file.PinOf(name, file.ColumnOf(m.Dir))
 			switch dir := siblingOf(name, m, ws); {
 			case dir != "":
 				err = errors.Join(err, m.File.AddRequire(name, file.siblingVersion(name)), m.File.AddReplace(name, "", dir, ""))

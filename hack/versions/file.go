@@ -21,7 +21,9 @@ var ErrInvalid = errors.New("invalid versions file")
 type Column string
 
 const (
-	// Set is what every go.mod has.
+	// Floor is what the libraries require: a lower bound for who vendors them.
+	Floor Column = "floor"
+	// Set is what every other go.mod has, and what Go selects in this repository.
 	Set Column = "set"
 	// Newest is what the libraries must build with, too.
 	Newest Column = "newest"
@@ -51,9 +53,10 @@ type Release struct {
 func (r Release) Modules() []string { return slices.Concat(r.Libraries, r.Programs) }
 
 // Pin gives versions to a group of modules that are released together. Without Newest the libraries do not need them,
-// or Set is the newest.
+// or Set is the newest; without Floor nothing lower compiles, passes or can be had.
 type Pin struct {
 	Modules []string `json:"modules"`
+	Floor   string   `json:"floor"`
 	Set     string   `json:"set"`
 	Newest  string   `json:"newest"`
 }
@@ -87,6 +90,9 @@ func (f *File) validate() error {
 	}
 	seen := map[string]bool{}
 	for _, pin := range f.Pins {
+		if floor := cmp.Or(pin.Floor, pin.Set); !semver.IsValid(floor) || semver.Compare(floor, pin.Set) > 0 {
+			return fmt.Errorf("pins: %v: floor %q and set %q must be versions, in this order", pin.Modules, pin.Floor, pin.Set)
+		}
 		if newest := cmp.Or(pin.Newest, pin.Set); !semver.IsValid(pin.Set) || !semver.IsValid(newest) || semver.Compare(pin.Set, newest) > 0 {
 			return fmt.Errorf("pins: %v: set %q and newest %q must be versions, in this order", pin.Modules, pin.Set, newest)
 		}
@@ -116,13 +122,25 @@ func checkVersion(version string) error {
 func (f *File) PinOf(module string, column Column) (version string, pinned bool) {
 	for _, pin := range f.Pins {
 		if slices.Contains(pin.Modules, module) {
-			if column == Newest {
+			switch column {
+			case Floor:
+				return cmp.Or(pin.Floor, pin.Set), true
+			case Newest:
 				return cmp.Or(pin.Newest, pin.Set), true
+			case Set:
 			}
 			return pin.Set, true
 		}
 	}
 	return "", false
+}
+
+// ColumnOf returns the column of the go.mod in a folder.
+func (f *File) ColumnOf(dir string) Column {
+	if slices.Contains(f.Release.Libraries, dir) {
+		return Floor
+	}
+	return Set
 }
 
 func (f *File) governs(module string) bool {

@@ -18,7 +18,7 @@ const pins = `
 go: {set: 1.25.0, newest: 1.26.0}
 governed: [k8s.io/, github.com/openshift/]
 pins:
-  - {set: v0.35.2, newest: v0.36.3, modules: [k8s.io/api, k8s.io/client-go]}
+  - {floor: v0.35.0, set: v0.35.2, newest: v0.36.3, modules: [k8s.io/api, k8s.io/client-go]}
 unpinned: [k8s.io/utils]
 release:
   # A comment.
@@ -31,9 +31,9 @@ func good() map[string]string {
 	return map[string]string{
 		"go.work":            "go 1.26.0\n\nuse (\n\t./topology\n\t./patch\n\t./e2e\n)\n",
 		"hack/versions.yaml": pins,
-		"topology/go.mod":    "module github.com/solonode/sno/topology\n\ngo 1.25.0\n\nrequire k8s.io/api v0.35.2\n",
+		"topology/go.mod":    "module github.com/solonode/sno/topology\n\ngo 1.25.0\n\nrequire k8s.io/api v0.35.0\n",
 		"patch/go.mod": "module github.com/solonode/sno/patch\n\ngo 1.25.0\n\nrequire (\n\tgithub.com/solonode/sno/topology v0.1.0\n" +
-			"\tk8s.io/client-go v0.35.2\n\tk8s.io/utils v0.1.0 // indirect\n)\n\nreplace github.com/solonode/sno/topology => ../topology\n",
+			"\tk8s.io/client-go v0.35.0\n\tk8s.io/utils v0.1.0 // indirect\n)\n\nreplace github.com/solonode/sno/topology => ../topology\n",
 		"e2e/go.mod": "module github.com/solonode/sno/e2e\n\ngo 1.26.0\n\nrequire k8s.io/api v0.0.0 // indirect\n\nreplace k8s.io/api => k8s.io/api v0.35.2\n",
 	}
 }
@@ -67,14 +67,16 @@ func TestCompareAndRewrite(t *testing.T) {
 		stays bool
 	}{
 		"nothing wrong":             {},
-		"another version":           {file: "topology/go.mod", old: "v0.35.2", new: "v0.36.3", want: "topology/go.mod: k8s.io/api is v0.36.3, must be v0.35.2"},
+		"another version":           {file: "topology/go.mod", old: "v0.35.0", new: "v0.36.3", want: "topology/go.mod: k8s.io/api is v0.36.3, must be v0.35.0"},
+		"a library above the floor": {file: "topology/go.mod", old: "v0.35.0", new: "v0.35.2", want: "topology/go.mod: k8s.io/api is v0.35.2, must be v0.35.0"},
+		"another module on it":      {file: "e2e/go.mod", old: "v0.35.2", new: "v0.35.0", want: "e2e/go.mod: k8s.io/api is v0.35.0, must be v0.35.2"},
 		"replacement counts":        {file: "e2e/go.mod", old: "v0.35.2", new: "v0.36.1", want: "e2e/go.mod: k8s.io/api is v0.36.1, must be v0.35.2"},
 		"go of a library":           {file: "patch/go.mod", old: "go 1.25.0", new: "go 1.26.0", want: "patch/go.mod: the go directive must be 1.25.0"},
 		"go of others":              {file: "e2e/go.mod", old: "go 1.26.0", new: "go 1.26.1", want: "e2e/go.mod: the go directive must be 1.25.0", stays: true},
 		"toolchain line":            {file: "e2e/go.mod", old: "go 1.26.0", new: "go 1.26.0\n\ntoolchain go1.26.8", want: "e2e/go.mod: must have no toolchain line: it would force a Go version on modules that vendor this one"},
 		"sibling without replace":   {file: "patch/go.mod", old: "replace github.com/solonode/sno/topology => ../topology", want: "patch/go.mod: " + replace},
 		"replace of another place":  {file: "patch/go.mod", old: "=> ../topology", new: "=> ../../topology", want: "patch/go.mod: " + replace},
-		"governed but not pinned":   {file: "topology/go.mod", old: "k8s.io/api v0.35.2", new: "github.com/openshift/api v0.1.0", want: "topology/go.mod: github.com/openshift/api is neither pinned nor listed as unpinned in hack/versions.yaml", stays: true},
+		"governed but not pinned":   {file: "topology/go.mod", old: "k8s.io/api v0.35.0", new: "github.com/openshift/api v0.1.0", want: "topology/go.mod: github.com/openshift/api is neither pinned nor listed as unpinned in hack/versions.yaml", stays: true},
 		"sibling at an old version": {file: "patch/go.mod", old: "sno/topology v0.1.0", new: "sno/topology v0.0.9", want: "patch/go.mod: github.com/solonode/sno/topology is v0.0.9, must be v0.1.0 (release)"},
 		"release without module":    {file: "hack/versions.yaml", old: "programs: []", new: "programs: [gone]", want: "hack/versions.yaml: release lists gone, which go.work does not have", stays: true},
 	}
@@ -112,6 +114,8 @@ func TestParseRejects(t *testing.T) {
 	for name, test := range map[string]struct{ old, new, want string }{
 		"unknown key":    {"unpinned:", "unpined:", "unpined"},
 		"no version":     {"newest: v0.36.3", "newest: latest", `newest "latest" must be versions`},
+		"floor above":    {"floor: v0.35.0", "floor: v0.35.3", `floor "v0.35.3" and set "v0.35.2" must be versions, in this order`},
+		"no floor":       {"floor: v0.35.0", "floor: lowest", `floor "lowest" and set "v0.35.2" must be versions, in this order`},
 		"set above":      {"set: v0.35.2", "set: v0.37.0", `set "v0.37.0" and newest "v0.36.3" must be versions, in this order`},
 		"pinned twice":   {"[k8s.io/api, k8s.io/client-go]", "[k8s.io/api, k8s.io/api]", "k8s.io/api is listed twice"},
 		"pinned and not": {"[k8s.io/utils]", "[k8s.io/api]", "k8s.io/api is listed twice"},
