@@ -111,53 +111,23 @@ func (a *Applier) Apply(
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	defer func() { a.record(&outcome, err) }()
-	body, err := bodyOf(live, intent)
-	if err != nil {
-		return outcome, err
-	}
-	replaced, err := patch.ReadReplaced(live, a.Module)
-	if err != nil {
-		return outcome, err
-	}
-	own, err := ownership.Applied(live, patch.FieldOwner(a.Module), "")
-	if err != nil {
-		return outcome, err
-	}
-	absent, err := absenceOf(live, body, own, unset)
-	if err != nil {
-		return outcome, err
-	}
-	intended, err := fingerprint(withNulls(body, absent.intended))
-	if err != nil {
-		return outcome, err
-	}
-	body = withNulls(body, absent.nulls)
-	outcome.Changes = ownership.Changes(live, body)
-	if err := a.annotate(body, replaced); err != nil {
-		return outcome, err
-	}
-
 	h := a.history[live.GetUID()]
-	upToDate := ownership.UpToDate(live.Object, body, own)
-	inForce := len(absent.maps) == 0 && upToDate
-	switch {
-	case h.cacheIsStale(live):
+	p, err := a.plan(live, intent, unset, h)
+	if err != nil {
+		return outcome, err
+	}
+	outcome.Changes = p.changes
+	if p.first == nothing {
 		outcome.Kind = Unchanged
-		return outcome, nil
-	case inForce || h.stillApplied(live, intended, own, absent):
-		outcome.Kind = Unchanged
-		a.recordApplied(live, intended, own)
+		if !p.stale {
+			a.recordApplied(live, p.intended, p.own)
+		}
 		return outcome, nil
 	}
-	conflicts, complete := a.expectedConflicts(live, outcome.Changes)
-	if h.applied(intended) && !inPlace(outcome.Changes, absent) {
-		// Another client has reverted the patch, or taken a field.
-		taken := conflicts
-		if !complete && !a.ForceConflicts {
-			_, err := a.send(ctx, patch.FieldOwner(a.Module), body, client.DryRunAll)
-			if taken = ConflictsOf(err); err != nil && len(taken) == 0 {
-				return outcome, explain(live, err)
-			}
+	if p.reverted {
+		taken, err := a.taken(ctx, live, p)
+		if err != nil {
+			return outcome, err
 		}
 		if !a.mayOverride(taken) {
 			return a.conflicted(live, outcome, taken), nil
@@ -167,32 +137,50 @@ func (a *Applier) Apply(
 			return outcome, nil
 		}
 	}
+	return a.send(ctx, live, p, outcome)
+}
 
-	// Replaced values are recorded as they were read, so the write must hit the version that was read.
-	bind(body, live)
-	var answer *unstructured.Unstructured
-	if upToDate && !a.DryRun {
-		answer = live // only empty maps are left to remove
-	} else if len(conflicts) == 0 || !complete || !a.mayOverride(conflicts) {
-		answer, err = a.put(ctx, live, body, own)
+// taken returns the fields of a reverted patch that other managers own. Where managedFields do not show all, a dry run
+// does, unless any may be taken.
+func (a *Applier) taken(ctx context.Context, live *unstructured.Unstructured, p *plan) ([]Conflict, error) {
+	if p.complete || a.ForceConflicts {
+		return p.conflicts, nil
+	}
+	_, err := a.request(ctx, patch.FieldOwner(a.Module), p.body, client.DryRunAll)
+	conflicts := ConflictsOf(err)
+	if err != nil && len(conflicts) == 0 {
+		return nil, explain(live, err)
+	}
+	return conflicts, nil
+}
+
+// send sends the requests of a plan. Replaced values are recorded as they were read, so each write must hit the version
+// that was read.
+func (a *Applier) send(ctx context.Context, live *unstructured.Unstructured, p *plan, outcome Outcome) (Outcome, error) {
+	bind(p.body, live)
+	answer, conflicts := live, p.conflicts
+	var err error
+	if p.first == unforced {
+		answer, err = a.put(ctx, live, p.body, p.own)
 		conflicts = ConflictsOf(err)
 	}
 	if len(conflicts) > 0 {
 		if conflicts = a.withoutAnnotation(live, conflicts); !a.mayOverride(conflicts) {
 			return a.conflicted(live, outcome, conflicts), nil
 		}
-		if replaced, err = replace(live, replaced, conflicts); err != nil {
-			return outcome, err
+		replaced, failed := replace(live, p.replaced, conflicts)
+		if failed == nil {
+			failed = a.annotate(p.body, replaced)
 		}
-		if err := a.annotate(body, replaced); err != nil {
-			return outcome, err
+		if failed != nil {
+			return outcome, failed
 		}
-		answer, err = a.put(ctx, live, body, own, client.ForceOwnership)
+		answer, err = a.put(ctx, live, p.body, p.own, client.ForceOwnership)
 	}
 	if err != nil {
 		return outcome, explain(live, err)
 	}
-	for _, path := range absent.values {
+	for _, path := range p.absent.values {
 		if has(answer.Object, path) {
 			return outcome, hasDefault(path)
 		}
@@ -201,21 +189,16 @@ func (a *Applier) Apply(
 		outcome.Kind = WouldApply
 		return outcome, nil
 	}
-	if answer, err = a.removeEmpty(ctx, answer, absent.maps); err != nil {
+	if answer, err = a.removeEmpty(ctx, answer, p.absent.maps); err != nil {
 		return outcome, explain(live, err)
 	}
-	if own, err = ownership.Applied(answer, patch.FieldOwner(a.Module), ""); err != nil {
+	own, err := ownership.Applied(answer, patch.FieldOwner(a.Module), "")
+	if err != nil {
 		return outcome, err
 	}
 	outcome.Kind = Applied
-	a.recordApplied(answer, intended, own)
+	a.recordApplied(answer, p.intended, own)
 	return outcome, nil
-}
-
-// inPlace reports whether all values are as intended, so that only owners are missing: a client that reverted the patch
-// has written its values since.
-func inPlace(changes []ownership.Change, absent absence) bool {
-	return len(absent.values)+len(absent.maps) == 0 && !slices.ContainsFunc(changes, func(c ownership.Change) bool { return c.Differs })
 }
 
 func (a *Applier) conflicted(live *unstructured.Unstructured, outcome Outcome, conflicts []Conflict) Outcome {
@@ -272,8 +255,8 @@ func set(body map[string]any, value any, path ...string) error {
 	return nil
 }
 
-// send applies a copy of the body.
-func (a *Applier) send(
+// request applies a copy of the body.
+func (a *Applier) request(
 	ctx context.Context, manager string, body map[string]any, opts ...client.ApplyOption,
 ) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(body)}
@@ -308,7 +291,7 @@ func (a *Applier) put(
 	ctx context.Context, live *unstructured.Unstructured, body map[string]any, own *fieldpath.Set, opts ...client.ApplyOption,
 ) (*unstructured.Unstructured, error) {
 	owner := patch.FieldOwner(a.Module)
-	answer, err := a.send(ctx, owner, body, opts...)
+	answer, err := a.request(ctx, owner, body, opts...)
 	if !apierrors.IsInvalid(err) {
 		return answer, err
 	}
@@ -330,7 +313,7 @@ func (a *Applier) put(
 	if has(body, []string{"metadata", "resourceVersion"}) {
 		bind(body, removed)
 	}
-	return a.send(ctx, owner, body, opts...)
+	return a.request(ctx, owner, body, opts...)
 }
 
 // dropped returns the fields inside the given maps that the body drops and that have no other owner.

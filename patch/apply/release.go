@@ -118,7 +118,7 @@ func (a *Applier) restore(ctx context.Context, live *unstructured.Unstructured, 
 	for _, manager := range slices.Sorted(maps.Keys(applies)) {
 		body := identity(live, applies[manager]).Object
 		bind(body, live)
-		if err := updateVersion(a.send(ctx, manager, body)); err != nil {
+		if err := updateVersion(a.request(ctx, manager, body)); err != nil {
 			return err
 		}
 	}
