@@ -27,7 +27,7 @@ func checks() patch.Chain[Inputs] {
 func checkValid(in Inputs) *patch.Result {
 	err := in.Validate()
 	if err == nil {
-		_, err = overrides.Read(in.ClusterVersion, FieldOwner, override())
+		_, err = overrides.Read(in.ClusterVersion, FieldOwner, Override())
 	}
 	for _, o := range in.objects() {
 		if err == nil {

@@ -45,7 +45,7 @@ func Decide(in Inputs) Decision {
 	case result != nil:
 		return Decision{Result: result}
 	}
-	claim, err := overrides.Read(in.ClusterVersion, FieldOwner, override())
+	claim, err := overrides.Read(in.ClusterVersion, FieldOwner, Override())
 	if err != nil {
 		return Decision{Result: patch.Invalid(err)}
 	}

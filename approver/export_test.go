@@ -2,8 +2,5 @@
 
 package approver
 
-// Exported for tests.
-var (
-	EnableNodeClient = enableNodeClient
-	Override         = override
-)
+// EnableNodeClient is exported for tests.
+var EnableNodeClient = enableNodeClient

@@ -53,8 +53,8 @@ const (
 	ReasonCertificatesExpiring     = "CertificatesExpiring"
 )
 
-// override returns the entry of spec.overrides in the ClusterVersion that the mode Off needs.
-func override() configv1.ComponentOverride { return overrides.Deployment(Namespace, DeploymentName) }
+// Override returns the entry of spec.overrides in the ClusterVersion that the mode Off needs.
+func Override() configv1.ComponentOverride { return overrides.Deployment(Namespace, DeploymentName) }
 
 // OverrideSubject names the overridden object in messages.
 const OverrideSubject = "the stock approver"

@@ -8,17 +8,25 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
 	"github.com/spf13/cobra/doc"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
 
+	"github.com/solonode/sno/approver"
 	"github.com/solonode/sno/cli"
+	"github.com/solonode/sno/console"
+	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/patch/patchtest"
 )
 
 // generated compares the files of a folder, or writes them with -update.
@@ -63,6 +71,46 @@ func TestReference(t *testing.T) {
 }
 
 var allModules = []string{"approver", "auth", "console", "etcdguard", "ingress", "machineconfig"}
+
+// One account for all modules may write the entries of each of them.
+func TestPolicies(t *testing.T) {
+	entries := append([]configv1.ComponentOverride{approver.Override(), console.Override()}, etcdguard.Overrides()...)
+	patchtest.PoliciesFile(t, "../config/all/base/admission/policies.yaml", "controllers", patchtest.WritableOverrides(entries))
+
+	text, err := os.ReadFile("manifests/all.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := map[string]string{} // the policy of a resource in a namespace; two would refuse what the other permits
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		var policy admissionregistrationv1.ValidatingAdmissionPolicy
+		if err := yaml.Unmarshal([]byte(document), &policy); err != nil {
+			t.Fatal(err)
+		}
+		if policy.Kind != "ValidatingAdmissionPolicy" {
+			continue
+		}
+		namespaces := []string{""}
+		for i, c := range policy.Spec.MatchConditions {
+			switch {
+			case i == 0 && !strings.HasSuffix(c.Expression, `:sno-controllers"`):
+				t.Errorf("%s limits another account: %s", policy.Name, c.Expression)
+			case i > 0:
+				namespaces = regexp.MustCompile(`"[^"]+"`).FindAllString(c.Expression, -1)
+			}
+		}
+		for _, namespace := range namespaces {
+			limited := policy.Spec.MatchConstraints.ResourceRules[0].Resources[0] + " " + namespace
+			if other, twice := limits[limited]; twice {
+				t.Errorf("%s are limited by %s and %s", limited, other, policy.Name)
+			}
+			limits[limited] = policy.Name
+		}
+	}
+	if len(limits) == 0 {
+		t.Error("no resource is limited")
+	}
+}
 
 func TestManifests(t *testing.T) {
 	want := map[string]string{}

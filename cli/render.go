@@ -7,13 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// The manifests are the overlays of config/, built by kustomize: one for each module, and all.yaml and current.yaml for one
-// process with all modules or with some.
+// The manifests are the overlays of config/, built by kustomize: one for each module, and all.yaml and current.yaml for
+// one process with all modules or with some.
 //
 //go:embed manifests/*.yaml
 var manifests embed.FS
@@ -27,10 +28,11 @@ var (
 
 func newRender(p *program) *cobra.Command {
 	var image string
-	var current bool
+	var current, policies bool
 	command := newCommand("render", "Print the manifests that install the controllers", `
 Print the manifests that install the controllers: one Deployment for all, or one for each of the named modules. An account has the rights
-of the modules that it runs. No cluster is needed.
+of the modules that it runs, and may change only the fields that they patch: an API server before Kubernetes 1.30, on OpenShift before 4.17,
+needs --admission-policies=false. No cluster is needed.
 
 Without --image the images are ko references to programs of the repository of sno, for ko apply.`, `
 		# All controllers in one process
@@ -46,6 +48,7 @@ Without --image the images are ko references to programs of the repository of sn
 	command.Flags().StringVar(&image, "image", "", "The image of the controllers; "+placeholder+" is replaced by the name of the module.")
 	command.Flags().BoolVar(&current, "current", false,
 		"One Deployment for the controllers that have something to do on OpenShift 4.8 and later, without the rights of the others.")
+	command.Flags().BoolVar(&policies, "admission-policies", true, "With the ValidatingAdmissionPolicies of the accounts.")
 	command.MarkFlagsMutuallyExclusive("current", "modules")
 	complete(command, "modules", p.moduleNames()...)
 	command.RunE = func(*cobra.Command, []string) error {
@@ -70,6 +73,10 @@ Without --image the images are ko references to programs of the repository of sn
 			}
 			if i > 0 {
 				fmt.Fprintln(p.Out, "---")
+			}
+			if !policies {
+				isPolicy := func(document string) bool { return strings.Contains(document, "\nkind: ValidatingAdmissionPolicy") }
+				text = []byte(strings.Join(slices.DeleteFunc(strings.Split(string(text), "\n---\n"), isPolicy), "\n---\n"))
 			}
 			if image != "" {
 				text = koImage.ReplaceAllLiteral(text, []byte("image: "+strings.ReplaceAll(image, placeholder, name)))

@@ -146,6 +146,8 @@ func TestRender(t *testing.T) {
 	testCalls(t, map[string]call{
 		"all":           {"render", 0, "image: ko://github.com/solonode/sno/cli/cmd/kubectl-sno", ""},
 		"with an image": {"render --image=r/kubectl-sno:v1", 0, "image: r/kubectl-sno:v1|!ko://", ""},
+		"policies":      {"render", 0, "kind: ValidatingAdmissionPolicy\n|kind: ValidatingAdmissionPolicyBinding\n", ""},
+		"no policies":   {"render --admission-policies=false", 0, "kind: Deployment|!ValidatingAdmissionPolicy", ""},
 		"current":       {"render --current --image=r/kubectl-sno:v1", 0, "image: r/kubectl-sno:v1|!ko://", ""},
 		"one module":    {"render --modules=auth --image=r/auth", 0, "image: r/auth|!ko://", ""},
 		"two modules":   {two, 0, "image: r/ingress-controller@sha256:x|image: r/auth-controller@sha256:x|!ko://", ""},

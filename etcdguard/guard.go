@@ -125,8 +125,7 @@ func (in Inputs) ownsBudget() bool {
 }
 
 func (in Inputs) claim() (overrides.Claim, error) {
-	return overrides.Read(in.ClusterVersion, FieldOwner, overrides.Deployment(Namespace, GuardName),
-		configv1.ComponentOverride{Kind: "PodDisruptionBudget", Group: "policy", Namespace: Namespace, Name: GuardName, Unmanaged: true})
+	return overrides.Read(in.ClusterVersion, FieldOwner, Overrides()...)
 }
 
 // operatorHasGuards reports whether the etcd operator is one that has its own guards.

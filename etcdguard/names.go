@@ -2,7 +2,12 @@
 
 package etcdguard
 
-import "github.com/solonode/sno/patch"
+import (
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/overrides"
+)
 
 // Name is the module's name. ConditionPrefix is the prefix of its condition types.
 const (
@@ -29,6 +34,14 @@ const (
 
 // FieldOwner is the server-side apply field owner of this module.
 var FieldOwner = patch.FieldOwner(Name)
+
+// Overrides returns the entries of the ClusterVersion's spec.overrides that make the guard unmanaged.
+func Overrides() []configv1.ComponentOverride {
+	return []configv1.ComponentOverride{
+		overrides.Deployment(Namespace, GuardName),
+		{Kind: "PodDisruptionBudget", Group: "policy", Namespace: Namespace, Name: GuardName, Unmanaged: true},
+	}
+}
 
 const (
 	fieldReplicas       = ".spec.replicas"

@@ -36,6 +36,15 @@ var suite = patchtest.Suite{
 	Main:    func(args []string) int { return run.Main("approver-controller", args, &Module{}) },
 	Module:  func() controller.Module { return &Module{} },
 	Options: patchtest.Options{CRDs: []string{patchtest.Infrastructures, patchtest.ClusterVersions, patchtest.ClusterOperators}},
+	Writable: []patchtest.Writable{
+		{Group: "apps", Resource: "deployments", Namespaces: []string{approver.Namespace}, Fields: []string{
+			approver.FieldReplicas, fmt.Sprintf(".spec.template.metadata.annotations[%q]", approver.EditAnnotation), patchtest.ReplacedField(approver.Name),
+		}},
+		{Resource: "configmaps", Namespaces: []string{approver.Namespace},
+			Fields: []string{fmt.Sprintf(".data[%q]", approver.ConfigKey), patchtest.Annotation(approver.EditAnnotation)}},
+		patchtest.WritableOverrides([]configv1.ComponentOverride{approver.Override()}),
+		patchtest.WritableConditions("config.openshift.io", "clusteroperators", approver.ConditionPrefix),
+	},
 	ExtraObjects: []controller.Object{
 		patchtest.Object("v1", "Node", "", ""), patchtest.Object("certificates.k8s.io/v1", "CertificateSigningRequest", "", ""),
 	},

@@ -154,3 +154,20 @@ func TestManifests(t *testing.T) {
 		{"", "", "nodes", "proxy", "node-0", "get"},
 	})
 }
+
+// The account may change nothing but what the module patches.
+func TestPolicies(t *testing.T) {
+	c := install(t)
+	defer c.permit(off)()
+	c.configure(personsConfig)
+	c.TestPolicies(
+		patchtest.Change{Object: deploymentObject, Patch: `{"spec":{"replicas":0}}`, Permissible: true},
+		patchtest.Change{Object: deploymentObject, Patch: `{"spec":{"template":{"spec":{"hostNetwork":true}}}}`},
+		patchtest.Change{Object: deploymentObject, Patch: `{"spec":{"template":{"metadata":{"annotations":{"other":"x"}}}}}`},
+		patchtest.Change{Object: configObject, Patch: `{"data":{"config.yaml":"x: y"}}`, Permissible: true},
+		patchtest.Change{Object: configObject, Patch: `{"data":{"other":"x"}}`},
+		patchtest.Change{Object: versionObject, Patch: `{"spec":{"overrides":null}}`},
+		patchtest.Change{Object: versionObject, Patch: `{"spec":{"channel":"attacker"}}`},
+		patchtest.Change{Object: operatorObject, Status: true, Patch: `{"status":{"versions":[{"name":"operator","version":"1"}]}}`},
+	)
+}

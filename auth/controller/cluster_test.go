@@ -45,6 +45,12 @@ var suite = patchtest.Suite{
 	Main:    func(args []string) int { return run.Main("auth-controller", args, &Module{}) },
 	Module:  func() controller.Module { return &Module{} },
 	Options: patchtest.Options{CRDs: []string{patchtest.Infrastructures, patchtest.ClusterVersions, patchtest.Authentications}},
+	Writable: []patchtest.Writable{
+		{Group: "apps", Resource: "deployments", Namespaces: []string{auth.OAuthServerNamespace, auth.OAuthAPIServerNamespace},
+			Fields: append(workload.Fields(), patchtest.ReplacedField(auth.Name))},
+		{Group: "operator.openshift.io", Resource: "authentications", Fields: []string{auth.FieldOverride}},
+		patchtest.WritableConditions("operator.openshift.io", "authentications", auth.ConditionPrefix),
+	},
 }
 
 func TestMain(m *testing.M) { os.Exit(suite.Test(m)) }

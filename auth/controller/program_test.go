@@ -131,3 +131,18 @@ func TestManifests(t *testing.T) {
 		{"openshift-authentication", "", "secrets", "", "", "get"},
 	})
 }
+
+// The account may change nothing but what the module patches.
+func TestPolicies(t *testing.T) {
+	c := install(t, sr, needs, 1)
+	c.TestPolicies(
+		patchtest.Change{Object: serverObject, Patch: `{"spec":{"replicas":3,"strategy":{"type":"Recreate","rollingUpdate":null}}}`, Permissible: true},
+		patchtest.Change{Object: serverObject, Patch: `{"spec":{"template":{"spec":{"hostNetwork":true}}}}`},
+		patchtest.Change{Object: apiServerObject, Patch: `{"spec":{"template":{"spec":{"serviceAccountName":"attacker"}}}}`},
+		patchtest.Change{Object: apiServerObject, Patch: `{"spec":{"template":{"spec":{"affinity":{"nodeAffinity":{}}}}}}`},
+		patchtest.Change{Object: authenticationObject, Patch: `{"spec":{"unsupportedConfigOverrides":{"` + auth.OverrideKey + `":true}}}`, Permissible: true},
+		patchtest.Change{Object: authenticationObject, Patch: `{"spec":{"unsupportedConfigOverrides":{"other":true}}}`},
+		patchtest.Change{Object: authenticationObject, Patch: `{"spec":{"managementState":"Removed"}}`},
+		patchtest.Change{Object: authenticationObject, Status: true, Patch: `{"status":{"conditions":[{"type":"Degraded","status":"False","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`},
+	)
+}

@@ -40,6 +40,12 @@ var suite = patchtest.Suite{
 	Main:    func(args []string) int { return run.Main("console-controller", args, &Module{}) },
 	Module:  func() controller.Module { return &Module{} },
 	Options: patchtest.Options{CRDs: []string{patchtest.Infrastructures, patchtest.ClusterVersions, patchtest.Consoles}},
+	Writable: []patchtest.Writable{
+		{Group: "apps", Resource: "deployments", Namespaces: []string{console.Namespace},
+			Fields: append(workload.Fields(), patchtest.ReplacedField(console.Name))},
+		patchtest.WritableOverrides([]configv1.ComponentOverride{console.Override()}),
+		patchtest.WritableConditions("operator.openshift.io", "consoles", console.ConditionPrefix),
+	},
 }
 
 func TestMain(m *testing.M) { os.Exit(suite.Test(m)) }

@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -121,4 +122,22 @@ func TestManifests(t *testing.T) {
 		{"", "operator.openshift.io", "consoles", "", "cluster", "patch"},
 		{"", "", "nodes", "", "", "list"},
 	})
+}
+
+// The account may change nothing but what the module patches.
+func TestPolicies(t *testing.T) {
+	const entry = `{"kind":"Deployment","group":"apps","namespace":"%s","name":"%s","unmanaged":true}`
+	other := overrides.Deployment("openshift-dns-operator", "dns-operator")
+	c := installed(t, sr, other)
+	kept := fmt.Sprintf(entry, other.Namespace, other.Name)
+	c.TestPolicies(
+		patchtest.Change{Object: consoleObject, Patch: `{"spec":{"replicas":3}}`, Permissible: true},
+		patchtest.Change{Object: consoleObject, Patch: `{"spec":{"template":{"spec":{"hostNetwork":true}}}}`},
+		patchtest.Change{Object: downloadsObject, Patch: `{"spec":{"paused":true}}`},
+		patchtest.Change{Object: versionObject, Patch: `{"spec":{"overrides":[` + fmt.Sprintf(entry, console.Namespace, "downloads") + `,` + kept + `]}}`, Permissible: true},
+		patchtest.Change{Object: versionObject, Patch: `{"spec":{"overrides":[` + fmt.Sprintf(entry, console.Namespace, "console") + `,` + kept + `]}}`},
+		patchtest.Change{Object: versionObject, Patch: `{"spec":{"overrides":null}}`},
+		patchtest.Change{Object: versionObject, Patch: `{"spec":{"channel":"attacker"}}`},
+		patchtest.Change{Object: operatorObject, Status: true, Patch: `{"status":{"conditions":[{"type":"Degraded","status":"False","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`},
+	)
 }

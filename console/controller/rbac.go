@@ -7,7 +7,7 @@ package controller
 // +kubebuilder:rbac:groups=operator.openshift.io,resources=consoles,resourceNames=cluster,verbs=get;list;watch
 // +kubebuilder:rbac:groups=policy,namespace=openshift-console,resources=poddisruptionbudgets,verbs=get;list;watch
 
-// The override. RBAC cannot limit it to one entry of spec.overrides; the apply configuration does.
+// The override. config/admission limits the patch to one entry of spec.overrides.
 // +kubebuilder:rbac:groups=config.openshift.io,resources=clusterversions,resourceNames=version,verbs=get;list;watch;patch
 
 // The Deployments.

@@ -44,6 +44,10 @@ var suite = patchtest.Suite{
 	Main:    func(args []string) int { return run.Main("etcdguard-controller", args, &Module{}) },
 	Module:  func() controller.Module { return &Module{} },
 	Options: options,
+	Writable: []patchtest.Writable{
+		patchtest.WritableOverrides(etcdguard.Overrides()),
+		patchtest.WritableConditions("operator.openshift.io", "etcds", etcdguard.ConditionPrefix),
+	},
 }
 
 func TestMain(m *testing.M) { os.Exit(suite.Test(m)) }

@@ -496,3 +496,13 @@ func TestCrashAnywhere(t *testing.T) {
 		t.Error("too few writes, delayed requests or settled states")
 	}
 }
+
+// The account may change nothing of objects of others but what the module patches.
+func TestPolicies(t *testing.T) {
+	c := install(t, sr, 1)
+	c.TestPolicies(
+		patchtest.Change{Object: versionObject, Patch: `{"spec":{"overrides":null}}`},
+		patchtest.Change{Object: versionObject, Patch: `{"spec":{"desiredUpdate":{"image":"attacker"}}}`},
+		patchtest.Change{Object: etcdObject, Status: true, Patch: `{"status":{"conditions":[{"type":"Degraded","status":"False","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`},
+	)
+}

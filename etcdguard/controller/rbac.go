@@ -12,7 +12,7 @@ package controller
 // +kubebuilder:rbac:groups="",namespace=openshift-etcd,resources=secrets,resourceNames=etcd-client,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",namespace=openshift-etcd,resources=configmaps,resourceNames=etcd-ca-bundle,verbs=get;list;watch
 
-// RBAC cannot limit the patch to the two entries of spec.overrides.
+// config/admission limits the patch to the two entries of spec.overrides.
 // +kubebuilder:rbac:groups=config.openshift.io,resources=clusterversions,resourceNames=version,verbs=get;list;watch;patch
 
 // The guard. An apply that creates an object is authorized as create with its name.

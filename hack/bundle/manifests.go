@@ -36,7 +36,7 @@ type Manifests struct {
 // others are kinds that a ClusterServiceVersion has no field for and that OLM applies from a bundle.
 var others = []string{"ClusterRole", "NetworkPolicy", "Service"}
 
-// Parse reads rendered manifests. Each kind must have a place in a bundle, so that none is lost.
+// Parse reads rendered manifests. Each kind must have a place in a bundle, so that none is lost but admission policies.
 func Parse(rendered string) (*Manifests, error) {
 	m := &Manifests{}
 	bound := map[string]bool{} // "KIND NAMESPACE NAME" of the roles with a binding
@@ -67,6 +67,8 @@ func Parse(rendered string) (*Manifests, error) {
 			if b, err = typed[rbacv1.ClusterRoleBinding](u); err == nil {
 				bound[b.RoleRef.Kind+" "+u.GetNamespace()+" "+b.RoleRef.Name] = true
 			}
+		case "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding":
+			// OLM applies none from a bundle.
 		default:
 			if !slices.Contains(others, kind) {
 				return nil, fmt.Errorf("%w: %s %s", ErrManifests, kind, u.GetName())

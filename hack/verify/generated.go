@@ -110,11 +110,14 @@ func (r repo) readRoles(name string) (roles []rbacv1.ClusterRole, err error) {
 const rightsIntroduction = `# Rights
 
 The permissions of each program on a cluster. ` + "`make generate`" + ` writes this page from the roles, which in turn come from the
-markers in each module's ` + "`controller/rbac.go`" + `. Tests run each controller with exactly its roles.
+markers in each module's ` + "`controller/rbac.go`" + `. Tests run each controller with exactly its roles and policies.
 
 - *Where* is a namespace; "cluster" means all namespaces and cluster-scoped objects.
-- *Named* limits a rule to objects. Kubernetes cannot limit ` + "`create`" + ` to a name, nor a patch to a field: the programs do, see
-  [ARCHITECTURE.md](../ARCHITECTURE.md).
+- *Named* limits a rule to objects. A role cannot limit ` + "`create`" + ` to a name, nor a patch to a field.
+- **Fields** of objects of others, annotations and conditions among them, are limited by a ValidatingAdmissionPolicy of the account for each
+  resource that it patches: ` + "`config/admission/policies.yaml`" + ` of each module, generated from the fields that the module patches. Every overlay
+  has them. Kubernetes before 1.30 and OpenShift before 4.17 do not serve the kind: there only the program limits itself, see
+  [config](../config/README.md) and [ARCHITECTURE.md](../ARCHITECTURE.md#who-owns-a-field). What a module creates itself is not limited.
 - ` + "`tokenreviews` and `subjectaccessreviews`" + ` authenticate and authorize clients of the metrics.
 - [config/all](../config/all) and [config/current](../config/current) bind the roles of the controllers that they run to one account,
   without those for a Lease of their own; it has one Lease, ` + "`kubectl-sno.sno.solonode.github.io`" + `.

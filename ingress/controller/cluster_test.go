@@ -33,6 +33,11 @@ var suite = patchtest.Suite{
 	Module:       func() controller.Module { return &Module{} },
 	Options:      patchtest.Options{CRDs: []string{patchtest.Infrastructures, patchtest.Ingresses, patchtest.IngressControllers}},
 	ExtraObjects: []controller.Object{patchtest.Object("events.k8s.io/v1", "Event", ingress.IngressControllerNamespace, "")},
+	Writable: []patchtest.Writable{
+		{Group: "operator.openshift.io", Resource: "ingresscontrollers",
+			Fields: []string{ingress.FieldReplicas, ingress.FieldNodePlacement, patchtest.ReplacedField(ingress.Name)}},
+		patchtest.WritableConditions("operator.openshift.io", "ingresscontrollers", ingress.ConditionPrefix),
+	},
 }
 
 func TestMain(m *testing.M) { os.Exit(suite.Test(m)) }

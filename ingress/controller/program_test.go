@@ -27,3 +27,17 @@ func TestManifests(t *testing.T) {
 		{"", "", "nodes", "", "", "list"},
 	})
 }
+
+// The account may change nothing but what the module patches.
+func TestPolicies(t *testing.T) {
+	c := newCluster(t, sr, sr)
+	c.create("default", two)
+	c.PatchStatus(stock, controllerObject, `{"status":{"conditions":[{"type":"Available","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
+	c.TestPolicies(
+		patchtest.Change{Object: controllerObject, Patch: `{"spec":{"replicas":3}}`, Permissible: true},
+		patchtest.Change{Object: controllerObject, Patch: `{"spec":{"domain":"attacker.example.com"}}`},
+		patchtest.Change{Object: controllerObject, Patch: `{"spec":{"replicas":3,"defaultCertificate":{"name":"attacker"}}}`},
+		patchtest.Change{Object: controllerObject, Status: true, Patch: `{"status":{"conditions":[{"type":"Available","status":"False","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`},
+		patchtest.Change{Object: controllerObject, Status: true, Patch: `{"status":{"domain":"attacker.example.com"}}`},
+	)
+}

@@ -47,6 +47,13 @@ var suite = patchtest.Suite{
 	Main:    func(args []string) int { return run.Main("machineconfig-controller", args, &Module{}) },
 	Module:  func() controller.Module { return &Module{} },
 	Options: patchtest.Options{CRDs: append([]string{patchtest.Infrastructures}, stockKinds...)},
+	Writable: []patchtest.Writable{
+		{Resource: "nodes", Fields: []string{
+			".spec.unschedulable", patchtest.ReplacedField(machineconfig.Name),
+			patchtest.Annotation(machineconfig.TopologyAnnotation), patchtest.Annotation(machineconfig.LastAppliedDrainAnnotation),
+		}},
+		patchtest.WritableConditions("operator.openshift.io", "machineconfigurations", machineconfig.ConditionPrefix),
+	},
 	ExtraObjects: []controller.Object{
 		podNamed(""), budgetNamed(""), patchtest.Object("apps/v1", "ReplicaSet", namespace, ""), patchtest.Object("apps/v1", "DaemonSet", namespace, ""),
 	},

@@ -136,3 +136,13 @@ func TestManifests(t *testing.T) {
 		{"", "operator.openshift.io", "machineconfigurations", "", "cluster", "patch"}, {"any", "policy", "poddisruptionbudgets", "", "any", "patch"},
 	})
 }
+
+// The account may change nothing of nodes but what the module patches.
+func TestPolicies(t *testing.T) {
+	c := newCluster(t, sr, "m1")
+	c.TestPolicies(
+		patchtest.Change{Object: nodeNamed("m1"), Patch: `{"spec":{"unschedulable":true}}`, Permissible: true},
+		patchtest.Change{Object: nodeNamed("m1"), Patch: `{"spec":{"taints":[{"key":"a","effect":"NoExecute"}]}}`},
+		patchtest.Change{Object: nodeNamed("m1"), Patch: `{"metadata":{"annotations":{"machineconfiguration.openshift.io/desiredConfig":"attacker"}}}`},
+	)
+}

@@ -8,7 +8,7 @@ package controller
 // +kubebuilder:rbac:groups=machineconfiguration.openshift.io,resources=machineconfigpools,verbs=get;list;watch
 // +kubebuilder:rbac:groups=operator.openshift.io,resources=machineconfigurations,resourceNames=cluster,verbs=get;list;watch
 
-// RBAC cannot limit a patch of a node to the cordon and two annotations.
+// config/admission limits a patch of a node to the cordon and annotations.
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;patch
 
 // Pods are evicted, not deleted. A pod is skipped only if its DaemonSet exists.

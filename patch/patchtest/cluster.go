@@ -43,6 +43,7 @@ type Suite struct {
 	Options Options                  // of the API server
 	// ExtraObjects are kinds, with namespaces, that tests create in addition to those of the module.
 	ExtraObjects []controller.Object
+	Writable     []Writable // see TestPolicies
 
 	shared  *Shared
 	clients map[*APIServer]suiteClient
@@ -98,6 +99,7 @@ func (s *Suite) ClusterOn(t *testing.T, server *APIServer) *Cluster {
 		}
 	}
 	c.Permit(s.Program)
+	c.limit()
 	t.Cleanup(c.Clear)
 	return c
 }

@@ -22,18 +22,24 @@ func Manifests(t testing.TB, folder string, names ...string) []*unstructured.Uns
 	for _, name := range names {
 		text, err := os.ReadFile(filepath.Join(filepath.FromSlash(folder), filepath.FromSlash(name)))
 		NoError(t, err)
-		for _, document := range strings.Split("\n"+string(text), "\n---\n") {
-			u := &unstructured.Unstructured{}
-			if err := yaml.Unmarshal([]byte(document), &u.Object); err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			if len(u.Object) > 0 {
-				out = append(out, u)
-			}
-		}
+		out = append(out, parse(t, string(text))...)
 	}
 	if len(out) == 0 {
 		t.Fatalf("%v hold no objects", names)
+	}
+	return out
+}
+
+func parse(t testing.TB, text string) (out []*unstructured.Unstructured) {
+	t.Helper()
+	for document := range strings.SplitSeq("\n"+text, "\n---\n") {
+		u := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &u.Object); err != nil {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+		if len(u.Object) > 0 {
+			out = append(out, u)
+		}
 	}
 	return out
 }
