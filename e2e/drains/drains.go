@@ -92,8 +92,8 @@ func Read(ctx context.Context, c *embedded.Cluster, offset int64, user string) (
 	return done, nil
 }
 
-// Evictable returns the pods on a node that a drain has to evict, as namespace/name, sorted: all but those of
-// DaemonSets.
+// Evictable returns the pods on a node that a drain has to evict, as namespace/name, sorted: all but those of DaemonSets
+// and static ones.
 func Evictable(ctx context.Context, kube kubernetes.Interface, node string) ([]string, error) {
 	pods, err := kube.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String()})
 	if err != nil {
@@ -101,7 +101,8 @@ func Evictable(ctx context.Context, kube kubernetes.Interface, node string) ([]s
 	}
 	names := []string{}
 	for i := range pods.Items {
-		if owner := metav1.GetControllerOf(&pods.Items[i]); owner == nil || owner.Kind != "DaemonSet" {
+		_, static := pods.Items[i].Annotations[corev1.MirrorPodAnnotationKey]
+		if owner := metav1.GetControllerOf(&pods.Items[i]); !static && (owner == nil || owner.Kind != "DaemonSet") {
 			names = append(names, pods.Items[i].Namespace+"/"+pods.Items[i].Name)
 		}
 	}
