@@ -192,7 +192,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// A machine-config controller drains whatever is requested; the daemon of a node of a single control plane requests none.
+// A machine-config controller drains whatever is requested; the daemon of a node of a single control plane requests
+// none.
 func TestDrains(t *testing.T) {
 	for id, wants := range map[string]map[report.Status][]checks.Drain{
 		"SNO-MCO-001": {

@@ -222,8 +222,8 @@ type Drain struct {
 	Evictable              int
 }
 
-// Drain requests a drain and then an uncordon for every node for which a machine-config daemon does, one after the other.
-// The controller drains whatever is requested (U-MCO-1, U-MCO-2).
+// Drain requests a drain and then an uncordon for every node for which a machine-config daemon does, one after the
+// other. The controller drains whatever is requested (U-MCO-1, U-MCO-2).
 func (d *Disruptor) Drain(ctx context.Context) ([]Drain, error) {
 	if d.Results.Drains == nil {
 		d.cluster.progressf("Requesting a drain of every node")

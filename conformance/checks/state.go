@@ -57,7 +57,7 @@ type State struct {
 	// Machines is their number; 0 also if the kind is not served.
 	Machines       int
 	KubeletConfigs []unstructured.Unstructured
-	// ControllerConfig is that of a machine-config operator, which has its controller read KubeletConfigs; without content.
+	// ControllerConfig is that of a machine-config operator, whose controller then reads KubeletConfigs; without content.
 	ControllerConfig *metav1.PartialObjectMetadata
 	// Pool is that of the control plane; nil also if no check of the run needs it.
 	Pool *Pool

@@ -60,8 +60,8 @@ func (s Scenario) AddDay2Workers(ctx context.Context, c *embedded.Cluster) error
 	return nil
 }
 
-// EtcdPod stands in for the static pod of etcd on a node, which the stock etcd operator needs for a guard. As a mirror pod
-// it is not evicted.
+// EtcdPod stands in for the static pod of etcd on a node, which the stock etcd operator needs for a guard. As a mirror
+// pod it is not evicted.
 func EtcdPod(node string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

@@ -180,8 +180,8 @@ func TestRepairsGuards(t *testing.T) {
 	s.expect(outcome{[]string{"m0 on m0", "m2 on m2"}, "2"})
 }
 
-// The stock guard controller follows a change of the topology with the next event of a node, has no guard without etcd's
-// pod, and reads no members.
+// The stock guard controller follows a change of the topology with the next event of a node, has no guard without
+// etcd's pod, and reads no members.
 func TestStock(t *testing.T) {
 	s := newSite(t, sr, []string{"m0", "m1", "m2"})
 	s.runEtcd("m0")
