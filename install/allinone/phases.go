@@ -35,7 +35,7 @@ func NewMachine(m controlplane.Machine) *controlplane.Machine {
 // Phases returns the installation of an all-in-one node (R-AIO-2, R-AIO-3, R-AIO-5), see the package's documentation.
 func Phases(m *controlplane.Machine) []phase.Phase {
 	return []phase.Phase{
-		{Name: "render", Limit: short, Done: m.IsRendered, Run: func(ctx context.Context, p *phase.Progress) error { return m.Render(ctx, p, "") }},
+		{Name: "render", Limit: short, Done: m.IsRendered, Run: func(ctx context.Context, p *phase.Progress) error { return m.Render(ctx, p) }},
 		{Name: "static-pods", Limit: short, Run: func(context.Context, *phase.Progress) error { return writeFiles(m) }},
 		{Name: "api", Limit: long, Run: m.WaitForAPI},
 		{Name: "apply-manifests", Limit: long, Run: func(ctx context.Context, p *phase.Progress) error { return apply(ctx, m, p) }},
@@ -97,7 +97,7 @@ func writeFiles(m *controlplane.Machine) error {
 }
 
 func apply(ctx context.Context, m *controlplane.Machine, p *phase.Progress) error {
-	_, err := m.Apply(ctx, p)
+	_, err := m.Apply(ctx, p, m.Rendered+"/manifests")
 	return err //nolint:wrapcheck // it names every manifest
 }
 

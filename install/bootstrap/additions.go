@@ -34,7 +34,8 @@ func (l *live) additions(s *node.Settings) (*ignition.Builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	dirs := map[string]bool{"etc/kubernetes": true, "etc": true, ".": true} // of other programs
+	// Those of other programs, and two that are added below.
+	dirs := map[string]bool{"etc/kubernetes": true, "etc": true, ".": true, node.BootstrapConfigs: true, node.BootstrapSecrets: true}
 	for _, f := range list {
 		for dir := path.Dir(f.Path); !dirs[dir]; dir = path.Dir(dir) {
 			dirs[dir] = true

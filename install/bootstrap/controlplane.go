@@ -11,7 +11,6 @@ import (
 	"net"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -19,71 +18,75 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"github.com/solonode/sno/render/files"
-	"github.com/solonode/sno/render/inputs"
 
+	"github.com/solonode/sno/install/controlplane"
 	"github.com/solonode/sno/install/gather"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
 	"github.com/solonode/sno/install/snapshot"
 )
 
-const imageReferences = node.ReleaseManifests + "/image-references"
-
-// payload runs the release's cluster-version operator, which writes the release's manifests (U-INS-5), all of them or
-// none.
-func (l *live) payload(ctx context.Context, p *phase.Progress) error {
-	s, err := l.Settings()
-	if err != nil || s.Profile != string(inputs.OpenShift) {
-		return err
-	}
-	if there, err := l.FileExists(imageReferences)(ctx); err != nil || there {
-		return err
-	}
-	part := l.Path(node.ReleaseManifests + ".part")
-	return p.Until(ctx, l.Interval, "the release payload "+s.ReleaseImage, func(ctx context.Context) error {
-		if err := errors.Join(os.RemoveAll(part), os.MkdirAll(part, 0o700)); err != nil {
-			return fmt.Errorf("read the release payload: %w", err)
-		}
-		const script = `cp /release-manifests/image-references /out/ && exec cluster-version-operator render --output-dir=/out --release-image="$1"`
-		if err := l.command(ctx, l.o.Podman, "run", "--rm", "--authfile", l.Path(node.PullSecret), "--volume", part+":/out:z", "--entrypoint", "/bin/sh",
-			s.ReleaseImage, "-ec", script, "sh", s.ReleaseImage); err != nil {
-			return err
-		}
-		if err := os.Rename(part, l.Path(node.ReleaseManifests)); err != nil {
-			return fmt.Errorf("read the release payload: %w", err)
-		}
-		return nil
-	})
-}
-
-// references returns the file with the images of the release payload, "" in profile kubernetes.
-func references(s *node.Settings) string {
-	if s.Profile == string(inputs.OpenShift) {
-		return imageReferences
-	}
-	return ""
-}
-
 func (l *live) render(ctx context.Context, p *phase.Progress) error {
 	s, err := l.Settings()
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}
-	return l.Render(ctx, p, references(s)) //nolint:wrapcheck // it names the phase's input
+	if ofRelease(s) {
+		return l.renderRelease(ctx, p, s)
+	}
+	return l.Render(ctx, p) //nolint:wrapcheck // it names the phase's input
 }
 
-func (l *live) writePods(context.Context, *phase.Progress) error { return l.WriteStaticPods() } //nolint:wrapcheck // it names the file
+// writePods starts the control plane and, of a release, the machine-config server.
+func (l *live) writePods(context.Context, *phase.Progress) error {
+	s, err := l.Settings()
+	if err != nil {
+		return err //nolint:wrapcheck // it names the file
+	}
+	if !ofRelease(s) {
+		return l.WriteStaticPods() //nolint:wrapcheck // it names the file
+	}
+	list, err := configServer(l.assets())
+	if err != nil {
+		return fmt.Errorf("the machine-config server: %w", err)
+	}
+	loopback, err := os.ReadFile(l.Path(node.Rendered + "/" + controlplane.Kubeconfig))
+	if err != nil {
+		return fmt.Errorf("the kubeconfig of the static pods: %w", err)
+	}
+	if err := os.MkdirAll(l.Path(serverDir+"/bootstrap"), 0o700); err != nil {
+		return fmt.Errorf("the machine-config server: %w", err)
+	}
+	// The cluster-version operator and kube-controller-manager mount these two.
+	for _, name := range []string{node.KubeletBootstrap, node.BootstrapKubeconfig} {
+		list = append(list, files.File{Path: name, Mode: 0o600, Content: loopback})
+	}
+	if err := l.WriteFiles(list...); err != nil {
+		return err //nolint:wrapcheck // it names the file
+	}
+	return l.WriteStaticPods() //nolint:wrapcheck // it names the file
+}
 
 func (l *live) apply(ctx context.Context, p *phase.Progress) error {
 	s, err := l.Settings()
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}
-	var more []string
-	if references(s) != "" {
-		more = append(more, node.ReleaseManifests+"/manifests")
+	if ofRelease(s) {
+		// The cluster-version operator would make a ClusterVersion of its own. It brings the definitions of the operators'
+		// resources, for which the second half waits.
+		if _, err := l.Apply(ctx, p, firstManifests); err != nil {
+			return err //nolint:wrapcheck // it names every manifest
+		}
+		pods, err := operatorPods(l.assets())
+		if err == nil {
+			err = l.WriteFiles(pods...)
+		}
+		if err != nil {
+			return fmt.Errorf("start the cluster-version operator: %w", err)
+		}
 	}
-	count, err := l.Apply(ctx, p, more...)
+	count, err := l.Apply(ctx, p, otherManifests)
 	if err != nil {
 		return err //nolint:wrapcheck // it names every manifest
 	}
@@ -98,8 +101,24 @@ func (l *live) gather(ctx context.Context, _ *phase.Progress) error {
 	return gather.File(ctx, l.Path(node.LiveLogBundle), gather.Options{Root: l.Root, ID: "bootstrap", Limit: bundleLimit}) //nolint:wrapcheck // it names the file
 }
 
+// stopControlPlane stops all that writes to etcd, first the operators of a release.
 func (l *live) stopControlPlane(ctx context.Context, p *phase.Progress) error {
-	return l.stop(ctx, p, node.StaticPods[1:], l.o.Endpoints.Ports)
+	s, err := l.Settings()
+	if err != nil {
+		return err //nolint:wrapcheck // it names the file
+	}
+	pods := node.StaticPods[1:]
+	if ofRelease(s) {
+		operators, err := operatorPods(l.assets())
+		if err != nil {
+			return fmt.Errorf("stop the operators: %w", err)
+		}
+		pods = append([]string{configServerPod}, pods...)
+		for _, f := range operators {
+			pods = append([]string{path.Base(f.Path)}, pods...)
+		}
+	}
+	return l.stop(ctx, p, pods, l.o.Endpoints.Ports)
 }
 
 func (l *live) stopEtcd(ctx context.Context, p *phase.Progress) error {
@@ -176,16 +195,24 @@ func (l *live) save(ctx context.Context, p *phase.Progress) error {
 var errCertificate = errors.New("kube-apiserver's certificate for etcd is missing")
 
 func (l *live) etcdClient() (*tls.Config, error) {
-	const pattern = node.ResourceDir + "/kube-apiserver-pod-*"
-	found, err := filepath.Glob(l.Path(pattern))
-	if err != nil || len(found) != 1 {
-		return nil, fmt.Errorf("%w: %s: %v", errCertificate, pattern, found)
+	s, err := l.Settings()
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the file
 	}
-	own, err := tls.LoadX509KeyPair(filepath.Join(found[0], "secrets/etcd-client/tls.crt"), filepath.Join(found[0], "secrets/etcd-client/tls.key"))
+	certificate, key, authority := node.BootstrapSecrets+"/etcd-client.crt", node.BootstrapSecrets+"/etcd-client.key", node.BootstrapSecrets+"/etcd-ca-bundle.crt"
+	if !ofRelease(s) {
+		const pattern = node.ResourceDir + "/kube-apiserver-pod-*"
+		found, err := fs.Glob(os.DirFS(l.Root), pattern)
+		if err != nil || len(found) != 1 {
+			return nil, fmt.Errorf("%w: %s: %v", errCertificate, pattern, found)
+		}
+		certificate, key, authority = found[0]+"/secrets/etcd-client/tls.crt", found[0]+"/secrets/etcd-client/tls.key", found[0]+"/configmaps/etcd-serving-ca/ca-bundle.crt"
+	}
+	own, err := tls.LoadX509KeyPair(l.Path(certificate), l.Path(key))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errCertificate, err)
 	}
-	servers, err := cert.NewPool(filepath.Join(found[0], "configmaps/etcd-serving-ca/ca-bundle.crt"))
+	servers, err := cert.NewPool(l.Path(authority))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errCertificate, err)
 	}

@@ -18,7 +18,7 @@ func ExamplePhases() {
 	// Output:
 	// preflight 2m0s
 	// release-payload 30m0s
-	// render 10m0s
+	// render 1h0m0s
 	// static-pods 10m0s
 	// api 30m0s
 	// apply-manifests 1h0m0s

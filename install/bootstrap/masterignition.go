@@ -27,6 +27,9 @@ import (
 // accepted requests a spec that every version of Ignition 3 reads (U-INS-6).
 const accepted = "application/vnd.coreos.ignition+json;version=3.2.0"
 
+// configServerURL is the master config of the machine-config server that this machine runs (U-INS-35).
+const configServerURL = "http://localhost:22624/config/master"
+
 // originalLimit is larger than any master config, and protects the memory.
 const originalLimit = 64 << 20
 
@@ -54,16 +57,20 @@ func (l *live) fetchOriginal(ctx context.Context, p *phase.Progress) error {
 	if err != nil {
 		return err
 	}
-	from := s.MasterIgnition
+	if s.MasterIgnition == "" {
+		s.MasterIgnition = configServerURL
+	}
+	from, name := s.MasterIgnition, "/"+node.OriginalIgnition
 	var text []byte
 	if strings.HasPrefix(from, "/") {
+		name = from
 		if text, err = os.ReadFile(l.Path(from)); err != nil {
 			return fmt.Errorf("read the master config: %w: %w", err, phase.ErrInput)
 		}
 	} else if text, err = l.download(ctx, s, p); err != nil {
 		return err
 	}
-	if _, err := ignition.Parse("/"+node.OriginalIgnition, text); err != nil {
+	if _, err := ignition.Parse(name, text); err != nil {
 		return fmt.Errorf("the master config: %w: %w", err, phase.ErrInput)
 	}
 	return l.WriteFiles(files.File{Path: node.OriginalIgnition, Mode: 0o600, Content: text}) //nolint:wrapcheck // it names the file

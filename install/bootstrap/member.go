@@ -5,8 +5,10 @@ package bootstrap
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,24 +25,38 @@ const (
 	peerPort = "2380"
 )
 
-// peerURL returns the peer URL of etcd's static pod. etcd refuses a member's data if the URL differs.
-func peerURL(root, name string) (string, error) {
+// advertised matches the peer URL in the command of a release's pod.
+var advertised = regexp.MustCompile(`--initial-advertise-peer-urls=(https://[^\s$]+)`)
+
+// member returns the name and the peer URL of etcd's static pod on a node. etcd refuses a member's data if one differs.
+// A release's pod has both, and that of sno-render the address in a variable of the node.
+func member(root, nodeName string) (name, peer string, err error) {
 	file := filepath.Join(root, node.ManifestDir, etcdPod)
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("find the member of etcd: %w", err)
+		return "", "", fmt.Errorf("find the member of etcd: %w", err)
 	}
 	var pod corev1.Pod
 	if err := yaml.Unmarshal(text, &pod); err != nil {
-		return "", fmt.Errorf("find the member of etcd: %s: %w", file, err)
+		return "", "", fmt.Errorf("find the member of etcd: %s: %w", file, err)
 	}
-	variable := "NODE_" + strings.NewReplacer("-", "_", ".", "_").Replace(name) + "_IP"
+	variable := "NODE_" + strings.NewReplacer("-", "_", ".", "_").Replace(nodeName) + "_IP"
+	name = nodeName
 	for _, c := range pod.Spec.Containers {
+		if match := advertised.FindStringSubmatch(strings.Join(append(c.Command, c.Args...), " ")); match != nil {
+			peer = match[1]
+		}
 		for _, e := range c.Env {
-			if e.Name == variable && e.Value != "" {
-				return "https://" + e.Value + ":" + peerPort, nil
+			switch {
+			case e.Name == variable && e.Value != "":
+				peer = "https://" + e.Value + ":" + peerPort
+			case e.Name == "ETCD_NAME" && e.Value != "" && c.Name == "etcd":
+				name = e.Value
 			}
 		}
 	}
-	return "", fmt.Errorf("%s: environment variable %s: %w", file, variable, ErrMember)
+	if u, err := url.Parse(peer); err != nil || u.Port() != peerPort {
+		return "", "", fmt.Errorf("%s: environment variable %s, or --initial-advertise-peer-urls: %w", file, variable, ErrMember)
+	}
+	return name, peer, nil
 }

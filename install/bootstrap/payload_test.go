@@ -5,7 +5,6 @@ package bootstrap
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -25,166 +26,184 @@ import (
 
 const release = "registry.example.com/release@sha256:0123"
 
-// podman replaces podman by a script that records its arguments and runs text, in which $out is the output folder.
-func (m *machine) podman(t *testing.T, text string) (arguments string) {
+// podman replaces podman by a script that counts its calls in a file, and then runs text.
+func (m *machine) podman(t *testing.T, text string) (calls string) {
 	t.Helper()
 	m.Podman = filepath.Join(t.TempDir(), "podman")
-	arguments = m.Podman + ".arguments"
-	script(t, m.Podman, `for a in "$@"; do printf '%s\n' "$a" >>"`+arguments+`"; done
-out=$(echo "$6" | sed 's/:.*//')
-`+text)
+	calls = m.Podman + ".calls"
+	script(t, m.Podman, `echo "$@" >>"`+calls+`"`+"\n"+text)
 	m.edit(t, func(s *node.Settings) { s.Profile, s.ReleaseImage = "openshift", release })
-	return arguments
+	return calls
 }
 
-const filled = `echo '{"kind":"ImageStream"}' >"$out/image-references"
-mkdir "$out/manifests" && echo new >"$out/manifests/a.yaml"`
+const (
+	metadata   = `{"kind":"cincinnati-metadata-v0","version":"4.22.0"}`
+	references = `{"spec":{"tags":[{"name":"hyperkube","annotations":{"io.openshift.build.versions":"kubernetes=1.35.2"},"from":{"name":"registry.example.com/hyperkube@sha256:0123"}}]}}`
+	contents   = `case "$*" in *release-metadata) echo '` + metadata + `';; *image-references) echo '` + references + `';; *) exit 1;; esac`
+)
 
 func (m *machine) payload(ctx context.Context, limit time.Duration) error {
 	return phase.Run(ctx, []phase.Phase{{Name: "release-payload", Limit: limit, Run: newLive(m.Options).payload}}, phase.Options{})
 }
 
-func (m *machine) payloadFiles(t *testing.T) map[string]string {
-	t.Helper()
-	found := map[string]string{}
-	tree := os.DirFS(filepath.Join(m.root, node.ReleaseManifests))
-	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		text, err := fs.ReadFile(tree, name)
-		found[name] = strings.TrimSpace(string(text))
-		return err
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	return found
-}
-
-var whole = map[string]string{"image-references": `{"kind":"ImageStream"}`, "manifests/a.yaml": "new"}
-
-// The release's program writes its manifests, with the machine's pull secret, and once (U-INS-5).
+// The payload is read with the machine's pull secret, once, and only in profile openshift (U-INS-5).
 func TestPayload(t *testing.T) {
 	m := newMachine(t)
-	arguments := m.podman(t, filled)
+	calls := m.podman(t, contents)
 	for range 2 {
 		if err := m.payload(t.Context(), time.Minute); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := os.ReadFile(arguments)
+	got, err := os.ReadFile(calls)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{
-		"run", "--rm", "--authfile", filepath.Join(m.root, node.PullSecret), "--volume", filepath.Join(m.root, node.ReleaseManifests) + ".part:/out:z", "--entrypoint", "/bin/sh", release,
-		"-ec", `cp /release-manifests/image-references /out/ && exec cluster-version-operator render --output-dir=/out --release-image="$1"`, "sh", release, "",
+	call := "run --quiet --rm --net=none --authfile " + filepath.Join(m.root, node.PullSecret) + " --entrypoint cat " + release + " /release-manifests/"
+	if diff := cmp.Diff(call+"release-metadata\n"+call+"image-references\n", string(got)); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(want, strings.Split(string(got), "\n")); diff != "" {
-		t.Errorf("arguments (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(whole, m.payloadFiles(t)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	m.edit(t, func(s *node.Settings) { s.Profile = "kubernetes" })
-	if err := errors.Join(os.RemoveAll(filepath.Join(m.root, node.ReleaseManifests)), os.Remove(arguments)); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.payload(t.Context(), time.Minute); err != nil {
+	other := newMachine(t)
+	calls = other.podman(t, contents)
+	other.edit(t, func(s *node.Settings) { s.Profile = "kubernetes" })
+	if err := other.payload(t.Context(), time.Minute); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(arguments); !errors.Is(err, fs.ErrNotExist) || len(m.payloadFiles(t)) > 0 {
+	if _, err := os.Stat(calls); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the payload was read in profile kubernetes: %v", err)
 	}
 }
 
-// An unavailable registry is retried, without files of an earlier attempt, and reported until the limit.
+// An unavailable registry is retried until the limit, and a payload that cannot be used is an input error.
 func TestPayloadUnavailable(t *testing.T) {
 	m := newMachine(t)
 	tries := filepath.Join(t.TempDir(), "tries")
 	m.podman(t, `echo try >>"`+tries+`"
-[ "$(wc -l <"`+tries+`")" -ge 3 ] || { touch "$out/half"; echo "no such registry" >&2; exit 125; }
-`+filled)
+[ "$(wc -l <"`+tries+`")" -ge 3 ] || { echo "no such registry" >&2; exit 125; }
+`+contents)
 	if err := m.payload(t.Context(), time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(whole, m.payloadFiles(t)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if err := os.RemoveAll(filepath.Join(m.root, node.ReleaseManifests)); err != nil {
-		t.Fatal(err)
-	}
-	m.podman(t, `touch "$out/image-references"; echo "no such registry" >&2; exit 125`)
+	m = newMachine(t)
+	m.podman(t, `echo "no such registry" >&2; exit 125`)
 	err := m.payload(t.Context(), 300*time.Millisecond)
 	if !errors.Is(err, phase.ErrLimit) || phase.ExitCode(err) != phase.ExitTimeout || !strings.Contains(err.Error(), "waiting for the release payload "+release) ||
-		!strings.Contains(err.Error(), "exit status 125") || !strings.Contains(m.output.String(), "no such registry") {
+		!strings.Contains(err.Error(), "exit status 125: no such registry") || !strings.Contains(m.output.String(), "no such registry") {
 		t.Errorf("error %v, output %s", err, m.output.String())
 	}
-	if got := m.payloadFiles(t); len(got) > 0 {
-		t.Errorf("files of a failed attempt: %v", got)
+	m = newMachine(t)
+	m.podman(t, "echo '{}'")
+	if err := m.payload(t.Context(), time.Minute); !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), "release-metadata has no version") {
+		t.Errorf("a payload without a version: %v", err)
 	}
 }
 
-// The next run does not use what a killed run has written.
-func TestPayloadKilled(t *testing.T) {
+// outputs are files of the renders, by their path below the assets, and of create.
+var outputs = map[string]string{
+	"release-metadata": metadata, "image-references": references,
+	"api-bootstrap/input/99_feature-gate.yaml":                                               "apiVersion: config.openshift.io/v1\nkind: FeatureGate\nmetadata: {name: cluster}\nspec: {}\nstatus: {featureGates: [{version: 4.22.0}]}\n",
+	"auth-api-bootstrap/manifests/crd.yaml":                                                  "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: bs.a.io}\nstatus: {}\n",
+	"config-bootstrap/config":                                                                "a",
+	"cvo-bootstrap/bootstrap/bootstrap-pod.yaml":                                             "kind: Pod\n",
+	"etcd-bootstrap/etc-kubernetes/manifests/etcd-member-pod.yaml":                           `{"spec":{"containers":[{"name":"etcd","env":[{"name":"ETCD_NAME","value":"etcd-master0"}],"command":["sh","exec etcd --initial-advertise-peer-urls=https://192.0.2.10:2380 \\"]}]}}`,
+	"etcd-bootstrap/etc-kubernetes/static-pod-resources/etcd-member/ca.crt":                  "ca",
+	"etcd-bootstrap/tls/etcd-client.key":                                                     "etcd's client",
+	"kube-apiserver-bootstrap/config":                                                        "config of kube-apiserver",
+	"kube-apiserver-bootstrap/bootstrap-manifests/kube-apiserver-pod.yaml":                   "kind: Pod # kube-apiserver\n",
+	"kube-apiserver-bootstrap/manifests/secret.yaml":                                         "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: kube-system}\n---\napiVersion: operator.openshift.io/v1\nkind: Etcd\nmetadata: {name: cluster}\nspec: {}\nstatus: {latestAvailableRevision: 1}\n",
+	"kube-controller-manager-bootstrap/config":                                               "config of kube-controller-manager",
+	"kube-controller-manager-bootstrap/cpc-config":                                           "config of cluster-policy-controller",
+	"kube-controller-manager-bootstrap/bootstrap-manifests/kube-controller-manager-pod.yaml": "kind: Pod # kube-controller-manager\n",
+	"kube-scheduler-bootstrap/config":                                                        "config of kube-scheduler",
+	"kube-scheduler-bootstrap/bootstrap-manifests/kube-scheduler-pod.yaml":                   "kind: Pod # kube-scheduler\n",
+	"ingress-operator-manifests/ns.yaml":                                                     "apiVersion: v1\nkind: Namespace\nmetadata: {name: b}\n",
+	"node-tuning-bootstrap/.empty":                                                           "",
+	"mco-bootstrap/bootstrap/machineconfigoperator-bootstrap-pod.yaml":                       "kind: Pod # machine-config\n",
+	"mco-bootstrap/bootstrap/manifests/controllerconfig.yaml":                                "kind: ControllerConfig\n",
+	"cco-bootstrap/bootstrap-manifests/cloud-credential-operator-pod.yaml":                   "kind: Pod # cloud-credential\n",
+}
+
+// rendersRelease has the renders of a release done already, as after a restart.
+func (m *machine) rendersRelease(t *testing.T) {
+	t.Helper()
+	m.podman(t, "exit 1")
+	for name, text := range outputs {
+		put(t, m.root, node.LiveDir+"/"+name, text)
+	}
+}
+
+// The static pods are the release's own, with what they read, and only root reads that.
+func TestRendered(t *testing.T) {
 	m := newMachine(t)
-	m.podman(t, `touch "$out/image-references" "$out/half"
-exec tail -f /dev/null`)
-	half := filepath.Join(m.root, node.ReleaseManifests+".part/half")
-	ctx, kill := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- m.payload(ctx, time.Minute) }()
-	ticker := time.NewTicker(time.Millisecond)
-	defer ticker.Stop()
-	for _, err := os.Stat(half); err != nil; _, err = os.Stat(half) {
-		select {
-		case err := <-ended:
-			t.Fatal(err)
-		case <-ticker.C:
+	m.rendersRelease(t)
+	for _, name := range []string{"kubeconfig-loopback", "kubeconfig-kubelet"} {
+		put(t, m.root, node.LiveDir+"/auth/"+name, name)
+	}
+	// As payload copies them.
+	for from, to := range map[string]string{
+		"kube-apiserver-bootstrap/bootstrap-manifests": "bootstrap-manifests", "kube-controller-manager-bootstrap/bootstrap-manifests": "bootstrap-manifests",
+		"kube-scheduler-bootstrap/bootstrap-manifests": "bootstrap-manifests", "cvo-bootstrap/bootstrap": "bootstrap-manifests", "cco-bootstrap/bootstrap-manifests": "bootstrap-manifests",
+		"kube-apiserver-bootstrap/manifests": "manifests", "api-bootstrap/input": "manifests", "auth-api-bootstrap/manifests": "manifests", "etcd-bootstrap/tls": "tls",
+	} {
+		for name, text := range outputs {
+			if filepath.Dir(name) == from {
+				put(t, m.root, node.LiveDir+"/"+to+"/"+filepath.Base(name), text)
+			}
 		}
 	}
-	kill()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("killed: %v", err)
-	}
-	if got := m.payloadFiles(t); len(got) > 0 {
-		t.Errorf("files of a killed run: %v", got)
-	}
-	m.podman(t, filled)
-	if err := m.payload(t.Context(), time.Minute); err != nil {
+	list, err := rendered(newLive(m.Options).assets())
+	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(whole, m.payloadFiles(t)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	got := map[string]string{}
+	for _, f := range list {
+		if f.Mode != 0o600 || got[f.Path] != "" {
+			t.Errorf("%s has mode %o, or is there twice", f.Path, f.Mode)
+		}
+		got[f.Path] = string(f.Content)
 	}
-}
-
-// With a release payload the static pods use its images.
-func TestRenderRelease(t *testing.T) {
-	if testing.Short() {
-		t.Skip("makes all keys")
-	}
-	m := newMachine(t)
-	var tags []string
-	for _, name := range []string{"hyperkube", "etcd", "tools", "cluster-etcd-operator", "cluster-kube-apiserver-operator", "cluster-kube-controller-manager-operator", "cluster-kube-scheduler-operator", "cluster-policy-controller", "cluster-config-operator"} {
-		tags = append(tags, fmt.Sprintf(`{"name":%q,"annotations":{"io.openshift.build.versions":"kubernetes=1.35.2"},"from":{"kind":"DockerImage","name":"registry.example.com/%s@sha256:0123"}}`, name, name))
-	}
-	m.podman(t, `echo '{"kind":"ImageStream","metadata":{"name":"4.22.0"},"spec":{"tags":[`+strings.Join(tags, ",")+`]}}' >"$out/image-references"`)
-	m.edit(t, func(s *node.Settings) { s.KubernetesVersion = "" })
-	if _, err := m.run(t, "static-pods"); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	for name, image := range map[string]string{"etcd-pod.yaml": "etcd", "kube-apiserver-pod.yaml": "hyperkube", "kube-scheduler-pod.yaml": "hyperkube"} {
-		text, err := os.ReadFile(filepath.Join(m.root, node.ManifestDir, name))
-		if err != nil || !strings.Contains(string(text), "registry.example.com/"+image+"@sha256:0123") {
-			t.Errorf("%s does not have the payload's %s: %v", name, image, err)
+	for name, want := range map[string]string{
+		"files/etc/kubernetes/manifests/etcd-pod.yaml":                                 outputs["etcd-bootstrap/etc-kubernetes/manifests/etcd-member-pod.yaml"],
+		"files/etc/kubernetes/static-pod-resources/etcd-member/ca.crt":                 "ca",
+		"files/etc/kubernetes/manifests/kube-apiserver-pod.yaml":                       "kind: Pod # kube-apiserver\n",
+		"files/etc/kubernetes/bootstrap-configs/kube-apiserver-config.yaml":            "config of kube-apiserver",
+		"files/etc/kubernetes/bootstrap-configs/cluster-policy-controller-config.yaml": "config of cluster-policy-controller",
+		"files/etc/kubernetes/bootstrap-secrets/etcd-client.key":                       "etcd's client",
+		"auth/kubeconfig-localhost":                                                    "kubeconfig-loopback",
+		"first/99_feature-gate-0.yaml":                                                 "apiVersion: config.openshift.io/v1\nkind: FeatureGate\nmetadata:\n  name: cluster\nspec: {}\nstatus:\n  featureGates:\n  - version: 4.22.0\n",
+		"first/status/99_feature-gate-0-0.yaml":                                        "apiVersion: config.openshift.io/v1\nkind: FeatureGate\nmetadata:\n  name: cluster\nstatus:\n  featureGates:\n  - version: 4.22.0\n",
+		"first/crd-0.yaml":                                                             "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: bs.a.io\nstatus: {}\n",
+		"manifests/secret-0.yaml":                                                      "apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\n  namespace: kube-system\n",
+		"manifests/status/secret-1-0.yaml":                                             "apiVersion: operator.openshift.io/v1\nkind: Etcd\nmetadata:\n  name: cluster\nstatus:\n  latestAvailableRevision: 1\n",
+	} {
+		if diff := cmp.Diff(want, got[name]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
+	if got["files/etc/kubernetes/manifests/bootstrap-pod.yaml"] != "" || got["first/status/crd-0-0.yaml"] != "" {
+		t.Error("the cluster-version operator's pod is on the node, or a definition's status is applied")
+	}
+	pods, err := operatorPods(newLive(m.Options).assets())
+	if err != nil || len(pods) != 2 {
+		t.Errorf("%d pods of the live system, want those of the cluster-version operator and of cloud credentials: %v", len(pods), err)
+	}
+	server, err := configServer(newLive(m.Options).assets())
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without the server's certificate: %v, %v", server, err)
+	}
 }
 
-// The manifests of the release are applied after the rendered ones, of which the first counts. No kind is skipped,
-// because operators act on all of them (R-BIP-12, R-BIP-13).
+// The member's name and address are those of the release's pod (R-BIP-10).
+func TestReleaseMember(t *testing.T) {
+	root := t.TempDir()
+	put(t, root, node.ManifestDir+"/etcd-pod.yaml", outputs["etcd-bootstrap/etc-kubernetes/manifests/etcd-member-pod.yaml"])
+	if name, peer, err := member(root, "master0"); name != "etcd-master0" || peer != "https://192.0.2.10:2380" || err != nil {
+		t.Errorf("%s, %s, %v", name, peer, err)
+	}
+}
+
+// What the cluster-version operator needs is applied before it starts. It brings the definition of an operator's
+// resource, for which the rest waits; a kind that nothing brings fails with its file (R-BIP-12, R-BIP-13).
 func TestApplyRelease(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts an API server")
@@ -192,35 +211,53 @@ func TestApplyRelease(t *testing.T) {
 	environment := apiServer(t)
 	m := newMachine(t)
 	m.podman(t, "exit 1")
-	text := func(name, from string) string {
-		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: default, name: " + name + "}\ndata: {from: " + from + "}\n"
-	}
+	put(t, m.root, node.LiveDir+"/bootstrap-manifests/bootstrap-pod.yaml", "kind: Pod\n")
 	put(t, m.root, node.Rendered+"/"+controlplane.Kubeconfig, string(environment.KubeConfig))
-	put(t, m.root, node.Rendered+"/manifests/z.yaml", text("both", "rendered"))
-	put(t, m.root, node.ReleaseManifests+"/manifests/a.yaml", text("both", "release"))
-	put(t, m.root, node.ReleaseManifests+"/manifests/b.yaml", text("release", "release"))
-	operator := node.ReleaseManifests + "/manifests/operator.yaml"
-	put(t, m.root, operator, "apiVersion: operator.openshift.io/v1\nkind: Etcd\nmetadata: {name: cluster}\n")
-	run := func() error {
-		return phase.Run(t.Context(), []phase.Phase{{Name: "apply-manifests", Limit: time.Second, Run: newLive(m.Options).apply}}, phase.Options{})
+	put(t, m.root, firstManifests+"/ns.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: first}\n")
+	put(t, m.root, otherManifests+"/map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: first, name: a}\ndata: {from: release}\n")
+	put(t, m.root, otherManifests+"/operator.yaml", "apiVersion: operator.example.com/v1\nkind: Late\nmetadata: {name: cluster}\n")
+	run := func(limit time.Duration) error {
+		return phase.Run(t.Context(), []phase.Phase{{Name: "apply-manifests", Limit: limit, Run: newLive(m.Options).apply}}, phase.Options{})
 	}
-	if err := run(); !errors.Is(err, apply.ErrFailed) || !strings.Contains(err.Error(), "release-manifests/manifests/operator.yaml: Etcd cluster: ") {
+	if err := run(time.Second); !errors.Is(err, apply.ErrFailed) || !strings.Contains(err.Error(), "manifests/operator.yaml: Late cluster: ") {
 		t.Errorf("a kind without a definition: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(m.root, applied)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the phase is marked as done: %v", err)
 	}
-	if err := os.Remove(filepath.Join(m.root, operator)); err != nil {
-		t.Fatal(err)
+	pod := filepath.Join(m.root, node.ManifestDir, "bootstrap-pod.yaml")
+	if err := os.Remove(pod); err != nil {
+		t.Fatalf("the cluster-version operator was not started: %v", err)
 	}
-	if err := run(); err != nil {
-		t.Fatal(err)
-	}
-	maps := kubernetes.NewForConfigOrDie(environment.Config).CoreV1().ConfigMaps("default")
-	for name, want := range map[string]string{"both": "rendered", "release": "release"} {
-		if got, err := maps.Get(t.Context(), name, metav1.GetOptions{}); err != nil || got.Data["from"] != want {
-			t.Errorf("%s: %v, %v", name, got.Data, err)
+	// The cluster-version operator: it acts when its static pod is there, and the namespace must be there by then.
+	client := kubernetes.NewForConfigOrDie(environment.Config)
+	ended := make(chan error, 1)
+	go func() {
+		ticker := time.NewTicker(10 * time.Millisecond)
+		defer ticker.Stop()
+		for _, err := os.Stat(pod); err != nil; _, err = os.Stat(pod) {
+			<-ticker.C
 		}
+		_, err := client.CoreV1().Namespaces().Get(t.Context(), "first", metav1.GetOptions{})
+		late := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "lates.operator.example.com"}, Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "operator.example.com", Scope: apiextensionsv1.ClusterScoped, Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "lates", Kind: "Late"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
+			}},
+		}}
+		if err == nil {
+			_, err = apiextensions.NewForConfigOrDie(environment.Config).ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), late, metav1.CreateOptions{})
+		}
+		ended <- err
+	}()
+	if err := run(time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if got, err := client.CoreV1().ConfigMaps("first").Get(t.Context(), "a", metav1.GetOptions{}); err != nil || got.Data["from"] != "release" {
+		t.Errorf("%v, %v", got.Data, err)
 	}
 	note, err := os.ReadFile(filepath.Join(m.root, applied))
 	if diff := cmp.Diff("2 objects and statuses\n", string(note)); err != nil || diff != "" {

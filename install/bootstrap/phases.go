@@ -63,7 +63,7 @@ func Phases(o Options) []phase.Phase {
 	return []phase.Phase{
 		{Name: "preflight", Limit: soon, Run: l.preflight},
 		{Name: "release-payload", Limit: long, Run: l.payload},
-		{Name: "render", Limit: short, Done: l.IsRendered, Run: l.render},
+		{Name: "render", Limit: longer, Done: l.isRendered, Run: l.render},
 		{Name: "static-pods", Limit: short, Run: l.writePods},
 		{Name: "api", Limit: long, Run: l.WaitForAPI},
 		{Name: "apply-manifests", Limit: longer, Done: l.FileExists(applied), Run: l.apply},

@@ -37,8 +37,7 @@ func Restore(_ context.Context, root string) error {
 		if err != nil {
 			return fmt.Errorf("restore etcd: %w", err)
 		}
-		o.Name = s.Name
-		if o.PeerURL, err = peerURL(root, s.Name); err != nil {
+		if o.Name, o.PeerURL, err = member(root, s.Name); err != nil {
 			return err
 		}
 	}

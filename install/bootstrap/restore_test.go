@@ -76,11 +76,11 @@ func TestPeerURL(t *testing.T) {
 			}
 			root := t.TempDir()
 			put(t, root, node.ManifestDir+"/etcd-pod.yaml", string(text))
-			got, err := peerURL(root, "cp-1")
+			_, got, err := member(root, "cp-1")
 			if err != nil || !strings.Contains(string(text), "cp-1="+got) {
 				t.Errorf("%s, %v: the pod's initial cluster differs", got, err)
 			}
-			if _, err := peerURL(root, "cp-2"); !errors.Is(err, ErrMember) || !strings.Contains(err.Error(), "NODE_cp_2_IP") {
+			if _, _, err := member(root, "cp-2"); !errors.Is(err, ErrMember) || !strings.Contains(err.Error(), "NODE_cp_2_IP") {
 				t.Errorf("another node: %v", err)
 			}
 		})

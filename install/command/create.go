@@ -167,6 +167,7 @@ func (c *creation) input(ctx context.Context, now time.Time) (create.Input, []st
 	if err == nil {
 		options = credentials.Options{
 			Profile: inputs.Profile(c.settings.Profile), Name: config.Name, Domain: config.Domain(), Validity: c.validity, Now: now,
+			ServiceNetwork: config.Networking.ServiceNetwork,
 		}
 		in.State, err = credentials.Open(c.dir, options)
 		check(err)
@@ -208,21 +209,17 @@ func (c *creation) flags(in *create.Input) []error {
 	case profile == inputs.Kubernetes && c.settings.KubernetesVersion == "":
 		wrong("kubernetes-version", "", "profile kubernetes needs it, such as 1.35.2")
 	}
-	if profile == inputs.OpenShift && c.master == "" {
-		wrong("master-ignition", "", "profile openshift needs a master config: the URL of a machine-config server, or a file")
-	}
 	if v := c.settings.KubernetesVersion; v != "" {
 		if _, err := version.ParseSemantic(v); err != nil {
 			wrong("kubernetes-version", v, "give a version, such as 1.35.2")
 		}
 	}
-	names := inputs.KubernetesImages
-	if profile == inputs.OpenShift {
-		names = inputs.OpenShiftImages
-	}
 	for _, name := range slices.Sorted(maps.Keys(c.settings.Images)) {
-		if !slices.Contains(names, name) {
-			wrong("image", name, "the images are "+strings.Join(names, ", "))
+		switch {
+		case profile == inputs.OpenShift:
+			wrong("image", name, "profile openshift has the images of the release payload")
+		case !slices.Contains(inputs.KubernetesImages, name):
+			wrong("image", name, "the images are "+strings.Join(inputs.KubernetesImages, ", "))
 		}
 	}
 	if in.Policy != "" && !slices.Contains(topology.Policies(), in.Policy) {

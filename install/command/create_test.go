@@ -132,9 +132,10 @@ func TestCreate(t *testing.T) {
 			}
 			if test.password {
 				want["auth/kubeadmin-password"], want["sno-install-state/kubeadmin-password"], want["worker.ign"] = 0o600, 0o600, 0o600
+				want["sno-install-state/auth"], want["sno-install-state/tls"] = 0o700, 0o700
 			}
 			for name, mode := range modes {
-				if strings.HasPrefix(name, "sno-install-state/manifests/") {
+				if parent := filepath.Base(filepath.Dir(name)); parent == "manifests" || parent == "tls" || strings.HasPrefix(name, "sno-install-state/auth/") {
 					if delete(modes, name); mode != 0o600 {
 						t.Errorf("%s has mode %o", name, mode)
 					}
@@ -187,7 +188,7 @@ func TestCreateFlags(t *testing.T) {
 		"net.yaml": "interfaces: [{name: eno1, type: ethernet, state: up, ipv4: {enabled: true, dhcp: true}}]\n",
 	})
 	code, _, errs := run(t.Context(), in(dir, []string{"create", "single-node-ignition-config"}, "--release-image", release, "--program", "http://hub.example.com/sno-install",
-		"--master-ignition", master, "--node-name", "master0", "--node-ip", "192.0.2.10", "--validity", "48h", "--image", "etcd=registry.example.com/etcd:1",
+		"--master-ignition", master, "--node-name", "master0", "--node-ip", "192.0.2.10", "--validity", "48h",
 		"--extra", filepath.Join(dir, "extra"), "--extra-live", filepath.Join(dir, "live"), "--network-config", filepath.Join(dir, "net.yaml"))...)
 	if code != 0 {
 		t.Fatal(code, errs)
@@ -198,7 +199,7 @@ func TestCreateFlags(t *testing.T) {
 	}
 	s := settings(t, string(live), node.LiveSettings)
 	got := []string{s.Profile, s.ReleaseImage, s.Name, fmt.Sprint(s.Addresses), s.Validity, fmt.Sprint(s.Images), fmt.Sprint(s.KernelArguments), s.MasterIgnition}
-	want := []string{"openshift", release, "master0", "[192.0.2.10]", "48h0m0s", "map[etcd:registry.example.com/etcd:1]", "[quiet]", "/" + node.UserMasterIgnition}
+	want := []string{"openshift", release, "master0", "[192.0.2.10]", "48h0m0s", "map[]", "[quiet]", "/" + node.UserMasterIgnition}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
@@ -287,14 +288,14 @@ func TestAllErrorsAtOnce(t *testing.T) {
 		"--validity", "1m", "--program", "ftp://hub", "--program-sha512", "0", "--program-in-image", "--node-name", "A", "--node-ip", "host", "--node-ip", "192.0.2.10", "--node-ip", "192.0.2.11",
 		"--network-config", at("net.yaml"), "--extra", at("extra"), "--extra-live", at("none"), "--iso", at("node.iso"), "--out", at("out.iso"))
 	errs := refused(t, dir, arguments,
-		`--release-image ""`, `--master-ignition "": unusable value: profile openshift needs a master config`, `--kubernetes-version "latest"`, `--image "etdc"`, `--policy "never"`,
+		`--release-image ""`, `--kubernetes-version "latest"`, `--image "etdc"`, `--policy "never"`,
 		`--validity "1m0s"`, `--iso: `+at("node.iso")+`: not a readable ISO 9660 image`, `--node-ip "host"`, `--node-ip "192.0.2.11": unusable value: give at most one address of each family`,
 		`--node-name "A"`, `--program "ftp://hub": unusable value: give an http or https URL`, `--program "ftp://hub": unusable value: give either a URL or --program-in-image`,
 		`--program-sha512 "0"`, at("extra/speed/a")+": not supported in an extra folder", `--extra-live "`+at("none")+`": unusable value: no such folder`,
 		"install-config.yaml: pullSecret: ", "install-config.yaml:6: controlPlane.replicas: ", `: ignored: `, at("net.yaml")+`:1: interfaces[0].type: unknown value "tunnel"`,
 		"manifests/a.yaml: not a manifest", "manifests/b.txt: not a manifest", "openshift/c.yaml: not a manifest",
 	)
-	if lines := strings.Count(errs, "\n  "); lines != 22 || !strings.HasPrefix(errs, "sno-install: nothing was done:\n  --") {
+	if lines := strings.Count(errs, "\n  "); lines != 21 || !strings.HasPrefix(errs, "sno-install: nothing was done:\n  --") {
 		t.Errorf("%d lines in the list:\n%s", lines, errs)
 	}
 }

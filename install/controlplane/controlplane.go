@@ -83,9 +83,8 @@ func (m *Machine) IsRendered(ctx context.Context) (bool, error) {
 	return m.FileExists(m.Rendered + "/sno-render.yaml")(ctx)
 }
 
-// Render determines the name and addresses of the node, writes them to the settings, and renders the static pods
-// (R-BIP-14, R-AIO-5). references is the file with the images of a release payload, or "".
-func (m *Machine) Render(ctx context.Context, p *phase.Progress, references string) error {
+// Complete determines the name and addresses of the node, and writes them to the settings.
+func (m *Machine) Complete(ctx context.Context, p *phase.Progress) error {
 	s, err := m.Settings()
 	if err != nil {
 		return err
@@ -108,15 +107,27 @@ func (m *Machine) Render(ctx context.Context, p *phase.Progress, references stri
 	if err != nil {
 		return err //nolint:wrapcheck // it names the settings
 	}
-	self, err := manifests.Node(completed.Name, completed.Addresses)
+	return m.WriteFiles(files.File{Path: m.SettingsFile, Mode: 0o600, Content: text})
+}
+
+// Render completes the settings and renders the static pods with sno-render (R-BIP-14, R-AIO-5).
+func (m *Machine) Render(ctx context.Context, p *phase.Progress) error {
+	if err := m.Complete(ctx, p); err != nil {
+		return err
+	}
+	s, err := m.Settings()
+	if err != nil {
+		return err
+	}
+	self, err := manifests.Node(s.Name, s.Addresses)
 	if err != nil {
 		return err //nolint:wrapcheck // it names the node
 	}
 	self.Path = m.Manifests + "/" + self.Path
-	if err := m.WriteFiles(files.File{Path: m.SettingsFile, Mode: 0o600, Content: text}, self); err != nil {
+	if err := m.WriteFiles(self); err != nil {
 		return err
 	}
-	return m.runRender(ctx, m.arguments(&completed, references)...)
+	return m.runRender(ctx, m.arguments(s)...)
 }
 
 // ErrExpired is in the error of a config whose certificates ended before it was used.
@@ -165,12 +176,9 @@ func (m *Machine) runRender(ctx context.Context, arguments ...string) error {
 	return fmt.Errorf("%w: %s", errRender, text)
 }
 
-func (m *Machine) arguments(s *node.Settings, references string) []string {
+func (m *Machine) arguments(s *node.Settings) []string {
 	arguments := []string{
 		"--input", m.Path(m.Manifests), "--output", m.Path(m.Rendered), "--replace", "--profile", s.Profile, "--validity", s.Validity, "--node", s.Name,
-	}
-	if references != "" {
-		arguments = append(arguments, "--image-references", m.Path(references))
 	}
 	if s.KubernetesVersion != "" {
 		arguments = append(arguments, "--kubernetes-version", s.KubernetesVersion)
@@ -244,9 +252,9 @@ func (m *Machine) WaitForAPI(ctx context.Context, p *phase.Progress) error {
 	})
 }
 
-// Apply applies the rendered manifests, which include the user's, and then the folders more (R-BIP-12). It returns the
-// number of applied objects and statuses.
-func (m *Machine) Apply(ctx context.Context, p *phase.Progress, more ...string) (int, error) {
+// Apply applies the manifests of folders, which include the user's (R-BIP-12). It returns the number of applied objects
+// and statuses.
+func (m *Machine) Apply(ctx context.Context, p *phase.Progress, folders ...string) (int, error) {
 	config, err := m.ClientConfig()
 	if err != nil {
 		return 0, err
@@ -256,8 +264,8 @@ func (m *Machine) Apply(ctx context.Context, p *phase.Progress, more ...string) 
 		return 0, err
 	}
 	o := apply.Options{Config: config, Interval: m.Interval}
-	for i, name := range append([]string{m.Rendered + "/manifests"}, more...) {
-		o.Folders = append(o.Folders, apply.Folder{Name: m.Path(name), FS: os.DirFS(m.Path(name)), Rendered: i == 0})
+	for _, name := range folders {
+		o.Folders = append(o.Folders, apply.Folder{Name: m.Path(name), FS: os.DirFS(m.Path(name)), Rendered: true})
 	}
 	if s.Profile == string(inputs.Kubernetes) {
 		// Without operators these kinds have no effect. A user who needs one adds its definition (R-AIO-3).

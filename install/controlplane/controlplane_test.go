@@ -76,7 +76,7 @@ func TestRenderEnded(t *testing.T) {
 				t.Fatal(err)
 			}
 			put(t, m.Root, m.SettingsFile, string(text))
-			err = m.Render(t.Context(), nil, "")
+			err = m.Render(t.Context(), nil)
 			if c.ended != errors.Is(err, controlplane.ErrExpired) || c.ended != errors.Is(err, phase.ErrInput) {
 				t.Errorf("%v", err)
 			}
@@ -102,7 +102,7 @@ func TestRender(t *testing.T) {
 	if done, err := m.IsRendered(t.Context()); done || err != nil {
 		t.Errorf("rendered before: %v, %v", done, err)
 	}
-	if err := m.Render(t.Context(), nil, ""); err != nil || tries != 3 {
+	if err := m.Render(t.Context(), nil); err != nil || tries != 3 {
 		t.Fatalf("%d tries, %v", tries, err)
 	}
 	if done, err := m.IsRendered(t.Context()); !done || err != nil {
@@ -161,19 +161,18 @@ func private(t *testing.T, root string) {
 // Errors of the input are ErrInput, name the file, and are not retried.
 func TestInput(t *testing.T) {
 	for name, test := range map[string]struct {
-		file, text, references, want string
+		file, text, want string
 	}{
-		"settings of another version": {"etc/settings.yaml", "profile: kubernetes\nnew: field\n", "", "etc/settings.yaml"},
-		"truncated settings":          {"etc/settings.yaml", "profile: [", "", "etc/settings.yaml"},
-		"a manifest":                  {"var/manifests/extra.yaml", "apiVersion: config.openshift.io/v1\nkind: APIServer\nmetadata: {name: cluster}\nspec: {unknownField: a}\n", "", "unknownField"},
-		"no release payload":          {"var/manifests/extra.yaml", "", "var/none", "var/none"},
+		"settings of another version": {"etc/settings.yaml", "profile: kubernetes\nnew: field\n", "etc/settings.yaml"},
+		"truncated settings":          {"etc/settings.yaml", "profile: [", "etc/settings.yaml"},
+		"a manifest":                  {"var/manifests/extra.yaml", "apiVersion: config.openshift.io/v1\nkind: APIServer\nmetadata: {name: cluster}\nspec: {unknownField: a}\n", "unknownField"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, _ := newMachine(t)
 			put(t, m.Root, test.file, test.text)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			err := m.Render(ctx, nil, test.references)
+			err := m.Render(ctx, nil)
 			if !errors.Is(err, phase.ErrInput) || phase.ExitCode(err) != phase.ExitInput || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}

@@ -228,7 +228,6 @@ func TestInvalid(t *testing.T) {
 		"master config twice": {func(in *create.Input) {
 			in.MasterIgnition, in.Settings.MasterIgnition = &create.Source{Name: "m.ign"}, "http://localhost/m"
 		}, create.ErrInput, "m.ign and http://localhost/m"},
-		"no master config": {func(in *create.Input) { in.Settings.Profile = string(inputs.OpenShift) }, create.ErrInput, "profile openshift needs a master config"},
 		"an object of sno-install": {func(in *create.Input) {
 			in.Manifests[0].Content = []byte("apiVersion: config.openshift.io/v1\nkind: Infrastructure\nmetadata: {name: cluster}\n")
 		}, nil, "Infrastructure.config.openshift.io /cluster: defined by two manifests"},

@@ -42,6 +42,10 @@ func SingleNode(in Input) ([]byte, error) {
 	errs = append(errs, err)
 	live.AddDir(own, node.LiveDir, 0o700)
 	live.AddFile(own, settings)
+	for _, f := range in.State.Bootstrap {
+		f.Path = node.LiveDir + "/" + f.Path
+		live.AddFile(own, f)
+	}
 	live.AddFile(own, files.File{Path: node.NodeAdditions, Mode: 0o600, Content: text})
 	live.AddUnit(own, "bootkube.service", unit("Install this machine from the live system", s.Executable(), "bootstrap-in-place", "Requires=kubelet.service"))
 	in.addMachine(&live)
@@ -88,10 +92,8 @@ func (in *Input) givenIgnition() (*Source, error) {
 	switch {
 	case given != nil && in.Settings.MasterIgnition != "":
 		return nil, fmt.Errorf("%w: the master config is given twice, as %s and %s", ErrInput, given.Name, in.Settings.MasterIgnition)
-	case given != nil || in.Settings.MasterIgnition != "":
-		return given, nil
-	case in.profile() == inputs.OpenShift:
-		return nil, fmt.Errorf("%w: profile openshift needs a master config: the URL of a machine-config server, or a file", ErrInput)
+	case given != nil || in.Settings.MasterIgnition != "" || in.profile() == inputs.OpenShift:
+		return given, nil // by default the release's machine-config operator makes it
 	}
 	var b ignition.Builder
 	pods, dns := firstOf(in.Config.Networking)

@@ -47,7 +47,6 @@ func user(name string, groups ...string) pkix.Name {
 
 // bootstrapCertificates are those of openshift-install 4.19, with their validity; signers are before what they sign.
 var bootstrapCertificates = []bootstrapCertificate{
-	{name: "root-ca", subject: pkix.Name{CommonName: "root-ca", OrganizationalUnit: []string{"openshift"}}, validity: 10 * year},
 	{name: "admin-kubeconfig-signer", subject: pkix.Name{CommonName: "admin-kubeconfig-signer", OrganizationalUnit: []string{"openshift"}}, validity: 10 * year},
 	{name: "aggregator-signer", subject: pkix.Name{CommonName: "aggregator-signer", OrganizationalUnit: []string{"openshift"}}, validity: day},
 	{name: "aggregator-ca", subject: pkix.Name{CommonName: "aggregator", OrganizationalUnit: []string{"bootkube"}}, validity: day},
@@ -85,9 +84,6 @@ var bootstrapCertificates = []bootstrapCertificate{
 	{name: "kube-control-plane-kube-scheduler-client", signer: "kube-control-plane-signer", subject: user("system:admin", "system:masters"), validity: year},
 	{name: "kubelet-client", signer: "kubelet-bootstrap-kubeconfig-signer", validity: 10 * year,
 		subject: user(kubelets, "system:serviceaccounts:openshift-machine-config-operator", "system:serviceaccounts")},
-	{name: "machine-config-server", signer: "root-ca", subject: pkix.Name{CommonName: "system:machine-config-server"}, validity: 10 * year,
-		server: func(o BootstrapOptions) ([]string, []net.IP) { return []string{"api-int." + o.Domain}, nil }},
-	{name: "journal-gatewayd", signer: "root-ca", subject: user("journal-gatewayd", "OpenShift Bootstrap"), validity: 10 * year},
 }
 
 // bootstrapBundles are files with the certificates of signers.
@@ -112,7 +108,12 @@ type BootstrapOptions struct {
 	Domain         string
 	ServiceNetwork []netip.Prefix
 	Now            time.Time
+	// RootCA, Server and ServerKey are the authority and the certificate of the machine-config server, in PEM.
+	RootCA, Server, ServerKey []byte
 }
+
+// AdminKubeconfig is the name of the administrator's kubeconfig for other machines among the BootstrapFiles.
+const AdminKubeconfig = "kubeconfig"
 
 // BootstrapFiles returns the files of tls/ and auth/ that the renders and the static pods of a bootstrap phase
 // read (U-INS-34): new keys, certificates as of openshift-install, and kubeconfigs.
@@ -156,11 +157,14 @@ func BootstrapFiles(ctx context.Context, o BootstrapOptions) ([]files.File, erro
 		} else {
 			add("tls/"+c.name+".crt", texts[c.name])
 		}
-		// Nothing in the live system signs with these.
-		if c.name != "root-ca" && c.name != "admin-kubeconfig-signer" {
+		// Nothing in the live system signs with it.
+		if c.name != "admin-kubeconfig-signer" {
 			add("tls/"+c.name+".key", keyPEM(key))
 		}
 	}
+	add("tls/root-ca.crt", o.RootCA)
+	add("tls/machine-config-server.crt", o.Server)
+	add("tls/machine-config-server.key", o.ServerKey)
 	for name, of := range bootstrapBundles {
 		var parts [][]byte
 		for _, signer := range of {
@@ -170,9 +174,10 @@ func BootstrapFiles(ctx context.Context, o BootstrapOptions) ([]files.File, erro
 	}
 	servers := bytes.Join([][]byte{texts["kube-apiserver-localhost-signer"], texts["kube-apiserver-service-network-signer"], texts["kube-apiserver-lb-signer"]}, nil)
 	for _, k := range []struct{ name, server, user, certificate string }{
-		{"kubeconfig", "https://api-int." + o.Domain + ":6443", "admin", "admin-kubeconfig-client"},
-		{"kubeconfig-loopback", "https://localhost:6443", "loopback", "admin-kubeconfig-client"},
-		{"kubeconfig-kubelet", "https://api-int." + o.Domain + ":6443", "kubelet", "kubelet-client"},
+		{AdminKubeconfig, "https://api." + o.Domain + ":6443", "admin", "admin-kubeconfig-client"},
+		{"auth/kubeconfig", "https://api-int." + o.Domain + ":6443", "admin", "admin-kubeconfig-client"},
+		{"auth/kubeconfig-loopback", "https://localhost:6443", "loopback", "admin-kubeconfig-client"},
+		{"auth/kubeconfig-kubelet", "https://api-int." + o.Domain + ":6443", "kubelet", "kubelet-client"},
 	} {
 		config := clientcmdapi.NewConfig()
 		config.Clusters["cluster"] = &clientcmdapi.Cluster{Server: k.server, CertificateAuthorityData: servers}
@@ -183,7 +188,7 @@ func BootstrapFiles(ctx context.Context, o BootstrapOptions) ([]files.File, erro
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", k.name, err)
 		}
-		add("auth/"+k.name, text)
+		add(k.name, text)
 	}
 	return list, nil
 }

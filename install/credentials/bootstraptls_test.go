@@ -20,6 +20,7 @@ func TestBootstrapFiles(t *testing.T) {
 	now := time.Date(2026, 11, 28, 8, 0, 0, 0, time.UTC)
 	list, err := BootstrapFiles(t.Context(), BootstrapOptions{
 		Domain: "sno.example.com", ServiceNetwork: []netip.Prefix{netip.MustParsePrefix("172.30.0.0/16"), netip.MustParsePrefix("fd02::/112")}, Now: now,
+		RootCA: []byte("a CA"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +78,7 @@ func TestBootstrapFiles(t *testing.T) {
 	}
 	for name, host := range map[string]string{
 		"kube-apiserver-lb-server": "api.sno.example.com", "kube-apiserver-internal-lb-server": "api-int.sno.example.com", "kube-apiserver-localhost-server": "127.0.0.1",
-		"kube-apiserver-service-network-server": "172.30.0.1", "machine-config-server": "api-int.sno.example.com",
+		"kube-apiserver-service-network-server": "172.30.0.1",
 	} {
 		if err := chain(name)[0].VerifyHostname(host); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -99,10 +100,8 @@ func TestBootstrapFiles(t *testing.T) {
 	if verify(chain("aggregator-client")[0], clients, x509.ExtKeyUsageClientAuth, "", now) == nil {
 		t.Error("the aggregator's client is a client of kube-apiserver")
 	}
-	for _, name := range []string{"root-ca", "admin-kubeconfig-signer"} {
-		if texts["tls/"+name+".key"] != nil {
-			t.Errorf("the key of %s is there", name)
-		}
+	if texts["tls/admin-kubeconfig-signer.key"] != nil || string(texts["tls/root-ca.crt"]) != "a CA" {
+		t.Error("the key of the administrators' signer is there, or another root CA")
 	}
 	for _, name := range []string{"service-account", "bound-service-account-signing-key"} {
 		public, err := keyutil.ParsePublicKeysPEM(texts["tls/"+name+".pub"])
@@ -113,8 +112,11 @@ func TestBootstrapFiles(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, want := range map[string]string{"kubeconfig": "https://api-int.sno.example.com:6443", "kubeconfig-loopback": "https://localhost:6443", "kubeconfig-kubelet": "https://api-int.sno.example.com:6443"} {
-		config, err := clientcmd.RESTConfigFromKubeConfig(texts["auth/"+name])
+	for name, want := range map[string]string{
+		AdminKubeconfig: "https://api.sno.example.com:6443", "auth/kubeconfig": "https://api-int.sno.example.com:6443",
+		"auth/kubeconfig-loopback": "https://localhost:6443", "auth/kubeconfig-kubelet": "https://api-int.sno.example.com:6443",
+	} {
+		config, err := clientcmd.RESTConfigFromKubeConfig(texts[name])
 		if err != nil || config.Host != want || !strings.Contains(string(config.CAData), "CERTIFICATE") {
 			t.Errorf("%s: %+v, %v", name, config, err)
 		}

@@ -3,6 +3,7 @@
 package credentials
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -47,22 +48,22 @@ const (
 
 // machineConfigServer makes the server's certificate and its CA, which is valid after the bootstrap phase, for workers
 // that are added later (R-WRK-1).
-func machineConfigServer(o Options) ([]runtime.Object, error) {
-	authority := &x509.Certificate{
+func machineConfigServer(o Options) (objects []runtime.Object, authority, server, key []byte, err error) {
+	ca := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "machine-config-server-ca"}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
 	}
-	caCert, caKey, caPEM, caKeyPEM, err := sign(o, authority, nil, nil)
+	caCert, caKey, caPEM, caKeyPEM, err := sign(o, ca, nil, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, nil, err
 	}
-	server := &x509.Certificate{
+	serving := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "system:machine-config-server"}, DNSNames: []string{"api-int." + o.Domain, "localhost"},
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	_, _, serverPEM, serverKeyPEM, err := sign(o, server, caCert, caKey)
+	_, _, serverPEM, serverKeyPEM, err := sign(o, serving, caCert, caKey)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, nil, err
 	}
 	annotations := map[string]string{
 		notBefore: caCert.NotBefore.Format(time.RFC3339), notAfter: caCert.NotAfter.Format(time.RFC3339), issuer: caCert.Issuer.CommonName,
@@ -76,10 +77,13 @@ func machineConfigServer(o Options) ([]runtime.Object, error) {
 		},
 		Data: map[string]string{bundleKey: string(caPEM)},
 	}
+	root := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "root-ca"}, Data: map[string]string{"ca.crt": string(caPEM)},
+	}
 	return []runtime.Object{
-		signer, bundle,
+		signer, bundle, root,
 		secret(serverNamespace, serverTLS, corev1.SecretTypeTLS, map[string][]byte{corev1.TLSCertKey: serverPEM, corev1.TLSPrivateKeyKey: serverKeyPEM}),
-	}, nil
+	}, caPEM, serverPEM, serverKeyPEM, nil
 }
 
 // sign makes a key and its certificate, which is self-signed without a parent.
@@ -159,7 +163,7 @@ func certificatesOf(f files.File) ([][]byte, error) {
 		return nil, fmt.Errorf("%s: %w: %w", f.Path, ErrState, err)
 	}
 	if object.Kind == "ConfigMap" {
-		if bundle := object.Data[bundleKey]; bundle != "" {
+		if bundle := cmp.Or(object.Data[bundleKey], object.Data["ca.crt"]); bundle != "" {
 			return [][]byte{[]byte(bundle)}, nil
 		}
 		return nil, nil

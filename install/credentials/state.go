@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +20,6 @@ import (
 	"github.com/google/uuid"
 	configv1 "github.com/openshift/api/config/v1"
 	"golang.org/x/crypto/bcrypt"
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -61,8 +61,10 @@ type State struct {
 	// Kubeconfig is the administrator's, with the API server's DNS name.
 	Kubeconfig []byte
 	Password   string
-	// Manifests are the Secrets and ConfigMaps with keys and CAs, as input of sno-render.
+	// Manifests are the Secrets and ConfigMaps with keys and CAs, as input of sno-render, or of a release's renders.
 	Manifests []files.File
+	// Bootstrap are the files of tls/ and auth/, in profile openshift.
+	Bootstrap []files.File
 
 	profile inputs.Profile
 	domain  string
@@ -83,43 +85,65 @@ type Options struct {
 	Name, Domain string
 	Validity     time.Duration
 	Now          time.Time
+	// ServiceNetwork is for profile openshift.
+	ServiceNetwork []netip.Prefix
 }
 
 // New makes the state of a new cluster, and writes nothing.
 func New(ctx context.Context, o Options) (*State, error) {
 	s := &State{ClusterID: uuid.NewString(), InfraID: infraID(o.Name), profile: o.Profile, domain: o.Domain}
+	if o.Profile == inputs.OpenShift {
+		return s, s.ofRelease(ctx, o)
+	}
 	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Status: configv1.InfrastructureStatus{
 		APIServerURL: "https://api." + o.Domain + ":6443", APIServerInternalURL: "https://api-int." + o.Domain + ":6443",
 	}}
-	var access, others []runtime.Object
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) {
-		access, s.Kubeconfig, err = render.AdminKubeconfig(ctx, infrastructure, o.Validity)
-		return err
-	})
-	if o.Profile == inputs.OpenShift {
-		group.Go(func() (err error) {
-			if others, err = machineConfigServer(o); err != nil {
-				return err
-			}
-			secret, password, err := kubeadmin()
-			s.Password = password
-			others = append(others, secret)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	access, kubeconfig, err := render.AdminKubeconfig(ctx, infrastructure, o.Validity)
+	if err != nil {
 		return nil, fmt.Errorf("make the credentials: %w", err)
 	}
-	for _, object := range append(access, others...) {
+	s.Kubeconfig = kubeconfig
+	return s, s.addManifests(access)
+}
+
+// ofRelease makes what the renders of a release read, and what they do not make themselves.
+func (s *State) ofRelease(ctx context.Context, o Options) error {
+	objects, authority, server, key, err := machineConfigServer(o)
+	if err != nil {
+		return err
+	}
+	made, err := BootstrapFiles(ctx, BootstrapOptions{
+		Domain: o.Domain, ServiceNetwork: o.ServiceNetwork, Now: o.Now, RootCA: authority, Server: server, ServerKey: key,
+	})
+	if err != nil {
+		return err
+	}
+	for _, f := range made {
+		if f.Path == AdminKubeconfig {
+			s.Kubeconfig = f.Content
+		} else {
+			s.Bootstrap = append(s.Bootstrap, f)
+		}
+	}
+	slices.SortFunc(s.Bootstrap, func(a, b files.File) int { return strings.Compare(a.Path, b.Path) })
+	admin, password, err := kubeadmin()
+	if err != nil {
+		return err
+	}
+	s.Password = password
+	return s.addManifests(append(objects, admin))
+}
+
+func (s *State) addManifests(objects []runtime.Object) error {
+	for _, object := range objects {
 		f, err := manifestOf(object)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		s.Manifests = append(s.Manifests, f)
 	}
 	slices.SortFunc(s.Manifests, func(a, b files.File) int { return strings.Compare(a.Path, b.Path) })
-	return s, nil
+	return nil
 }
 
 // alphabet has no vowels, so that there are no words, and no digits and letters that look alike.
@@ -221,6 +245,16 @@ func Open(dir string, o Options) (*State, error) {
 	for _, entry := range entries {
 		s.Manifests = append(s.Manifests, files.File{Path: entry.Name(), Mode: 0o600, Content: read(filepath.Join(manifestDir, entry.Name()))})
 	}
+	if id.Profile == inputs.OpenShift {
+		for _, folder := range []string{"auth", "tls"} {
+			entries, err := os.ReadDir(filepath.Join(at, folder))
+			errs = append(errs, err)
+			for _, entry := range entries {
+				name := folder + "/" + entry.Name()
+				s.Bootstrap = append(s.Bootstrap, files.File{Path: name, Mode: 0o600, Content: read(name)})
+			}
+		}
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
 	}
@@ -246,7 +280,7 @@ func (s *State) Files() ([]files.File, error) {
 	for _, f := range s.Manifests {
 		list = append(list, files.File{Path: manifestDir + "/" + f.Path, Mode: 0o600, Content: f.Content})
 	}
-	return list, nil
+	return append(list, s.Bootstrap...), nil
 }
 
 // Metadata returns metadata.json, which tools of openshift-install read.

@@ -134,7 +134,11 @@ func TestOpen(t *testing.T) {
 		if !errors.Is(err, credentials.ErrTooOld) || old == nil {
 			t.Fatalf("a day later: %v", err)
 		}
-		for _, name := range []string{"manifests/credentials_secret_openshift-kube-apiserver-operator_admin-kubeconfig-signer.yaml", "sno-install-state/kubeconfig: "} {
+		signer := map[inputs.Profile]string{
+			inputs.Kubernetes: "manifests/credentials_secret_openshift-kube-apiserver-operator_admin-kubeconfig-signer.yaml",
+			inputs.OpenShift:  "manifests/credentials_secret_openshift-machine-config-operator_machine-config-server-ca.yaml",
+		}[profile]
+		for _, name := range []string{signer, "sno-install-state/kubeconfig: "} {
 			if !strings.Contains(err.Error(), name) {
 				t.Errorf("%s is not in the error: %v", name, err)
 			}

@@ -93,6 +93,13 @@ func TestDefaults(t *testing.T) {
 	if c.Domain() != "sno.example.com" {
 		t.Errorf("domain: %s", c.Domain())
 	}
+	// The operators get the defaults too.
+	again, _, err := Read(file, c.Raw, Options{Purpose: AllInOne})
+	if err != nil || !strings.Contains(string(c.Raw), "- cidr: 10.0.0.0/16") || !strings.Contains(string(c.Raw), "hostPrefix: 23") {
+		t.Errorf("%v: the file for operators lacks default networks:\n%s", err, c.Raw)
+	} else if diff := cmp.Diff(n, again.Networking, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
+		t.Errorf("networks of the file for operators (-want +got):\n%s", diff)
+	}
 	six := smallest + "networking: {machineNetwork: [{cidr: 2001:db8::/64}], clusterNetwork: [{cidr: fd01::/48}], serviceNetwork: [fd02::/112]}\n"
 	if c, _, err = Read(file, []byte(six), Options{Purpose: AllInOne}); err != nil || c.Networking.ClusterNetwork[0].HostPrefix != 64 {
 		t.Errorf("IPv6: %v, %+v", err, c)

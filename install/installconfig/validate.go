@@ -43,7 +43,7 @@ func (r *reader) config(raw *rawConfig) *Config {
 	r.proxy(c, raw)
 	r.mirrors(c, raw)
 	r.choices(c, raw)
-	c.Raw = r.withoutPullSecret()
+	c.Raw = r.forOperators(c.Networking)
 	return c
 }
 

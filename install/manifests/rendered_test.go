@@ -24,58 +24,48 @@ import (
 )
 
 // The kubeconfig works with the control plane that the machine renders from the manifests, and all rendered objects can
-// be exported, in both profiles (R-BIP-4, R-AIO-4).
+// be exported, in profile kubernetes (R-BIP-4, R-AIO-4). In profile openshift the release renders.
 func TestRenderedControlPlane(t *testing.T) {
 	if testing.Short() {
-		t.Skip("renders both profiles")
+		t.Skip("renders a control plane")
 	}
-	for _, profile := range []inputs.Profile{inputs.OpenShift, inputs.Kubernetes} {
-		t.Run(string(profile), func(t *testing.T) {
-			c := config(t, same)
-			pem, _, err := cert.GenerateSelfSignedCertKey("ca.example.com", nil, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.AdditionalTrustBundle, c.AdditionalTrustBundlePolicy = string(pem), installconfig.TrustBundleAlways
-			state, err := credentials.New(t.Context(), credentials.Options{
-				Profile: profile, Name: c.Name, Domain: c.Domain(), Validity: inputs.DefaultValidity, Now: time.Now(),
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			list, err := manifests.Generate(manifests.Input{Config: c, Profile: profile, ClusterID: state.ClusterID, InfraID: state.InfraID})
-			if err != nil {
-				t.Fatal(err)
-			}
-			o := inputs.Options{Profile: profile, Version: "1.35.2", Images: map[string]string{}}
-			if profile == inputs.OpenShift {
-				o.Release = "4.22.0"
-				for _, name := range inputs.OpenShiftImages {
-					o.Images[name] = "registry.example.com/" + name + ":1"
-				}
-			}
-			s, err := read(t, list, state.Manifests).Settings(o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			// The context of a subtest ends before its clean-up.
-			result, err := render.Run(context.WithoutCancel(t.Context()), s, render.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := export.Manifests(result.Objects); err != nil {
-				t.Errorf("export: %v", err)
-			}
-			kubeconfig, err := clientcmd.RESTConfigFromKubeConfig(state.Kubeconfig)
-			if err != nil {
-				t.Fatal(err)
-			}
-			serving := object[*corev1.Secret](t, result.Objects, "openshift-kube-apiserver/external-loadbalancer-serving-certkey")
-			verify(t, kubeconfig.CAData, serving.Data[corev1.TLSCertKey], x509.VerifyOptions{DNSName: "api.sno.example.com"})
-			clients := object[*corev1.ConfigMap](t, result.Objects, "openshift-kube-apiserver/client-ca")
-			verify(t, []byte(clients.Data["ca-bundle.crt"]), kubeconfig.CertData, x509.VerifyOptions{KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
-		})
+	c := config(t, same)
+	pem, _, err := cert.GenerateSelfSignedCertKey("ca.example.com", nil, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
+	c.AdditionalTrustBundle, c.AdditionalTrustBundlePolicy = string(pem), installconfig.TrustBundleAlways
+	state, err := credentials.New(t.Context(), credentials.Options{
+		Profile: inputs.Kubernetes, Name: c.Name, Domain: c.Domain(), Validity: inputs.DefaultValidity, Now: time.Now(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := manifests.Generate(manifests.Input{Config: c, Profile: inputs.Kubernetes, ClusterID: state.ClusterID, InfraID: state.InfraID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := inputs.Options{Profile: inputs.Kubernetes, Version: "1.35.2"}
+	s, err := read(t, list, state.Manifests).Settings(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The context of a subtest ends before its clean-up.
+	result, err := render.Run(context.WithoutCancel(t.Context()), s, render.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := export.Manifests(result.Objects); err != nil {
+		t.Errorf("export: %v", err)
+	}
+	kubeconfig, err := clientcmd.RESTConfigFromKubeConfig(state.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving := object[*corev1.Secret](t, result.Objects, "openshift-kube-apiserver/external-loadbalancer-serving-certkey")
+	verify(t, kubeconfig.CAData, serving.Data[corev1.TLSCertKey], x509.VerifyOptions{DNSName: "api.sno.example.com"})
+	clients := object[*corev1.ConfigMap](t, result.Objects, "openshift-kube-apiserver/client-ca")
+	verify(t, []byte(clients.Data["ca-bundle.crt"]), kubeconfig.CertData, x509.VerifyOptions{KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 }
 
 func object[T interface {

@@ -21,8 +21,10 @@ import (
 var (
 	// ErrFlag is in the error of a render command without a flag that it needs.
 	ErrFlag = errors.New("the command has no such flag: this release renders in another way")
-	// ErrCommand is in the error of a command that failed. A pull that failed can be repeated.
+	// ErrCommand is in the error of a command that failed. A pull, or one that hangs, can be repeated.
 	ErrCommand = errors.New("the command failed")
+	// ErrRefused is in the error of a render that ended with an error of its own.
+	ErrRefused = errors.New("the render refuses its input")
 )
 
 // DefaultLimit is the time limit of one render, with the pull of its image.
@@ -291,7 +293,12 @@ func (r Renderer) podman(ctx context.Context, arguments ...string) (out, errs []
 		return nil, nil, context.Cause(ctx)
 	case err != nil:
 		lines := strings.Split(strings.TrimSpace(stdout.String()+stderr.String()), "\n")
-		err = fmt.Errorf("%w: %w: %s", ErrCommand, err, strings.TrimSpace(lines[len(lines)-1]))
+		why := ErrCommand
+		// 125 is podman's own, as for a pull.
+		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() != 125 {
+			why = fmt.Errorf("%w: %w", ErrCommand, ErrRefused)
+		}
+		err = fmt.Errorf("%w: %w: %s", why, err, strings.TrimSpace(lines[len(lines)-1]))
 	}
 	return stdout.Bytes(), stderr.Bytes(), err
 }

@@ -210,7 +210,9 @@ func TestOptionalFlags(t *testing.T) {
 // The installer's files have every key that a render or a static pod reads.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	made, err := credentials.BootstrapFiles(t.Context(), credentials.BootstrapOptions{Domain: "sno.example.com", Now: time.Now()})
+	made, err := credentials.BootstrapFiles(t.Context(), credentials.BootstrapOptions{
+		Domain: "sno.example.com", Now: time.Now(), RootCA: []byte("a"), Server: []byte("b"), ServerKey: []byte("c"),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
