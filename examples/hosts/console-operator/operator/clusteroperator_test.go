@@ -21,7 +21,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/console"
@@ -116,11 +115,20 @@ func (s *stockOperator) conditions() map[string]string {
 // publish publishes conditions like the module's controller, some time ago.
 func (s *stockOperator) publish(at time.Time, published ...operatorv1.OperatorCondition) {
 	s.Helper()
-	sink := &status.OperatorConditions{Client: s.server.Client(s, "sno", "system:masters"), Module: console.Name, Clock: clocktesting.NewFakePassiveClock(at)}
+	c := s.server.Client(s, "sno", "system:masters")
+	sink := &status.OperatorConditions{Client: c, Module: console.Name}
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(operatorv1.GroupVersion.WithKind("Console"))
 	s.find("", "cluster", live)
 	if _, err := sink.Publish(s.Context(), live, published); err != nil {
+		s.Fatal(err)
+	}
+	operator := &operatorv1.Console{}
+	s.find("", "cluster", operator)
+	for i := range operator.Status.Conditions {
+		operator.Status.Conditions[i].LastTransitionTime = metav1.NewTime(at)
+	}
+	if err := c.Status().Update(s.Context(), operator); err != nil {
 		s.Fatal(err)
 	}
 }
