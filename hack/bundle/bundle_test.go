@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/operator-framework/api/crds"
 	"github.com/operator-framework/api/pkg/operators/v1alpha1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -107,6 +108,16 @@ func TestFiles(t *testing.T) {
 	deployment.Template.Spec.Containers[0].Image = koImage
 	if diff := cmp.Diff(m.Deployment.Spec, deployment, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("Deployment (-config/all +bundle):\n%s", diff)
+	}
+	rights := read.Spec.InstallStrategy.StrategySpec
+	for _, of := range []struct {
+		want []rbacv1.PolicyRule
+		got  []v1alpha1.StrategyDeploymentPermissions
+	}{{m.Operator, rights.Permissions}, {m.Cluster, rights.ClusterPermissions}} {
+		want := []v1alpha1.StrategyDeploymentPermissions{{ServiceAccountName: m.Account, Rules: of.want}}
+		if diff := cmp.Diff(want, of.got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("rights (-config/all +bundle):\n%s", diff)
+		}
 	}
 	if got := string(written["bundle/manifests/sno-controllers-metrics.service.yaml"]); !strings.Contains(got, "port: 8443") || strings.Contains(got, "namespace") {
 		t.Errorf("the Service of the metrics:\n%s", got)
