@@ -81,7 +81,7 @@ func newSingleNode(out, errs io.Writer) *cobra.Command {
 	f := command.Flags()
 	c.bind(f)
 	f.StringVar(&c.settings.Profile, "profile", string(inputs.OpenShift), "profile of the static pods: openshift or kubernetes")
-	f.StringVar(&c.settings.ReleaseImage, "release-image", "", "release payload, by digest, for profile openshift")
+	f.StringVar(&c.settings.ReleaseImage, "release-image", os.Getenv(releaseVariable), "release payload, by digest, for profile openshift; by default that of "+releaseVariable)
 	f.StringVar(&c.extraLive, "extra-live", "", "folder like that of --extra, for the live system")
 	f.StringVar(&c.master, "master-ignition", "", "master config: https URL of a machine-config server that the live system reaches, http with a sum or to localhost, or a file here")
 	f.StringVar(&c.masterSum, "master-ignition-sha512", "", "SHA-512 sum of the content of that URL")
@@ -188,6 +188,9 @@ func (c *creation) input(ctx context.Context, now time.Time) (create.Input, []st
 	}
 	return in, warnings, errors.Join(failed...)
 }
+
+// releaseVariable is the variable of openshift-install for the release payload.
+const releaseVariable = "OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE"
 
 // byDigest matches a reference of an image that names one content.
 var byDigest = regexp.MustCompile(`@sha256:[0-9a-f]{64}$`)

@@ -175,6 +175,28 @@ func TestCreate(t *testing.T) {
 	}
 }
 
+// The release is that of openshift-install's variable, and the master config is made on the machine.
+func TestReleaseVariable(t *testing.T) {
+	t.Setenv("OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE", release)
+	dir := folder(t, nil, nil)
+	if code, _, errs := run(t.Context(), in(dir, []string{"create", "single-node-ignition-config", "--program-in-image"})...); code != 0 {
+		t.Fatal(code, errs)
+	}
+	live, err := os.ReadFile(filepath.Join(dir, liveConfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := settings(t, string(live), node.LiveSettings); s.ReleaseImage != release || s.MasterIgnition != "" {
+		t.Errorf("%+v", s)
+	}
+	entries, _ := ignitiontest.Read(t, live)
+	for _, name := range []string{"tls/kube-apiserver-lb-signer.key", "auth/kubeconfig-loopback"} {
+		if entries["/"+node.LiveDir+"/"+name].Content == "" {
+			t.Errorf("the live system lacks %s", name)
+		}
+	}
+}
+
 // Flags are written to the settings of the machine.
 func TestCreateFlags(t *testing.T) {
 	text, err := os.ReadFile(os.Args[0])
