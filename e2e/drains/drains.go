@@ -92,8 +92,8 @@ func Read(ctx context.Context, c *embedded.Cluster, offset int64, user string) (
 	return done, nil
 }
 
-// Evictable returns the pods on a node that a drain has to evict, as namespace/name, sorted: all but those of DaemonSets
-// and static ones.
+// Evictable returns the pods on a node that a drain has to evict, as namespace/name, sorted: all but those of
+// DaemonSets and static ones.
 func Evictable(ctx context.Context, kube kubernetes.Interface, node string) ([]string, error) {
 	pods, err := kube.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String()})
 	if err != nil {
