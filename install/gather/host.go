@@ -24,6 +24,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/solonode/sno/install/node"
+	"github.com/solonode/sno/install/payload"
 )
 
 var (
@@ -253,7 +254,7 @@ func (b *bundle) copy(ctx context.Context, from, to string) {
 // largestAsset excludes archives and images.
 const largestAsset = 4 << 20
 
-// tree adds the files of a folder, except the manifests of the release.
+// tree adds the files of a folder, except the outputs of renders, whose manifests are in one folder.
 func (b *bundle) tree(ctx context.Context, from, to string) {
 	top := b.path(from)
 	err := filepath.WalkDir(top, func(file string, entry fs.DirEntry, err error) error {
@@ -264,7 +265,7 @@ func (b *bundle) tree(ctx context.Context, from, to string) {
 		case err != nil:
 			b.note("%s: %v", name, err)
 			return nil
-		case entry.IsDir() && file == b.path(node.ReleaseManifests):
+		case entry.IsDir() && slices.Contains(payload.Outputs(), entry.Name()):
 			return fs.SkipDir
 		case entry.IsDir() && secretByName(entry.Name()) != "":
 			b.note("%s: omitted: its name indicates secrets", name)

@@ -8,7 +8,6 @@ const (
 	LiveDir            = "opt/openshift"
 	LiveSettings       = LiveDir + "/sno-install.yaml"
 	LiveManifests      = LiveDir + "/manifests"           // generated and the user's, to be rendered and applied
-	ReleaseManifests   = LiveDir + "/release-manifests"   // from the release payload
 	Rendered           = LiveDir + "/rendered"            // output of sno-render
 	NodeAdditions      = LiveDir + "/node.ign"            // the user's additions to the installed node
 	OriginalIgnition   = LiveDir + "/original-master.ign" // from the machine-config server

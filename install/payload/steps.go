@@ -150,6 +150,15 @@ func Names() []string {
 	return names
 }
 
+// Outputs returns the names of the folders that the renders write.
+func Outputs() []string {
+	var names []string
+	for _, s := range steps {
+		names = append(names, s.output)
+	}
+	return names
+}
+
 // keys are the files of tls that the renders and the static pods of the bootstrap phase read (U-REN-39). A render puts
 // nothing in the place of a missing one, and ends successfully.
 var keys = []string{
