@@ -404,7 +404,7 @@ func TestBundle(t *testing.T) {
 	for _, name := range []string{"auth/kubeconfig", "tls/a.key", "manifests/pull-secret.yaml", "master.ign", "etcd-snapshot.db", "secrets/a.txt"} {
 		put(t, root, node.LiveDir+"/"+name, "planted-by-name")
 	}
-	put(t, root, node.LiveDir+"/etcd-bootstrap/manifests/a.yaml", "kind: A\n")
+	put(t, root, node.LiveDir+"/etcd-bootstrap/manifests/a.yaml", "planted-by-name") // manifests/ has it too
 	put(t, root, "etc/resolv.conf", "nameserver 192.0.2.1\n")
 	put(t, root, node.StatusDir+"/bootstrap-in-place.json", `{"state":"Running"}`)
 	o := Options{Root: root, ID: "bootstrap", Programs: programs(t, journal)}
