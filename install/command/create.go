@@ -172,7 +172,13 @@ func (c *creation) input(ctx context.Context, now time.Time) (create.Input, []st
 		in.State, err = credentials.Open(c.dir, options)
 		check(err)
 		// They could not be applied, and the machine would report that after an hour (R-BIP-21).
-		check(preflight.Failed(preflight.Check(ctx, preflight.Input{Checks: []string{preflight.Manifests}, Manifests: list})))
+		findings := preflight.Check(ctx, preflight.Input{Checks: []string{preflight.Manifests}, Manifests: list, Creating: true})
+		check(preflight.Failed(findings))
+		for _, f := range findings {
+			if f.State == preflight.StateWarning {
+				warnings = append(warnings, f.Message+": "+f.Advice)
+			}
+		}
 	}
 	if c.networkFile != "" {
 		text, err := os.ReadFile(c.networkFile)

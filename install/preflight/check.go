@@ -81,6 +81,8 @@ type Input struct {
 	TrustBundle string
 
 	Manifests []files.File
+	// Creating means that kinds that nothing is known to serve are a warning, because a release may have more.
+	Creating bool
 
 	// Root is the machine's root folder; "" is /.
 	Root string

@@ -325,7 +325,7 @@ func TestManifests(t *testing.T) {
 	check := func(text string) []Finding {
 		return Check(t.Context(), Input{Checks: []string{Manifests}, Manifests: []files.File{{Path: "manifests/a.yaml", Content: []byte(text)}}})
 	}
-	harmless := object("v1", "ConfigMap", "a") + object("example.com/v1", "VolumeSnapshot", "b") + object("network.openshift.io/v1", "Other", "c")
+	harmless := object("v1", "ConfigMap", "a") + object("apps/v1", "Deployment", "b") + object("network.openshift.io/v1", "Other", "c")
 	for crd, kind := range kinds {
 		_, group, _ := strings.Cut(crd, ".")
 		text := harmless + object(group+"/v1beta9", kind, "mine")
@@ -337,6 +337,21 @@ func TestManifests(t *testing.T) {
 	same(t, []string{
 		"failed manifests: manifests/a.yaml: ...", "failed manifests: manifests/a.yaml: HostSubnet x: ..., after the restart",
 	}, check(object("network.openshift.io/v1", "HostSubnet", "x")+"}"))
+
+	// Kinds of operators that are installed later would have the installation wait for an hour.
+	for apiVersion, kind := range map[string]string{
+		"lvm.topolvm.io/v1alpha1": "LVMCluster", "nmstate.io/v1": "NodeNetworkConfigurationPolicy", "sriovnetwork.openshift.io/v1": "SriovNetwork", "ptp.openshift.io/v1": "PtpConfig",
+	} {
+		group, _, _ := strings.Cut(apiVersion, "/")
+		message := "manifests: manifests/a.yaml: " + kind + " x: neither Kubernetes nor a release serves kinds of " + group
+		text := object(apiVersion, kind, "x")
+		same(t, []string{"failed " + message}, check(text))
+		same(t, []string{"warning " + message}, Check(t.Context(), Input{
+			Checks: []string{Manifests}, Creating: true, Manifests: []files.File{{Path: "manifests/a.yaml", Content: []byte(text)}},
+		}))
+		same(t, []string{"ok manifests: 1 manifests, and none needs a CRD of a cluster operator"},
+			check(text+object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "any."+group)))
+	}
 }
 
 // By default all checks with input run. Failures are an error with advice.
