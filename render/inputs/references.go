@@ -5,6 +5,7 @@ package inputs
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -30,12 +31,20 @@ func (r *reader) checkReferences() {
 	if apiServer := r.cluster.APIServer; apiServer != nil {
 		r.checkNamedCertificates(apiServer)
 		r.requireConfigMap("APIServer", "spec.clientCA.name", apiServer.Spec.ClientCA.Name, "ca-bundle.crt")
+		for i, origin := range apiServer.Spec.AdditionalCORSAllowedOrigins {
+			// kube-apiserver does not start otherwise (U-REN-40).
+			if _, err := regexp.Compile(origin); err != nil || !strings.Contains(origin, "^") && !strings.Contains(origin, "//") || !strings.ContainsAny(origin, "$:") {
+				r.addFault(r.configSource("APIServer"), ErrInvalid, fmt.Sprintf("spec.additionalCORSAllowedOrigins[%d]", i),
+					fmt.Sprintf("%q is no regular expression that begins and ends at the host", origin), `such as //console\.example\.com(:|$)`)
+			}
+		}
 	}
 	if proxy := r.cluster.Proxy; proxy != nil {
 		r.requireConfigMap("Proxy", "spec.trustedCA.name", proxy.Spec.TrustedCA.Name, "ca-bundle.crt")
 		for field, value := range map[string]string{"spec.httpProxy": proxy.Spec.HTTPProxy, "spec.httpsProxy": proxy.Spec.HTTPSProxy} {
-			if value != "" && hostOf(value) == "" {
-				r.addFault(r.configSource("Proxy"), ErrInvalid, field, fmt.Sprintf("%q is not a URL", value), "such as http://proxy.example.com:3128")
+			scheme, _, _ := strings.Cut(value, "://")
+			if value != "" && (hostOf(value) == "" || scheme != "http" && (scheme != "https" || field == "spec.httpProxy")) {
+				r.addFault(r.configSource("Proxy"), ErrInvalid, field, "not a URL of a proxy", "such as http://proxy.example.com:3128") // it may have a password
 			}
 		}
 	}
@@ -153,8 +162,8 @@ func (r *reader) checkAuthentication() {
 
 func (r *reader) checkProvider(s *source, field string, provider configv1.OIDCProvider) {
 	issuer := field + ".issuer"
-	if parsed, err := url.Parse(provider.Issuer.URL); err != nil || parsed.Scheme != "https" || parsed.Host == "" {
-		r.addFault(s, ErrInvalid, issuer+".issuerURL", fmt.Sprintf("%q is not an https URL", provider.Issuer.URL), "kube-apiserver requires https")
+	if parsed, err := url.Parse(provider.Issuer.URL); err != nil || parsed.Scheme != "https" || parsed.Host == "" || parsed.User != nil || parsed.RawQuery+parsed.Fragment != "" {
+		r.addFault(s, ErrInvalid, issuer+".issuerURL", fmt.Sprintf("%q is not an https URL without user, query and fragment", provider.Issuer.URL), "kube-apiserver requires one")
 	}
 	if len(provider.Issuer.Audiences) == 0 {
 		r.addFault(s, ErrMissing, issuer+".audiences", "empty", "add the client's ID")
