@@ -239,11 +239,11 @@ func TestOptions(t *testing.T) {
 		if diff := cmp.Diff(test.operands, strings.Join(names, " ")); diff != "" {
 			t.Errorf("%v, Deployments (-want +got):\n%s", test.arguments, diff)
 		}
-		stock, _, err := got.shape()(got.operands()[0].baseDeployment(), clusterOf(sr, sr))
+		_, budget, err := got.shape()(got.operands()[0].baseDeployment(), clusterOf(sr, sr))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if is := fmt.Sprint(stock.Spec.Strategy.RollingUpdate.MaxSurge) == "25%"; is != test.want.Stock {
+		if is := budget != nil; is != test.want.Stock { // on one node a budget blocks drains
 			t.Errorf("%v: shaped by the stock rules: %t", test.arguments, is)
 		}
 	}
