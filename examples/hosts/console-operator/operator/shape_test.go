@@ -5,7 +5,6 @@ package operator
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
