@@ -39,6 +39,8 @@ func TestShippedIsWhatIsInstalled(t *testing.T) {
 	}
 	slices.Sort(want)
 	slices.Sort(got)
+	// config/all and config/current run the same program.
+	want = slices.Compact(want)
 	if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
 		t.Errorf("(-manifests +images):\n%s", diff)
 	}
