@@ -5,8 +5,6 @@ package bundle
 import (
 	"errors"
 	"os"
-	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -62,11 +60,8 @@ func files(t *testing.T, o Options) map[string][]byte {
 func check(t *testing.T, written map[string][]byte) []string {
 	t.Helper()
 	folder := t.TempDir()
-	for name, content := range written {
-		path := filepath.Join(folder, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+	if err := Write(folder, written); err != nil {
+		t.Fatal(err)
 	}
 	faults, err := Check(folder)
 	if err != nil {
@@ -246,7 +241,7 @@ func TestCopiedCRD(t *testing.T) {
 	if err := yaml.UnmarshalStrict(text, &copied); err != nil {
 		t.Fatal(err)
 	}
-	if want := crds.OperatorCondition(); !reflect.DeepEqual(*want, copied) {
-		t.Errorf("copy it again (-want +got):\n%s", cmp.Diff(*want, copied))
+	if diff := cmp.Diff(*crds.OperatorCondition(), copied); diff != "" {
+		t.Errorf("copy it again (-want +got):\n%s", diff)
 	}
 }

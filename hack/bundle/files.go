@@ -5,8 +5,11 @@ package bundle
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -44,9 +47,7 @@ func Files(m *Manifests, o Options) (map[string][]byte, error) {
 		fmt.Fprintf(&dockerfile, "LABEL %s=%s\n", label, labels[label])
 	}
 	dockerfile.WriteString("COPY bundle/manifests /manifests/\nCOPY bundle/metadata /metadata/\n")
-	files := map[string][]byte{
-		"bundle.Dockerfile": []byte(dockerfile.String()),
-	}
+	files := map[string][]byte{"bundle.Dockerfile": []byte(dockerfile.String())}
 	if o.BundleImage != "" {
 		if files[catalogFile], err = catalog(csv, o); err != nil {
 			return nil, err
@@ -72,6 +73,22 @@ func Files(m *Manifests, o Options) (map[string][]byte, error) {
 		}
 	}
 	return files, nil
+}
+
+// Write writes Files into a folder, in place of an earlier bundle and catalogue.
+func Write(folder string, files map[string][]byte) error {
+	for _, old := range []string{"bundle", "catalog"} {
+		if err := os.RemoveAll(filepath.Join(folder, old)); err != nil {
+			return err
+		}
+	}
+	for name, content := range files {
+		path := filepath.Join(folder, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o644)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // catalogBlob is an entry of a file-based catalogue.

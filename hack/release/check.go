@@ -144,11 +144,18 @@ type consumer struct {
 
 // alone builds a module on the versions that Go selects when nothing else is required.
 func (u consumer) alone(ctx context.Context, dir string) error {
-	folder, err := u.newModule(strings.ReplaceAll(dir, "/", "-"))
-	if err != nil {
+	name := strings.ReplaceAll(dir, "/", "-")
+	folder := filepath.Join(u.scratch, "outside", name)
+	mod := fmt.Sprintf("module example.com/%s\n\ngo %s\n", name, u.pins.Go[versions.Set])
+	if err := errors.Join(
+		os.MkdirAll(folder, 0o755),
+		os.WriteFile(filepath.Join(folder, "go.mod"), []byte(mod), 0o600),
+		os.WriteFile(filepath.Join(folder, "go.sum"), []byte(u.sums), 0o600),
+	); err != nil {
 		return err
 	}
-	for _, args := range [][]string{{"get", u.at(dir)}, {"build", workspace.ModulePrefix + dir + "/..."}} {
+	module := workspace.ModulePrefix + dir
+	for _, args := range [][]string{{"get", module + "@" + u.pins.Release.Version}, {"build", module + "/..."}} {
 		if _, err := run(ctx, folder, u.env, args...); err != nil {
 			return err
 		}
@@ -157,37 +164,16 @@ func (u consumer) alone(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	return u.hasVersions(ctx, folder, u.pins.ColumnOf(dir), required)
-}
-
-// newModule makes the folder of an empty module.
-func (u consumer) newModule(name string) (string, error) {
-	folder := filepath.Join(u.scratch, "outside", name)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", err
-	}
-	mod := fmt.Sprintf("module example.com/%s\n\ngo %s\n", name, u.pins.Go[versions.Set])
-	return folder, errors.Join(
-		os.WriteFile(filepath.Join(folder, "go.mod"), []byte(mod), 0o600),
-		os.WriteFile(filepath.Join(folder, "go.sum"), []byte(u.sums), 0o600),
-	)
-}
-
-func (u consumer) at(dir string) string {
-	return workspace.ModulePrefix + dir + "@" + u.pins.Release.Version
-}
-
-// hasVersions compares the versions that Go selects for the modules with the pins and the release. Pinned
-// modules that are only in the graph, because a dependency requires them, may be older.
-func (u consumer) hasVersions(ctx context.Context, folder string, column versions.Column, modules map[string]string) error {
 	out, err := run(ctx, folder, u.env, "list", "-m", "-f", "{{.Path}} {{.Version}} {{.GoVersion}}", "all")
 	if err != nil {
 		return err
 	}
-	return versionFaults(out, u.pins, column, modules)
+	return versionFaults(out, u.pins, u.pins.ColumnOf(dir), required)
 }
 
-// versionFaults takes lines of a module, its version, which is empty for the main module, and its Go version.
+// versionFaults compares the versions that Go selects for the modules with the pins and the release. Pinned modules
+// that are only in the graph, because a dependency requires them, may be older. Its lines have a module, its version,
+// which is empty for the main module, and its Go version.
 func versionFaults(selected string, pins *versions.File, column versions.Column, modules map[string]string) error {
 	var faults []error
 	for line := range strings.Lines(selected) {
@@ -282,7 +268,7 @@ const raises = "newest"
 // progress matches the lines of a command's output that report no fault.
 var progress = regexp.MustCompile(`(?m)^(go: (downloading|added|upgraded) |ok |\?\s).*\n`)
 
-// run runs a command of Go, and returns its output. An error has the end of it.
+// run runs a command of Go, and returns its output. An error has its last 60 lines.
 func run(ctx context.Context, folder string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Env = folder, append(slices.Clone(env), "PWD="+folder)
@@ -291,9 +277,8 @@ func run(ctx context.Context, folder string, env []string, args ...string) (stri
 		return "", ctx.Err()
 	}
 	if err != nil {
-		const most = 60
 		lines := strings.Split(strings.TrimSpace(progress.ReplaceAllString(string(out), "")), "\n")
-		return "", fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, strings.Join(lines[max(0, len(lines)-most):], "\n"))
+		return "", fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, strings.Join(lines[max(0, len(lines)-60):], "\n"))
 	}
 	return string(out), nil
 }

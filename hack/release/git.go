@@ -3,13 +3,12 @@
 package release
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"strings"
+
+	"github.com/solonode/sno/hack/workspace"
 )
 
 // repository runs git in a folder.
@@ -19,17 +18,8 @@ type repository struct{ root string }
 func (r repository) git(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir, cmd.Env = r.root, append(os.Environ(), "PWD="+r.root)
-	out, err := cmd.Output()
-	if ctx.Err() != nil {
-		return "", ctx.Err()
-	}
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		return "", fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(exit.Stderr))
-	}
-	if err != nil {
-		return "", fmt.Errorf("git %s: %w", strings.Join(args, " "), err)
-	}
-	return strings.TrimSuffix(string(out), "\n"), nil
+	out, err := workspace.Output(cmd)
+	return strings.TrimSuffix(string(out), "\n"), err
 }
 
 // file returns the text of a file in a commit.

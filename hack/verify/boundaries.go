@@ -4,6 +4,7 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -54,7 +55,7 @@ type goPackage struct {
 }
 
 func checkBoundaries(ctx context.Context, r repo) error {
-	out, err := r.output(ctx, ".", "go", append([]string{"list", "-deps", "-json=ImportPath,Deps"}, r.patterns()...)...)
+	out, err := workspace.Output(r.Command(ctx, ".", "go", append([]string{"list", "-deps", "-json=ImportPath,Deps"}, r.patterns()...)...))
 	if err != nil {
 		return err
 	}
@@ -80,10 +81,7 @@ func isVendored(dir string) bool {
 }
 
 func boundaryFaults(m workspace.Module, packages []goPackage) (faults findings) {
-	edge := edges[m.Dir]
-	if edge == nil {
-		edge = edges[""]
-	}
+	edge := cmp.Or(edges[m.Dir], edges[""])
 	for _, p := range packages {
 		inner, own := strings.CutPrefix(p.ImportPath+"/", m.File.Module.Mod.Path+"/")
 		if !own {

@@ -33,7 +33,7 @@ func checkManifests(ctx context.Context, r repo) error {
 			continue
 		}
 		dir := path.Dir(name)
-		rendered, err := r.output(ctx, ".", r.Path("tools/run"), "kustomize", "build", dir)
+		rendered, err := workspace.Output(r.Command(ctx, ".", r.Path("tools/run"), "kustomize", "build", dir))
 		if err != nil {
 			faults = append(faults, fmt.Sprintf("%s: %v", dir, err))
 			continue

@@ -73,7 +73,7 @@ func checkTidy(ctx context.Context, r repo) error {
 }
 
 func checkDeadCode(ctx context.Context, r repo) error {
-	out, err := r.output(ctx, ".", r.Path("tools/run"), append([]string{"deadcode", "-test"}, r.patterns()...)...)
+	out, err := workspace.Output(r.Command(ctx, ".", r.Path("tools/run"), append([]string{"deadcode", "-test"}, r.patterns()...)...))
 	if err != nil {
 		return err
 	}

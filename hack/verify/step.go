@@ -115,18 +115,6 @@ func (r repo) run(ctx context.Context, dir, name string, args ...string) error {
 	return nil
 }
 
-// output runs a command and returns its output, and what it wrote to standard error as part of the error.
-func (r repo) output(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
-	cmd := r.Command(ctx, dir, name, args...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return out, fmt.Errorf("%s: %s %s: %w\n%s", dir, name, args[0], err, bytes.TrimSpace(stderr.Bytes()))
-	}
-	return out, nil
-}
-
 // patterns are the packages of the modules, relative to the root.
 func (r repo) patterns() []string {
 	var patterns []string

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/hack/workspace"
 )
 
 const vulnerabilitiesFile = "hack/vulnerabilities.yaml"
@@ -44,7 +46,7 @@ func checkVulnerabilities(ctx context.Context, r repo) (err error) {
 	// reached. tools/indexdb requires their version, and writes the layout that govulncheck reads.
 	limited, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	out, err := r.output(limited, "tools/indexdb", "env", "GOWORK=off", "go", "mod", "download", "-json", "golang.org/x/vulndb")
+	out, err := workspace.Output(r.Command(limited, "tools/indexdb", "env", "GOWORK=off", "go", "mod", "download", "-json", "golang.org/x/vulndb"))
 	if err != nil {
 		return fmt.Errorf("no vulnerability database: %w: %s", err, out)
 	}
@@ -65,7 +67,7 @@ func checkVulnerabilities(ctx context.Context, r repo) (err error) {
 		args = append(args, r.Path(m.Dir)+"/...")
 	}
 	// govulncheck requires a go.mod in the folder where it runs.
-	if out, err = r.output(ctx, "hack", r.Path("tools/run"), args...); err != nil {
+	if out, err = workspace.Output(r.Command(ctx, "hack", r.Path("tools/run"), args...)); err != nil {
 		return err
 	}
 	found, err := readVulnerabilities(out)

@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/mod/modfile"
 )
@@ -99,9 +100,9 @@ func (ws *Workspace) Path(relative string) string {
 
 // Files lists the files that git tracks, or would track after `git add .`, relative to the root, without deleted ones.
 func (ws *Workspace) Files(ctx context.Context) ([]string, error) {
-	out, err := ws.Command(ctx, ".", "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
+	out, err := Output(ws.Command(ctx, ".", "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"))
 	if err != nil {
-		return nil, fmt.Errorf("list the files of the repository with git: %w", err)
+		return nil, err
 	}
 	var files []string
 	for name := range bytes.SplitSeq(out, []byte{0}) {
@@ -119,4 +120,15 @@ func (ws *Workspace) Command(ctx context.Context, dir, name string, args ...stri
 	cmd.Dir = ws.Path(dir)
 	cmd.Env = append(os.Environ(), "PWD="+cmd.Dir)
 	return cmd
+}
+
+// Output runs a command and returns what it writes to standard output. An error has what it writes to standard error.
+func Output(cmd *exec.Cmd) ([]byte, error) {
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return out, fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return out, nil
 }
