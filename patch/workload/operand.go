@@ -151,15 +151,19 @@ func (o Operand) change(wanted *appsv1.Deployment) (patch.Step, error) {
 		}
 	}
 
-	// A map that becomes empty is removed with its lists. Unreadable owners are an error in any case.
-	if _, err := ownership.Managers(o.Live, FieldAffinity); err != nil || !unsetsList {
+	// Empty maps around the lists are removed, unless another client made them empty. The process may have ended between
+	// the request that removed the lists and that for the maps: then the module owns lists that are absent.
+	managers, err := ownership.Managers(o.Live, FieldAffinity)
+	if err != nil || !unsetsList && !slices.Contains(managers, o.Owner) {
 		return step, err
 	}
-	switch before, after := o.Live.Spec.Template.Spec.Affinity, wanted.Spec.Template.Spec.Affinity; {
+	after := wanted.DeepCopy().Spec.Template.Spec
+	setAntiAffinity(&after, AntiAffinityOf(wanted))
+	switch before := o.Live.Spec.Template.Spec.Affinity; {
 	case before == nil:
-	case after == nil:
+	case after.Affinity == nil:
 		step.Unset = append(step.Unset, FieldAffinity)
-	case before.PodAntiAffinity != nil && after.PodAntiAffinity == nil:
+	case before.PodAntiAffinity != nil && after.Affinity.PodAntiAffinity == nil:
 		step.Unset = append(step.Unset, FieldPodAntiAffinity)
 	}
 	return step, nil

@@ -332,8 +332,8 @@ func TestStepAntiAffinity(t *testing.T) {
 			`{"f:podAntiAffinity":{"f:requiredDuringSchedulingIgnoredDuringExecution":{},"f:preferredDuringSchedulingIgnoredDuringExecution":{}}}}}}}`),
 			`{"podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"podAffinityTerm":` + noisy + `,"weight":1}],` +
 				`"requiredDuringSchedulingIgnoredDuringExecution":[` + noisy + `]}}`, nil},
-		"owned and empty":                     {nil, nil, nil, owned(fieldOwner, required), "null", nil},
-		"owned and empty, with nodes":         {nil, nil, &corev1.NodeAffinity{}, owned(fieldOwner, required), "null", nil},
+		"owned and empty":                     {nil, nil, nil, owned(fieldOwner, required), "null", fields(affinity)},
+		"owned and empty, with nodes":         {nil, nil, &corev1.NodeAffinity{}, owned(fieldOwner, required), "null", fields(apart)},
 		"another client's, and empty":         {nil, nil, nil, ownedFields("oc", emptyJSON), "null", nil},
 		"a part of required, preferred whole": {list(own, other), list(own), nil, noOwner, hard, fields(preferred)},
 	} {
@@ -359,8 +359,9 @@ func TestStepAntiAffinity(t *testing.T) {
 			t.Errorf("%s: unset (-want +got):\n%s", name, diff)
 		}
 	}
-	if emptied := operand(live(onOne, has(&corev1.Affinity{}), owned(fieldOwner, affinity))).Step(); emptied.Unset != nil {
-		t.Errorf("an emptied map alone: unset %v", emptied.Unset)
+	emptied := operand(live(onOne, has(&corev1.Affinity{}), owned(fieldOwner, affinity))).Step()
+	if diff := cmp.Diff(fields(affinity), emptied.Unset); diff != "" {
+		t.Errorf("an emptied map alone: unset (-want +got):\n%s", diff)
 	}
 	if none := operand(live(onOne, owned(fieldOwner, affinity))).Step(); none.Unset != nil {
 		t.Errorf("nothing there: unset %v", none.Unset)
