@@ -119,7 +119,7 @@ func (a *Applier) Apply(
 	outcome.Changes = p.changes
 	if p.first == nothing {
 		outcome.Kind = Unchanged
-		if !p.stale {
+		if !p.stale && !h.mayBeEnded(live) {
 			a.recordApplied(live, p.intended, p.own)
 		}
 		return outcome, nil
@@ -158,6 +158,9 @@ func (a *Applier) taken(ctx context.Context, live *unstructured.Unstructured, p 
 // that was read.
 func (a *Applier) send(ctx context.Context, live *unstructured.Unstructured, p *plan, outcome Outcome) (Outcome, error) {
 	bind(p.body, live)
+	if h := a.history[live.GetUID()]; h != nil && !h.applied(p.intended) {
+		a.recordUnanswered(live)
+	}
 	answer, conflicts := live, p.conflicts
 	var err error
 	if p.first == unforced {

@@ -32,7 +32,9 @@ type history struct {
 	resourceVersion string
 	managed         []metav1.ManagedFieldsEntry
 	owned           *fieldpath.Set
-	reverts         int // their number
+	// unanswered means that a request of this applier that ends the patch has no answer: the object may have changed.
+	unanswered bool
+	reverts    int // their number
 	// The back-off after the last revert; revertedAt is zero if the patch was in force since.
 	revertedAt time.Time
 	wait       time.Duration
@@ -50,6 +52,12 @@ func (h *history) isNewer(live *unstructured.Unstructured) bool {
 // recorded as applied: the release would then count as a revert.
 func (h *history) cacheIsStale(live *unstructured.Unstructured) bool {
 	return h.applied("") && h.isNewer(live)
+}
+
+// mayBeEnded reports whether the object is the one for which a request that ends the patch has no answer. A patch in it is
+// not recorded as applied: what that request wrote would then count as a revert.
+func (h *history) mayBeEnded(live *unstructured.Unstructured) bool {
+	return h != nil && h.unanswered && h.resourceVersion == live.GetResourceVersion()
 }
 
 // stillApplied reports whether the intent is in force although the object has other values: the API server may have
@@ -90,6 +98,13 @@ func (a *Applier) recordApplied(object *unstructured.Unstructured, intended stri
 		h.reverts = old.reverts
 	}
 	a.setHistory(object.GetUID(), h)
+}
+
+// recordUnanswered records that a request may have ended the patch in force.
+func (a *Applier) recordUnanswered(live *unstructured.Unstructured) {
+	if !a.DryRun {
+		a.setHistory(live.GetUID(), &history{resourceVersion: live.GetResourceVersion(), unanswered: true})
+	}
 }
 
 func (a *Applier) setHistory(uid types.UID, h *history) {

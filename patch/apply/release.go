@@ -43,6 +43,7 @@ func (a *Applier) Release(ctx context.Context, live *unstructured.Unstructured, 
 		return outcome, nil
 	}
 	live = live.DeepCopy()
+	a.recordUnanswered(live)
 	if err := a.restore(ctx, live, options); err != nil {
 		return outcome, explain(live, err)
 	}

@@ -8,7 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/solonode/sno/patch/apply"
 )
@@ -124,6 +127,64 @@ func TestChangedIntentIsNoRevert(t *testing.T) {
 	o.apply(a, replicas(2), apply.Applied, 1)
 	o.spec(nil, "nodePlacement", "nodeSelector")
 	o.apply(a, pinned(1), apply.Applied, 1)
+}
+
+// What the applier wrote itself, without an answer, is no revert by another client, also while the cache is stale.
+func TestLostAnswerIsNoRevert(t *testing.T) {
+	release := func(ctx context.Context, a *apply.Applier, o *objectFixture) error {
+		_, err := a.Release(ctx, o.live(), apply.ReleaseOptions{})
+		return err
+	}
+	change := func(ctx context.Context, a *apply.Applier, o *objectFixture) error {
+		_, err := a.Apply(ctx, o.live(), o.intent(pinned(3)))
+		return err
+	}
+	for name, test := range map[string]struct {
+		lost    func(context.Context, *apply.Applier, *objectFixture) error
+		arrives bool
+	}{
+		"a release": {release, true}, "a release that never arrived": {release, false},
+		"a change": {change, true}, "a change that never arrived": {change, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newFixture(t, stock, replicas(2))
+			a := o.applier()
+			o.apply(a, pinned(1), apply.Applied, 1)
+			o.apply(a, pinned(1), apply.Unchanged, 0)
+			before, connected := o.live(), a.Client
+			a.Client = o.losesAnswers(test.arrives)
+			o.fails("writing", test.lost(t.Context(), a, o), errCrash)
+			a.Client = connected
+			o.applyTo(a, before, pinned(1), apply.Unchanged, 0)
+			if test.arrives {
+				o.apply(a, pinned(1), apply.Applied, 1)
+			}
+			o.spec(int64(1), "replicas")
+			// From then on a revert is one.
+			o.merge(stock, `{"metadata":{"labels":{"example.com/touched":""}}}`)
+			o.apply(a, pinned(1), apply.Unchanged, 0)
+			o.merge("stock-operator", revert)
+			o.apply(a, pinned(1), apply.Withheld, 0)
+		})
+	}
+}
+
+// losesAnswers returns a client whose answers are lost, and requests too, unless they arrive.
+func (o *objectFixture) losesAnswers(arrive bool) client.Client {
+	return interceptor.NewClient(o.server.Client(o, o.namespace, "system:masters"), interceptor.Funcs{
+		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			if arrive {
+				o.must(c.Apply(ctx, obj, opts...))
+			}
+			return errCrash
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if arrive {
+				o.must(c.Patch(ctx, obj, p, opts...))
+			}
+			return errCrash
+		},
+	})
 }
 
 // A recreated object has no history, and Forget drops it.
