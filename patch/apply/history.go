@@ -54,8 +54,8 @@ func (h *history) cacheIsStale(live *unstructured.Unstructured) bool {
 	return h.applied("") && h.isNewer(live)
 }
 
-// mayBeEnded reports whether the object is the one for which a request that ends the patch has no answer. A patch in it is
-// not recorded as applied: what that request wrote would then count as a revert.
+// mayBeEnded reports whether the object is the one for which a request that ends the patch has no answer. A patch in it
+// is not recorded as applied: what that request wrote would then count as a revert.
 func (h *history) mayBeEnded(live *unstructured.Unstructured) bool {
 	return h != nil && h.unanswered && h.resourceVersion == live.GetResourceVersion()
 }
