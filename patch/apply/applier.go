@@ -157,10 +157,10 @@ func (a *Applier) taken(ctx context.Context, live *unstructured.Unstructured, p 
 // send sends the requests of a plan. Replaced values are recorded as they were read, so each write must hit the version
 // that was read.
 func (a *Applier) send(ctx context.Context, live *unstructured.Unstructured, p *plan, outcome Outcome) (Outcome, error) {
-	bind(p.body, live)
 	if h := a.history[live.GetUID()]; h != nil && !h.applied(p.intended) {
 		a.recordUnanswered(live)
 	}
+	bind(p.body, live)
 	answer, conflicts := live, p.conflicts
 	var err error
 	if p.first == unforced {
