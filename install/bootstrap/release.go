@@ -3,19 +3,15 @@
 package bootstrap
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/render/export"
@@ -23,6 +19,7 @@ import (
 	"github.com/solonode/sno/render/inputs"
 
 	"github.com/solonode/sno/install/controlplane"
+	"github.com/solonode/sno/install/manifests"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/payload"
 	"github.com/solonode/sno/install/phase"
@@ -44,7 +41,7 @@ func (l *live) assets() fs.FS { return os.DirFS(l.Path(node.LiveDir)) }
 
 // final reports what a repetition does not change. A pull or a command that hangs is repeated.
 func final(err error) error {
-	for _, is := range []error{payload.ErrPayload, payload.ErrTag, payload.ErrFlag, payload.ErrMissing, payload.ErrDifferent, payload.ErrRefused} {
+	for _, is := range []error{payload.ErrPayload, payload.ErrTag, payload.ErrFlag, payload.ErrMissing, payload.ErrDifferent, payload.ErrRefused, manifests.ErrManifest} {
 		if errors.Is(err, is) {
 			return fmt.Errorf("%w: %w", err, phase.ErrInput)
 		}
@@ -66,7 +63,7 @@ func (l *live) payload(ctx context.Context, p *phase.Progress) error {
 
 // renderRelease has the operators of the release render, and writes the result as sno-render would.
 func (l *live) renderRelease(ctx context.Context, p *phase.Progress, s *node.Settings) error {
-	if err := l.Complete(ctx, p); err != nil {
+	if _, err := l.Complete(ctx, p); err != nil {
 		return err //nolint:wrapcheck // it names the settings
 	}
 	release, err := l.renderer().Release(ctx, s.ReleaseImage)
@@ -158,18 +155,12 @@ func each(tree fs.FS, folder string, do func(name string, content []byte)) error
 
 // split returns a manifest's objects as files, each beside the bodies of the requests for its status.
 func split(name string, content []byte) ([]files.File, error) {
+	found, err := manifests.Objects(files.File{Path: "manifests/" + name, Content: content})
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the file
+	}
 	var list []files.File
-	for i, decoder := 0, yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096); ; i++ {
-		o := &unstructured.Unstructured{}
-		err := decoder.Decode(&o.Object)
-		switch {
-		case errors.Is(err, io.EOF):
-			return list, nil
-		case err != nil:
-			return nil, fmt.Errorf("manifests/%s: %w", name, err)
-		case len(o.Object) == 0:
-			continue
-		}
+	for i, o := range found {
 		group := o.GroupVersionKind().Group
 		folder := path.Base(otherManifests)
 		if group == "config.openshift.io" || o.GetKind() == "CustomResourceDefinition" || o.GetAPIVersion() == "v1" && o.GetKind() == "Namespace" {
@@ -184,15 +175,16 @@ func split(name string, content []byte) ([]files.File, error) {
 		if err := write(folder+"/"+base, o.Object); err != nil {
 			return nil, err
 		}
-		if !strings.HasSuffix(group, ".openshift.io") && group != "machineconfiguration.openshift.io" {
+		if !strings.HasSuffix(group, ".openshift.io") {
 			continue // the status of a built-in kind is its controller's
 		}
-		for k, request := range (export.Manifest{Object: o}).StatusRequests() {
+		for k, request := range (export.Manifest{Object: &o}).StatusRequests() {
 			if err := write(fmt.Sprintf("%s/%s/%s-%d", folder, export.StatusDir, strings.TrimSuffix(base, ".yaml"), k)+".yaml", request.Object); err != nil {
 				return nil, err
 			}
 		}
 	}
+	return list, nil
 }
 
 // Static pods that only the live system runs, in ManifestDir, and the folders that their host paths need.

@@ -83,14 +83,14 @@ func (m *Machine) IsRendered(ctx context.Context) (bool, error) {
 	return m.FileExists(m.Rendered + "/sno-render.yaml")(ctx)
 }
 
-// Complete determines the name and addresses of the node, and writes them to the settings.
-func (m *Machine) Complete(ctx context.Context, p *phase.Progress) error {
+// Complete determines the name and addresses of the node, and returns the settings with them, which it writes.
+func (m *Machine) Complete(ctx context.Context, p *phase.Progress) (*node.Settings, error) {
 	s, err := m.Settings()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := expired(s, time.Now()); err != nil {
-		return fmt.Errorf("%s: %w: %w", m.SettingsFile, err, phase.ErrInput)
+		return nil, fmt.Errorf("%s: %w: %w", m.SettingsFile, err, phase.ErrInput)
 	}
 	var completed node.Settings
 	if err := p.Until(ctx, m.Interval, "the node's name and addresses", func(context.Context) error {
@@ -101,21 +101,18 @@ func (m *Machine) Complete(ctx context.Context, p *phase.Progress) error {
 		completed, err = CompleteSettings(*s, host)
 		return err
 	}); err != nil {
-		return err
+		return nil, err
 	}
 	text, err := completed.Encode()
 	if err != nil {
-		return err //nolint:wrapcheck // it names the settings
+		return nil, err //nolint:wrapcheck // it names the settings
 	}
-	return m.WriteFiles(files.File{Path: m.SettingsFile, Mode: 0o600, Content: text})
+	return &completed, m.WriteFiles(files.File{Path: m.SettingsFile, Mode: 0o600, Content: text})
 }
 
 // Render completes the settings and renders the static pods with sno-render (R-BIP-14, R-AIO-5).
 func (m *Machine) Render(ctx context.Context, p *phase.Progress) error {
-	if err := m.Complete(ctx, p); err != nil {
-		return err
-	}
-	s, err := m.Settings()
+	s, err := m.Complete(ctx, p)
 	if err != nil {
 		return err
 	}

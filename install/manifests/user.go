@@ -5,7 +5,6 @@ package manifests
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/solonode/sno/render/files"
 )
@@ -108,23 +106,14 @@ func Merge(lists ...[]files.File) ([]files.File, error) {
 }
 
 func objectsOf(f files.File) ([]unstructured.Unstructured, error) {
-	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(string(f.Content)), 4096)
-	var found []unstructured.Unstructured
-	for {
-		var fields map[string]any
-		err := decoder.Decode(&fields)
-		switch {
-		case errors.Is(err, io.EOF):
-			return found, nil
-		case err != nil:
-			return nil, fmt.Errorf("%s: %w: %w", f.Path, ErrManifest, err)
-		case len(fields) == 0:
-			continue
-		}
-		o := unstructured.Unstructured{Object: fields}
-		if o.GetAPIVersion() == "" || o.GetKind() == "" || o.GetName() == "" {
-			return nil, fmt.Errorf("%s: %w: document %d needs apiVersion, kind and metadata.name; replace a List by its items", f.Path, ErrManifest, len(found)+1)
-		}
-		found = append(found, o)
+	found, err := Objects(f)
+	if err != nil {
+		return nil, err
 	}
+	for i, o := range found {
+		if o.GetAPIVersion() == "" || o.GetKind() == "" || o.GetName() == "" {
+			return nil, fmt.Errorf("%s: %w: document %d needs apiVersion, kind and metadata.name; replace a List by its items", f.Path, ErrManifest, i+1)
+		}
+	}
+	return found, nil
 }

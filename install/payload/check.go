@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -16,7 +15,10 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/solonode/sno/render/files"
+
+	"github.com/solonode/sno/install/manifests"
 )
 
 var (
@@ -86,18 +88,19 @@ type source struct {
 // add adds the objects of a file. One that another file sets differently is an error: renders refuse that, and the API
 // server would get one of them by chance.
 func (all objects) add(name string, content []byte) error {
-	var errs []error
-	err := decode(name, content, func(o unstructured.Unstructured) {
+	found, err := objectsOf(name, content)
+	errs := []error{err}
+	for _, o := range found {
 		key := fmt.Sprintf("%s %s/%s", o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName())
 		if first, is := all[key]; is && first.name != name && !reflect.DeepEqual(first.object, o.Object) {
 			errs = append(errs, fmt.Errorf("%s: %w by %s and %s", key, ErrDifferent, first.name, name))
 		}
 		all[key] = source{name, o.Object}
-	})
-	return errors.Join(append(errs, err)...)
+	}
+	return errors.Join(errs...)
 }
 
-// eachManifest calls a function for each object in the YAML and JSON files of a folder and those below it.
+// eachManifest calls a function for each object in the manifests of a folder and those below it.
 func eachManifest(tree fs.FS, each func(name string, o unstructured.Unstructured)) error {
 	return fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -107,26 +110,20 @@ func eachManifest(tree fs.FS, each func(name string, o unstructured.Unstructured
 		if err != nil {
 			return err
 		}
-		return decode(name, content, func(o unstructured.Unstructured) { each(name, o) })
+		found, err := objectsOf(name, content)
+		for _, o := range found {
+			each(name, o)
+		}
+		return err
 	})
 }
 
-// decode calls a function for each object in a file of YAML or JSON; others have none.
-func decode(name string, content []byte, each func(o unstructured.Unstructured)) error {
+// objectsOf returns the objects of a file of YAML or JSON; others have none.
+func objectsOf(name string, content []byte) ([]unstructured.Unstructured, error) {
 	if !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)) {
-		return nil
+		return nil, nil
 	}
-	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096); ; {
-		var o unstructured.Unstructured
-		switch err := decoder.Decode(&o.Object); {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("%s: %w", name, err)
-		case len(o.Object) > 0:
-			each(o)
-		}
-	}
+	return manifests.Objects(files.File{Path: name, Content: content}) //nolint:wrapcheck // it names the file
 }
 
 // listed returns the regular files of a folder, without those below it; none if it does not exist.

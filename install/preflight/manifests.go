@@ -3,19 +3,15 @@
 package preflight
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/install/manifests"
 )
 
 // operatorKinds are the kinds whose CRDs only a cluster operator installs, with the CRD's plural name.
@@ -52,15 +48,19 @@ var releaseGroups = []string{
 func (c *checker) manifests(context.Context) []Finding {
 	const advice = "remove it from the manifests, and apply it when the installation has ended"
 	var found []Finding
+	type object struct {
+		unstructured.Unstructured
+		file string
+	}
 	var all []object
 	defined, groups := map[string]bool{}, map[string]bool{}
 	for _, f := range c.Manifests {
-		objects, err := decode(f)
+		objects, err := manifests.Objects(f)
 		if err != nil {
-			found = append(found, failed("correct it, or remove it", "%s: %v", f.Path, err))
+			found = append(found, failed("correct it, or remove it", "%v", err))
 		}
-		all = append(all, objects...)
 		for _, o := range objects {
+			all = append(all, object{o, f.Path})
 			if o.GetKind() == "CustomResourceDefinition" {
 				defined[o.GetName()] = true
 				_, group, _ := strings.Cut(o.GetName(), ".")
@@ -71,44 +71,22 @@ func (c *checker) manifests(context.Context) []Finding {
 	for _, o := range all {
 		kind := o.GroupVersionKind().GroupKind()
 		plural, isOperators := operatorKinds[kind]
+		served := kind.Group == "" || groups[kind.Group] || slices.Contains(releaseGroups, kind.Group) || scheme.Scheme.IsGroupRegistered(kind.Group)
 		if crd := plural + "." + kind.Group; isOperators && !defined[crd] {
 			found = append(found, failed(advice, "%s: %s %s: a cluster operator installs the CRD %s, after the restart",
 				o.file, kind.Kind, o.GetName(), crd))
 		}
-	}
-	for _, o := range all {
-		kind := o.GroupVersionKind().GroupKind()
-		if kind.Group == "" || groups[kind.Group] || slices.Contains(releaseGroups, kind.Group) || scheme.Scheme.IsGroupRegistered(kind.Group) {
-			continue
+		if !served {
+			// The apply would wait for it until its limit, an hour.
+			report := failed
+			if c.Creating {
+				report = warning
+			}
+			found = append(found, report(advice+", or add its CRD", "%s: %s %s: neither Kubernetes nor a release serves kinds of %s", o.file, kind.Kind, o.GetName(), kind.Group))
 		}
-		// The apply would wait for it until its limit, an hour.
-		report := failed
-		if c.Creating {
-			report = warning
-		}
-		found = append(found, report(advice+", or add its CRD", "%s: %s %s: neither Kubernetes nor a release serves kinds of %s", o.file, kind.Kind, o.GetName(), kind.Group))
 	}
 	if len(found) == 0 {
 		found = append(found, ok("%d manifests, and none needs a CRD of a cluster operator", len(c.Manifests)))
 	}
 	return found
-}
-
-type object struct {
-	unstructured.Unstructured
-	file string
-}
-
-func decode(f files.File) ([]object, error) {
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(f.Content), 4096)
-	var found []object
-	for {
-		o := object{file: f.Path}
-		if err := decoder.Decode(&o.Object); errors.Is(err, io.EOF) {
-			return found, nil
-		} else if err != nil {
-			return found, err
-		}
-		found = append(found, o)
-	}
 }
