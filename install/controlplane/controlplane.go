@@ -139,6 +139,9 @@ func expired(s *node.Settings, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("%w: validity: %w", node.ErrSettings, err)
 	}
+	if s.Profile == string(inputs.OpenShift) {
+		validity = min(validity, node.BootstrapValidity)
+	}
 	if end := created.Add(validity); !now.Before(end) {
 		return fmt.Errorf("the certificates of the config have ended at %s, and the clock has %s: %w",
 			end.Format(time.RFC3339), now.UTC().Format(time.RFC3339), ErrExpired)

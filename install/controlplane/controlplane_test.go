@@ -58,11 +58,13 @@ func newMachine(t *testing.T) (*controlplane.Machine, *bytes.Buffer) {
 // A config whose certificates have ended is refused, and nothing is rendered.
 func TestRenderEnded(t *testing.T) {
 	for name, c := range map[string]struct {
-		created time.Time
-		ended   bool
+		age               time.Duration
+		profile, validity string
+		ended             bool
 	}{
-		"ended": {time.Now().Add(-time.Hour), true},
-		"ends":  {time.Now().Add(-59 * time.Minute), false},
+		"ended":          {time.Hour, "kubernetes", "1h", true},
+		"ends":           {59 * time.Minute, "kubernetes", "1h", false},
+		"release, ended": {24 * time.Hour, "openshift", "87600h", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, _ := newMachine(t)
@@ -70,7 +72,8 @@ func TestRenderEnded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.Created = c.created.UTC().Format(time.RFC3339)
+			s.Created = time.Now().Add(-c.age).UTC().Format(time.RFC3339)
+			s.Profile, s.Validity = c.profile, c.validity
 			text, err := s.Encode()
 			if err != nil {
 				t.Fatal(err)

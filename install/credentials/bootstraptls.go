@@ -11,7 +11,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"net/netip"
 	"time"
@@ -21,11 +20,12 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/solonode/sno/render/files"
+
+	"github.com/solonode/sno/install/node"
 )
 
 const (
-	day      = 24 * time.Hour
-	year     = 365 * day
+	year     = 365 * 24 * time.Hour
 	keyBits  = 2048
 	kubelets = "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper"
 )
@@ -48,28 +48,28 @@ func user(name string, groups ...string) pkix.Name {
 // bootstrapCertificates are those of openshift-install 4.19, with their validity; signers are before what they sign.
 var bootstrapCertificates = []bootstrapCertificate{
 	{name: "admin-kubeconfig-signer", subject: pkix.Name{CommonName: "admin-kubeconfig-signer", OrganizationalUnit: []string{"openshift"}}, validity: 10 * year},
-	{name: "aggregator-signer", subject: pkix.Name{CommonName: "aggregator-signer", OrganizationalUnit: []string{"openshift"}}, validity: day},
-	{name: "aggregator-ca", subject: pkix.Name{CommonName: "aggregator", OrganizationalUnit: []string{"bootkube"}}, validity: day},
+	{name: "aggregator-signer", subject: pkix.Name{CommonName: "aggregator-signer", OrganizationalUnit: []string{"openshift"}}, validity: node.BootstrapValidity},
+	{name: "aggregator-ca", subject: pkix.Name{CommonName: "aggregator", OrganizationalUnit: []string{"bootkube"}}, validity: node.BootstrapValidity},
 	{name: "kube-apiserver-lb-signer", subject: pkix.Name{CommonName: "kube-apiserver-lb-signer", OrganizationalUnit: []string{"openshift"}}, validity: 10 * year},
 	{name: "kube-apiserver-localhost-signer", subject: pkix.Name{CommonName: "kube-apiserver-localhost-signer", OrganizationalUnit: []string{"openshift"}}, validity: 10 * year},
 	{name: "kube-apiserver-service-network-signer", subject: pkix.Name{CommonName: "kube-apiserver-service-network-signer", OrganizationalUnit: []string{"openshift"}}, validity: 10 * year},
 	{name: "kube-apiserver-to-kubelet-signer", subject: pkix.Name{CommonName: "kube-apiserver-to-kubelet-signer", OrganizationalUnit: []string{"openshift"}}, validity: year},
 	{name: "kube-control-plane-signer", subject: pkix.Name{CommonName: "kube-control-plane-signer", OrganizationalUnit: []string{"openshift"}}, validity: year},
-	{name: "kubelet-signer", subject: pkix.Name{CommonName: "kubelet-signer", OrganizationalUnit: []string{"openshift"}}, validity: day},
+	{name: "kubelet-signer", subject: pkix.Name{CommonName: "kubelet-signer", OrganizationalUnit: []string{"openshift"}}, validity: node.BootstrapValidity},
 	{name: "kubelet-bootstrap-kubeconfig-signer", subject: pkix.Name{CommonName: "kubelet-bootstrap-kubeconfig-signer", OrganizationalUnit: []string{"openshift"}}, validity: 10 * year},
 
 	{name: "admin-kubeconfig-client", signer: "admin-kubeconfig-signer", subject: user("system:admin", "system:masters"), validity: 10 * year},
-	{name: "aggregator-client", signer: "aggregator-signer", subject: user("system:kube-apiserver-proxy", "kube-master"), validity: day},
-	{name: "apiserver-proxy", signer: "aggregator-ca", subject: user("system:kube-apiserver-proxy", "kube-master"), validity: day},
-	{name: "kube-apiserver-lb-server", signer: "kube-apiserver-lb-signer", subject: user("system:kube-apiserver", "kube-master"), validity: day, chain: true,
+	{name: "aggregator-client", signer: "aggregator-signer", subject: user("system:kube-apiserver-proxy", "kube-master"), validity: node.BootstrapValidity},
+	{name: "apiserver-proxy", signer: "aggregator-ca", subject: user("system:kube-apiserver-proxy", "kube-master"), validity: node.BootstrapValidity},
+	{name: "kube-apiserver-lb-server", signer: "kube-apiserver-lb-signer", subject: user("system:kube-apiserver", "kube-master"), validity: node.BootstrapValidity, chain: true,
 		server: func(o BootstrapOptions) ([]string, []net.IP) { return []string{"api." + o.Domain}, nil }},
-	{name: "kube-apiserver-internal-lb-server", signer: "kube-apiserver-lb-signer", subject: user("system:kube-apiserver", "kube-master"), validity: day, chain: true,
+	{name: "kube-apiserver-internal-lb-server", signer: "kube-apiserver-lb-signer", subject: user("system:kube-apiserver", "kube-master"), validity: node.BootstrapValidity, chain: true,
 		server: func(o BootstrapOptions) ([]string, []net.IP) { return []string{"api-int." + o.Domain}, nil }},
-	{name: "kube-apiserver-localhost-server", signer: "kube-apiserver-localhost-signer", subject: user("system:kube-apiserver", "kube-master"), validity: day, chain: true,
+	{name: "kube-apiserver-localhost-server", signer: "kube-apiserver-localhost-signer", subject: user("system:kube-apiserver", "kube-master"), validity: node.BootstrapValidity, chain: true,
 		server: func(BootstrapOptions) ([]string, []net.IP) {
 			return []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
 		}},
-	{name: "kube-apiserver-service-network-server", signer: "kube-apiserver-service-network-signer", subject: user("system:kube-apiserver", "kube-master"), validity: day, chain: true,
+	{name: "kube-apiserver-service-network-server", signer: "kube-apiserver-service-network-signer", subject: user("system:kube-apiserver", "kube-master"), validity: node.BootstrapValidity, chain: true,
 		server: func(o BootstrapOptions) (dns []string, addresses []net.IP) {
 			for _, service := range []string{"kubernetes", "openshift"} {
 				dns = append(dns, service, service+".default", service+".default.svc", service+".default.svc.cluster.local")
@@ -165,14 +165,13 @@ func BootstrapFiles(ctx context.Context, o BootstrapOptions) ([]files.File, erro
 	add("tls/root-ca.crt", o.RootCA)
 	add("tls/machine-config-server.crt", o.Server)
 	add("tls/machine-config-server.key", o.ServerKey)
+	bundles := map[string][]byte{}
 	for name, of := range bootstrapBundles {
-		var parts [][]byte
 		for _, signer := range of {
-			parts = append(parts, texts[signer])
+			bundles[name] = append(bundles[name], texts[signer]...)
 		}
-		add("tls/"+name+".crt", parts...)
+		add("tls/"+name+".crt", bundles[name])
 	}
-	servers := bytes.Join([][]byte{texts["kube-apiserver-localhost-signer"], texts["kube-apiserver-service-network-signer"], texts["kube-apiserver-lb-signer"]}, nil)
 	for _, k := range []struct{ name, server, user, certificate string }{
 		{AdminKubeconfig, "https://api." + o.Domain + ":6443", "admin", "admin-kubeconfig-client"},
 		{"auth/kubeconfig", "https://api-int." + o.Domain + ":6443", "admin", "admin-kubeconfig-client"},
@@ -180,7 +179,7 @@ func BootstrapFiles(ctx context.Context, o BootstrapOptions) ([]files.File, erro
 		{"auth/kubeconfig-kubelet", "https://api-int." + o.Domain + ":6443", "kubelet", "kubelet-client"},
 	} {
 		config := clientcmdapi.NewConfig()
-		config.Clusters["cluster"] = &clientcmdapi.Cluster{Server: k.server, CertificateAuthorityData: servers}
+		config.Clusters["cluster"] = &clientcmdapi.Cluster{Server: k.server, CertificateAuthorityData: bundles["kube-apiserver-complete-server-ca-bundle"]}
 		config.AuthInfos[k.user] = &clientcmdapi.AuthInfo{ClientCertificateData: texts[k.certificate], ClientKeyData: keyPEM(keys[k.certificate])}
 		config.Contexts[k.user] = &clientcmdapi.Context{Cluster: "cluster", AuthInfo: k.user}
 		config.CurrentContext = k.user
@@ -198,28 +197,15 @@ func keyPEM(key *rsa.PrivateKey) []byte {
 }
 
 func (c bootstrapCertificate) sign(o BootstrapOptions, key *rsa.PrivateKey, signer *x509.Certificate, signerKey *rsa.PrivateKey) (*x509.Certificate, error) {
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller does
-	}
-	template := &x509.Certificate{
-		SerialNumber: serial, Subject: c.subject, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
-		// The clock of a node may be a little behind.
-		NotBefore: o.Now.Add(-time.Minute).UTC(), NotAfter: o.Now.Add(c.validity).UTC(),
-	}
+	template := &x509.Certificate{Subject: c.subject, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment}
 	switch {
 	case c.signer == "":
 		template.IsCA, template.KeyUsage = true, template.KeyUsage|x509.KeyUsageCertSign
-		signer, signerKey = template, key
 	case c.server != nil:
 		template.DNSNames, template.IPAddresses = c.server(o)
 		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	default:
 		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, signer, &key.PublicKey, signerKey)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller does
-	}
-	return x509.ParseCertificate(der) //nolint:wrapcheck // the caller does
+	return issue(template, o.Now, c.validity, key, signer, signerKey)
 }

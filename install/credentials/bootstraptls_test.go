@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
+
+	"github.com/solonode/sno/install/node"
 )
 
 // Each certificate is valid for its use and as long as the installer's, and no other signer's.
@@ -61,7 +63,7 @@ func TestBootstrapFiles(t *testing.T) {
 		if c.server != nil {
 			usage = x509.ExtKeyUsageServerAuth
 		}
-		for _, at := range []time.Time{now, now.Add(min(c.validity, day) - time.Minute)} {
+		for _, at := range []time.Time{now, now.Add(min(c.validity, node.BootstrapValidity) - time.Minute)} {
 			if err := verify(first, roots, usage, "", at); err != nil {
 				t.Errorf("%s at %s: %v", c.name, at, err)
 			}

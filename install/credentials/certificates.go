@@ -95,26 +95,31 @@ func sign(o Options, template, parent *x509.Certificate, parentKey crypto.Signer
 	if err != nil {
 		return fail(err)
 	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-	if err != nil {
-		return fail(err)
-	}
-	// The clock of a node may be a little behind.
-	template.SerialNumber, template.NotBefore, template.NotAfter = serial, o.Now.Add(-time.Minute).UTC(), o.Now.Add(o.Validity).UTC()
-	if parent == nil {
-		parent, parentKey = template, private
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, private.Public(), parentKey)
-	if err != nil {
-		return fail(err)
-	}
-	if c, err = x509.ParseCertificate(der); err != nil {
+	if c, err = issue(template, o.Now, o.Validity, private, parent, parentKey); err != nil {
 		return fail(err)
 	}
 	if keyPEM, err = keyutil.MarshalPrivateKeyToPEM(private); err != nil {
 		return fail(err)
 	}
-	return c, private, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), keyPEM, nil
+	return c, private, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}), keyPEM, nil
+}
+
+// issue signs the certificate of a key, which is self-signed without a parent.
+func issue(template *x509.Certificate, now time.Time, validity time.Duration, key crypto.Signer, parent *x509.Certificate, parentKey crypto.Signer) (*x509.Certificate, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the caller does
+	}
+	// The clock of a node may be a little behind.
+	template.SerialNumber, template.NotBefore, template.NotAfter = serial, now.Add(-time.Minute).UTC(), now.Add(validity).UTC()
+	if parent == nil {
+		parent, parentKey = template, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), parentKey)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the caller does
+	}
+	return x509.ParseCertificate(der) //nolint:wrapcheck // the caller does
 }
 
 // checkAge returns ErrTooOld with every certificate that has ended or is too old.

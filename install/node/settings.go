@@ -13,6 +13,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// BootstrapValidity is the validity of the certificates that only the bootstrap phase of a release uses (U-INS-34).
+const BootstrapValidity = 24 * time.Hour
+
 // Settings are the settings of the commands on the machine.
 type Settings struct {
 	Profile     string `json:"profile"`

@@ -10,12 +10,16 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	api "github.com/openshift/api"
 	"golang.org/x/net/dns/dnsmessage"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/solonode/sno/install/phase"
 	"github.com/solonode/sno/render/files"
@@ -305,6 +309,20 @@ func TestPrograms(t *testing.T) {
 }
 
 // The CRDs are those in the proposal of bootstrap in place (R-BIP-21).
+// A kind of openshift/api is never one that nothing serves.
+func TestReleaseGroups(t *testing.T) {
+	known := runtime.NewScheme()
+	if err := api.Install(known); err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range known.PrioritizedVersionsAllGroups() {
+		isFile := strings.HasSuffix(version.Group, ".config.openshift.io") // kinds of files of a program
+		if !isFile && !slices.Contains(releaseGroups, version.Group) && !scheme.Scheme.IsGroupRegistered(version.Group) {
+			t.Errorf("%s is missing", version.Group)
+		}
+	}
+}
+
 func TestManifests(t *testing.T) {
 	kinds := map[string]string{
 		"clusternetworks.network.openshift.io":                   "ClusterNetwork",
