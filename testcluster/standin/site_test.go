@@ -37,7 +37,7 @@ const (
 )
 
 var shared = patchtest.NewShared(patchtest.Options{CRDs: []string{
-	patchtest.Infrastructures, patchtest.Ingresses, patchtest.IngressControllers,
+	patchtest.Infrastructures, patchtest.Ingresses, patchtest.IngressControllers, patchtest.Authentications,
 }})
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
@@ -70,7 +70,7 @@ func newSite(t *testing.T, namespaces []string, kinds []client.Object, objects .
 			}
 		}
 	})
-	s.create(&configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: standin.ConfigName}})
+	s.create(infrastructure())
 	s.create(objects...)
 	return s
 }
@@ -152,10 +152,10 @@ func (s *site) write(object client.Object, change func(), write func() error) {
 }
 
 // topology sets the topology.
-func (s *site) topology(controlPlane, infrastructure configv1.TopologyMode) {
+func (s *site) topology(controlPlane, workers configv1.TopologyMode) {
 	s.Helper()
-	changeStatus(s, &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: standin.ConfigName}}, func(i *configv1.Infrastructure) {
-		i.Status.ControlPlaneTopology, i.Status.InfrastructureTopology = controlPlane, infrastructure
+	changeStatus(s, infrastructure(), func(i *configv1.Infrastructure) {
+		i.Status.ControlPlaneTopology, i.Status.InfrastructureTopology = controlPlane, workers
 		i.Status.CPUPartitioning = configv1.CPUPartitioningNone
 		i.Status.PlatformStatus = &configv1.PlatformStatus{Type: configv1.NonePlatformType}
 	})
@@ -188,7 +188,7 @@ func (s *site) rolledOut(namespace, name string) {
 // may come late on a busy machine, so it tries three times.
 func (s *site) silent(objects ...client.Object) {
 	s.Helper()
-	objects = append(objects, &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: standin.ConfigName}})
+	objects = append(objects, infrastructure())
 	var writes []patchtest.Write
 	for range 3 {
 		s.settle()
@@ -249,4 +249,8 @@ func (s *site) conditions(read func() []operatorv1.OperatorCondition, want map[s
 		}
 		return nil
 	})
+}
+
+func infrastructure() *configv1.Infrastructure {
+	return &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: standin.ConfigName}}
 }
