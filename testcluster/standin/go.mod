@@ -8,6 +8,7 @@ require (
 	github.com/openshift/api v0.0.0-20260318185450-1f2fa3f09f4e
 	github.com/openshift/client-go v0.0.0-20260317180604-743f664b82d1
 	github.com/solonode/sno/auth v0.1.0
+	github.com/solonode/sno/etcdguard v0.1.0
 	github.com/solonode/sno/ingress v0.1.0
 	github.com/solonode/sno/patch v0.1.0
 	github.com/solonode/sno/topology v0.1.0
@@ -20,6 +21,7 @@ require (
 )
 
 replace (
+	github.com/solonode/sno/etcdguard => ../../etcdguard
 	github.com/solonode/sno/auth => ../../auth
 	github.com/solonode/sno/ingress => ../../ingress
 	github.com/solonode/sno/patch => ../../patch
