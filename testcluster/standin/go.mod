@@ -10,6 +10,7 @@ require (
 	github.com/solonode/sno/auth v0.1.0
 	github.com/solonode/sno/etcdguard v0.1.0
 	github.com/solonode/sno/ingress v0.1.0
+	github.com/solonode/sno/machineconfig v0.1.0
 	github.com/solonode/sno/patch v0.1.0
 	github.com/solonode/sno/topology v0.1.0
 	k8s.io/api v0.35.2
@@ -24,6 +25,7 @@ replace (
 	github.com/solonode/sno/etcdguard => ../../etcdguard
 	github.com/solonode/sno/auth => ../../auth
 	github.com/solonode/sno/ingress => ../../ingress
+	github.com/solonode/sno/machineconfig => ../../machineconfig
 	github.com/solonode/sno/patch => ../../patch
 	github.com/solonode/sno/topology => ../../topology
 )

@@ -156,7 +156,7 @@ const staleCache = 50 * time.Millisecond
 // Reconcile implements reconcile.Reconciler.
 func (r Reconcile) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	after, err := r(ctx, request.NamespacedName)
-	if onlyStale(err) {
+	if OnlyStale(err) {
 		return reconcile.Result{RequeueAfter: staleCache}, nil
 	}
 	return reconcile.Result{RequeueAfter: after}, err

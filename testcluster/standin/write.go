@@ -117,11 +117,11 @@ func log(ctx context.Context, verb string, object client.Object) {
 	logr.FromContextOrDiscard(ctx).Info(verb, "kind", fmt.Sprintf("%T", object), "object", client.ObjectKeyFromObject(object).String())
 }
 
-// onlyStale reports whether an error says only that the cache was stale.
-func onlyStale(err error) bool {
+// OnlyStale reports whether an error says only that the cache was stale.
+func OnlyStale(err error) bool {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, err := range joined.Unwrap() {
-			if !onlyStale(err) {
+			if !OnlyStale(err) {
 				return false
 			}
 		}

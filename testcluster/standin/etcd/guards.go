@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/etcdguard"
@@ -35,7 +34,7 @@ func (r *guardReconciler) reconcile(ctx context.Context, _ client.ObjectKey) (ti
 		return 0, err
 	}
 	state, err := r.reconcileGuards(ctx, *cluster)
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+	if standin.OnlyStale(err) {
 		return 0, err
 	}
 	return 0, errors.Join(err, r.publish(ctx, etcd, guardConditions(state, err)))
