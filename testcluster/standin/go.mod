@@ -7,7 +7,9 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/openshift/api v0.0.0-20260318185450-1f2fa3f09f4e
 	github.com/openshift/client-go v0.0.0-20260317180604-743f664b82d1
+	github.com/solonode/sno/approver v0.1.0
 	github.com/solonode/sno/auth v0.1.0
+	github.com/solonode/sno/console v0.1.0
 	github.com/solonode/sno/etcdguard v0.1.0
 	github.com/solonode/sno/ingress v0.1.0
 	github.com/solonode/sno/machineconfig v0.1.0
@@ -22,6 +24,8 @@ require (
 )
 
 replace (
+	github.com/solonode/sno/approver => ../../approver
+	github.com/solonode/sno/console => ../../console
 	github.com/solonode/sno/etcdguard => ../../etcdguard
 	github.com/solonode/sno/auth => ../../auth
 	github.com/solonode/sno/ingress => ../../ingress

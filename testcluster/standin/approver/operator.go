@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package approver
+
+import (
+	"context"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/solonode/sno/testcluster/standin"
+)
+
+// Operator implements standin.Options.
+func (o *Options) Operator() (standin.Operator, error) {
+	return standin.Operator{
+		Name:     operatorName,
+		Requires: []client.Object{&configv1.Infrastructure{}, &configv1.ClusterOperator{}},
+		Cache: map[client.Object]cache.ByObject{
+			&configv1.Infrastructure{}: standin.Singleton(), &configv1.ClusterOperator{}: standin.Named(operatorName),
+			&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{
+				authorityNamespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", authorityName)},
+			}},
+		},
+		SetUp: o.setUp,
+	}, nil
+}
+
+func (o *Options) setUp(mgr ctrl.Manager) error {
+	disabled, err := o.clientFlowDisabled()
+	if err != nil {
+		mgr.GetLogger().Error(err, "Ignoring the configuration")
+	}
+	rules := vendoredRules()
+	if o.Stock {
+		rules = stockRules()
+	}
+	// Without any object there is no event.
+	first := source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: standin.ConfigName}})
+		return nil
+	})
+	noHeartbeat := predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }, GenericFunc: func(event.GenericEvent) bool { return false }}
+	r := &reconciler{
+		reader: reader{live: mgr.GetAPIReader(), call: o.Call}, writer: mgr.GetClient(),
+		rules: rules, disabled: disabled, retry: o.RetryInterval, maxPending: o.MaxPending,
+		events: mgr.GetEventRecorder(operatorName), reported: map[types.UID]string{},
+	}
+	err = ctrl.NewControllerManagedBy(mgr).Named("requests").
+		WatchesRawSource(first).
+		// The requests are read again without a cache, so their metadata is enough here.
+		Watches(&certificatesv1.CertificateSigningRequest{}, standin.Only(), builder.OnlyMetadata).
+		Watches(&configv1.Infrastructure{}, standin.Only()).
+		Watches(&configv1.ClusterOperator{}, standin.Only()).
+		Watches(&corev1.ConfigMap{}, standin.Only()).
+		Watches(&corev1.Node{}, standin.Only(), builder.OnlyMetadata, builder.WithPredicates(noHeartbeat)).
+		WithOptions(standin.Retry()).
+		Complete(standin.Reconcile(r.reconcile))
+	if err != nil {
+		return fmt.Errorf("building the controller of the requests: %w", err)
+	}
+	return nil
+}
