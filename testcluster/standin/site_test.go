@@ -15,6 +15,7 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -37,7 +38,9 @@ const (
 )
 
 var shared = patchtest.NewShared(patchtest.Options{CRDs: []string{
-	patchtest.Infrastructures, patchtest.Ingresses, patchtest.IngressControllers, patchtest.Authentications,
+	patchtest.Infrastructures, patchtest.Ingresses, patchtest.IngressControllers, patchtest.Authentications, patchtest.ClusterOperators,
+	"etcds.operator.openshift.io", "consoles.operator.openshift.io", "machines.machine.openshift.io",
+	"machineconfigurations.operator.openshift.io", "machineconfigpools.machineconfiguration.openshift.io", "machineconfigs.machineconfiguration.openshift.io",
 }})
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
@@ -55,6 +58,7 @@ type site struct {
 func newSite(t *testing.T, namespaces []string, kinds []client.Object, objects ...client.Object) *site {
 	t.Helper()
 	server := shared.Server(t)
+	patchtest.NoError(t, mcfgv1.Install(server.Scheme()))
 	s := &site{T: t, server: server, admin: server.Admin(t), stop: func() {}}
 	for _, name := range namespaces {
 		s.must(client.IgnoreAlreadyExists(s.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})))
