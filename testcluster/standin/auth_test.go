@@ -237,7 +237,7 @@ func TestWaitsForKinds(t *testing.T) {
 	s := &site{T: t, server: server, admin: server.Admin(t), stop: func() {}}
 	s.masters(1)
 	s.startAuth(false)
-	s.silent()
+	s.settle()
 	folder, err := patchtest.APIModuleDir(t.Context())
 	s.must(err)
 	for _, name := range []string{patchtest.Infrastructures, patchtest.Authentications} {

@@ -138,6 +138,7 @@ func TestMachineConfigDrains(t *testing.T) {
 	s.daemon("m2", "desiredDrain", "reboot-two")
 	s.poolConditions(map[string]string{"DrainControllerDegraded": "True Error"})
 	s.daemon("m2", "desiredDrain", "uncordon-two")
+	s.daemon("m1", "desiredDrain", "uncordon-one") // a drained node may restart, so that others wait
 	s.topology(single, many)
 	s.nodes("controlPlaneTopology", map[string]string{"m0": "SingleReplica"})
 	s.daemon("m0", "desiredDrain", "drain-three")
