@@ -90,7 +90,7 @@ func controller(module string) Program {
 }
 
 func standIn(name string) Program {
-	return Program{Name: name, Module: "e2e", Package: "./cmd/stand-in-operators"}
+	return Program{Name: name, Module: "testcluster/standin", Package: "./cmd/stand-in-operators"}
 }
 
 // Shipped returns the programs with images for clusters: kubectl-sno, which is all controllers in one process, and

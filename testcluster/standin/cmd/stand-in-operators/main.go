@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command stand-in-operators runs one stand-in: stand-in-operators OPERATOR [flags].
+// Command stand-in-operators runs one stand-in: stand-in-operators OPERATOR [flags], or OPERATOR [flags] by a link with an
+// operator's name, which lists of processes then show.
 package main
 
 import (
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -36,11 +38,12 @@ var operators = map[string]standin.Options{
 }
 
 func main() {
-	name := ""
-	if len(os.Args) > 1 {
-		name = os.Args[1]
-	}
+	name, arguments := filepath.Base(os.Args[0]), os.Args[1:]
 	options, ok := operators[name]
+	if !ok && len(arguments) > 0 {
+		name, arguments = arguments[0], arguments[1:]
+		options, ok = operators[name]
+	}
 	if !ok {
 		fmt.Fprintf(os.Stderr, "%q is no stand-in; the first argument is one of %s\n", name, strings.Join(slices.Sorted(maps.Keys(operators)), ", "))
 		os.Exit(2)
@@ -49,7 +52,7 @@ func main() {
 	kubeconfig := flags.String("kubeconfig", "", "Kubeconfig file; without it, the service account of the pod.")
 	options.BindFlags(flags)
 	klog.InitFlags(flags)
-	if err := flags.Parse(os.Args[2:]); errors.Is(err, flag.ErrHelp) {
+	if err := flags.Parse(arguments); errors.Is(err, flag.ErrHelp) {
 		return
 	} else if err != nil {
 		os.Exit(2)
