@@ -35,6 +35,7 @@ require (
 
 require (
 	al.essio.dev/pkg/shellescape v1.5.1 // indirect
+	cel.dev/expr v0.25.2 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20230124172434-306776ec8161 // indirect
 	github.com/BurntSushi/toml v1.4.0 // indirect
 	github.com/MakeNowJust/heredoc v1.0.0 // indirect
@@ -47,17 +48,14 @@ require (
 	github.com/coreos/go-systemd/v22 v22.7.0 // indirect
 	github.com/coreos/vcontext v0.0.0-20230201181013-d72178a18687 // indirect
 	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
+	github.com/evanphx/json-patch v4.12.0+incompatible // indirect
 	github.com/exponent-io/jsonpath v0.0.0-20210407135951-1de76d718b3f // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/go-errors/errors v1.4.2 // indirect
 	github.com/go-task/slim-sprig/v3 v3.0.0 // indirect
-	github.com/gogo/protobuf v1.3.2 // indirect
-	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/google/btree v1.1.3 // indirect
 	github.com/google/pprof v0.0.0-20260402051712-545e8a4df936 // indirect
 	github.com/gregjones/httpcache v0.0.0-20190611155906-901d90724c79 // indirect
-	github.com/grpc-ecosystem/grpc-gateway/v2 v2.27.7 // indirect
-	github.com/imdario/mergo v0.3.7 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/klauspost/compress v1.20.2 // indirect
 	github.com/liggitt/tabwriter v0.0.0-20181228230101-89fcab3d43de // indirect
@@ -68,36 +66,22 @@ require (
 	github.com/opencontainers/go-digest v1.0.0 // indirect
 	github.com/opencontainers/image-spec v1.1.1 // indirect
 	github.com/openshift/client-go v0.0.0-20260317180604-743f664b82d1 // indirect
-	github.com/openshift/library-go v0.0.0-20260318142011-72bf34f474bc // indirect
 	github.com/pelletier/go-toml v1.9.5 // indirect
 	github.com/peterbourgon/diskv v2.0.1+incompatible // indirect
 	github.com/pkg/errors v0.9.1 // indirect
-	github.com/robfig/cron v1.2.0 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
-	github.com/solonode/sno/approver v0.1.0 // indirect
-	github.com/solonode/sno/auth v0.1.0 // indirect
-	github.com/solonode/sno/console v0.1.0 // indirect
 	github.com/vbatts/tar-split v0.12.2 // indirect
 	github.com/xlab/treeprint v1.2.0 // indirect
-	go.etcd.io/etcd/api/v3 v3.6.8 // indirect
-	go.etcd.io/etcd/client/pkg/v3 v3.6.8 // indirect
-	go.etcd.io/etcd/client/v3 v3.6.8 // indirect
-	go.opentelemetry.io/otel v1.44.0 // indirect
-	go.opentelemetry.io/otel/trace v1.44.0 // indirect
-	go.uber.org/multierr v1.11.0 // indirect
 	go.uber.org/zap v1.27.1 // indirect
 	golang.org/x/exp v0.0.0-20251219203646-944ab1f22d93 // indirect
 	golang.org/x/tools v0.52.0 // indirect
 	gomodules.xyz/jsonpatch/v2 v2.4.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260526163538-3dc84a4a5aaa // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260526163538-3dc84a4a5aaa // indirect
-	google.golang.org/grpc v1.83.2 // indirect
 	k8s.io/cli-runtime v0.35.2 // indirect
 	k8s.io/component-base v0.35.2 // indirect
 	k8s.io/component-helpers v0.35.2 // indirect
-	k8s.io/kube-aggregator v0.35.2 // indirect
 	sigs.k8s.io/kind v0.33.0 // indirect
-	sigs.k8s.io/kube-storage-version-migrator v0.0.6-0.20230721195810-5c8923c5ff96 // indirect
 )
 
 require (
@@ -133,13 +117,6 @@ require (
 	github.com/prometheus/common v0.67.5 // indirect
 	github.com/prometheus/procfs v0.19.2
 	github.com/solonode/sno/etcdguard v0.1.0
-	github.com/solonode/sno/examples/hosts/authentication-operator v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/examples/hosts/console-operator v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/examples/hosts/etcd-operator v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/examples/hosts/ingress-operator v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/examples/hosts/machine-approver v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/examples/hosts/machine-config-operator v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/ingress v0.1.0 // indirect
 	github.com/solonode/sno/machineconfig v0.1.0
 	github.com/solonode/sno/patch v0.1.0
 	github.com/spf13/pflag v1.0.10 // indirect
@@ -154,7 +131,7 @@ require (
 	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af // indirect
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
-	k8s.io/klog/v2 v2.140.0
+	k8s.io/klog/v2 v2.140.0 // indirect
 	k8s.io/kube-openapi v0.0.0-20260519202549-bbf5c5577288 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/kustomize/api v0.21.1
@@ -172,18 +149,6 @@ replace (
 	github.com/solonode/sno/testcluster => ../testcluster
 	github.com/solonode/sno/topology => ../topology
 )
-
-replace github.com/solonode/sno/examples/hosts/authentication-operator => ../examples/hosts/authentication-operator
-
-replace github.com/solonode/sno/examples/hosts/console-operator => ../examples/hosts/console-operator
-
-replace github.com/solonode/sno/examples/hosts/etcd-operator => ../examples/hosts/etcd-operator
-
-replace github.com/solonode/sno/examples/hosts/ingress-operator => ../examples/hosts/ingress-operator
-
-replace github.com/solonode/sno/examples/hosts/machine-approver => ../examples/hosts/machine-approver
-
-replace github.com/solonode/sno/examples/hosts/machine-config-operator => ../examples/hosts/machine-config-operator
 
 replace github.com/solonode/sno/console => ../console
 

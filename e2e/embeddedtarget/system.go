@@ -115,7 +115,7 @@ func (v Variant) Programs(operators harness.Operators) ([]programs.Program, erro
 		}
 	}
 	if v == Vendored {
-		needed = append(needed, programs.OLMHost)
+		needed = append(needed, programs.OLMExample)
 	}
 	return needed, nil
 }

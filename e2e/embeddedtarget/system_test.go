@@ -227,7 +227,7 @@ func (u *up) hostSuite() (string, error) {
 	root, err := programs.Root(u.ctx)
 	u.must(err)
 	cmd := exec.CommandContext(u.ctx, "go", "test", "-count=1", "./test/e2e", "-ginkgo.v")
-	cmd.Dir = filepath.Join(root, "examples", "hosts", "ingress-operator")
+	cmd.Dir = filepath.Join(root, "examples", "ingress-operator-library-go")
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+u.Cluster.KubeconfigPath())
 	output, err := cmd.CombinedOutput()
 	return string(output), err

@@ -43,12 +43,12 @@ func (s *ScenarioCluster) RunOLMOperator(ctx context.Context, args ...string) (*
 	if err := installOLMRights(ctx, s.Cluster); err != nil {
 		return nil, err
 	}
-	if running := s.Cluster.Program(programs.OLMHost.Name); running != nil {
+	if running := s.Cluster.Program(programs.OLMExample.Name); running != nil {
 		if err := running.Terminate(ctx); err != nil {
 			return nil, err
 		}
 	}
-	binary, err := programs.Build(ctx, programs.OLMHost, s.progress)
+	binary, err := programs.Build(ctx, programs.OLMExample, s.progress)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (s *ScenarioCluster) RunOLMOperator(ctx context.Context, args ...string) (*
 	if err != nil {
 		return nil, err
 	}
-	return s.Cluster.Run(ctx, programs.OLMHost.Name, binary, append([]string{"--kubeconfig", kubeconfig, "--namespace", OLMNamespace}, args...)...)
+	return s.Cluster.Run(ctx, programs.OLMExample.Name, binary, append([]string{"--kubeconfig", kubeconfig, "--namespace", OLMNamespace}, args...)...)
 }
 
 func installOLMRights(ctx context.Context, c *embedded.Cluster) error {
@@ -64,7 +64,7 @@ func installOLMRights(ctx context.Context, c *embedded.Cluster) error {
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(root, filepath.FromSlash(programs.OLMHost.Module), "bundle", "manifests", "olm-operator.clusterserviceversion.yaml")
+	file := filepath.Join(root, filepath.FromSlash(programs.OLMExample.Module), "bundle", "manifests", "olm-operator.clusterserviceversion.yaml")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("read the ClusterServiceVersion: %w", err)

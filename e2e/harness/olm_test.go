@@ -4,10 +4,9 @@ package harness_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -85,7 +84,7 @@ func expectOLM(t *testing.T, c *embedded.Cluster, want string) {
 		return last == "", nil
 	})
 	if err != nil {
-		t.Fatalf("%v: %s\n%s", err, last, c.Program(programs.OLMHost.Name).LogTail(4000))
+		t.Fatalf("%v: %s\n%s", err, last, c.Program(programs.OLMExample.Name).LogTail(4000))
 	}
 }
 
@@ -205,7 +204,7 @@ func TestOLMOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	set(configv1.SingleReplicaTopologyMode)
-	expectOLM(t, c, olmSingle)
+	expectOLM(t, c, withoutLease(olmSingle))
 
 	olmReadsNothingElse(t, c)
 }
@@ -213,7 +212,7 @@ func TestOLMOperator(t *testing.T) {
 // olmReadsNothingElse checks in the audit log that the operator has requested no other resource of OpenShift.
 func olmReadsNothingElse(t *testing.T, c *embedded.Cluster) {
 	t.Helper()
-	events, _, err := c.AuditEvents(t.Context(), 0, embedded.AuditFilter{UserAgent: "olm-operator"})
+	events, _, err := c.AuditEvents(t.Context(), 0, embedded.AuditFilter{User: "system:serviceaccount:" + harness.OLMNamespace + ":olm-operator"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,13 +222,13 @@ func olmReadsNothingElse(t *testing.T, c *embedded.Cluster) {
 			used[event.ObjectRef.Resource+"."+event.ObjectRef.APIGroup] = true
 		}
 	}
-	want := []string{"deployments.apps", "infrastructures.config.openshift.io", "leases.coordination.k8s.io", "poddisruptionbudgets.policy"}
+	want := []string{"deployments.apps", "events.", "infrastructures.config.openshift.io", "leases.coordination.k8s.io", "poddisruptionbudgets.policy"}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(used))); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// TestOLMOperatorElsewhere runs it on a cluster that has no kind Infrastructure, until it has one.
+// TestOLMOperatorElsewhere runs it on a cluster that has no kind Infrastructure, and again when it has one.
 func TestOLMOperatorElsewhere(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -258,14 +257,8 @@ func TestOLMOperatorElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectOLM(t, c, "2, 1/1, DoNotSchedule by kubernetes.io/hostname, any node, budget 1, lease 137 s")
-	log, err := os.ReadFile(filepath.Join(c.Dir(), programs.OLMHost.Name+".log"))
-	if err != nil || !strings.Contains(string(log), "it is not OpenShift") {
-		t.Errorf("%v: the log does not say why:\n%s", err, program.LogTail(2000))
-	}
-	deployment := &appsv1.Deployment{}
-	if err := c.Client().Get(ctx, client.ObjectKey{Namespace: harness.OLMNamespace, Name: harness.OLMOperand}, deployment); err != nil ||
-		!strings.Contains(deployment.Annotations["olm-operator.example.com/topology"], "it is not OpenShift") {
-		t.Errorf("%v: the annotations are %v", err, deployment.Annotations)
+	if log := program.LogTail(4000); !strings.Contains(log, "openShift=false") {
+		t.Errorf("the log does not say why:\n%s", log)
 	}
 	kind.SetResourceVersion("")
 	if err := c.Client().Create(ctx, kind); err != nil {
@@ -281,8 +274,8 @@ func TestOLMOperatorElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := chosen.Install(ctx, c); err != nil {
+	if err := errors.Join(chosen.Install(ctx, c), program.Terminate(ctx), program.Start(ctx)); err != nil {
 		t.Fatal(err)
 	}
-	expectOLM(t, c, withoutLease(olmSingle))
+	expectOLM(t, c, olmSingle)
 }

@@ -77,8 +77,10 @@ var (
 	AuthHost = standIn("authentication-operator")
 	// ApproverHost stands in for the machine approver.
 	ApproverHost = standIn("machine-approver")
-	// OLMHost is an operator that OLM installs. It reads the Infrastructure object and nothing else of OpenShift.
-	OLMHost = Program{Name: "olm-operator", Module: "examples/hosts/olm-operator"}
+	// OLMExample is an operator that OLM installs. It reads the Infrastructure object and nothing else of OpenShift.
+	OLMExample = Program{Name: "olm-operator", Module: "examples/olm-operator"}
+	// IngressExample is an ingress operator on library-go that vendors ingress.
+	IngressExample = Program{Name: "ingress-operator-library-go", Module: "examples/ingress-operator-library-go"}
 	// EtcdHost stands in for the etcd operator.
 	EtcdHost = standIn("etcd-operator")
 	// MachineConfigHost stands in for the machine-config operator.

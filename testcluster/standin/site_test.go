@@ -37,7 +37,8 @@ const (
 	user = "stand-in"
 )
 
-var shared = patchtest.NewShared(patchtest.Options{CRDs: []string{
+// The tests set the endpoints of the kubernetes Service.
+var shared = patchtest.NewShared(patchtest.Options{Flags: map[string]string{"endpoint-reconciler-type": "none"}, CRDs: []string{
 	patchtest.Infrastructures, patchtest.Ingresses, patchtest.IngressControllers, patchtest.Authentications, patchtest.ClusterOperators,
 	"etcds.operator.openshift.io", "consoles.operator.openshift.io", "machines.machine.openshift.io",
 	"machineconfigurations.operator.openshift.io", "machineconfigpools.machineconfiguration.openshift.io", "machineconfigs.machineconfiguration.openshift.io",
