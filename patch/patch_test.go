@@ -88,7 +88,7 @@ func TestConditions(t *testing.T) {
 	if conditions[0].Type != patch.FailingCondition("Sample") || conditions[2].Type != patch.InForceCondition("Sample") {
 		t.Errorf("the types are %q and %q", conditions[0].Type, conditions[2].Type)
 	}
-	// A test in examples/hosts/console-operator runs the controller that copies conditions with these suffixes.
+	// A test in examples/ingress-operator-library-go asks library-go, which copies conditions with these suffixes.
 	for _, c := range conditions {
 		for _, suffix := range []string{"Degraded", "Progressing", "Available", "Upgradeable", "EvaluationConditionsDetected"} {
 			if strings.HasSuffix(c.Type, suffix) {

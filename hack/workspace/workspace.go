@@ -22,7 +22,7 @@ const ModulePrefix = "github.com/solonode/sno/"
 
 // Module is one Go module of the workspace.
 type Module struct {
-	// Dir is relative to the root, with forward slashes, for example "examples/hosts/ingress-operator".
+	// Dir is relative to the root, with forward slashes, for example "examples/olm-operator".
 	Dir  string
 	File *modfile.File
 }

@@ -15,10 +15,10 @@ import (
 func TestWorkspace(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{
-		"go.work":                    "go 1.26.0\n\nuse (\n\t./topology\n\t./examples/hosts/stub\n)\n",
+		"go.work":                    "go 1.26.0\n\nuse (\n\t./topology\n\t./examples/stub\n)\n",
 		"topology/go.mod":            "module " + ModulePrefix + "topology\n",
 		"topology/a.go":              "package topology\n",
-		"examples/hosts/stub/go.mod": "module " + ModulePrefix + "examples/hosts/stub\n",
+		"examples/stub/go.mod": "module " + ModulePrefix + "examples/stub\n",
 		"tools/lint/go.mod":          "module " + ModulePrefix + "tools/lint\n",
 		".gitignore":                 "/ignored\n",
 		"ignored":                    "",
@@ -30,14 +30,14 @@ func TestWorkspace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ws, err := Find(filepath.Join(root, "examples", "hosts"))
+	ws, err := Find(filepath.Join(root, "examples"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if ws.Root != root {
 		t.Errorf("root is %s, want %s", ws.Root, root)
 	}
-	for names, want := range map[string]string{"": "topology examples/hosts/stub", "stub topology": "examples/hosts/stub topology"} {
+	for names, want := range map[string]string{"": "topology examples/stub", "stub topology": "examples/stub topology"} {
 		modules, err := ws.Select(strings.Fields(names)...)
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func TestWorkspace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{".gitignore", "examples/hosts/stub/go.mod", "go.work", "tools/lint/go.mod", "topology/a.go", "topology/go.mod"}
+	want := []string{".gitignore", "examples/stub/go.mod", "go.work", "tools/lint/go.mod", "topology/a.go", "topology/go.mod"}
 	if diff := cmp.Diff(want, files); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
