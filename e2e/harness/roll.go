@@ -4,6 +4,7 @@ package harness
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -38,7 +39,7 @@ func (s *ScenarioCluster) Roll(ctx context.Context, want []scenario.Operand, rev
 		return err == nil && live.Spec.Template.Annotations[operand.RevisionAnnotation] == "", err
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("the console operator does not revert annotation %s of the pods of %s: %w", operand.RevisionAnnotation, want[0], err)
 	}
 	return operand.WaitSettled(ctx, s.Cluster.Client(), want)
 }

@@ -3,6 +3,7 @@
 package standin_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -90,6 +91,15 @@ func TestConsoleFollowsTopology(t *testing.T) {
 			s.conditions(conditions, map[string]string{"DownloadsDeploymentAvailable": "True AsExpected", "DownloadsDeploymentProgressing": "False AsExpected"})
 			change(s, downloads, func(d *appsv1.Deployment) { d.Spec.Replicas, d.Spec.Template.Spec.Tolerations = ptr.To[int32](4), nil })
 			s.downloads(test.one)
+			change(s, downloads, func(d *appsv1.Deployment) {
+				d.Spec.Template.Annotations = map[string]string{"example.com/rolled": "yes"}
+			})
+			s.eventually("the annotations of the pods are the operator's", func() error {
+				if s.get(downloads); downloads.Spec.Template.Annotations["example.com/rolled"] != "" {
+					return errors.New("they are somebody else's") //nolint:err113 // a test
+				}
+				return nil
+			})
 			change(s, consoleObject(), func(c *operatorv1.Console) { c.Spec.ManagementState = operatorv1.Unmanaged })
 			s.topology(many, many)
 			s.silent(downloads)

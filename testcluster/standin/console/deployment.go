@@ -68,7 +68,7 @@ func (o operand) base(live *appsv1.Deployment) *appsv1.Deployment {
 	deployment.Spec.Strategy = appsv1.DeploymentStrategy{} // or one of another topology with the same effect would stay
 	template := &deployment.Spec.Template
 	template.Labels = maps.Clone(labels)
-	template.Annotations = standin.With(template.Annotations, map[string]string{workloadAnnotation: workloadEffect})
+	template.Annotations = map[string]string{workloadAnnotation: workloadEffect} // library-go's resourceapply replaces those of others
 	pod := &template.Spec
 	container := corev1.Container{}
 	if len(pod.Containers) > 0 {
