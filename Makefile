@@ -33,8 +33,8 @@ shell: ## A shell with kubectl, kubectl-sno and sno-tests on such a cluster with
 	@go run ./e2e/cmd/sno-run -shell $(RUN_FLAGS) $(if $(SCENARIO),-scenario='$(SCENARIO)')
 
 # What starts clusters, or builds programs of other modules, is in `make e2e`: Go's cache of results does not know what they depend on.
-CLUSTERS := ./e2e/proof ./e2e/embeddedtarget ./e2e/harness
-UNIT = go list $(addprefix ./,$(addsuffix /...,$(filter-out testcluster/kube,$(MODULES)))) | grep -vE '/e2e/(proof|embeddedtarget|harness)$$'
+CLUSTERS := ./e2e/proof ./e2e/embeddedtarget ./e2e/framework
+UNIT = go list $(addprefix ./,$(addsuffix /...,$(filter-out testcluster/kube,$(MODULES)))) | grep -vE '/e2e/(proof|embeddedtarget|framework)$$'
 .PHONY: test race
 test: ## Tests of all modules, without those that start clusters; results of unchanged packages come from Go's cache
 	@$(with-kube-assets) && $(TEST) -short -p 4 $$($(UNIT))

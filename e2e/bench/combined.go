@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/fakes/etcdmembers"
@@ -33,15 +33,15 @@ const (
 )
 
 type combined struct {
-	*harness.ScenarioCluster
+	*framework.ScenarioCluster
 	arguments []string
 }
 
 // allCombined measures how fast everything follows a topology change, and the idle cost on a large cluster.
 func allCombined(ctx context.Context, o Options) ([]Row, error) {
-	s, err := harness.Start(ctx, harness.Config{
+	s, err := framework.Start(ctx, framework.Config{
 		Scenario: "ha", Release: scenario.OldRelease, Progress: o.Progress, VersionOperator: true, QuorumGuard: true,
-		Hosts: map[harness.Module][]string{harness.Ingress: nil, harness.Console: {"--downloads=false"}, harness.Auth: nil},
+		Hosts: map[framework.Module][]string{framework.Ingress: nil, framework.Console: {"--downloads=false"}, framework.Auth: nil},
 	})
 	if err != nil {
 		return nil, err
@@ -92,9 +92,9 @@ func (c combined) start(ctx context.Context) (*embedded.Component, error) {
 
 // waitSettled waits until every module has settled and the leader election has the topology's durations.
 func (c combined) waitSettled(ctx context.Context, single bool) error {
-	for _, module := range harness.AllModules() {
+	for _, module := range framework.AllModules() {
 		want := "AsExpected"
-		if both := module == harness.Auth || module == harness.MachineConfig; !single && !both {
+		if both := module == framework.Auth || module == framework.MachineConfig; !single && !both {
 			want = "NotNeeded"
 		}
 		if _, err := c.WaitReason(ctx, module, waitTimeout, want); err != nil {
@@ -106,7 +106,7 @@ func (c combined) waitSettled(ctx context.Context, single bool) error {
 		mode = configv1.SingleReplicaTopologyMode
 	}
 	want := int32(topology.LeaderElection(mode).LeaseDuration / time.Second)
-	key := client.ObjectKey{Namespace: harness.SystemNamespace, Name: harness.AllLease}
+	key := client.ObjectKey{Namespace: framework.SystemNamespace, Name: framework.AllLease}
 	err := wait.PollUntilContextTimeout(ctx, poll, waitTimeout, true, func(ctx context.Context) (bool, error) {
 		lease := &coordinationv1.Lease{}
 		err := c.Cluster.Client().Get(ctx, key, lease)
@@ -210,7 +210,7 @@ func (c combined) idle(ctx context.Context, o Options, process *embedded.Compone
 		return nil, err
 	}
 	on := fmt.Sprintf("kubectl-sno run, all modules, idle, %d nodes and %d pods", o.Nodes, o.Pods)
-	rows, err := atRest(ctx, o, c.ScenarioCluster, on, harness.AllUser)
+	rows, err := atRest(ctx, o, c.ScenarioCluster, on, framework.AllUser)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/e2e/drains"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/testcluster/embedded"
 )
@@ -36,15 +36,15 @@ const (
 
 // drainTimes measures the completion of a request on one node, and drains on several nodes in turn with kubectl drain.
 func drainTimes(ctx context.Context, o Options) ([]Row, error) {
-	s, err := harness.Start(ctx, harness.Config{Scenario: "compact", Progress: o.Progress})
+	s, err := framework.Start(ctx, framework.Config{Scenario: "compact", Progress: o.Progress})
 	if err != nil {
 		return nil, err
 	}
 	defer s.Stop()
-	if _, err := s.RunController(ctx, harness.MachineConfig); err != nil {
+	if _, err := s.RunController(ctx, framework.MachineConfig); err != nil {
 		return nil, err
 	}
-	if _, err := s.WaitReason(ctx, harness.MachineConfig, waitTimeout, "AsExpected"); err != nil {
+	if _, err := s.WaitReason(ctx, framework.MachineConfig, waitTimeout, "AsExpected"); err != nil {
 		return nil, err
 	}
 	if err := s.Cluster.AddNode(ctx, embedded.NodeSpec{Name: drainedNode, Roles: []string{"worker"}}); err != nil {
@@ -63,10 +63,10 @@ func drainTimes(ctx context.Context, o Options) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := eventsSent(ctx, s, harness.MachineConfig); err != nil {
+	if err := eventsSent(ctx, s, framework.MachineConfig); err != nil {
 		return nil, err
 	}
-	rest, err := atRest(ctx, Options{IdleTime: o.IdleTime / 5, Progress: o.Progress}, s, harness.MachineConfig.Controller().Name, harness.MachineConfig.User())
+	rest, err := atRest(ctx, Options{IdleTime: o.IdleTime / 5, Progress: o.Progress}, s, framework.MachineConfig.Controller().Name, framework.MachineConfig.User())
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func drainTimes(ctx context.Context, o Options) ([]Row, error) {
 
 // eventsSent waits until the controller has written nothing for a while: it sends an event after the write that the
 // event is about.
-func eventsSent(ctx context.Context, s *harness.ScenarioCluster, module harness.Module) error {
+func eventsSent(ctx context.Context, s *framework.ScenarioCluster, module framework.Module) error {
 	const while = 2 * time.Second
 	offset, err := s.Cluster.AuditOffset(ctx)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/fakes/etcdmembers"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -28,13 +28,13 @@ import (
 // patched object.
 type topologyChanges struct {
 	patched
-	module harness.Module
-	config harness.Config
-	change func(ctx context.Context, s *harness.ScenarioCluster, single bool) error
+	module framework.Module
+	config framework.Config
+	change func(ctx context.Context, s *framework.ScenarioCluster, single bool) error
 	// settled is the reason of the controller's condition when it has settled.
 	settled map[bool]string
 	// arguments, if not nil, returns further arguments of the controller.
-	arguments func(context.Context, *harness.ScenarioCluster) ([]string, error)
+	arguments func(context.Context, *framework.ScenarioCluster) ([]string, error)
 }
 
 type patched struct {
@@ -46,7 +46,7 @@ type patched struct {
 	single func(client.Object) bool
 }
 
-func (p patched) watch(ctx context.Context, s *harness.ScenarioCluster) (watch.Interface, error) {
+func (p patched) watch(ctx context.Context, s *framework.ScenarioCluster) (watch.Interface, error) {
 	kube, err := client.NewWithWatch(s.Cluster.RESTConfig(), client.Options{Scheme: s.Cluster.Client().Scheme()})
 	if err != nil {
 		return nil, fmt.Errorf("make a watching client: %w", err)
@@ -108,14 +108,14 @@ var (
 		what: "quorum guard, removed and restored", list: &policyv1.PodDisruptionBudgetList{}, options: named(scenario.EtcdNamespace, "etcd-quorum-guard"),
 	}
 	patchedStockApprover = patched{
-		what: "stock approver's configuration", list: &corev1.ConfigMapList{}, options: named(harness.StockApproverNamespace, "machine-approver-config"),
+		what: "stock approver's configuration", list: &corev1.ConfigMapList{}, options: named(framework.StockApproverNamespace, "machine-approver-config"),
 		single: func(object client.Object) bool {
 			return object.GetAnnotations()["sno.solonode.github.io/approver-edit"] != ""
 		},
 	}
 )
 
-func both(ctx context.Context, s *harness.ScenarioCluster, single bool) error {
+func both(ctx context.Context, s *framework.ScenarioCluster, single bool) error {
 	mode := configv1.HighlyAvailableTopologyMode
 	if single {
 		mode = configv1.SingleReplicaTopologyMode
@@ -124,9 +124,9 @@ func both(ctx context.Context, s *harness.ScenarioCluster, single bool) error {
 }
 
 // run starts with one node. The controller still runs afterwards.
-func (t topologyChanges) run(ctx context.Context, o Options) (*harness.ScenarioCluster, []time.Duration, error) {
+func (t topologyChanges) run(ctx context.Context, o Options) (*framework.ScenarioCluster, []time.Duration, error) {
 	t.config.Progress = o.Progress
-	s, err := harness.Start(ctx, t.config)
+	s, err := framework.Start(ctx, t.config)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -139,7 +139,7 @@ func (t topologyChanges) run(ctx context.Context, o Options) (*harness.ScenarioC
 	return s, times, nil
 }
 
-func (t topologyChanges) on(ctx context.Context, o Options, s *harness.ScenarioCluster) ([]time.Duration, error) {
+func (t topologyChanges) on(ctx context.Context, o Options, s *framework.ScenarioCluster) ([]time.Duration, error) {
 	single := true
 	if err := t.change(ctx, s, single); err != nil {
 		return nil, err
@@ -202,9 +202,9 @@ func changesRow(what string, times []time.Duration, bound time.Duration, compare
 // ingressChanges also counts the controller's writes on the idle cluster.
 func ingressChanges(ctx context.Context, o Options) ([]Row, error) {
 	t := topologyChanges{
-		module: harness.Ingress, patched: patchedIngressController,
-		config: harness.Config{Scenario: "none-sno-day2-workers", Hosts: map[harness.Module][]string{harness.Ingress: nil}},
-		change: func(ctx context.Context, s *harness.ScenarioCluster, single bool) error {
+		module: framework.Ingress, patched: patchedIngressController,
+		config: framework.Config{Scenario: "none-sno-day2-workers", Hosts: map[framework.Module][]string{framework.Ingress: nil}},
+		change: func(ctx context.Context, s *framework.ScenarioCluster, single bool) error {
 			mode := configv1.HighlyAvailableTopologyMode
 			if single {
 				mode = configv1.SingleReplicaTopologyMode
@@ -219,16 +219,16 @@ func ingressChanges(ctx context.Context, o Options) ([]Row, error) {
 	}
 	defer s.Stop()
 	rows := []Row{t.row(o, times, ingressBound, "stock: console 20-100 ms, router Deployment 240-360 ms, default IngressController never")}
-	rest, err := atRest(ctx, o, s, harness.Ingress.Controller().Name, harness.Ingress.User())
+	rest, err := atRest(ctx, o, s, framework.Ingress.Controller().Name, framework.Ingress.User())
 	return append(rows, rest...), err
 }
 
 // consoleChanges includes the time until the stand-in of the cluster-version-operator releases downloads.
 func consoleChanges(ctx context.Context, o Options) ([]Row, error) {
 	t := topologyChanges{
-		module: harness.Console, patched: patchedDownloads,
-		config: harness.Config{
-			Scenario: "ha", VersionOperator: true, Hosts: map[harness.Module][]string{harness.Console: {"--downloads=false"}},
+		module: framework.Console, patched: patchedDownloads,
+		config: framework.Config{
+			Scenario: "ha", VersionOperator: true, Hosts: map[framework.Module][]string{framework.Console: {"--downloads=false"}},
 		},
 		change: both, settled: map[bool]string{true: "AsExpected", false: "NotNeeded"},
 	}
@@ -243,8 +243,8 @@ func consoleChanges(ctx context.Context, o Options) ([]Row, error) {
 // authChanges uses a release that needs the override on one node.
 func authChanges(ctx context.Context, o Options) ([]Row, error) {
 	t := topologyChanges{
-		module: harness.Auth, patched: patchedAuthentication,
-		config: harness.Config{Scenario: "ha", Release: scenario.OldRelease, Hosts: map[harness.Module][]string{harness.Auth: nil}},
+		module: framework.Auth, patched: patchedAuthentication,
+		config: framework.Config{Scenario: "ha", Release: scenario.OldRelease, Hosts: map[framework.Module][]string{framework.Auth: nil}},
 		change: both, settled: map[bool]string{true: "AsExpected", false: "AsExpected"},
 	}
 	s, times, err := t.run(ctx, o)
@@ -258,10 +258,10 @@ func authChanges(ctx context.Context, o Options) ([]Row, error) {
 // guardChanges removes and restores the guard of the release. Etcd keeps its one member.
 func guardChanges(ctx context.Context, o Options) ([]Row, error) {
 	t := topologyChanges{
-		module: harness.EtcdGuard, patched: patchedGuard,
-		config: harness.Config{Scenario: "ha", Release: scenario.OldRelease, QuorumGuard: true},
+		module: framework.EtcdGuard, patched: patchedGuard,
+		config: framework.Config{Scenario: "ha", Release: scenario.OldRelease, QuorumGuard: true},
 		change: both, settled: map[bool]string{true: "AsExpected", false: "NotNeeded"},
-		arguments: func(ctx context.Context, s *harness.ScenarioCluster) ([]string, error) {
+		arguments: func(ctx context.Context, s *framework.ScenarioCluster) ([]string, error) {
 			etcd, err := etcdmembers.Start(ctx, s.Cluster, 1)
 			if err != nil {
 				return nil, err
@@ -275,7 +275,7 @@ func guardChanges(ctx context.Context, o Options) ([]Row, error) {
 	}
 	defer s.Stop()
 	o.IdleTime /= 5 // shorter than for the ingress controller: all modules share the code that skips writes
-	rest, err := atRest(ctx, o, s, harness.EtcdGuard.Controller().Name, harness.EtcdGuard.User())
+	rest, err := atRest(ctx, o, s, framework.EtcdGuard.Controller().Name, framework.EtcdGuard.User())
 	return append([]Row{t.row(o, times, 0, "stock: left on one node permanently, counted once per process")}, rest...), err
 }
 
@@ -286,7 +286,7 @@ func named(namespace, name string) client.ListOptions {
 }
 
 // atRest counts the writes of a process on an idle cluster.
-func atRest(ctx context.Context, o Options, s *harness.ScenarioCluster, process, user string) ([]Row, error) {
+func atRest(ctx context.Context, o Options, s *framework.ScenarioCluster, process, user string) ([]Row, error) {
 	logf(o.Progress, "Counting writes for %s", o.IdleTime)
 	offset, err := s.Cluster.AuditOffset(ctx)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/fakes/etcdmembers"
 )
@@ -32,9 +32,9 @@ func memoryRow(what string, used processMemory, compared string) Row {
 
 // memory reads the memory of all controllers, which run at the same time, on a small and on a large cluster.
 func memory(ctx context.Context, o Options) ([]Row, error) {
-	s, err := harness.Start(ctx, harness.Config{
+	s, err := framework.Start(ctx, framework.Config{
 		Scenario: "none-sno-day2-workers", Progress: o.Progress, VersionOperator: true, QuorumGuard: true,
-		Hosts: map[harness.Module][]string{harness.Ingress: nil, harness.Console: {"--downloads=false"}, harness.Auth: nil},
+		Hosts: map[framework.Module][]string{framework.Ingress: nil, framework.Console: {"--downloads=false"}, framework.Auth: nil},
 	})
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func memory(ctx context.Context, o Options) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	arguments := map[harness.Module][]string{harness.EtcdGuard: {"--etcd-endpoints=" + etcd.Endpoints[0]}}
+	arguments := map[framework.Module][]string{framework.EtcdGuard: {"--etcd-endpoints=" + etcd.Endpoints[0]}}
 	small, err := controllersMemory(ctx, o, s, arguments)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func memory(ctx context.Context, o Options) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	compared := map[harness.Module]string{harness.Ingress: "stock ingress operator 159 MiB, machine-approver 46 MiB"}
+	compared := map[framework.Module]string{framework.Ingress: "stock ingress operator 159 MiB, machine-approver 46 MiB"}
 	var rows []Row
 	var all processMemory
 	for _, module := range measured() {
@@ -82,13 +82,13 @@ func memory(ctx context.Context, o Options) ([]Row, error) {
 	}), nil
 }
 
-func measured() []harness.Module {
-	return append(harness.Modules(), harness.EtcdGuard, harness.MachineConfig, harness.Approver)
+func measured() []framework.Module {
+	return append(framework.Modules(), framework.EtcdGuard, framework.MachineConfig, framework.Approver)
 }
 
 // controllersMemory runs all controllers until they have settled, reads their memory and stops them.
-func controllersMemory(ctx context.Context, o Options, s *harness.ScenarioCluster, arguments map[harness.Module][]string) (map[harness.Module]processMemory, error) {
-	running := map[harness.Module]*embedded.Component{}
+func controllersMemory(ctx context.Context, o Options, s *framework.ScenarioCluster, arguments map[framework.Module][]string) (map[framework.Module]processMemory, error) {
+	running := map[framework.Module]*embedded.Component{}
 	for _, module := range measured() {
 		controller, err := s.RunController(ctx, module, arguments[module]...)
 		if err != nil {
@@ -108,7 +108,7 @@ func controllersMemory(ctx context.Context, o Options, s *harness.ScenarioCluste
 		return nil, ctx.Err()
 	case <-time.After(o.Settle):
 	}
-	used := map[harness.Module]processMemory{}
+	used := map[framework.Module]processMemory{}
 	for module, controller := range running {
 		var err error
 		if used[module], err = readMemory(controller.PID()); err != nil {
@@ -151,7 +151,7 @@ func readMemory(pid int) (processMemory, error) {
 	return processMemory{resident: int64(status.VmRSS), anonymous: int64(status.RssAnon), peak: int64(status.VmHWM)}, nil //nolint:gosec // bytes of one machine
 }
 
-func crowd(ctx context.Context, o Options, s *harness.ScenarioCluster) error {
+func crowd(ctx context.Context, o Options, s *framework.ScenarioCluster) error {
 	config := s.Cluster.RESTConfig()
 	config.QPS, config.Burst = -1, 0
 	kube, err := kubernetes.NewForConfig(config)

@@ -16,14 +16,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/ownership"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
 type patched struct {
-	module harness.Module
+	module framework.Module
 	kind   schema.GroupVersionKind
 	key    client.ObjectKey
 }
@@ -34,20 +34,20 @@ func (p patched) String() string { return strings.ToLower(p.kind.Kind) + "/" + p
 // modules here.
 func (j *job) patchedObjects() []patched {
 	objects := []patched{
-		{harness.Console, configv1.GroupVersion.WithKind("ClusterVersion"), client.ObjectKey{Name: "version"}},
-		{harness.Console, appsv1.SchemeGroupVersion.WithKind("Deployment"), client.ObjectKey{Namespace: scenario.ConsoleNamespace, Name: "downloads"}},
+		{framework.Console, configv1.GroupVersion.WithKind("ClusterVersion"), client.ObjectKey{Name: "version"}},
+		{framework.Console, appsv1.SchemeGroupVersion.WithKind("Deployment"), client.ObjectKey{Namespace: scenario.ConsoleNamespace, Name: "downloads"}},
 	}
 	if j.scenario.Pool != scenario.PoolNone {
 		objects = append([]patched{{
-			harness.Ingress, operatorv1.GroupVersion.WithKind("IngressController"),
+			framework.Ingress, operatorv1.GroupVersion.WithKind("IngressController"),
 			client.ObjectKey{Namespace: scenario.OperatorNamespace, Name: scenario.DefaultIngressController},
 		}}, objects...)
 	}
 	return objects
 }
 
-func (j *job) expectsPatch(module harness.Module) bool {
-	if module == harness.Ingress {
+func (j *job) expectsPatch(module framework.Module) bool {
+	if module == framework.Ingress {
 		return j.scenario.Pool == scenario.PoolMaster
 	}
 	return j.scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode

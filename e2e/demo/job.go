@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/conformance/report"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/joining"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/embedded"
@@ -38,7 +38,7 @@ var ErrVerificationFailed = errors.New("the proof did not hold")
 type Options struct {
 	Scenario string
 	// Operators are hosts instead of the stand-ins.
-	Operators harness.Operators
+	Operators framework.Operators
 	// Once ends after the proof. Otherwise the cluster stays up and changes are printed until ctx ends.
 	Once bool
 	// Out receives the output; Colour enables colours of a terminal.
@@ -62,7 +62,7 @@ type job struct {
 	terminal
 	options  Options
 	scenario scenario.Scenario
-	env      *harness.ScenarioCluster
+	env      *framework.ScenarioCluster
 	kube     client.Client
 	router   router
 }
@@ -85,7 +85,7 @@ func Run(ctx context.Context, options Options) error {
 	}
 	defer j.stop()
 	if err := j.whileOperatorsRun(ctx, j.prove); err != nil {
-		if errors.Is(err, harness.ErrOperatorEnded) {
+		if errors.Is(err, framework.ErrOperatorEnded) {
 			return err
 		}
 		j.printf("\n%s %v", j.paint(red, "The proof did not hold:"), err)
@@ -128,11 +128,11 @@ func (j *job) start(ctx context.Context) error {
 	// A stock ingress operator, and operators that vendor the modules. With a single node, downloads comes from a static
 	// manifest, as in old releases, for the module to take over. Otherwise the module would not change that manifest,
 	// which has no pool and cannot be rolled out on two nodes. A given operator has downloads itself.
-	manifest := j.scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode && !j.options.Operators.Has(harness.Console)
-	j.env, err = harness.Start(ctx, harness.Config{
+	manifest := j.scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode && !j.options.Operators.Has(framework.Console)
+	j.env, err = framework.Start(ctx, framework.Config{
 		Scenario: j.scenario.Name, Progress: indent{j.out}, Keep: j.options.Keep, VersionOperator: manifest, Operators: j.options.Operators,
-		Hosts: map[harness.Module][]string{
-			harness.Ingress: {"--stock"}, harness.Console: {"--downloads=" + strconv.FormatBool(!manifest)}, harness.Auth: nil,
+		Hosts: map[framework.Module][]string{
+			framework.Ingress: {"--stock"}, framework.Console: {"--downloads=" + strconv.FormatBool(!manifest)}, framework.Auth: nil,
 		},
 	})
 	if err != nil {
@@ -145,8 +145,8 @@ func (j *job) start(ctx context.Context) error {
 	}
 	later := j.givenLater()
 	// The etcd operator creates guards of the members.
-	if !slices.Contains(later, harness.EtcdGuard) && j.scenario.ControlPlaneTopology != configv1.ExternalTopologyMode {
-		later = append(later, harness.EtcdGuard)
+	if !slices.Contains(later, framework.EtcdGuard) && j.scenario.ControlPlaneTopology != configv1.ExternalTopologyMode {
+		later = append(later, framework.EtcdGuard)
 	}
 	for _, module := range later {
 		if err := j.env.RunHost(ctx, module, "--stock"); err != nil {
@@ -161,9 +161,9 @@ func (j *job) start(ctx context.Context) error {
 
 // givenLater returns the modules of given operators whose hosts run only if they are given. An external control plane
 // has no etcd operator in the cluster.
-func (j *job) givenLater() []harness.Module {
-	return slices.DeleteFunc(j.options.Operators.Modules(), func(m harness.Module) bool {
-		return slices.Contains(harness.Modules(), m) || m == harness.EtcdGuard && j.scenario.ControlPlaneTopology == configv1.ExternalTopologyMode
+func (j *job) givenLater() []framework.Module {
+	return slices.DeleteFunc(j.options.Operators.Modules(), func(m framework.Module) bool {
+		return slices.Contains(framework.Modules(), m) || m == framework.EtcdGuard && j.scenario.ControlPlaneTopology == configv1.ExternalTopologyMode
 	})
 }
 
@@ -172,7 +172,7 @@ func (j *job) whileOperatorsRun(ctx context.Context, do func(context.Context) er
 	ctx, cancel := j.env.UntilOperatorEnds(ctx)
 	defer cancel()
 	err := do(ctx)
-	if err != nil && errors.Is(context.Cause(ctx), harness.ErrOperatorEnded) {
+	if err != nil && errors.Is(context.Cause(ctx), framework.ErrOperatorEnded) {
 		return context.Cause(ctx)
 	}
 	return err
@@ -280,7 +280,7 @@ func (j *job) before(ctx context.Context) error {
 func (j *job) runControllers(ctx context.Context) error {
 	j.heading("Start the controllers")
 	var names []string
-	for _, module := range append(harness.Modules(), j.givenLater()...) {
+	for _, module := range append(framework.Modules(), j.givenLater()...) {
 		names = append(names, string(module))
 	}
 	_, err := j.env.RunAllControllers(ctx, "--modules="+strings.Join(names, ","))
@@ -288,7 +288,7 @@ func (j *job) runControllers(ctx context.Context) error {
 }
 
 func (j *job) decided(ctx context.Context) error {
-	condition, err := j.env.WaitReason(ctx, harness.Ingress, settleTimeout, asExpected, notNeeded)
+	condition, err := j.env.WaitReason(ctx, framework.Ingress, settleTimeout, asExpected, notNeeded)
 	if err != nil {
 		_, settleErr := j.router.settled(ctx, "", 0)
 		return fmt.Errorf("%w: %w", ErrVerificationFailed, errors.Join(err, settleErr))
@@ -301,10 +301,10 @@ func (j *job) decided(ctx context.Context) error {
 // Which one it is depends on the operator.
 func (j *job) besideGiven(ctx context.Context) error {
 	for _, module := range j.givenLater() {
-		if j.scenario.ControlPlaneTopology == configv1.ExternalTopologyMode && module == harness.Approver {
+		if j.scenario.ControlPlaneTopology == configv1.ExternalTopologyMode && module == framework.Approver {
 			continue // there is no object for its condition
 		}
-		var condition harness.Condition
+		var condition framework.Condition
 		err := wait.PollUntilContextTimeout(ctx, poll, settleTimeout, true, func(ctx context.Context) (bool, error) {
 			now, err := j.env.Condition(ctx, module)
 			condition = now
@@ -384,7 +384,7 @@ func (j *job) nothingToRoute(ctx context.Context) error {
 		return err
 	}
 	events, _, err := j.env.Cluster.AuditEvents(ctx, 0, embedded.AuditFilter{
-		User: harness.AllUser, Resource: "ingresscontrollers", WritesOnly: true,
+		User: framework.AllUser, Resource: "ingresscontrollers", WritesOnly: true,
 	})
 	if err != nil {
 		return err
@@ -399,14 +399,14 @@ func (j *job) nothingToRoute(ctx context.Context) error {
 // controllerSynced waits until the controller leads and watches IngressControllers, so that it could act.
 func (j *job) controllerSynced(ctx context.Context) error {
 	err := wait.PollUntilContextTimeout(ctx, poll, settleTimeout, true, func(ctx context.Context) (bool, error) {
-		leases, err := j.env.Cluster.Clientset().CoordinationV1().Leases(harness.SystemNamespace).List(ctx, metav1.ListOptions{})
+		leases, err := j.env.Cluster.Clientset().CoordinationV1().Leases(framework.SystemNamespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err
 		}
 		leads := slices.ContainsFunc(leases.Items, func(l coordinationv1.Lease) bool {
 			return l.Spec.HolderIdentity != nil && *l.Spec.HolderIdentity != ""
 		})
-		events, _, err := j.env.Cluster.AuditEvents(ctx, 0, embedded.AuditFilter{User: harness.AllUser, Resource: "ingresscontrollers"})
+		events, _, err := j.env.Cluster.AuditEvents(ctx, 0, embedded.AuditFilter{User: framework.AllUser, Resource: "ingresscontrollers"})
 		watches := slices.ContainsFunc(events, func(e auditv1.Event) bool { return e.Verb == "watch" })
 		return leads && watches, err
 	})
@@ -436,7 +436,7 @@ func (j *job) logs() {
 		return
 	}
 	names := []string{programs.KubectlSNO.Name}
-	for _, module := range harness.Modules() {
+	for _, module := range framework.Modules() {
 		names = append(names, module.Host().Name)
 	}
 	for _, name := range names {

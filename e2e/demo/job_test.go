@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/solonode/sno/e2e/demo"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/scenario"
 )
@@ -58,9 +58,9 @@ func TestOperators(t *testing.T) {
 		{"ingress=" + binary(programs.IngressHost) + " --min-ready-seconds=1", nil, []string{"Given operator of ingress: "}},
 		{"approver=" + binary(programs.ApproverHost), nil, []string{"Given operator of approver: ", "  ApproverTopologyPatchInForce="}},
 		{"approver=sleep 100000", demo.ErrVerificationFailed, []string{"given operators that have written no Lease, status or operand: [approver]"}},
-		{"ingress=sh -c 'echo broken; exit 4'", harness.ErrOperatorEnded, []string{"ingress, exit status 4 (sh -c 'echo broken; exit 4'); its log ends with:\nbroken"}},
+		{"ingress=sh -c 'echo broken; exit 4'", framework.ErrOperatorEnded, []string{"ingress, exit status 4 (sh -c 'echo broken; exit 4'); its log ends with:\nbroken"}},
 	} {
-		operators, err := harness.ReadOperators([]string{test.command}, nil)
+		operators, err := framework.ReadOperators([]string{test.command}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

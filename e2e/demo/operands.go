@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/testcluster/operand"
 	"github.com/solonode/sno/testcluster/scenario"
 )
@@ -31,10 +31,10 @@ const (
 
 // finalReasons returns the final reasons of the console and auth controllers. The operators vendor the modules, so only
 // downloads from a static manifest is left to the controllers.
-func (j *job) finalReasons() map[harness.Module][]string {
-	reasons := map[harness.Module][]string{harness.Console: {notNeeded}, harness.Auth: {asExpected}}
+func (j *job) finalReasons() map[framework.Module][]string {
+	reasons := map[framework.Module][]string{framework.Console: {notNeeded}, framework.Auth: {asExpected}}
 	if j.scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode {
-		reasons[harness.Console] = []string{asExpected}
+		reasons[framework.Console] = []string{asExpected}
 	}
 	for module := range reasons {
 		if j.options.Operators.Has(module) { // it may write the fields, and may do so by the module
@@ -43,7 +43,7 @@ func (j *job) finalReasons() map[harness.Module][]string {
 	}
 	if j.scenario.ControlPlaneTopology == configv1.ExternalTopologyMode {
 		// One of its three objects needs nothing in any case, two because the control plane is external.
-		reasons[harness.Auth] = []string{notNeeded, "ExternalControlPlane"}
+		reasons[framework.Auth] = []string{notNeeded, "ExternalControlPlane"}
 	}
 	return reasons
 }
@@ -128,7 +128,7 @@ func (j *job) operandRows(ctx context.Context) ([][]string, error) {
 
 func (j *job) operandsDecided(ctx context.Context) error {
 	reasons := j.finalReasons()
-	for _, module := range []harness.Module{harness.Console, harness.Auth} {
+	for _, module := range []framework.Module{framework.Console, framework.Auth} {
 		condition, err := j.env.WaitReason(ctx, module, operand.WaitTimeout, reasons[module]...)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrVerificationFailed, err)

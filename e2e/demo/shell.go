@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/assets"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -62,7 +62,7 @@ func Shell(ctx context.Context, options Options, shell Bash) error {
 
 // installed brings what the modules find on every installation, and waits until the operators have rolled out.
 func (j *job) installed(ctx context.Context) error {
-	for _, module := range harness.AllModules() {
+	for _, module := range framework.AllModules() {
 		if err := j.env.Prepare(ctx, module); err != nil {
 			return err
 		}

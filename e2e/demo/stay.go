@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -141,11 +141,11 @@ func describe(obj any) string {
 		if p := o.Spec.NodePlacement; p != nil && p.NodeSelector != nil {
 			placement = "placed on " + strings.TrimSuffix(metav1.FormatLabelSelector(p.NodeSelector), "=")
 		}
-		return text + " " + placement + condition(harness.Ingress, o.Status.Conditions)
+		return text + " " + placement + condition(framework.Ingress, o.Status.Conditions)
 	case *operatorv1.Console:
-		return fmt.Sprintf("console %s: %s%s", o.Name, o.Spec.ManagementState, condition(harness.Console, o.Status.Conditions))
+		return fmt.Sprintf("console %s: %s%s", o.Name, o.Spec.ManagementState, condition(framework.Console, o.Status.Conditions))
 	case *operatorv1.Authentication:
-		return fmt.Sprintf("authentication %s: %s%s", o.Name, o.Spec.ManagementState, condition(harness.Auth, o.Status.Conditions))
+		return fmt.Sprintf("authentication %s: %s%s", o.Name, o.Spec.ManagementState, condition(framework.Auth, o.Status.Conditions))
 	case *configv1.ClusterVersion:
 		entries := make([]string, 0, len(o.Spec.Overrides))
 		for _, entry := range o.Spec.Overrides {
@@ -161,7 +161,7 @@ func describe(obj any) string {
 	return ""
 }
 
-func condition(module harness.Module, conditions []operatorv1.OperatorCondition) string {
+func condition(module framework.Module, conditions []operatorv1.OperatorCondition) string {
 	for _, c := range conditions {
 		if c.Type == module.ConditionType() {
 			return fmt.Sprintf(", %s=%s (%s)", c.Type, c.Status, c.Reason)

@@ -12,7 +12,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/testcluster/operand"
 	"github.com/solonode/sno/testcluster/scenario"
 )
@@ -111,8 +111,8 @@ func (s *system) outage(ctx context.Context, length time.Duration) error {
 
 // restartOperator restarts the operator of a module's operands. The stock approver has no process.
 func (s *system) restartOperator(ctx context.Context, name string) error {
-	module := harness.Module(name)
-	if !slices.Contains(harness.AllModules(), module) {
+	module := framework.Module(name)
+	if !slices.Contains(framework.AllModules(), module) {
 		return fmt.Errorf("%w %q", ErrModule, name)
 	}
 	return s.RestartOperator(ctx, module)
@@ -121,7 +121,7 @@ func (s *system) restartOperator(ctx context.Context, name string) error {
 // upgrade restarts every operator, as new images would.
 func (s *system) upgrade(ctx context.Context) error {
 	return s.Upgrade(ctx, func(ctx context.Context) error {
-		for _, module := range harness.AllModules() {
+		for _, module := range framework.AllModules() {
 			if err := s.RestartOperator(ctx, module); err != nil {
 				return err
 			}

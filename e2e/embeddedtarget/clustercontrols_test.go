@@ -17,7 +17,7 @@ import (
 
 	"github.com/solonode/sno/conformance/checks"
 	"github.com/solonode/sno/conformance/report"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 )
 
 var onlyControls = flag.String("controls", "", "regular expression for the ids and names of the controls that TestClusterControls runs")
@@ -80,16 +80,16 @@ func clusterControls() []clusterControl {
 	}
 	for _, follows := range []struct {
 		check  string
-		module harness.Module
+		module framework.Module
 	}{
-		{"SNO-ING-011", harness.Ingress}, {"SNO-ETC-005", harness.EtcdGuard}, {"SNO-CON-010", harness.Console}, {"SNO-AUT-009", harness.Auth}, {"SNO-APP-004", harness.Approver},
+		{"SNO-ING-011", framework.Ingress}, {"SNO-ETC-005", framework.EtcdGuard}, {"SNO-CON-010", framework.Console}, {"SNO-AUT-009", framework.Auth}, {"SNO-APP-004", framework.Approver},
 	} {
 		// A busy machine may follow too late, also after the restart.
 		all = append(all, clusterControl{check: follows.check, name: restart, scenario: single, disturb: stopped(follows.module), object: nodes, got: "followed"})
 	}
 	// Clients back off after an outage, so it is the last disturbance of its cluster.
 	return append(all, clusterControl{check: "SNO-TOP-011", name: "the outage is longer than a leader may be without its Lease", scenario: single, disturb: longOutage,
-		object: "Lease " + harness.SystemNamespace + "/" + faultName, got: "lost", settle: checks.SimulatedTimes().Settle},
+		object: "Lease " + framework.SystemNamespace + "/" + faultName, got: "lost", settle: checks.SimulatedTimes().Settle},
 		clusterControl{check: "SNO-TOP-011", name: "the controller manager does not return", scenario: single, disturb: withoutControllerManager,
 			object: "A new Deployment", got: "has no service account"})
 }

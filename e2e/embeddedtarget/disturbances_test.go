@@ -28,7 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/conformance/checks"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/operand"
@@ -139,7 +139,7 @@ func approveAll(ctx context.Context, s *system, _ *checks.Target) (undo, error) 
 
 // deadlock makes rollouts of the console wait for themselves on one node, where its operator would not.
 func deadlock(ctx context.Context, s *system, _ *checks.Target) (undo, error) {
-	restart, err := stop(ctx, s, harness.Console)
+	restart, err := stop(ctx, s, framework.Console)
 	if err != nil {
 		return restart, err
 	}
@@ -168,7 +168,7 @@ func deadlock(ctx context.Context, s *system, _ *checks.Target) (undo, error) {
 }
 
 // stop stops a module's operator and its controller.
-func stop(ctx context.Context, s *system, module harness.Module) (undo, error) {
+func stop(ctx context.Context, s *system, module framework.Module) (undo, error) {
 	names := []string{module.Host().Name, module.Controller().Name}
 	restart := func(ctx context.Context) error {
 		for _, name := range names {
@@ -190,7 +190,7 @@ func stop(ctx context.Context, s *system, module harness.Module) (undo, error) {
 	return restart, nil
 }
 
-func stopped(module harness.Module) disturbance {
+func stopped(module framework.Module) disturbance {
 	return func(ctx context.Context, s *system, _ *checks.Target) (undo, error) { return stop(ctx, s, module) }
 }
 
@@ -304,7 +304,7 @@ func leaveBudget(ctx context.Context, s *system, _ *checks.Target) (undo, error)
 // not.
 func answerRequests(drain bool) disturbance {
 	return func(ctx context.Context, s *system, _ *checks.Target) (undo, error) {
-		restart, err := stop(ctx, s, harness.MachineConfig)
+		restart, err := stop(ctx, s, framework.MachineConfig)
 		if err != nil {
 			return restart, err
 		}
@@ -349,7 +349,7 @@ func answerRequests(drain bool) disturbance {
 // be without the Lease. The outage ends when the other candidate leads.
 func longOutage(ctx context.Context, s *system, target *checks.Target) (undo, error) {
 	kube := s.Cluster.Clientset()
-	lease := metav1.ObjectMeta{Namespace: harness.SystemNamespace, Name: faultName}
+	lease := metav1.ObjectMeta{Namespace: framework.SystemNamespace, Name: faultName}
 	leads := make(chan string, 2)
 	candidate := func(identity string) func(context.Context) error {
 		return func(ctx context.Context) error {

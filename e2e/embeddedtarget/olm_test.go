@@ -8,7 +8,7 @@ import (
 
 	"github.com/solonode/sno/conformance/checks"
 	"github.com/solonode/sno/conformance/report"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 )
 
 // TestOLMOperatorConforms runs the checks that concern every workload while the operator of OLM runs, and requires that
@@ -33,8 +33,8 @@ func TestOLMOperatorConforms(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]string{
-		"SNO-TOP-003": "Deployment " + harness.OLMNamespace + "/" + harness.OLMOperand,
-		"SNO-TOP-011": "Lease " + harness.OLMNamespace + "/" + harness.OLMLease,
+		"SNO-TOP-003": "Deployment " + framework.OLMNamespace + "/" + framework.OLMOperand,
+		"SNO-TOP-011": "Lease " + framework.OLMNamespace + "/" + framework.OLMLease,
 	}
 	for _, id := range ids {
 		result, err := runner.Result(t.Context(), id)

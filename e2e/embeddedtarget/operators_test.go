@@ -15,15 +15,15 @@ import (
 
 	"github.com/solonode/sno/conformance/checks"
 	"github.com/solonode/sno/conformance/report"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-func given(t *testing.T, commands ...string) harness.Operators {
+func given(t *testing.T, commands ...string) framework.Operators {
 	t.Helper()
-	operators, err := harness.ReadOperators(commands, nil)
+	operators, err := framework.ReadOperators(commands, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestGivenOperator(t *testing.T) {
 	if lost, err := Baseline.Operators(o.Scenario, o.Operators); err != nil || !cmp.Equal(want, lost) {
 		t.Errorf("%+v, %v", lost, err)
 	}
-	for user, expected := range map[string]bool{harness.Ingress.GivenUser(): true, harness.Ingress.HostUser(): false, harness.Console.HostUser(): true} {
+	for user, expected := range map[string]bool{framework.Ingress.GivenUser(): true, framework.Ingress.HostUser(): false, framework.Console.HostUser(): true} {
 		events, _, err := s.Cluster.AuditEvents(t.Context(), 0, embedded.AuditFilter{User: user, WritesOnly: true})
 		if err != nil || (len(events) > 0) != expected {
 			t.Errorf("user %s has written %d times, want some: %t; %v", user, len(events), expected, err)
@@ -136,7 +136,7 @@ func TestGivenNextToControllers(t *testing.T) {
 			t.Errorf("%s is %s: %s %+v", result.ID, result.Status, result.Reason, result.Evidence)
 		}
 	}
-	for _, module := range []harness.Module{harness.Ingress, harness.EtcdGuard} {
+	for _, module := range []framework.Module{framework.Ingress, framework.EtcdGuard} {
 		for _, name := range []string{module.Host().Name, module.Controller().Name} {
 			if program := s.Cluster.Program(name); program == nil || program.PID() == 0 {
 				t.Errorf("%s does not run", name)
@@ -192,7 +192,7 @@ func TestOperatorThatEnds(t *testing.T) {
 	if err == nil {
 		s.Stop()
 	}
-	if !errors.Is(err, harness.ErrOperatorEnded) {
+	if !errors.Is(err, framework.ErrOperatorEnded) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"set up none-sno, baseline: ", "approver, exit status 3 (sh -c ", "log ends with:\nno config.yaml"} {

@@ -32,7 +32,7 @@ import (
 
 	"github.com/solonode/sno/conformance/checks"
 	"github.com/solonode/sno/conformance/report"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/scenario"
 )
@@ -47,7 +47,7 @@ const (
 func payloadNamespaces() []string {
 	return []string{
 		scenario.OperatorNamespace, scenario.RouterNamespace, scenario.EtcdNamespace, scenario.ControlPlaneNamespace, scenario.ConsoleNamespace,
-		scenario.OAuthServerNamespace, scenario.OAuthAPIServerNamespace, harness.StockApproverNamespace, metav1.NamespaceSystem,
+		scenario.OAuthServerNamespace, scenario.OAuthAPIServerNamespace, framework.StockApproverNamespace, metav1.NamespaceSystem,
 	}
 }
 

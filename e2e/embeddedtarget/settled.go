@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -140,29 +140,29 @@ func (s *system) givenState(ctx context.Context) (string, error) {
 }
 
 // ExpectedReasons returns the final reasons of each controller, written by hand.
-func ExpectedReasons(s scenario.Scenario) map[harness.Module][]string {
+func ExpectedReasons(s scenario.Scenario) map[framework.Module][]string {
 	mode := s.ControlPlaneTopology
 	single, external := mode == configv1.SingleReplicaTopologyMode, mode == configv1.ExternalTopologyMode
-	reasons := map[harness.Module][]string{
-		harness.Ingress: {notNeeded}, harness.Console: {notNeeded}, harness.Auth: {asExpected}, harness.EtcdGuard: {asExpected}, harness.MachineConfig: {asExpected},
-		harness.Approver: {notNeeded},
+	reasons := map[framework.Module][]string{
+		framework.Ingress: {notNeeded}, framework.Console: {notNeeded}, framework.Auth: {asExpected}, framework.EtcdGuard: {asExpected}, framework.MachineConfig: {asExpected},
+		framework.Approver: {notNeeded},
 	}
 	if s.Pool == scenario.PoolMaster {
-		reasons[harness.Ingress] = []string{asExpected}
+		reasons[framework.Ingress] = []string{asExpected}
 	}
 	if single {
-		reasons[harness.Approver] = []string{asExpected}
+		reasons[framework.Approver] = []string{asExpected}
 	}
 	// The release's guard is right for three members.
 	if mode == configv1.HighlyAvailableTopologyMode {
-		reasons[harness.EtcdGuard] = []string{notNeeded}
+		reasons[framework.EtcdGuard] = []string{notNeeded}
 	}
 	if external {
 		// There is no object for its condition.
-		delete(reasons, harness.Ingress)
-		delete(reasons, harness.Approver)
-		reasons[harness.EtcdGuard] = []string{notNeeded}
-		reasons[harness.Auth] = []string{notNeeded, "ExternalControlPlane"}
+		delete(reasons, framework.Ingress)
+		delete(reasons, framework.Approver)
+		reasons[framework.EtcdGuard] = []string{notNeeded}
+		reasons[framework.Auth] = []string{notNeeded, "ExternalControlPlane"}
 	}
 	return reasons
 }
@@ -170,31 +170,31 @@ func ExpectedReasons(s scenario.Scenario) map[harness.Module][]string {
 // deployments returns the Deployments of hosts that are commands, or all others.
 func (s *system) deployments(given bool) []client.ObjectKey {
 	var keys []client.ObjectKey
-	add := func(module harness.Module, namespace, name string) {
+	add := func(module framework.Module, namespace, name string) {
 		if s.operators.Has(module) == given {
 			keys = append(keys, client.ObjectKey{Namespace: namespace, Name: name})
 		}
 	}
 	if s.Scenario.ControlPlaneTopology != configv1.ExternalTopologyMode {
-		add(harness.Approver, harness.StockApproverNamespace, harness.StockApprover)
+		add(framework.Approver, framework.StockApproverNamespace, framework.StockApprover)
 	}
 	for _, o := range s.Scenario.Operands.List() {
 		add(moduleOf(o), o.Namespace, o.Name)
 	}
 	if s.Scenario.StockReplicas > 0 {
-		add(harness.Ingress, scenario.RouterNamespace, "router-default")
+		add(framework.Ingress, scenario.RouterNamespace, "router-default")
 	}
 	if s.variant == Vendored {
-		add("", harness.OLMNamespace, harness.OLMOperand)
+		add("", framework.OLMNamespace, framework.OLMOperand)
 	}
 	return keys
 }
 
-func moduleOf(o scenario.Operand) harness.Module {
+func moduleOf(o scenario.Operand) framework.Module {
 	if o.Namespace == scenario.ConsoleNamespace {
-		return harness.Console
+		return framework.Console
 	}
-	return harness.Auth
+	return framework.Auth
 }
 
 // moving returns what is not settled, or nothing. A pod that is unschedulable is settled.
@@ -292,7 +292,7 @@ func isSettled(pod *corev1.Pod) bool {
 
 func (s *system) logTails() error {
 	var errs []error
-	for _, module := range harness.AllModules() {
+	for _, module := range framework.AllModules() {
 		for _, name := range []string{module.Host().Name, module.Controller().Name} {
 			program := s.Cluster.Program(name)
 			if program == nil {

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/conformance/report"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/joining"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/fakes/etcdmembers"
@@ -42,32 +42,32 @@ var (
 // ErrVariant means that no variant has the name.
 var ErrVariant = errors.New("unknown variant")
 
-func (v Variant) hosts() (map[harness.Module][]string, error) {
+func (v Variant) hosts() (map[framework.Module][]string, error) {
 	switch v {
 	case SNO:
-		return map[harness.Module][]string{harness.Ingress: nil, harness.Console: nil, harness.Auth: nil}, nil
+		return map[framework.Module][]string{framework.Ingress: nil, framework.Console: nil, framework.Auth: nil}, nil
 	case Vendored:
-		hosts := map[harness.Module][]string{}
-		for _, module := range harness.AllModules() {
+		hosts := map[framework.Module][]string{}
+		for _, module := range framework.AllModules() {
 			if module.HasHost() {
 				hosts[module] = nil
 			}
 		}
 		// Its placement is not that of the stock operator.
-		hosts[harness.Ingress] = []string{"--create-default"}
+		hosts[framework.Ingress] = []string{"--create-default"}
 		return hosts, nil
 	case Baseline:
 		today := []string{"--stock"}
-		return map[harness.Module][]string{
-			harness.Ingress: today, harness.Console: today, harness.Auth: today, harness.EtcdGuard: today, harness.MachineConfig: today,
-			harness.Approver: today,
+		return map[framework.Module][]string{
+			framework.Ingress: today, framework.Console: today, framework.Auth: today, framework.EtcdGuard: today, framework.MachineConfig: today,
+			framework.Approver: today,
 		}, nil
 	}
 	return nil, fmt.Errorf("%w %q: choose %s, %s or %s", ErrVariant, v, SNO, Vendored, Baseline)
 }
 
 // hostsWith returns the variant's hosts and those that are commands.
-func (v Variant) hostsWith(operators harness.Operators) (map[harness.Module][]string, error) {
+func (v Variant) hostsWith(operators framework.Operators) (map[framework.Module][]string, error) {
 	hosts, err := v.hosts()
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (v Variant) hostsWith(operators harness.Operators) (map[harness.Module][]st
 }
 
 // Operators returns the host operators of a variant on a cluster for its report.
-func (v Variant) Operators(scenarioName string, operators harness.Operators) ([]report.Operator, error) {
+func (v Variant) Operators(scenarioName string, operators framework.Operators) ([]report.Operator, error) {
 	hosts, err := v.hostsWith(operators)
 	if err != nil {
 		return nil, err
@@ -89,24 +89,24 @@ func (v Variant) Operators(scenarioName string, operators harness.Operators) ([]
 		return nil, err
 	}
 	if s.ControlPlaneTopology == configv1.ExternalTopologyMode {
-		delete(hosts, harness.EtcdGuard)
+		delete(hosts, framework.EtcdGuard)
 	}
 	return operators.Report(hosts), nil
 }
 
 // controls reports whether the module's controller runs: with Vendored only without a host.
-func (v Variant) controls(module harness.Module) bool {
+func (v Variant) controls(module framework.Module) bool {
 	return v == SNO || v == Vendored && !module.HasHost()
 }
 
 // Programs returns the programs that the clusters of a variant need, without those of the operators.
-func (v Variant) Programs(operators harness.Operators) ([]programs.Program, error) {
+func (v Variant) Programs(operators framework.Operators) ([]programs.Program, error) {
 	hosts, err := v.hosts()
 	if err != nil {
 		return nil, err
 	}
 	var needed []programs.Program
-	for _, module := range harness.AllModules() {
+	for _, module := range framework.AllModules() {
 		if _, ok := hosts[module]; ok && !operators.Has(module) {
 			needed = append(needed, module.Host())
 		}
@@ -121,12 +121,12 @@ func (v Variant) Programs(operators harness.Operators) ([]programs.Program, erro
 }
 
 type system struct {
-	*harness.ScenarioCluster
+	*framework.ScenarioCluster
 	variant Variant
 	// withEtcd means that etcd is in the cluster. later are the hosts that are not started with the cluster.
 	withEtcd      bool
-	later         map[harness.Module][]string
-	operators     harness.Operators
+	later         map[framework.Module][]string
+	operators     framework.Operators
 	settle, quiet time.Duration
 	progress      io.Writer
 	stop          sync.Once
@@ -149,18 +149,18 @@ func start(ctx context.Context, o Options) (*system, error) {
 	// With an external control plane the release has no guard of etcd.
 	withEtcd := planned.ControlPlaneTopology != configv1.ExternalTopologyMode
 	// A given etcd operator has guards of its own, as those since 4.8 do.
-	guarded := withEtcd && o.Variant.controls(harness.EtcdGuard) && !o.Operators.Has(harness.EtcdGuard)
+	guarded := withEtcd && o.Variant.controls(framework.EtcdGuard) && !o.Operators.Has(framework.EtcdGuard)
 	// The others start later: they need members of etcd, or what the controllers need.
-	first, others := map[harness.Module][]string{}, map[harness.Module][]string{}
+	first, others := map[framework.Module][]string{}, map[framework.Module][]string{}
 	for module, args := range hosts {
 		switch {
-		case slices.Contains(harness.Modules(), module):
+		case slices.Contains(framework.Modules(), module):
 			first[module] = args
-		case module != harness.EtcdGuard || withEtcd:
+		case module != framework.EtcdGuard || withEtcd:
 			others[module] = args
 		}
 	}
-	cluster, err := harness.Start(ctx, harness.Config{
+	cluster, err := framework.Start(ctx, framework.Config{
 		Scenario: o.Scenario, Hosts: first, Operators: o.Operators, QuorumGuard: guarded, HostCreatesRouter: o.Variant == Vendored,
 		RealMinReadySeconds: o.RealMinReadySeconds, APIServer: o.APIServer, Keep: o.Keep, Progress: o.Progress,
 	})
@@ -172,7 +172,7 @@ func start(ctx context.Context, o Options) (*system, error) {
 		progress: o.Progress,
 	}
 	if err := s.bringUp(ctx); err != nil {
-		if !errors.Is(err, harness.ErrOperatorEnded) { // the end of its log is in the error
+		if !errors.Is(err, framework.ErrOperatorEnded) { // the end of its log is in the error
 			// The reason is often in a log.
 			err = errors.Join(err, s.logTails())
 		}
@@ -212,7 +212,7 @@ func (s *system) waitSettled(ctx context.Context) error {
 	waiting, cancel := s.UntilOperatorEnds(ctx)
 	defer cancel()
 	err := s.settled(waiting)
-	if errors.Is(context.Cause(waiting), harness.ErrOperatorEnded) {
+	if errors.Is(context.Cause(waiting), framework.ErrOperatorEnded) {
 		return context.Cause(waiting)
 	}
 	return err
@@ -243,13 +243,13 @@ func (s *system) startOperators(ctx context.Context) error {
 		}
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	for _, module := range harness.AllModules() {
+	for _, module := range framework.AllModules() {
 		if !s.variant.controls(module) {
 			continue
 		}
 		group.Go(func() error {
 			var args []string
-			if module == harness.EtcdGuard {
+			if module == framework.EtcdGuard {
 				args = endpoints
 			}
 			_, err := s.RunController(groupCtx, module, args...)
@@ -273,7 +273,7 @@ func (s *system) startStandIns(ctx context.Context) error {
 // startHosts starts the later hosts, that of etcd with further arguments.
 func (s *system) startHosts(ctx context.Context, etcd []string) error {
 	for module, args := range s.later {
-		if module == harness.EtcdGuard {
+		if module == framework.EtcdGuard {
 			args = slices.Concat(args, etcd)
 		}
 		if err := s.RunHost(ctx, module, args...); err != nil {

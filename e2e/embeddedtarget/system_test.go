@@ -29,7 +29,7 @@ import (
 
 	"github.com/solonode/sno/conformance/checks"
 	"github.com/solonode/sno/e2e/drains"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/etcdguard"
 	"github.com/solonode/sno/machineconfig"
@@ -113,7 +113,7 @@ func TestSNO(t *testing.T) {
 		t.Errorf("%d nodes, want one and two workers", len(nodes.Items))
 	}
 	u.must(u.setTopology(u.ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode))
-	for module, reason := range map[harness.Module]string{harness.Ingress: notNeeded, harness.EtcdGuard: notNeeded, harness.Approver: notNeeded} {
+	for module, reason := range map[framework.Module]string{framework.Ingress: notNeeded, framework.EtcdGuard: notNeeded, framework.Approver: notNeeded} {
 		_, err := u.WaitReason(u.ctx, module, waitTimeout, reason)
 		u.must(err)
 	}
@@ -121,7 +121,7 @@ func TestSNO(t *testing.T) {
 	u.until("every Deployment is rolled out", func() (bool, error) { return u.unfinished(u.ctx) == "", nil })
 	u.must(u.outage(u.ctx, time.Second))
 	// All operators restart. Programs that ended without an API server are not restarted, so this follows the outage.
-	for _, module := range harness.AllModules() {
+	for _, module := range framework.AllModules() {
 		u.must(u.restartOperator(u.ctx, string(module)))
 	}
 	if err := u.restartOperator(u.ctx, "nothing"); !errors.Is(err, ErrModule) {
@@ -155,7 +155,7 @@ func TestSNO(t *testing.T) {
 func TestVendored(t *testing.T) {
 	t.Parallel()
 	u := startUp(t, "none-sno-day1-worker", Vendored)
-	for _, module := range harness.AllModules() {
+	for _, module := range framework.AllModules() {
 		controls := u.Cluster.Program(module.Controller().Name) != nil
 		if hosted := module.HasHost() && u.Cluster.Program(module.Host().Name) != nil; hosted == controls {
 			t.Errorf("%s: host %t, controller %t, want one of them", module, hosted, controls)
@@ -167,7 +167,7 @@ func TestVendored(t *testing.T) {
 	}
 	u.must(u.setTopology(u.ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode))
 	u.until("there are guards", func() (bool, error) { return u.guards(3) })
-	u.must(u.restartOperator(u.ctx, string(harness.EtcdGuard)))
+	u.must(u.restartOperator(u.ctx, string(framework.EtcdGuard)))
 	u.workload("worker-0")
 	request.Config = "two"
 	u.drain("worker-0", request, true)
@@ -212,12 +212,12 @@ func TestBaseline(t *testing.T) {
 	u.drain("worker-0", request, false)
 
 	// The guard controller reads the topology again after a restart.
-	u.must(u.Cluster.Program(harness.MachineConfig.Host().Name).Terminate(u.ctx))
+	u.must(u.Cluster.Program(framework.MachineConfig.Host().Name).Terminate(u.ctx))
 	u.must(u.SetTopology(u.ctx, configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode))
 	if ok, err := u.guards(1); err != nil || !ok {
 		t.Errorf("the guard was removed without an event of a node: %v", err)
 	}
-	u.must(u.restartOperator(u.ctx, string(harness.EtcdGuard)))
+	u.must(u.restartOperator(u.ctx, string(framework.EtcdGuard)))
 	u.until("there is no guard", func() (bool, error) { return u.guards(0) })
 }
 
@@ -267,7 +267,7 @@ func (u *up) drain(node string, request machineconfig.Request, drained bool) {
 	u.must(err)
 	u.must(drains.WriteRequest(ctx, kube, node, request))
 	u.must(drains.WaitForCompletion(ctx, kube, node, request))
-	done, err := drains.Read(ctx, u.Cluster, offset, harness.MachineConfig.HostUser())
+	done, err := drains.Read(ctx, u.Cluster, offset, framework.MachineConfig.HostUser())
 	u.must(err)
 	if len(done.Evicted) > 0 != drained {
 		u.t.Errorf("%s on node %s: evicted %v", request, node, done.Evicted)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/solonode/sno/conformance/checks"
 	"github.com/solonode/sno/conformance/report"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 )
 
 const (
@@ -24,7 +24,7 @@ type Options struct {
 	Variant  Variant
 	// Operators are hosts instead of the stand-ins. The cluster also starts if their operands do not settle: the results
 	// of the checks matter.
-	Operators harness.Operators
+	Operators framework.Operators
 	// RealMinReadySeconds makes a router available after 30 s as on a real cluster, not after one. Each of its rollouts
 	// takes half a minute longer.
 	RealMinReadySeconds bool
@@ -55,7 +55,7 @@ func Start(ctx context.Context, o Options) (checks.Target, error) {
 func (s *system) target(o Options) checks.Target {
 	var namespaces []string
 	if s.variant == Vendored { // what OLM installs is not of the payload, but must follow the topology here
-		namespaces = append(checks.PayloadNamespaces(), harness.OLMNamespace)
+		namespaces = append(checks.PayloadNamespaces(), framework.OLMNamespace)
 	}
 	return checks.Target{
 		PayloadNamespaces: namespaces,

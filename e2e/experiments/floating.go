@@ -15,7 +15,7 @@ import (
 
 	"github.com/solonode/sno/conformance/traffic"
 	"github.com/solonode/sno/e2e/bench"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/kindtarget"
 	"github.com/solonode/sno/testcluster/scenario"
 )
@@ -152,6 +152,6 @@ func (s *site) optOut(ctx context.Context, out bool) error {
 	if err := s.Cluster.Client().Patch(ctx, ic, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
 		return fmt.Errorf("opt the default IngressController out or in: %w", err)
 	}
-	_, err := s.WaitReason(ctx, harness.Ingress, waitTimeout, reasons...)
+	_, err := s.WaitReason(ctx, framework.Ingress, waitTimeout, reasons...)
 	return err
 }

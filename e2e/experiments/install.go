@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/bench"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/kindtarget"
 )
 
@@ -31,7 +31,7 @@ const installBound = 2 * time.Minute
 
 func install(ctx context.Context, e *kindtarget.Env) (err error) {
 	var six []string
-	for _, module := range harness.AllModules() {
+	for _, module := range framework.AllModules() {
 		six = append(six, module.Account())
 	}
 	if err := e.RemoveDeployments(ctx, six...); err != nil {
@@ -79,7 +79,7 @@ func onePod(ctx context.Context, e *kindtarget.Env) error {
 // leadsAlone waits until the process holds its Lease, with the durations of a single node.
 func leadsAlone(ctx context.Context, e *kindtarget.Env) error {
 	lease := &coordinationv1.Lease{}
-	key := client.ObjectKey{Namespace: harness.SystemNamespace, Name: harness.AllLease}
+	key := client.ObjectKey{Namespace: framework.SystemNamespace, Name: framework.AllLease}
 	return until(ctx, "the process with all controllers leads", installBound, func(ctx context.Context) error {
 		err := e.Cluster.Client().Get(ctx, key, lease)
 		if err == nil && ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
@@ -95,7 +95,7 @@ func followsTopology(ctx context.Context, e *kindtarget.Env) error {
 	if err := e.SetTopology(ctx, control, configv1.HighlyAvailableTopologyMode); err != nil {
 		return err
 	}
-	if _, err := e.WaitReason(ctx, harness.Ingress, waitTimeout, "NotNeeded"); err != nil {
+	if _, err := e.WaitReason(ctx, framework.Ingress, waitTimeout, "NotNeeded"); err != nil {
 		return errors.Join(err, e.SetTopology(ctx, control, infrastructure))
 	}
 	if err := e.SetTopology(ctx, control, infrastructure); err != nil {

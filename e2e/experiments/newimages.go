@@ -12,7 +12,7 @@ import (
 
 	"github.com/solonode/sno/conformance/traffic"
 	"github.com/solonode/sno/e2e/bench"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/kindtarget"
 )
 
@@ -32,11 +32,11 @@ const returnBound = 5 * time.Minute
 func newImages(ctx context.Context, e *kindtarget.Env) error {
 	return visited(ctx, e, "new-images", "New controller image, then new router image", comeback, func(s *site, users *traffic.Generator) error {
 		begun := time.Now()
-		newer := e.Image(harness.Ingress) + "-next"
-		if err := e.Kind.Tag(ctx, e.Image(harness.Ingress), newer); err != nil {
+		newer := e.Image(framework.Ingress) + "-next"
+		if err := e.Kind.Tag(ctx, e.Image(framework.Ingress), newer); err != nil {
 			return err
 		}
-		if err := e.Deploy(ctx, harness.Ingress, newer); err != nil {
+		if err := e.Deploy(ctx, framework.Ingress, newer); err != nil {
 			return err
 		}
 		if outages := traffic.Outages(users.Since(begun)); len(outages) > 0 {

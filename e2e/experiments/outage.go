@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/bench"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/kindtarget"
 	"github.com/solonode/sno/patch"
 )
@@ -79,9 +79,9 @@ const takeover = 3 * time.Minute
 
 func waitForLeaders(ctx context.Context, e *kindtarget.Env) error {
 	return until(ctx, "every controller leads", takeover, func(ctx context.Context) error {
-		for _, module := range harness.AllModules() {
+		for _, module := range framework.AllModules() {
 			lease := &coordinationv1.Lease{}
-			key := client.ObjectKey{Namespace: harness.SystemNamespace, Name: module.Controller().Name + "." + patch.Domain}
+			key := client.ObjectKey{Namespace: framework.SystemNamespace, Name: module.Controller().Name + "." + patch.Domain}
 			if err := e.Cluster.Client().Get(ctx, key, lease); err != nil {
 				return err //nolint:wrapcheck // until wraps it
 			}
@@ -99,7 +99,7 @@ const renewal = 2 * time.Minute
 func renewed(ctx context.Context, e *kindtarget.Env, after time.Time) error {
 	return until(ctx, "every Lease is renewed", renewal, func(ctx context.Context) error {
 		leases := &coordinationv1.LeaseList{}
-		if err := e.Cluster.Client().List(ctx, leases, client.InNamespace(harness.SystemNamespace)); err != nil {
+		if err := e.Cluster.Client().List(ctx, leases, client.InNamespace(framework.SystemNamespace)); err != nil {
 			return err //nolint:wrapcheck // until wraps it
 		}
 		return stale(leases.Items, after)
@@ -133,7 +133,7 @@ func readControllers(ctx context.Context, e *kindtarget.Env) (controllers, error
 	now := controllers{Pods: map[string]int32{}, Leases: map[string]holder{}}
 	pods, leases := &corev1.PodList{}, &coordinationv1.LeaseList{}
 	for _, list := range []client.ObjectList{pods, leases} {
-		if err := e.Cluster.Client().List(ctx, list, client.InNamespace(harness.SystemNamespace)); err != nil {
+		if err := e.Cluster.Client().List(ctx, list, client.InNamespace(framework.SystemNamespace)); err != nil {
 			return now, fmt.Errorf("read the controllers: %w", err)
 		}
 	}
@@ -148,8 +148,8 @@ func readControllers(ctx context.Context, e *kindtarget.Env) (controllers, error
 		spec := leases.Items[i].Spec
 		now.Leases[leases.Items[i].Name] = holder{ptr.Deref(spec.HolderIdentity, ""), ptr.Deref(spec.LeaseTransitions, 0)}
 	}
-	if len(now.Pods) < len(harness.AllModules()) || len(now.Leases) < len(harness.AllModules()) {
-		return now, fmt.Errorf("%w: only %d pods and %d leases of %d controllers exist", errNotSurvived, len(now.Pods), len(now.Leases), len(harness.AllModules()))
+	if len(now.Pods) < len(framework.AllModules()) || len(now.Leases) < len(framework.AllModules()) {
+		return now, fmt.Errorf("%w: only %d pods and %d leases of %d controllers exist", errNotSurvived, len(now.Pods), len(now.Leases), len(framework.AllModules()))
 	}
 	return now, nil
 }

@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/conformance/traffic"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/kindtarget"
 	"github.com/solonode/sno/testcluster/images"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -97,7 +97,7 @@ func openSite(ctx context.Context, e *kindtarget.Env, hostArgs ...string) (*site
 func (s *site) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), waitTimeout)
 	defer cancel()
-	err := s.RunHost(ctx, harness.Ingress)
+	err := s.RunHost(ctx, framework.Ingress)
 	if err == nil {
 		_, err = s.router(ctx, "of the first image", func(p *corev1.Pod) bool { return p.Spec.Containers[0].ReadinessProbe == nil })
 	}
@@ -109,7 +109,7 @@ func (s *site) close(ctx context.Context) error {
 
 // run has the stand-in of the ingress operator use a router's image, and waits until no other runs.
 func (s *site) run(ctx context.Context, image string, hostArgs ...string) error {
-	if err := s.RunHost(ctx, harness.Ingress, append([]string{"--router-image=" + image}, hostArgs...)...); err != nil {
+	if err := s.RunHost(ctx, framework.Ingress, append([]string{"--router-image=" + image}, hostArgs...)...); err != nil {
 		return err
 	}
 	if _, err := s.router(ctx, "of image "+image, func(p *corev1.Pod) bool { return p.Spec.Containers[0].Image == image }); err != nil {

@@ -27,7 +27,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/joining"
 	"github.com/solonode/sno/e2e/machineconfigserver"
 	"github.com/solonode/sno/e2e/programs"
@@ -107,15 +107,15 @@ func (j *joiner) toolKubeconfig(ctx context.Context, config *rest.Config) (strin
 	if err != nil {
 		return "", fmt.Errorf("connect: %w", err)
 	}
-	_, err = j.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: harness.SystemNamespace}}, metav1.CreateOptions{})
+	_, err = j.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: framework.SystemNamespace}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return "", fmt.Errorf("make namespace %s: %w", harness.SystemNamespace, err)
+		return "", fmt.Errorf("make namespace %s: %w", framework.SystemNamespace, err)
 	}
 	if err := joining.ApplyRights(ctx, client); err != nil {
 		return "", err //nolint:wrapcheck // names the object
 	}
-	account := strings.TrimPrefix(joining.ToolUser, "system:serviceaccount:"+harness.SystemNamespace+":")
-	token, err := j.kube.CoreV1().ServiceAccounts(harness.SystemNamespace).CreateToken(ctx, account,
+	account := strings.TrimPrefix(joining.ToolUser, "system:serviceaccount:"+framework.SystemNamespace+":")
+	token, err := j.kube.CoreV1().ServiceAccounts(framework.SystemNamespace).CreateToken(ctx, account,
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](3600)}}, metav1.CreateOptions{})
 	if err != nil {
 		return "", fmt.Errorf("make a token of the outside tool: %w", err)

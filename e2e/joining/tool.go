@@ -17,7 +17,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/embedded"
 )
@@ -53,13 +53,13 @@ func NewTool(ctx context.Context, c *embedded.Cluster, progress io.Writer) (*Too
 	if err != nil {
 		return nil, err
 	}
-	if err := c.EnsureNamespace(ctx, harness.SystemNamespace); err != nil {
+	if err := c.EnsureNamespace(ctx, framework.SystemNamespace); err != nil {
 		return nil, err
 	}
 	if err := ApplyRights(ctx, c.Client()); err != nil {
 		return nil, err
 	}
-	kubeconfig, err := c.KubeconfigForServiceAccount(ctx, harness.SystemNamespace, toolAccount)
+	kubeconfig, err := c.KubeconfigForServiceAccount(ctx, framework.SystemNamespace, toolAccount)
 	if err != nil {
 		return nil, err
 	}
@@ -72,11 +72,11 @@ func ApplyRights(ctx context.Context, kube client.Client) error {
 	if err != nil {
 		return err //nolint:wrapcheck // names the object
 	}
-	return harness.ApplyConfig(ctx, kube, rightsOf(root)) //nolint:wrapcheck // names the object
+	return framework.ApplyConfig(ctx, kube, rightsOf(root)) //nolint:wrapcheck // names the object
 }
 
 func rightsOf(root string) string {
-	return filepath.Join(root, string(harness.Approver), "config", "approve")
+	return filepath.Join(root, string(framework.Approver), "config", "approve")
 }
 
 // ToolAt returns the tool at binary, with a kubeconfig and an inventory in a folder. It can only RunOnce, because it
@@ -89,7 +89,7 @@ func ToolAt(binary, kubeconfig, folder string) *Tool {
 const toolAccount = "sno-approve"
 
 // ToolUser is the user name of the tool.
-const ToolUser = "system:serviceaccount:" + harness.SystemNamespace + ":" + toolAccount
+const ToolUser = "system:serviceaccount:" + framework.SystemNamespace + ":" + toolAccount
 
 // WriteInventory replaces the tool's inventory.
 func (t *Tool) WriteInventory(nodes ...Entry) error {

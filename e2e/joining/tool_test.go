@@ -5,7 +5,7 @@ package joining
 import (
 	"testing"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/programs"
 )
 
@@ -15,14 +15,14 @@ func TestRights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := harness.RenderConfig(rightsOf(root))
+	objects, err := framework.RenderConfig(rightsOf(root))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, object := range objects {
-		if object.GetKind() == "ServiceAccount" && object.GetName() == toolAccount && object.GetNamespace() == harness.SystemNamespace {
+		if object.GetKind() == "ServiceAccount" && object.GetName() == toolAccount && object.GetNamespace() == framework.SystemNamespace {
 			return
 		}
 	}
-	t.Errorf("no ServiceAccount %s/%s among %d objects", harness.SystemNamespace, toolAccount, len(objects))
+	t.Errorf("no ServiceAccount %s/%s among %d objects", framework.SystemNamespace, toolAccount, len(objects))
 }

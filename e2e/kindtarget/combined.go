@@ -19,12 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/programs"
 )
 
 // CombinedDeployment is the Deployment of config/all, with all controllers in one process.
-const CombinedDeployment = harness.AllAccount
+const CombinedDeployment = framework.AllAccount
 
 // installFolder is a copy of the repository's config folders on a node.
 const installFolder = "/sno-install"
@@ -60,7 +60,7 @@ func (e *Env) copyConfig(ctx context.Context, node string) error {
 		return err
 	}
 	folders := []string{"config"}
-	for _, module := range harness.AllModules() {
+	for _, module := range framework.AllModules() {
 		folders = append(folders, string(module)+"/config")
 	}
 	for _, folder := range folders {
@@ -97,7 +97,7 @@ images:
 func (e *Env) RemoveDeployments(ctx context.Context, names ...string) error {
 	kube := e.Cluster.Clientset()
 	for _, name := range names {
-		err := kube.AppsV1().Deployments(harness.SystemNamespace).Delete(ctx, name, metav1.DeleteOptions{})
+		err := kube.AppsV1().Deployments(framework.SystemNamespace).Delete(ctx, name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete Deployment %s: %w", name, err)
 		}
@@ -131,7 +131,7 @@ const takeover = 5 * time.Minute
 func (e *Env) WaitForLeases(ctx context.Context) error {
 	var without []string
 	err := wait.PollUntilContextTimeout(ctx, poll, takeover, true, func(ctx context.Context) (bool, error) {
-		leases, err := e.Cluster.Clientset().CoordinationV1().Leases(harness.SystemNamespace).List(ctx, metav1.ListOptions{})
+		leases, err := e.Cluster.Clientset().CoordinationV1().Leases(framework.SystemNamespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, fmt.Errorf("list the Leases of the controllers: %w", err)
 		}
@@ -160,7 +160,7 @@ func leaderless(pods []corev1.Pod, leases []coordinationv1.Lease) []string {
 
 // Controllers returns the pods of the controllers.
 func (e *Env) Controllers(ctx context.Context) ([]corev1.Pod, error) {
-	list, err := e.Cluster.Clientset().CoreV1().Pods(harness.SystemNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=sno"})
+	list, err := e.Cluster.Clientset().CoreV1().Pods(framework.SystemNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=sno"})
 	if err != nil {
 		return nil, fmt.Errorf("list the controllers: %w", err)
 	}
@@ -172,7 +172,7 @@ var ErrForbidden = errors.New("a request of a controller was forbidden")
 
 // CheckNothingForbidden checks the log of a controller's pod for forbidden requests.
 func (e *Env) CheckNothingForbidden(ctx context.Context, pod string) error {
-	log, err := e.Cluster.Clientset().CoreV1().Pods(harness.SystemNamespace).GetLogs(pod, &corev1.PodLogOptions{}).DoRaw(ctx)
+	log, err := e.Cluster.Clientset().CoreV1().Pods(framework.SystemNamespace).GetLogs(pod, &corev1.PodLogOptions{}).DoRaw(ctx)
 	if err != nil {
 		return fmt.Errorf("read the log of %s: %w", pod, err)
 	}

@@ -15,25 +15,25 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/programs"
 )
 
 // DeployAll deploys all controllers and waits until they run.
 func (e *Env) DeployAll(ctx context.Context) error {
 	group, groupCtx := errgroup.WithContext(ctx)
-	for _, module := range harness.AllModules() {
+	for _, module := range framework.AllModules() {
 		group.Go(func() error { return e.Deploy(groupCtx, module, e.Image(module)) })
 	}
 	return group.Wait() //nolint:wrapcheck // describe the fault
 }
 
 // Image returns the image of a module's controller, which is on all nodes.
-func (e *Env) Image(module harness.Module) string { return e.images[module.Controller()] }
+func (e *Env) Image(module framework.Module) string { return e.images[module.Controller()] }
 
 // Deploy applies a module's config/default with an image in place of ko's and further arguments, and returns when it
 // runs. Repeated, it is a rollout.
-func (e *Env) Deploy(ctx context.Context, module harness.Module, image string, args ...string) error {
+func (e *Env) Deploy(ctx context.Context, module framework.Module, image string, args ...string) error {
 	if err := e.Prepare(ctx, module); err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (e *Env) Deploy(ctx context.Context, module harness.Module, image string, a
 	if err != nil {
 		return err
 	}
-	objects, err := harness.RenderConfig(filepath.Join(root, string(module), "config", "default"))
+	objects, err := framework.RenderConfig(filepath.Join(root, string(module), "config", "default"))
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (e *Env) Deploy(ctx context.Context, module harness.Module, image string, a
 				return fmt.Errorf("deploy %s: %w", module, err)
 			}
 		}
-		if err := harness.Apply(ctx, e.Cluster.Client(), object); err != nil {
+		if err := framework.Apply(ctx, e.Cluster.Client(), object); err != nil {
 			return err
 		}
 	}
@@ -86,7 +86,7 @@ func setImage(deployment *unstructured.Unstructured, image string, args []string
 func (e *Env) rolled(ctx context.Context, name string) error {
 	var last string
 	err := wait.PollUntilContextTimeout(ctx, poll, settleTimeout, true, func(ctx context.Context) (bool, error) {
-		live, err := e.Cluster.Clientset().AppsV1().Deployments(harness.SystemNamespace).Get(ctx, name, metav1.GetOptions{})
+		live, err := e.Cluster.Clientset().AppsV1().Deployments(framework.SystemNamespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			last = err.Error()
 			return false, nil

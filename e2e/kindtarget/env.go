@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/joining"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/embedded"
@@ -47,7 +47,7 @@ type Options struct {
 // Env is a cluster of real kubelets with a scenario. The embedded ScenarioCluster works as on an embedded cluster,
 // without components, simulated nodes and the audit log.
 type Env struct {
-	*harness.ScenarioCluster
+	*framework.ScenarioCluster
 	// Kind is the cluster; nil for one that another program has installed.
 	Kind     *kind.Cluster
 	Figures  string
@@ -119,7 +119,7 @@ func Attach(ctx context.Context, i Installed) (*Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.ScenarioCluster = harness.Attach(c, s, e.Progress)
+	e.ScenarioCluster = framework.Attach(c, s, e.Progress)
 	err = e.prepare(ctx, i.Images, archive, s.InstallOperators)
 	if err == nil {
 		err = e.shape(ctx, i.Node, s.Nodes()[0])
@@ -143,7 +143,7 @@ func (e *Env) build(ctx context.Context) (archive string, err error) {
 	if archive, e.images, err = controllerImages(ctx, e.Progress); err != nil {
 		return "", err
 	}
-	for _, module := range harness.Modules() {
+	for _, module := range framework.Modules() {
 		if _, err := programs.Build(ctx, module.Host(), e.Progress); err != nil {
 			return "", err
 		}
@@ -156,7 +156,7 @@ func (e *Env) bringUp(ctx context.Context, s scenario.Scenario, o Options, archi
 	if err != nil {
 		return err
 	}
-	e.ScenarioCluster = harness.Attach(c, s, e.Progress)
+	e.ScenarioCluster = framework.Attach(c, s, e.Progress)
 	if e.Figures == "" {
 		e.Figures = c.Dir()
 	}
@@ -190,7 +190,7 @@ func (e *Env) prepare(ctx context.Context, nodes Nodes, archive string, install 
 }
 
 func (e *Env) operate(ctx context.Context) error {
-	for _, module := range harness.Modules() {
+	for _, module := range framework.Modules() {
 		if err := e.RunHost(ctx, module); err != nil {
 			return err
 		}

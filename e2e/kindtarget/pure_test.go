@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/programs"
 )
 
@@ -41,7 +41,7 @@ func TestSelect(t *testing.T) {
 
 // A module whose controller has no image could not be deployed.
 func TestEveryControllerHasAnImage(t *testing.T) {
-	for _, module := range harness.AllModules() {
+	for _, module := range framework.AllModules() {
 		if !slices.Contains(programs.Shipped(), module.Controller()) {
 			t.Error(module)
 		}
@@ -69,7 +69,7 @@ func TestOverlay(t *testing.T) {
 	if err := errors.Join(os.Mkdir(at, 0o755), os.WriteFile(filepath.Join(at, "kustomization.yaml"), []byte(text), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	objects, err := harness.RenderConfig(at)
+	objects, err := framework.RenderConfig(at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestOverlay(t *testing.T) {
 
 func modulesWithConfig() []string {
 	var all []string
-	for _, module := range harness.AllModules() {
+	for _, module := range framework.AllModules() {
 		all = append(all, string(module))
 	}
 	return all
@@ -183,7 +183,7 @@ func TestMoves(t *testing.T) {
 	}{
 		"created":       {namespace, status(corev1.PodPending), true},
 		"not ready":     {namespace, status(corev1.PodRunning, notReady), true},
-		"controller":    {harness.SystemNamespace, status(corev1.PodPending), true},
+		"controller":    {framework.SystemNamespace, status(corev1.PodPending), true},
 		"ready":         {namespace, status(corev1.PodRunning, ready), false},
 		"unschedulable": {namespace, status(corev1.PodPending, unschedulable), false},
 		"installer":     {namespace, status(corev1.PodSucceeded), false},

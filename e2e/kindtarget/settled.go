@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/solonode/sno/e2e/embeddedtarget"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 )
 
 const poll = 200 * time.Millisecond
@@ -49,7 +49,7 @@ func (e *Env) WaitSettled(ctx context.Context) error {
 
 // moves reports whether a pod of the controllers or of OpenShift is not settled. An unschedulable one is settled.
 func moves(pod *corev1.Pod) bool {
-	if pod.Namespace != harness.SystemNamespace && !strings.HasPrefix(pod.Namespace, "openshift-") {
+	if pod.Namespace != framework.SystemNamespace && !strings.HasPrefix(pod.Namespace, "openshift-") {
 		return false
 	}
 	if pod.DeletionTimestamp != nil {

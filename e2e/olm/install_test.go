@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/testcluster/fakes/etcdmembers"
@@ -36,28 +36,28 @@ func must(t *testing.T, err error) {
 }
 
 // start starts an old release on one node, where five modules have something to patch and two claim overrides.
-func start(t *testing.T) (s *harness.ScenarioCluster, arguments []string) {
+func start(t *testing.T) (s *framework.ScenarioCluster, arguments []string) {
 	t.Helper()
-	s, err := harness.Start(t.Context(), harness.Config{
+	s, err := framework.Start(t.Context(), framework.Config{
 		Scenario: "ha", Release: scenario.OldRelease, VersionOperator: true, QuorumGuard: true,
-		Hosts: map[harness.Module][]string{harness.Ingress: nil, harness.Console: {"--downloads=false"}, harness.Auth: nil},
+		Hosts: map[framework.Module][]string{framework.Ingress: nil, framework.Console: {"--downloads=false"}, framework.Auth: nil},
 	})
 	must(t, err)
 	t.Cleanup(s.Stop)
 	etcd, err := etcdmembers.Start(t.Context(), s.Cluster, 1)
 	must(t, err)
 	must(t, s.SetTopology(t.Context(), configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode))
-	for _, module := range harness.AllModules() {
+	for _, module := range framework.AllModules() {
 		must(t, s.Prepare(t.Context(), module))
 	}
 	return s, []string{"--etcd-endpoints=" + etcd.Endpoints[0]}
 }
 
 // settled waits until every module has settled, and returns the conditions and the owners of the patched fields.
-func settled(t *testing.T, s *harness.ScenarioCluster) map[harness.Module]harness.Condition {
+func settled(t *testing.T, s *framework.ScenarioCluster) map[framework.Module]framework.Condition {
 	t.Helper()
-	conditions := map[harness.Module]harness.Condition{}
-	for _, module := range harness.AllModules() {
+	conditions := map[framework.Module]framework.Condition{}
+	for _, module := range framework.AllModules() {
 		condition, err := s.WaitReason(t.Context(), module, timeout, "AsExpected")
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", module, err, log(t, s))
@@ -70,7 +70,7 @@ func settled(t *testing.T, s *harness.ScenarioCluster) map[harness.Module]harnes
 	return conditions
 }
 
-func log(t *testing.T, s *harness.ScenarioCluster) string {
+func log(t *testing.T, s *framework.ScenarioCluster) string {
 	t.Helper()
 	text, err := os.ReadFile(s.Cluster.Program(programs.KubectlSNO.Name).LogPath())
 	must(t, err)
@@ -101,7 +101,7 @@ func TestBundle(t *testing.T) {
 	version, err := readBundle(folder)
 	must(t, err)
 
-	var bundled map[harness.Module]harness.Condition
+	var bundled map[framework.Module]framework.Condition
 	t.Run("bundle", func(t *testing.T) {
 		t.Setenv(nameVariable, version.Metadata.Name)
 		s, arguments := start(t)
@@ -110,7 +110,7 @@ func TestBundle(t *testing.T) {
 		deployment := version.Spec.Install.Spec.Deployments[0]
 		eventually(t, "the Deployment is available", func(ctx context.Context) error {
 			live := &appsv1.Deployment{}
-			err := s.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: harness.SystemNamespace, Name: deployment.Name}, live)
+			err := s.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: framework.SystemNamespace, Name: deployment.Name}, live)
 			if err == nil && live.Status.AvailableReplicas != 1 {
 				err = fmt.Errorf("status %+v", live.Status)
 			}
@@ -124,7 +124,7 @@ func TestBundle(t *testing.T) {
 		upgradeable := func(want, reason string, parts ...string) {
 			t.Helper()
 			eventually(t, "Upgradeable is "+want, func(ctx context.Context) error {
-				live := version.Condition(harness.SystemNamespace)
+				live := version.Condition(framework.SystemNamespace)
 				if err := s.Cluster.Client().Get(ctx, client.ObjectKeyFromObject(live), live); err != nil {
 					return err
 				}
@@ -147,7 +147,7 @@ func TestBundle(t *testing.T) {
 		}
 		upgradeable("False", "OverrideClaimed", "Deployment openshift-console/downloads (module console)",
 			"Deployment openshift-etcd/etcd-quorum-guard (module etcdguard)", "docs/undo.md#before-an-upgrade")
-		for _, module := range []harness.Module{harness.Console, harness.EtcdGuard} {
+		for _, module := range []framework.Module{framework.Console, framework.EtcdGuard} {
 			object, err := s.Object(t.Context(), module)
 			must(t, err)
 			change := client.MergeFrom(object.DeepCopy())

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 )
 
 // conditionCRD is the file with the CustomResourceDefinition of OperatorConditions, relative to the root of the
@@ -185,7 +185,7 @@ func (v *installedVersion) Install(ctx context.Context, kube client.Client) erro
 		if mapping, err := kube.RESTMapper().RESTMapping(object.GroupVersionKind().GroupKind()); err == nil && mapping.Scope.Name() == "namespace" {
 			object.SetNamespace(namespace.Name)
 		}
-		if err := harness.Apply(ctx, kube, object); err != nil {
+		if err := framework.Apply(ctx, kube, object); err != nil {
 			return err
 		}
 	}

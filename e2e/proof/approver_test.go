@@ -29,7 +29,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/joining"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/operand"
@@ -310,22 +310,22 @@ func (c *certified) peakMemory(pid int) int64 {
 // both modes and back.
 func TestStockApprover(t *testing.T) {
 	t.Parallel()
-	p := start(t, harness.Config{Scenario: "none-sno", VersionOperator: true})
+	p := start(t, framework.Config{Scenario: "none-sno", VersionOperator: true})
 	for _, mode := range []string{"node-client-off", "off"} {
-		p.controllers([]string{"--mode=" + mode, "--kubelets-every=0"}, map[harness.Module]string{harness.Approver: "AsExpected"})
+		p.controllers([]string{"--mode=" + mode, "--kubelets-every=0"}, map[framework.Module]string{framework.Approver: "AsExpected"})
 		p.stockPods(map[string]int{"node-client-off": 1, "off": 0}[mode])
 		p.quiet()
 		p.must(p.SetTopology(p.ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode))
-		p.expect(map[harness.Module]string{harness.Approver: "NotNeeded"})
+		p.expect(map[framework.Module]string{framework.Approver: "NotNeeded"})
 		p.stockPods(1)
 		p.quiet()
-		maps, err := p.Cluster.Clientset().CoreV1().ConfigMaps(harness.StockApproverNamespace).List(p.ctx, metav1.ListOptions{FieldSelector: "metadata.name=machine-approver-config"})
+		maps, err := p.Cluster.Clientset().CoreV1().ConfigMaps(framework.StockApproverNamespace).List(p.ctx, metav1.ListOptions{FieldSelector: "metadata.name=machine-approver-config"})
 		p.must(err)
 		if len(maps.Items) > 0 || len(p.version().Spec.Overrides) > 0 {
 			t.Errorf("%s: not restored: %v, %v", mode, maps.Items, p.version().Spec.Overrides)
 		}
 		p.must(p.SetTopology(p.ctx, configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode))
-		p.expect(map[harness.Module]string{harness.Approver: "AsExpected"})
+		p.expect(map[framework.Module]string{framework.Approver: "AsExpected"})
 	}
 }
 
@@ -335,11 +335,11 @@ func (p *proof) stockPods(want int) {
 	last := ""
 	err := wait.PollUntilContextTimeout(p.ctx, poll, operand.WaitTimeout, true, func(ctx context.Context) (bool, error) {
 		d := &appsv1.Deployment{}
-		if err := p.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: harness.StockApproverNamespace, Name: harness.StockApprover}, d); err != nil {
+		if err := p.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: framework.StockApproverNamespace, Name: framework.StockApprover}, d); err != nil {
 			return false, err
 		}
 		pods := &corev1.PodList{}
-		if err := p.Cluster.Client().List(ctx, pods, client.InNamespace(harness.StockApproverNamespace)); err != nil {
+		if err := p.Cluster.Client().List(ctx, pods, client.InNamespace(framework.StockApproverNamespace)); err != nil {
 			return false, err
 		}
 		running := 0

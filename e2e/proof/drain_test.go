@@ -26,7 +26,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/solonode/sno/e2e/drains"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/testcluster/embedded"
 )
@@ -53,7 +53,7 @@ type drained struct {
 
 func startDrained(t *testing.T, scenario string) *drained {
 	t.Helper()
-	d := &drained{proof: start(t, harness.Config{Scenario: scenario})}
+	d := &drained{proof: start(t, framework.Config{Scenario: scenario})}
 	d.kube = d.Cluster.Clientset()
 	d.must(d.Cluster.EnsureNamespace(d.ctx, workload))
 	return d
@@ -61,7 +61,7 @@ func startDrained(t *testing.T, scenario string) *drained {
 
 func (d *drained) control(args ...string) {
 	d.t.Helper()
-	d.controllers(args, map[harness.Module]string{harness.MachineConfig: "AsExpected|Draining|DrainFailed"})
+	d.controllers(args, map[framework.Module]string{framework.MachineConfig: "AsExpected|Draining|DrainFailed"})
 }
 
 func (d *drained) mark() {
@@ -73,7 +73,7 @@ func (d *drained) mark() {
 
 func (d *drained) done() drains.Actions {
 	d.t.Helper()
-	done, err := drains.Read(d.ctx, d.Cluster, d.offset, harness.MachineConfig.User())
+	done, err := drains.Read(d.ctx, d.Cluster, d.offset, framework.MachineConfig.User())
 	d.must(err)
 	if len(done.Others) > 0 {
 		d.t.Errorf("%s: unexpected writes: %v", d.Scenario.Name, done.Others)
@@ -91,7 +91,7 @@ func (d *drained) completed(node string, r machineconfig.Request) {
 	ctx, cancel := context.WithTimeout(d.ctx, drainLimit)
 	defer cancel()
 	if err := drains.WaitForCompletion(ctx, d.kube, node, r); err != nil {
-		d.t.Fatalf("%s: %v\n%s", d.Scenario.Name, err, d.running[harness.MachineConfig].LogTail(logTail))
+		d.t.Fatalf("%s: %v\n%s", d.Scenario.Name, err, d.running[framework.MachineConfig].LogTail(logTail))
 	}
 }
 
@@ -227,18 +227,18 @@ func TestDrainInterrupted(t *testing.T) {
 
 	d.mark()
 	d.request(held, drainRequest("one"))
-	d.expect(map[harness.Module]string{harness.MachineConfig: "DrainFailed"})
+	d.expect(map[framework.Module]string{framework.MachineConfig: "DrainFailed"})
 	if done := d.done(); len(done.Completions) > 0 || len(done.Evicted) != free || done.Refused == 0 {
 		t.Errorf("after a drain that timed out: completed %v, evicted %v, refused %d times", done.Completions, done.Evicted, done.Refused)
 	}
 
 	// Killed during a retry. The budget is deleted when the next process runs.
-	d.must(d.running[harness.MachineConfig].Kill())
+	d.must(d.running[framework.MachineConfig].Kill())
 	d.control(args...)
-	d.expect(map[harness.Module]string{harness.MachineConfig: "DrainFailed"})
+	d.expect(map[framework.Module]string{framework.MachineConfig: "DrainFailed"})
 	d.must(d.Cluster.Client().Delete(d.ctx, budget("held", 0)))
 	d.completed(held, drainRequest("one"))
-	d.expect(map[harness.Module]string{harness.MachineConfig: "AsExpected"})
+	d.expect(map[framework.Module]string{framework.MachineConfig: "AsExpected"})
 	done := d.done()
 	if !slices.Equal(done.Cordons, []string{held}) || !slices.Equal(done.Completions, []string{held}) {
 		t.Errorf("cordoned %v, completed %v, want %s once", done.Cordons, done.Completions, held)
@@ -252,7 +252,7 @@ func TestDrainInterrupted(t *testing.T) {
 	// Killed at the start of a drain.
 	d.runs("free", free)
 	d.request(held, drainRequest("two"))
-	d.must(d.running[harness.MachineConfig].Kill())
+	d.must(d.running[framework.MachineConfig].Kill())
 	d.control(args...)
 	d.completed(held, drainRequest("two"))
 	d.request(held, uncordonRequest("two"))
@@ -269,7 +269,7 @@ func TestDrainInterrupted(t *testing.T) {
 		return nil
 	})
 	d.must(d.Cluster.DeleteNode(d.ctx, deleted))
-	d.expect(map[harness.Module]string{harness.MachineConfig: "AsExpected"})
+	d.expect(map[framework.Module]string{framework.MachineConfig: "AsExpected"})
 	d.quiet()
 	if done := d.done(); len(done.Completions) > 0 || len(done.Evicted) > 0 {
 		t.Errorf("after the node was deleted: completed %v, evicted %v", done.Completions, done.Evicted)
@@ -371,7 +371,7 @@ func (d *drained) follow(ctx context.Context, watching watch.Interface, count, m
 				d.t.Fatalf("the watch ended: %v", event)
 			}
 		case <-ctx.Done():
-			d.t.Fatalf("%d of %d nodes were drained: %v\n%s", len(back), count, ctx.Err(), d.running[harness.MachineConfig].LogTail(logTail))
+			d.t.Fatalf("%d of %d nodes were drained: %v\n%s", len(back), count, ctx.Err(), d.running[framework.MachineConfig].LogTail(logTail))
 		}
 		if delete(cordoned, node.Name); node.Spec.Unschedulable {
 			cordoned[node.Name] = true

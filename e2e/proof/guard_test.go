@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/testcluster/fakes/etcdmembers"
 	"github.com/solonode/sno/testcluster/operand"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -53,7 +53,7 @@ func TestQuorumGuard(t *testing.T) {
 	for _, test := range tests {
 		t.Run(fmt.Sprintf("%s and %d nodes", test.scenario, test.more), func(t *testing.T) {
 			t.Parallel()
-			p := start(t, harness.Config{Scenario: test.scenario, Release: scenario.OldRelease, QuorumGuard: true})
+			p := start(t, framework.Config{Scenario: test.scenario, Release: scenario.OldRelease, QuorumGuard: true})
 			for i := range test.more {
 				master := p.Scenario.Nodes()[0]
 				master.Name = fmt.Sprintf("more-%d", i)
@@ -64,7 +64,7 @@ func TestQuorumGuard(t *testing.T) {
 				p.cannotBeDrained("master-0")
 			}
 			p.guarded(max(test.guards, 1))
-			p.expect(map[harness.Module]string{harness.EtcdGuard: test.reason})
+			p.expect(map[framework.Module]string{framework.EtcdGuard: test.reason})
 			if test.guards == 0 {
 				p.noGuard()
 			} else {
@@ -79,7 +79,7 @@ func TestQuorumGuard(t *testing.T) {
 					p.guardsReady(test.guards)
 				}
 			}
-			p.expect(map[harness.Module]string{harness.EtcdGuard: test.reason})
+			p.expect(map[framework.Module]string{framework.EtcdGuard: test.reason})
 			p.quiet()
 		})
 	}
@@ -89,17 +89,17 @@ func TestQuorumGuard(t *testing.T) {
 // member again.
 func TestQuorumGuardFollows(t *testing.T) {
 	t.Parallel()
-	p := start(t, harness.Config{Scenario: "none-sno", Release: scenario.OldRelease, QuorumGuard: true})
+	p := start(t, framework.Config{Scenario: "none-sno", Release: scenario.OldRelease, QuorumGuard: true})
 	p.asInstalled()
 	p.guarded(1)
-	p.expect(map[harness.Module]string{harness.EtcdGuard: "AsExpected"})
+	p.expect(map[framework.Module]string{framework.EtcdGuard: "AsExpected"})
 	p.noGuard()
 	p.addMasters()
 	p.quiet()
 	p.noGuard()
 
 	p.must(p.SetTopology(p.ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode))
-	p.expect(map[harness.Module]string{harness.EtcdGuard: "NotNeeded"})
+	p.expect(map[framework.Module]string{framework.EtcdGuard: "NotNeeded"})
 	p.guardsReady(3)
 	p.evictAll(3, 1)
 	if overrides := p.version().Spec.Overrides; len(overrides) > 0 {
@@ -108,7 +108,7 @@ func TestQuorumGuardFollows(t *testing.T) {
 	p.quiet()
 
 	p.must(p.SetTopology(p.ctx, configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode))
-	p.expect(map[harness.Module]string{harness.EtcdGuard: "AsExpected"})
+	p.expect(map[framework.Module]string{framework.EtcdGuard: "AsExpected"})
 	p.noGuard()
 	p.quiet()
 }
@@ -126,9 +126,9 @@ func (p *proof) guarded(n int) {
 	p.t.Helper()
 	etcd, err := etcdmembers.Start(p.ctx, p.Cluster, n)
 	p.must(err)
-	controller, err := p.RunController(p.ctx, harness.EtcdGuard, "--etcd-endpoints="+strings.Join(etcd.Endpoints, ","))
+	controller, err := p.RunController(p.ctx, framework.EtcdGuard, "--etcd-endpoints="+strings.Join(etcd.Endpoints, ","))
 	p.must(err)
-	p.running[harness.EtcdGuard] = controller
+	p.running[framework.EtcdGuard] = controller
 	p.t.Cleanup(func() {
 		if p.t.Failed() {
 			p.t.Logf("the log of the controller ends with:\n%s", controller.LogTail(logTail))

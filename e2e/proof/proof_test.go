@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/fakes/versionoperator"
 	"github.com/solonode/sno/testcluster/operand"
@@ -49,25 +49,25 @@ func TestMain(m *testing.M) {
 }
 
 type proof struct {
-	*harness.ScenarioCluster
+	*framework.ScenarioCluster
 	t       *testing.T
 	ctx     context.Context //nolint:containedctx // of the test
-	config  harness.Config
-	running map[harness.Module]*embedded.Component
-	reasons map[harness.Module]string
+	config  framework.Config
+	running map[framework.Module]*embedded.Component
+	reasons map[framework.Module]string
 	rolls   int
 }
 
-func start(t *testing.T, config harness.Config) *proof {
+func start(t *testing.T, config framework.Config) *proof {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
 	t.Cleanup(cancel)
-	s, err := harness.Start(ctx, config)
+	s, err := framework.Start(ctx, config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Stop)
-	p := &proof{ScenarioCluster: s, t: t, ctx: ctx, config: config, running: map[harness.Module]*embedded.Component{}}
+	p := &proof{ScenarioCluster: s, t: t, ctx: ctx, config: config, running: map[framework.Module]*embedded.Component{}}
 	t.Cleanup(func() {
 		for module := range config.Hosts {
 			if t.Failed() {
@@ -80,7 +80,7 @@ func start(t *testing.T, config harness.Config) *proof {
 
 const logTail = 2000
 
-func (p *proof) controllers(args []string, reasons map[harness.Module]string) {
+func (p *proof) controllers(args []string, reasons map[framework.Module]string) {
 	p.t.Helper()
 	for module := range reasons {
 		controller, err := p.RunController(p.ctx, module, args...)
@@ -93,7 +93,7 @@ func (p *proof) controllers(args []string, reasons map[harness.Module]string) {
 }
 
 // expect waits until the conditions have these reasons. A bar separates alternatives.
-func (p *proof) expect(reasons map[harness.Module]string) {
+func (p *proof) expect(reasons map[framework.Module]string) {
 	p.t.Helper()
 	p.reasons = reasons
 	for module, reason := range reasons {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	patchworkload "github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/testcluster/operand"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -23,13 +23,13 @@ import (
 // scheduler places the new one next to the old one, otherwise when the old one has ended.
 func TestSharedHostPorts(t *testing.T) {
 	t.Parallel()
-	p := start(t, harness.Config{Scenario: "none-sno", Hosts: map[harness.Module][]string{harness.Ingress: nil}})
+	p := start(t, framework.Config{Scenario: "none-sno", Hosts: map[framework.Module][]string{framework.Ingress: nil}})
 	p.routerRolledOut()
 	for _, test := range []struct {
 		args []string
 		want int
 	}{{nil, 1}, {[]string{"--shared-host-ports"}, 2}} {
-		p.must(p.RunHost(p.ctx, harness.Ingress, test.args...))
+		p.must(p.RunHost(p.ctx, framework.Ingress, test.args...))
 		p.must(wait.PollUntilContextTimeout(p.ctx, poll, operand.WaitTimeout, true, func(ctx context.Context) (bool, error) {
 			live, err := p.liveRouter(ctx)
 			if err != nil {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/patch/ownership"
 	"github.com/solonode/sno/testcluster/operand"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -36,10 +36,10 @@ func TestStandalone(t *testing.T) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := start(t, harness.Config{Scenario: name, Release: scenario.OldRelease, VersionOperator: true})
+			p := start(t, framework.Config{Scenario: name, Release: scenario.OldRelease, VersionOperator: true})
 			p.install()
 
-			p.controllers(nil, map[harness.Module]string{harness.Console: "FieldOwnedByOther", harness.Auth: "FieldOwnedByOther"})
+			p.controllers(nil, map[framework.Module]string{framework.Console: "FieldOwnedByOther", framework.Auth: "FieldOwnedByOther"})
 			want := p.Scenario.Operands.List()
 			downloads := want[1:2]
 			p.settled(downloads)
@@ -47,7 +47,7 @@ func TestStandalone(t *testing.T) {
 			p.untouched(want[0], want[2], want[3])
 			p.quiet()
 
-			p.controllers([]string{"--force-conflicts"}, map[harness.Module]string{harness.Console: "AsExpected", harness.Auth: "AsExpected"})
+			p.controllers([]string{"--force-conflicts"}, map[framework.Module]string{framework.Console: "AsExpected", framework.Auth: "AsExpected"})
 			p.disturb(want)
 			p.overridden()
 			p.quiet()
@@ -61,13 +61,13 @@ func TestStandalone(t *testing.T) {
 			p.must(p.SetTopology(p.ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode))
 			// Console and downloads are released and as before: downloads may be on any node.
 			p.settled(highlyAvailable())
-			p.expect(map[harness.Module]string{harness.Console: "NotNeeded", harness.Auth: "AsExpected"})
+			p.expect(map[framework.Module]string{framework.Console: "NotNeeded", framework.Auth: "AsExpected"})
 			p.released()
 			p.quiet()
 
 			p.must(p.SetTopology(p.ctx, configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode))
 			p.settled(want)
-			p.expect(map[harness.Module]string{harness.Console: "AsExpected", harness.Auth: "AsExpected"})
+			p.expect(map[framework.Module]string{framework.Console: "AsExpected", framework.Auth: "AsExpected"})
 			p.overridden()
 			p.quiet()
 			p.settled(want)
@@ -82,9 +82,9 @@ func TestStandaloneHighlyAvailable(t *testing.T) {
 		t.Skip("it takes a minute; make proof runs it")
 	}
 	t.Parallel()
-	p := start(t, harness.Config{Scenario: "ha", Release: scenario.OldRelease, VersionOperator: true})
+	p := start(t, framework.Config{Scenario: "ha", Release: scenario.OldRelease, VersionOperator: true})
 	p.install()
-	p.controllers([]string{"--force-conflicts"}, map[harness.Module]string{harness.Console: "NotNeeded", harness.Auth: "AsExpected"})
+	p.controllers([]string{"--force-conflicts"}, map[framework.Module]string{framework.Console: "NotNeeded", framework.Auth: "AsExpected"})
 	// Nothing pins downloads there.
 	p.disturb(highlyAvailable())
 	p.released()
@@ -123,7 +123,7 @@ func (p *proof) version() *configv1.ClusterVersion {
 
 func (p *proof) override() (value any, found bool) {
 	p.t.Helper()
-	authentication, err := p.Object(p.ctx, harness.Auth)
+	authentication, err := p.Object(p.ctx, framework.Auth)
 	p.must(err)
 	value, found, err = unstructured.NestedFieldNoCopy(authentication.Object, "spec", "unsupportedConfigOverrides", overrideKey)
 	p.must(err)
@@ -135,7 +135,7 @@ func (p *proof) untouched(operands ...scenario.Operand) {
 	for _, o := range operands {
 		live, err := operand.Deployment(p.ctx, p.Cluster.Client(), o)
 		p.must(err)
-		for _, module := range []harness.Module{harness.Console, harness.Auth} {
+		for _, module := range []framework.Module{framework.Console, framework.Auth} {
 			owned, err := ownership.Applied(live, module.FieldOwner(), "")
 			p.must(err)
 			if !owned.Empty() {

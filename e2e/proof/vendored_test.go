@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	patchworkload "github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/testcluster/operand"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -20,12 +20,12 @@ import (
 var (
 	// threeMasters are the operands of a cluster that grew to three control-plane nodes, and of its topology.
 	threeMasters = scenario.Operands{Pool: scenario.PoolMaster, Console: 2, OAuth: 3}
-	vendored     = map[harness.Module][]string{harness.Console: nil, harness.Auth: nil}
+	vendored     = map[framework.Module][]string{framework.Console: nil, framework.Auth: nil}
 	// stock are the same operators without the modules.
-	stock = map[harness.Module][]string{harness.Console: {"--stock"}, harness.Auth: {"--stock"}}
+	stock = map[framework.Module][]string{framework.Console: {"--stock"}, framework.Auth: {"--stock"}}
 	// parallelReasons are the reasons of the controllers next to them. The auth controller owns the shape together with
 	// its host.
-	parallelReasons = map[harness.Module]string{harness.Console: "NotNeeded", harness.Auth: "AsExpected"}
+	parallelReasons = map[framework.Module]string{framework.Console: "NotNeeded", framework.Auth: "AsExpected"}
 )
 
 // TestVendored runs the operators that vendor the modules and the controllers in parallel. The controllers have nothing
@@ -34,7 +34,7 @@ func TestVendored(t *testing.T) {
 	t.Parallel()
 	type test struct {
 		scenario string
-		reasons  map[harness.Module]string
+		reasons  map[framework.Module]string
 	}
 	tests := []test{
 		{"cloud-sno-day1-workers", parallelReasons},
@@ -43,7 +43,7 @@ func TestVendored(t *testing.T) {
 		{"arbiter", parallelReasons},
 		{"two-node", parallelReasons},
 		// Two of the auth module's three objects need nothing because the control plane is external, the third in any case.
-		{"external", map[harness.Module]string{harness.Console: "NotNeeded", harness.Auth: "NotNeeded|ExternalControlPlane"}},
+		{"external", map[framework.Module]string{framework.Console: "NotNeeded", framework.Auth: "NotNeeded|ExternalControlPlane"}},
 	}
 	if testing.Short() {
 		tests = []test{{"arbiter", parallelReasons}}
@@ -51,7 +51,7 @@ func TestVendored(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.scenario, func(t *testing.T) {
 			t.Parallel()
-			p := start(t, harness.Config{Scenario: test.scenario, Hosts: vendored})
+			p := start(t, framework.Config{Scenario: test.scenario, Hosts: vendored})
 			// The hosts suffice without controllers.
 			p.settled(p.Scenario.Operands.List())
 			p.controllers(nil, test.reasons)
@@ -66,7 +66,7 @@ func TestVendored(t *testing.T) {
 // of the control plane and back.
 func TestVendoredGrowing(t *testing.T) {
 	t.Parallel()
-	p := start(t, harness.Config{Scenario: "none-sno-day2-workers", Hosts: stock})
+	p := start(t, framework.Config{Scenario: "none-sno-day2-workers", Hosts: stock})
 	one, three := p.Scenario.Operands.List(), threeMasters.List()
 	p.settled(one)
 	for module, args := range vendored {

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/patch/ownership"
 )
 
@@ -35,20 +35,20 @@ func Restored(live *unstructured.Unstructured, manager string, values ...Value) 
 
 // alone kills the controller of one module, which has its own process and its own rights. That of ingress takes values
 // of a person, and restores them.
-func (e *environment) alone(ctx context.Context, module harness.Module, kills int, figures *Kills) error {
+func (e *environment) alone(ctx context.Context, module framework.Module, kills int, figures *Kills) error {
 	if err := e.InstallRBAC(ctx, module); err != nil {
 		return err
 	}
 	var args []string
 	switch module {
-	case harness.Ingress:
+	case framework.Ingress:
 		args = []string{"--force-conflicts"}
-	case harness.EtcdGuard:
+	case framework.EtcdGuard:
 		args = []string{"--etcd-endpoints=" + e.etcd}
-	case harness.MachineConfig:
+	case framework.MachineConfig:
 		args = []string{drainTimeout}
 	}
-	e.modules = []harness.Module{module}
+	e.modules = []framework.Module{module}
 	e.started++
 	name := module.Controller().Name
 	p, err := e.run(ctx, fmt.Sprintf("%s-%d", name, e.started), module.Controller(), module.Account(), name+".sno.solonode.github.io", args...)
@@ -60,7 +60,7 @@ func (e *environment) alone(ctx context.Context, module harness.Module, kills in
 			return err
 		}
 	}
-	if e.forced = module == harness.Ingress; e.forced {
+	if e.forced = module == framework.Ingress; e.forced {
 		body := map[string]any{"spec": map[string]any{"nodePlacement": placement.Value}}
 		take := change{name: "a person's placement", make: func(ctx context.Context) error { return e.merge(ctx, ingressObject, person, body) }}
 		if err := e.undisturbed(ctx, p, take); err != nil {
@@ -68,7 +68,7 @@ func (e *environment) alone(ctx context.Context, module harness.Module, kills in
 		}
 	}
 	for until := total(figures.ByMode) + kills; total(figures.ByMode) < until; {
-		if module == harness.MachineConfig {
+		if module == framework.MachineConfig {
 			if err := e.drained(ctx, p, figures); err != nil {
 				return err
 			}
@@ -104,7 +104,7 @@ func (e *environment) alone(ctx context.Context, module harness.Module, kills in
 
 // clear removes all opt-outs.
 func (e *environment) clear(ctx context.Context, p *process) error {
-	for _, module := range harness.AllModules() {
+	for _, module := range framework.AllModules() {
 		if e.optedOut[module] {
 			if err := e.undisturbed(ctx, p, e.optOut(module)); err != nil {
 				return err

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 )
 
 // BadServer are the figures of the time with a bad API server.
@@ -154,7 +154,7 @@ func SameHolder(before, now string) []Violation {
 // identity returns the ID of a process, 0 if it is this one, and the holder of its Lease.
 func (e *environment) identity(ctx context.Context, p *process) (int, string, error) {
 	lease := &coordinationv1.Lease{}
-	if err := e.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: harness.SystemNamespace, Name: p.lease}, lease); err != nil {
+	if err := e.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: framework.SystemNamespace, Name: p.lease}, lease); err != nil {
 		return 0, "", fmt.Errorf("read the Lease %s: %w", p.lease, err)
 	}
 	pid := 0
@@ -166,7 +166,7 @@ func (e *environment) identity(ctx context.Context, p *process) (int, string, er
 
 // settledAll starts kubectl-sno and waits until it has settled.
 func (e *environment) settledAll(ctx context.Context) (*process, error) {
-	e.modules = harness.AllModules()
+	e.modules = framework.AllModules()
 	e.started++
 	p, err := e.runAll(ctx, fmt.Sprintf("kubectl-sno-%d", e.started))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/drains"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/patch"
 )
@@ -43,7 +43,7 @@ func (e *environment) flip() change {
 }
 
 // optOut sets or removes the annotation of a module, which hands its objects over.
-func (e *environment) optOut(module harness.Module) change {
+func (e *environment) optOut(module framework.Module) change {
 	to := any(string(module))
 	name := "hand-over by opt-out of " + string(module)
 	if e.optedOut[module] {

@@ -32,7 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/fakes/etcdmembers"
@@ -79,7 +79,7 @@ type Options struct {
 
 // environment is a cluster with host operators of old releases, whose objects are handed over in both directions.
 type environment struct {
-	*harness.ScenarioCluster
+	*framework.ScenarioCluster
 	options Options
 	began   time.Time
 	random  *rand.Rand
@@ -92,8 +92,8 @@ type environment struct {
 
 	single   bool
 	forced   bool // a person's placement is taken with --force-conflicts
-	optedOut map[harness.Module]bool
-	modules  []harness.Module // whose controllers run
+	optedOut map[framework.Module]bool
+	modules  []framework.Module // whose controllers run
 	requests int              // of nodes
 	started  int              // processes
 }
@@ -132,9 +132,9 @@ func start(ctx context.Context, o Options) (*environment, error) {
 	if _, err := programs.Build(ctx, programs.KubectlSNO, o.Progress); err != nil {
 		return nil, err
 	}
-	base, err := harness.Start(ctx, harness.Config{
+	base, err := framework.Start(ctx, framework.Config{
 		Scenario: scenarioName, Release: scenario.OldRelease, Progress: o.Progress, VersionOperator: true, QuorumGuard: true, Keep: o.Keep,
-		Hosts:     map[harness.Module][]string{harness.Ingress: nil, harness.Console: {"--downloads=false"}, harness.Auth: nil},
+		Hosts:     map[framework.Module][]string{framework.Ingress: nil, framework.Console: {"--downloads=false"}, framework.Auth: nil},
 		APIServer: []string{"--audit-policy-file=" + file},
 	})
 	if err != nil {
@@ -142,7 +142,7 @@ func start(ctx context.Context, o Options) (*environment, error) {
 	}
 	e := &environment{
 		ScenarioCluster: base, options: o, began: time.Now(), random: rand.New(rand.NewPCG(o.Seed, 0)), latest: map[Object]Write{}, same: map[string]string{},
-		optedOut: map[harness.Module]bool{},
+		optedOut: map[framework.Module]bool{},
 	}
 	if err := e.prepare(ctx); err != nil {
 		e.Stop()
@@ -277,7 +277,7 @@ func (e *environment) run(ctx context.Context, name string, program programs.Pro
 	if err != nil {
 		return nil, err
 	}
-	kubeconfig, err := e.Cluster.KubeconfigForServiceAccount(ctx, harness.SystemNamespace, account)
+	kubeconfig, err := e.Cluster.KubeconfigForServiceAccount(ctx, framework.SystemNamespace, account)
 	if err == nil {
 		kubeconfig, err = proxy.Kubeconfig(kubeconfig)
 	}
@@ -285,7 +285,7 @@ func (e *environment) run(ctx context.Context, name string, program programs.Pro
 		proxy.Stop()
 		return nil, err
 	}
-	all := append(args, "--kubeconfig", kubeconfig, "--leader-elect-resource-namespace", harness.SystemNamespace,
+	all := append(args, "--kubeconfig", kubeconfig, "--leader-elect-resource-namespace", framework.SystemNamespace,
 		"--metrics-bind-address", "0", "--health-probe-bind-address", "0")
 	p := &process{Proxy: proxy, name: name, lease: lease, mark: proxy.NextRun()}
 	if p.component, err = e.Cluster.Run(ctx, name, binary, all...); err != nil {
@@ -297,7 +297,7 @@ func (e *environment) run(ctx context.Context, name string, program programs.Pro
 
 // runAll starts kubectl-sno with all modules.
 func (e *environment) runAll(ctx context.Context, name string) (*process, error) {
-	return e.run(ctx, name, programs.KubectlSNO, harness.AllAccount, harness.AllLease,
+	return e.run(ctx, name, programs.KubectlSNO, framework.AllAccount, framework.AllLease,
 		"run", "--etcd-endpoints="+e.etcd, drainTimeout, "-v=1")
 }
 
@@ -312,7 +312,7 @@ func (e *environment) restart(ctx context.Context, p *process) error {
 }
 
 func (e *environment) releaseLease(ctx context.Context, name string) error {
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: harness.SystemNamespace, Name: name}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: framework.SystemNamespace, Name: name}}
 	err := e.Cluster.Client().Patch(ctx, lease, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"holderIdentity":""}}`)))
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("release the Lease %s: %w", name, err)
@@ -331,7 +331,7 @@ func (e *environment) end(ctx context.Context, p *process) error {
 // nothing.
 func (e *environment) leaseProblem(ctx context.Context, p *process) (string, error) {
 	lease := &coordinationv1.Lease{}
-	err := e.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: harness.SystemNamespace, Name: p.lease}, lease)
+	err := e.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: framework.SystemNamespace, Name: p.lease}, lease)
 	if err != nil {
 		return "there is no Lease " + p.lease, client.IgnoreNotFound(err)
 	}
@@ -351,7 +351,7 @@ func (e *environment) mode() configv1.TopologyMode {
 
 // ours reports whether a controller made a write.
 func ours(w Write) bool {
-	return strings.HasPrefix(w.User, "system:serviceaccount:"+harness.SystemNamespace+":")
+	return strings.HasPrefix(w.User, "system:serviceaccount:"+framework.SystemNamespace+":")
 }
 
 // writes returns the writes since the last call.
@@ -395,7 +395,7 @@ func (e *environment) waitSettled(ctx context.Context, interrupted <-chan struct
 		case <-interrupted:
 			return 0, errInterrupted
 		case <-ctx.Done():
-			return 0, fmt.Errorf("%w within %s: %s: %w", harness.ErrNotSettled, settleTimeout, last, errors.Join(err, ctx.Err()))
+			return 0, fmt.Errorf("%w within %s: %s: %w", framework.ErrNotSettled, settleTimeout, last, errors.Join(err, ctx.Err()))
 		case <-time.After(poll):
 		}
 	}
@@ -432,23 +432,23 @@ func (e *environment) problem(ctx context.Context, also func(context.Context) (s
 }
 
 // reasons returns the final reasons of a module.
-func (e *environment) reasons(module harness.Module) []string {
+func (e *environment) reasons(module framework.Module) []string {
 	const asExpected, notNeeded, optedOut = "AsExpected", "NotNeeded", "OptedOut"
 	switch {
-	case e.optedOut[module] && module == harness.Auth:
+	case e.optedOut[module] && module == framework.Auth:
 		return []string{asExpected, optedOut} // its Deployments are not opted out
 	case e.optedOut[module] && e.single:
 		return []string{optedOut}
 	case e.optedOut[module]:
 		return []string{optedOut, notNeeded}
-	case module == harness.Auth, module == harness.MachineConfig, e.single:
+	case module == framework.Auth, module == framework.MachineConfig, e.single:
 		return []string{asExpected}
 	}
 	return []string{notNeeded}
 }
 
 // inForce reports whether a module's patch is in force.
-func (e *environment) inForce(module harness.Module) bool { return e.single && !e.optedOut[module] }
+func (e *environment) inForce(module framework.Module) bool { return e.single && !e.optedOut[module] }
 
 // checkObjects checks the live objects. writes are those since the last check.
 func (e *environment) checkObjects(ctx context.Context, writes []Write) ([]Violation, error) {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 )
 
 // Kills are the figures of the kills.
@@ -253,8 +253,8 @@ func (e *environment) kills(ctx context.Context) (*Kills, error) {
 	if err := e.end(ctx, p); err != nil {
 		return figures, err
 	}
-	others := harness.AllModules()[1:]
-	for _, module := range []harness.Module{harness.Ingress, others[e.random.IntN(len(others))]} {
+	others := framework.AllModules()[1:]
+	for _, module := range []framework.Module{framework.Ingress, others[e.random.IntN(len(others))]} {
 		if err := e.alone(ctx, module, apart, figures); err != nil {
 			return figures, err
 		}

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/testcluster/scenario"
 )
@@ -29,7 +29,7 @@ import (
 type patchedObject struct {
 	Object
 	gvk    schema.GroupVersionKind
-	module harness.Module
+	module framework.Module
 	// fields are in force on a single node. deleted objects do not exist there.
 	fields  []fieldpath.Path
 	deleted bool
@@ -40,34 +40,34 @@ type patchedObject struct {
 var (
 	ingressObject = patchedObject{
 		Object: Object{"operator.openshift.io", "ingresscontrollers", scenario.OperatorNamespace, scenario.DefaultIngressController},
-		gvk:    operatorv1.GroupVersion.WithKind("IngressController"), module: harness.Ingress,
+		gvk:    operatorv1.GroupVersion.WithKind("IngressController"), module: framework.Ingress,
 		fields: []fieldpath.Path{field("spec", "nodePlacement", "nodeSelector"), field("spec", "nodePlacement", "tolerations"), field("spec", "replicas")},
 	}
 	downloadsObject = patchedObject{
-		Object: Object{"apps", "deployments", scenario.ConsoleNamespace, "downloads"}, gvk: appsv1.SchemeGroupVersion.WithKind("Deployment"), module: harness.Console,
+		Object: Object{"apps", "deployments", scenario.ConsoleNamespace, "downloads"}, gvk: appsv1.SchemeGroupVersion.WithKind("Deployment"), module: framework.Console,
 		fields: []fieldpath.Path{field("spec", "replicas"), field("spec", "strategy"), field("spec", "template", "spec", "nodeSelector")},
 	}
 	authenticationObject = patchedObject{
 		Object: Object{"operator.openshift.io", "authentications", "", scenario.ClusterName},
-		gvk:    operatorv1.GroupVersion.WithKind("Authentication"), module: harness.Auth,
+		gvk:    operatorv1.GroupVersion.WithKind("Authentication"), module: framework.Auth,
 		fields: []fieldpath.Path{field("spec", "unsupportedConfigOverrides", "useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer")},
 	}
 	guardObject = patchedObject{
 		Object: Object{"apps", "deployments", scenario.EtcdNamespace, "etcd-quorum-guard"}, gvk: appsv1.SchemeGroupVersion.WithKind("Deployment"),
-		module: harness.EtcdGuard, deleted: true,
+		module: framework.EtcdGuard, deleted: true,
 	}
 	budgetObject = patchedObject{
 		Object: Object{"policy", "poddisruptionbudgets", scenario.EtcdNamespace, "etcd-quorum-guard"},
-		gvk:    policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), module: harness.EtcdGuard, deleted: true,
+		gvk:    policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), module: framework.EtcdGuard, deleted: true,
 	}
 	approverObject = patchedObject{
-		Object: Object{"", "configmaps", harness.StockApproverNamespace, "machine-approver-config"}, gvk: corev1.SchemeGroupVersion.WithKind("ConfigMap"),
-		module: harness.Approver, fields: []fieldpath.Path{field("data", "config.yaml")}, optional: true,
+		Object: Object{"", "configmaps", framework.StockApproverNamespace, "machine-approver-config"}, gvk: corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+		module: framework.Approver, fields: []fieldpath.Path{field("data", "config.yaml")}, optional: true,
 	}
-	versionObject = patchedObject{Object: ClusterVersion, gvk: configv1.GroupVersion.WithKind("ClusterVersion"), module: harness.Console, fields: []fieldpath.Path{
+	versionObject = patchedObject{Object: ClusterVersion, gvk: configv1.GroupVersion.WithKind("ClusterVersion"), module: framework.Console, fields: []fieldpath.Path{
 		overrideEntry("Deployment", "apps", scenario.ConsoleNamespace, "downloads"),
 	}}
-	guardVersionObject = patchedObject{Object: ClusterVersion, gvk: versionObject.gvk, module: harness.EtcdGuard, fields: []fieldpath.Path{
+	guardVersionObject = patchedObject{Object: ClusterVersion, gvk: versionObject.gvk, module: framework.EtcdGuard, fields: []fieldpath.Path{
 		overrideEntry("Deployment", "apps", scenario.EtcdNamespace, "etcd-quorum-guard"),
 		overrideEntry("PodDisruptionBudget", "policy", scenario.EtcdNamespace, "etcd-quorum-guard"),
 	}}
@@ -80,15 +80,15 @@ func patchedObjects() []patchedObject {
 }
 
 // optOutObjects are the objects whose annotation opts out of a module.
-func optOutObjects() map[harness.Module]patchedObject {
+func optOutObjects() map[framework.Module]patchedObject {
 	named := func(gvk schema.GroupVersionKind, namespace, name string) patchedObject {
 		return patchedObject{Object: Object{Group: gvk.Group, Resource: strings.ToLower(gvk.Kind), Namespace: namespace, Name: name}, gvk: gvk}
 	}
-	return map[harness.Module]patchedObject{
-		harness.Ingress: ingressObject, harness.Auth: authenticationObject,
-		harness.Console:   named(operatorv1.GroupVersion.WithKind("Console"), "", scenario.ClusterName),
-		harness.EtcdGuard: named(operatorv1.GroupVersion.WithKind("Etcd"), "", scenario.ClusterName),
-		harness.Approver:  named(appsv1.SchemeGroupVersion.WithKind("Deployment"), harness.StockApproverNamespace, harness.StockApprover),
+	return map[framework.Module]patchedObject{
+		framework.Ingress: ingressObject, framework.Auth: authenticationObject,
+		framework.Console:   named(operatorv1.GroupVersion.WithKind("Console"), "", scenario.ClusterName),
+		framework.EtcdGuard: named(operatorv1.GroupVersion.WithKind("Etcd"), "", scenario.ClusterName),
+		framework.Approver:  named(appsv1.SchemeGroupVersion.WithKind("Deployment"), framework.StockApproverNamespace, framework.StockApprover),
 	}
 }
 

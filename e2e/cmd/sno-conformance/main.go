@@ -25,7 +25,7 @@ import (
 	"github.com/solonode/sno/conformance/checks"
 	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/e2e/embeddedtarget"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/scenario"
 )
@@ -49,8 +49,8 @@ type options struct {
 	limit                       time.Duration
 	out, before, expect, waiver string
 	keep, child, realMinReady   bool
-	operatorFlags               harness.OperatorFlags
-	operators                   harness.Operators
+	operatorFlags               framework.OperatorFlags
+	operators                   framework.Operators
 }
 
 func main() { os.Exit(run()) }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/solonode/sno/conformance/checks"
 	"github.com/solonode/sno/conformance/report"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/matrix"
 )
 
@@ -37,7 +37,7 @@ func TestParse(t *testing.T) {
 	if err == nil {
 		o, err = parse(o.operatorFlags.Arguments(), io.Discard)
 	}
-	if err != nil || !slices.Equal(o.operators.Modules(), []harness.Module{harness.EtcdGuard}) {
+	if err != nil || !slices.Equal(o.operators.Modules(), []framework.Module{framework.EtcdGuard}) {
 		t.Errorf("operators: %v, %v", o.operators.Modules(), err)
 	}
 	if o, err := parse(nil, io.Discard); err != nil || !slices.Equal(o.scenarios, allScenarios()) || !slices.Equal(o.tiers, checks.Tiers()) {

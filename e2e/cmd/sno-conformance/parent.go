@@ -18,7 +18,7 @@ import (
 	"github.com/solonode/sno/conformance/checks"
 	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/e2e/embeddedtarget"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/matrix"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/assets"
@@ -142,7 +142,7 @@ func (o options) inputs() (inputs, error) {
 }
 
 // build builds everything once for all children.
-func build(ctx context.Context, variant embeddedtarget.Variant, operators harness.Operators) error {
+func build(ctx context.Context, variant embeddedtarget.Variant, operators framework.Operators) error {
 	if _, err := assets.Ensure(ctx, os.Stderr); err != nil {
 		return fmt.Errorf("get the programs of the clusters: %w", err)
 	}

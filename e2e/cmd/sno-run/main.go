@@ -19,7 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/solonode/sno/e2e/demo"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/scenario"
 )
@@ -35,7 +35,7 @@ func run() int {
 		"kubectl-sno and sno-tests in its PATH. The cluster is removed when the shell exits.")
 	built := flag.Bool("built", false, "Take the programs that an earlier run has built for up to date.")
 	list := flag.Bool("list", false, "Print the scenarios and exit.")
-	var operators harness.OperatorFlags
+	var operators framework.OperatorFlags
 	operators.Bind(flag.CommandLine)
 	flag.Parse()
 	if *list {

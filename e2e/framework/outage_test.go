@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package harness_test
+package framework_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
@@ -45,16 +45,16 @@ func TestAPIServerOutage(t *testing.T) {
 
 func testOutage(t *testing.T, name string) {
 	ctx := t.Context()
-	s, err := harness.Start(ctx, harness.Config{Scenario: name, Hosts: map[harness.Module][]string{harness.Ingress: nil}})
+	s, err := framework.Start(ctx, framework.Config{Scenario: name, Hosts: map[framework.Module][]string{framework.Ingress: nil}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Stop()
-	controller, err := s.RunController(ctx, harness.Ingress)
+	controller, err := s.RunController(ctx, framework.Ingress)
 	if err != nil {
 		t.Fatal(err)
 	}
-	condition, err := s.WaitReason(ctx, harness.Ingress, waitTimeout, "AsExpected", "NotNeeded")
+	condition, err := s.WaitReason(ctx, framework.Ingress, waitTimeout, "AsExpected", "NotNeeded")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, controller.LogTail(4000))
 	}
@@ -88,10 +88,10 @@ func testOutage(t *testing.T, name string) {
 	want := map[string]string{"AsExpected": "NotNeeded", "NotNeeded": "AsExpected"}[condition.Reason]
 	// Only the final state counts: right after the outage the router and its node are unavailable until the node's Lease
 	// is renewed.
-	if _, err := s.WaitReason(ctx, harness.Ingress, recovery, want); err != nil {
+	if _, err := s.WaitReason(ctx, framework.Ingress, recovery, want); err != nil {
 		t.Errorf("%v\n%s", err, controller.LogTail(4000))
 	}
-	live, err := s.Object(ctx, harness.Ingress)
+	live, err := s.Object(ctx, framework.Ingress)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,14 +109,14 @@ func testOutage(t *testing.T, name string) {
 	}
 }
 
-func lease(t *testing.T, s *harness.ScenarioCluster) coordinationv1.Lease {
+func lease(t *testing.T, s *framework.ScenarioCluster) coordinationv1.Lease {
 	t.Helper()
-	leases, err := s.Cluster.Clientset().CoordinationV1().Leases(harness.SystemNamespace).List(t.Context(), metav1.ListOptions{})
+	leases, err := s.Cluster.Clientset().CoordinationV1().Leases(framework.SystemNamespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(leases.Items) != 1 || leases.Items[0].Spec.HolderIdentity == nil || *leases.Items[0].Spec.HolderIdentity == "" {
-		t.Fatalf("want one held lease in %s, got %v", harness.SystemNamespace, leases.Items)
+		t.Fatalf("want one held lease in %s, got %v", framework.SystemNamespace, leases.Items)
 	}
 	return leases.Items[0]
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package harness_test
+package framework_test
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -40,7 +40,7 @@ const (
 
 // olmShape returns what depends on the topology. The Lease is written at the next renewal only, so it may be left out.
 func olmShape(ctx context.Context, c *embedded.Cluster) (shape, lease string, err error) {
-	key := client.ObjectKey{Namespace: harness.OLMNamespace, Name: harness.OLMOperand}
+	key := client.ObjectKey{Namespace: framework.OLMNamespace, Name: framework.OLMOperand}
 	deployment, budget, held := &appsv1.Deployment{}, &policyv1.PodDisruptionBudget{}, &coordinationv1.Lease{}
 	if err := c.Client().Get(ctx, key, deployment); err != nil {
 		return "", "", err
@@ -58,7 +58,7 @@ func olmShape(ctx context.Context, c *embedded.Cluster) (shape, lease string, er
 	} else if err == nil {
 		budgeted = "budget " + budget.Spec.MaxUnavailable.String()
 	}
-	if err := c.Client().Get(ctx, client.ObjectKey{Namespace: harness.OLMNamespace, Name: harness.OLMLease}, held); err != nil {
+	if err := c.Client().Get(ctx, client.ObjectKey{Namespace: framework.OLMNamespace, Name: framework.OLMLease}, held); err != nil {
 		return "", "", err
 	}
 	rolling := spec.Strategy.RollingUpdate
@@ -96,7 +96,7 @@ func withoutLease(shape string) string {
 // olmRests fails the test for writes while nothing changes, other than renewals of the Lease.
 func olmRests(t *testing.T, c *embedded.Cluster, act func()) {
 	t.Helper()
-	user := "system:serviceaccount:" + harness.OLMNamespace + ":olm-operator"
+	user := "system:serviceaccount:" + framework.OLMNamespace + ":olm-operator"
 	offset, err := c.AuditOffset(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func olmRests(t *testing.T, c *embedded.Cluster, act func()) {
 func TestOLMOperator(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	s, err := harness.Start(ctx, harness.Config{Scenario: "none-sno"})
+	s, err := framework.Start(ctx, framework.Config{Scenario: "none-sno"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestOLMOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: scenario.ClusterName}}
-	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: harness.OLMNamespace, Name: harness.OLMOperand}}
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: framework.OLMNamespace, Name: framework.OLMOperand}}
 	patch := func(object client.Object, body string) {
 		t.Helper()
 		if err := c.Client().Patch(ctx, object, client.RawPatch("application/merge-patch+json", []byte(body))); err != nil {
@@ -191,7 +191,7 @@ func TestOLMOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	live := &coordinationv1.Lease{}
-	if err := c.Client().Get(ctx, client.ObjectKey{Namespace: harness.OLMNamespace, Name: harness.OLMLease}, live); err != nil || ptr.Deref(live.Spec.HolderIdentity, "") != "" {
+	if err := c.Client().Get(ctx, client.ObjectKey{Namespace: framework.OLMNamespace, Name: framework.OLMLease}, live); err != nil || ptr.Deref(live.Spec.HolderIdentity, "") != "" {
 		t.Errorf("the Lease is held by %q after the end of its holder: %v", ptr.Deref(live.Spec.HolderIdentity, ""), err)
 	}
 	olmRests(t, c, func() {
@@ -212,7 +212,7 @@ func TestOLMOperator(t *testing.T) {
 // olmReadsNothingElse checks in the audit log that the operator has requested no other resource of OpenShift.
 func olmReadsNothingElse(t *testing.T, c *embedded.Cluster) {
 	t.Helper()
-	events, _, err := c.AuditEvents(t.Context(), 0, embedded.AuditFilter{User: "system:serviceaccount:" + harness.OLMNamespace + ":olm-operator"})
+	events, _, err := c.AuditEvents(t.Context(), 0, embedded.AuditFilter{User: "system:serviceaccount:" + framework.OLMNamespace + ":olm-operator"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestOLMOperatorElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the kind Infrastructure is still served: %v", err)
 	}
-	s := harness.Attach(c, scenario.Scenario{}, t.Output())
+	s := framework.Attach(c, scenario.Scenario{}, t.Output())
 	program, err := s.RunOLMOperator(ctx)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package harness_test
+package framework_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -48,7 +48,7 @@ func exampleRouter(ctx context.Context, kube client.Client, ingressController st
 func TestIngressExample(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	s, err := harness.Start(ctx, harness.Config{Scenario: "none-sno", HostCreatesRouter: true})
+	s, err := framework.Start(ctx, framework.Config{Scenario: "none-sno", HostCreatesRouter: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package harness_test
+package framework_test
 
 import (
 	"context"
@@ -22,15 +22,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
 // pageOperators are the operators of docs/ci.md and their modules.
-var pageOperators = map[string]harness.Module{
-	"ingress": harness.Ingress, "console": harness.Console, "auth": harness.Auth, "etcd": harness.EtcdGuard, "machineconfig": harness.MachineConfig,
-	"approver": harness.Approver,
+var pageOperators = map[string]framework.Module{
+	"ingress": framework.Ingress, "console": framework.Console, "auth": framework.Auth, "etcd": framework.EtcdGuard, "machineconfig": framework.MachineConfig,
+	"approver": framework.Approver,
 }
 
 var (
@@ -96,10 +96,10 @@ func TestPage(t *testing.T) {
 	}
 	ctx := t.Context()
 	arguments := pageArguments(t)
-	var given harness.OperatorFlags
+	var given framework.OperatorFlags
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	given.Bind(flags)
-	hosts := map[harness.Module][]string{}
+	hosts := map[framework.Module][]string{}
 	seen := map[string]bool{} // a folder must be given once
 	for name, module := range pageOperators {
 		hosts[module] = nil
@@ -118,7 +118,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	var progress lines
-	s, err := harness.Start(ctx, harness.Config{Scenario: "none-sno", Hosts: hosts, Operators: operators, Progress: &progress})
+	s, err := framework.Start(ctx, framework.Config{Scenario: "none-sno", Hosts: hosts, Operators: operators, Progress: &progress})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package harness_test
+package framework_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
@@ -19,17 +19,17 @@ func TestHostThatReverts(t *testing.T) {
 	}
 	t.Parallel()
 	ctx := t.Context()
-	s, err := harness.Start(ctx, harness.Config{Scenario: "none-sno", Hosts: map[harness.Module][]string{harness.Ingress: {"--stock", "--revert-placement"}}})
+	s, err := framework.Start(ctx, framework.Config{Scenario: "none-sno", Hosts: map[framework.Module][]string{framework.Ingress: {"--stock", "--revert-placement"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Stop()
 	started := time.Now()
-	controller, err := s.RunController(ctx, harness.Ingress)
+	controller, err := s.RunController(ctx, framework.Ingress)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.WaitReason(ctx, harness.Ingress, waitTimeout, "Reverted"); err != nil {
+	if _, err := s.WaitReason(ctx, framework.Ingress, waitTimeout, "Reverted"); err != nil {
 		t.Fatalf("%v\n%s", err, controller.LogTail(4000))
 	}
 	select {
@@ -37,7 +37,7 @@ func TestHostThatReverts(t *testing.T) {
 		t.Fatalf("the controller ended:\n%s", controller.LogTail(4000))
 	case <-time.After(outage - time.Since(started)):
 	}
-	events, _, err := s.Cluster.AuditEvents(ctx, 0, embedded.AuditFilter{User: harness.Ingress.User(), Resource: "ingresscontrollers", WritesOnly: true})
+	events, _, err := s.Cluster.AuditEvents(ctx, 0, embedded.AuditFilter{User: framework.Ingress.User(), Resource: "ingresscontrollers", WritesOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestHostThatReverts(t *testing.T) {
 	if len(writes) != 1 {
 		t.Errorf("%d writes to the IngressController in its first minute, want the one that was reverted:\n%s", len(writes), strings.Join(writes, "\n"))
 	}
-	if condition, err := s.Condition(ctx, harness.Ingress); err != nil || condition.Reason != "Reverted" {
+	if condition, err := s.Condition(ctx, framework.Ingress); err != nil || condition.Reason != "Reverted" {
 		t.Errorf("condition is %s (%v), want it to stay Reverted", condition, err)
 	}
 }

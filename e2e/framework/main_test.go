@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package harness_test
+package framework_test
 
 import (
 	"flag"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package harness_test
+package framework_test
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/conformance/report"
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/testcluster/assets"
 	"github.com/solonode/sno/testcluster/embedded"
 )
@@ -52,28 +52,28 @@ func TestReadOperators(t *testing.T) {
 		want                       string
 		is                         error
 	}{
-		{"no command", []string{"ingress"}, nil, nil, `"ingress" is not NAME=COMMAND`, harness.ErrOperators},
-		{"unknown name", []string{"dns=sh"}, nil, nil, `unknown name "dns", choose one of ingress, etcd, machineconfig, console, auth, approver`, harness.ErrOperators},
-		{"name of the module", []string{"etcdguard=sh"}, nil, nil, `unknown name "etcdguard"`, harness.ErrOperators},
-		{"twice", []string{"auth=sh", "auth=sh"}, nil, nil, "auth has two commands", harness.ErrOperators},
-		{"empty", []string{"auth= "}, nil, nil, "auth: its command is empty", harness.ErrOperators},
-		{"open quote", []string{"auth=sh 'a"}, nil, nil, "auth: read command", harness.ErrOperators},
+		{"no command", []string{"ingress"}, nil, nil, `"ingress" is not NAME=COMMAND`, framework.ErrOperators},
+		{"unknown name", []string{"dns=sh"}, nil, nil, `unknown name "dns", choose one of ingress, etcd, machineconfig, console, auth, approver`, framework.ErrOperators},
+		{"name of the module", []string{"etcdguard=sh"}, nil, nil, `unknown name "etcdguard"`, framework.ErrOperators},
+		{"twice", []string{"auth=sh", "auth=sh"}, nil, nil, "auth has two commands", framework.ErrOperators},
+		{"empty", []string{"auth= "}, nil, nil, "auth: its command is empty", framework.ErrOperators},
+		{"open quote", []string{"auth=sh 'a"}, nil, nil, "auth: read command", framework.ErrOperators},
 		{"no program", []string{"auth=" + filepath.Join(dir, "gone") + " start"}, nil, nil, "auth: find its program", fs.ErrNotExist},
-		{"not in PATH", []string{"auth=sno-such-operator"}, nil, nil, "executable file not found in $PATH", harness.ErrOperators},
+		{"not in PATH", []string{"auth=sno-such-operator"}, nil, nil, "executable file not found in $PATH", framework.ErrOperators},
 		{"not executable", []string{"auth=" + plain}, nil, nil, "permission denied", fs.ErrPermission},
 		{"no folder", nil, []string{filepath.Join(dir, "gone")}, nil, "no such file", fs.ErrNotExist},
 		{"other objects", nil, []string{service}, nil, `a.yaml: it has "Service" of "v1"`, embedded.ErrCRDs},
 		{"no folder of objects", nil, nil, []string{filepath.Join(dir, "gone")}, "no such file", fs.ErrNotExist},
-		{"no object", nil, nil, objects("none", "# comment\n"), "none has no object in a YAML or JSON file", harness.ErrOperators},
-		{"no YAML", nil, nil, objects("text", "text"), "a.yaml: ", harness.ErrOperators},
-		{"no name", nil, nil, objects("unnamed", "apiVersion: v1\nkind: Service\n"), "wanted objects with apiVersion, kind and metadata.name", harness.ErrOperators},
-		{"list", nil, nil, objects("list", "apiVersion: v1\nkind: List\nitems: []\nmetadata: {name: l}\n"), "and no List", harness.ErrOperators},
+		{"no object", nil, nil, objects("none", "# comment\n"), "none has no object in a YAML or JSON file", framework.ErrOperators},
+		{"no YAML", nil, nil, objects("text", "text"), "a.yaml: ", framework.ErrOperators},
+		{"no name", nil, nil, objects("unnamed", "apiVersion: v1\nkind: Service\n"), "wanted objects with apiVersion, kind and metadata.name", framework.ErrOperators},
+		{"list", nil, nil, objects("list", "apiVersion: v1\nkind: List\nitems: []\nmetadata: {name: l}\n"), "and no List", framework.ErrOperators},
 		{"definition", nil, nil, objects("crd", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n"),
-			"CustomResourceDefinition a belongs into a folder of --operator-crds", harness.ErrOperators},
+			"CustomResourceDefinition a belongs into a folder of --operator-crds", framework.ErrOperators},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := harness.ReadOperators(test.commands, test.folders, test.objects...)
-			if !errors.Is(err, harness.ErrOperators) || !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.want) {
+			_, err := framework.ReadOperators(test.commands, test.folders, test.objects...)
+			if !errors.Is(err, framework.ErrOperators) || !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want %v with %q", err, test.is, test.want)
 			}
 		})
@@ -85,13 +85,13 @@ func TestOperatorFlags(t *testing.T) {
 	folder := filepath.Dir(write(t, 0o600, filepath.Join(t.TempDir(), "a.yaml"), "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n"))
 	objects := filepath.Dir(write(t, 0o600, filepath.Join(t.TempDir(), "a.yaml"), "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n"))
 	args := []string{"--operator", `etcd=sh -c 'a "b"' {kubeconfig}`, "-operator=ingress=sh", "-operator-crds", folder, "--operator-objects", objects}
-	hosts := map[harness.Module][]string{harness.Ingress: {"--stock"}, harness.Console: {"--stock", "-v=2"}, harness.Auth: nil, harness.EtcdGuard: nil}
+	hosts := map[framework.Module][]string{framework.Ingress: {"--stock"}, framework.Console: {"--stock", "-v=2"}, framework.Auth: nil, framework.EtcdGuard: nil}
 	want := []report.Operator{
 		{Module: "ingress", Command: "sh"}, {Module: "etcdguard", Command: `sh -c 'a "b"' {kubeconfig}`},
 		{Module: "console", Command: "console-operator --stock -v=2", StandIn: true}, {Module: "auth", Command: "authentication-operator", StandIn: true},
 	}
 	for range 2 {
-		var given harness.OperatorFlags
+		var given framework.OperatorFlags
 		flags := flag.NewFlagSet("", flag.ContinueOnError)
 		flags.SetOutput(io.Discard)
 		given.Bind(flags)
@@ -105,7 +105,7 @@ func TestOperatorFlags(t *testing.T) {
 		if diff := cmp.Diff(want, operators.Report(hosts)); diff != "" {
 			t.Error(diff)
 		}
-		if got := operators.Modules(); !slices.Equal(got, []harness.Module{harness.Ingress, harness.EtcdGuard}) {
+		if got := operators.Modules(); !slices.Equal(got, []framework.Module{framework.Ingress, framework.EtcdGuard}) {
 			t.Errorf("modules: %v", got)
 		}
 		args = given.Arguments()
@@ -148,14 +148,14 @@ while :; do sleep 1000 & wait $!; done
 `)
 	deaf := write(t, 0o700, filepath.Join(dir, "deaf"), "#!/bin/sh\ntrap '' TERM\necho started\nwhile :; do sleep 1000; done\n")
 	definition := givenMachineConfigurations(t, ctx, filepath.Join(dir, "crds"))
-	operators, err := harness.ReadOperators(
+	operators, err := framework.ReadOperators(
 		[]string{"machineconfig=" + script + " --kubeconfig={kubeconfig} 'one word'", "console=" + deaf}, []string{filepath.Join(dir, "crds")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var progress lines
-	s, err := harness.Start(ctx, harness.Config{
-		Scenario: "none-sno", Hosts: map[harness.Module][]string{harness.MachineConfig: {"--stock"}, harness.Console: {"--stock"}}, Operators: operators,
+	s, err := framework.Start(ctx, framework.Config{
+		Scenario: "none-sno", Hosts: map[framework.Module][]string{framework.MachineConfig: {"--stock"}, framework.Console: {"--stock"}}, Operators: operators,
 		Progress: &progress,
 	})
 	if err != nil {
@@ -166,7 +166,7 @@ while :; do sleep 1000 & wait $!; done
 	if err := s.Cluster.Client().Get(ctx, client.ObjectKey{Name: definition}, live); err != nil || !slices.Equal(live.Spec.Names.ShortNames, []string{"given"}) {
 		t.Errorf("the definition is not that of the folder: %v, %v", live.Spec.Names.ShortNames, err)
 	}
-	program := s.Cluster.Program(harness.MachineConfig.Host().Name)
+	program := s.Cluster.Program(framework.MachineConfig.Host().Name)
 	started := func(times int) {
 		t.Helper()
 		err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, waitTimeout, true, func(context.Context) (bool, error) {
@@ -185,19 +185,19 @@ while :; do sleep 1000 & wait $!; done
 	if want := fmt.Sprintf("started with --kubeconfig=%s one word in %s as %s\n", kubeconfig, folder, kubeconfig); program.LogTail(10_000)+"\n" != want {
 		t.Errorf("it was started with\n%s\nwant\n%s", program.LogTail(10_000), want)
 	}
-	if err := s.WaitHost(ctx, harness.MachineConfig, time.Millisecond); err != nil {
+	if err := s.WaitHost(ctx, framework.MachineConfig, time.Millisecond); err != nil {
 		t.Errorf("something waits for the conditions of a command: %v", err)
 	}
 
 	// Wanted ends are no exits.
 	waiting, cancel := s.UntilOperatorEnds(ctx)
 	defer cancel()
-	if err := s.RestartOperator(ctx, harness.MachineConfig); err != nil {
+	if err := s.RestartOperator(ctx, framework.MachineConfig); err != nil {
 		t.Fatal(err)
 	}
 	started(2)
 	began := time.Now()
-	if err := s.RestartOperator(ctx, harness.Console); err != nil || time.Since(began) < 30*time.Second {
+	if err := s.RestartOperator(ctx, framework.Console); err != nil || time.Since(began) < 30*time.Second {
 		t.Errorf("an operator that ignores SIGTERM: %v after %s", err, time.Since(began))
 	}
 	if waiting.Err() != nil || !strings.Contains(program.LogTail(10_000), "terminated") {
@@ -218,7 +218,7 @@ while :; do sleep 1000 & wait $!; done
 			t.Errorf("%s: %s", name, text)
 		}
 	}
-	if !errors.Is(context.Cause(waiting), harness.ErrOperatorEnded) {
+	if !errors.Is(context.Cause(waiting), framework.ErrOperatorEnded) {
 		t.Errorf("the cause is %v", context.Cause(waiting))
 	}
 	started(3)
@@ -234,7 +234,7 @@ while :; do sleep 1000 & wait $!; done
 		t.Fatal(err)
 	}
 	<-program.Exited()
-	if err := s.RestartOperator(ctx, harness.MachineConfig); err != nil {
+	if err := s.RestartOperator(ctx, framework.MachineConfig); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.StopOperators(ctx); err != nil {
@@ -278,11 +278,11 @@ func TestOperatorThatDoesNotStart(t *testing.T) {
 		t.Skip("it starts a cluster; make proof runs it")
 	}
 	t.Parallel()
-	operators, err := harness.ReadOperators([]string{"auth=" + write(t, 0o700, filepath.Join(t.TempDir(), "operator"), "no program")}, nil)
+	operators, err := framework.ReadOperators([]string{"auth=" + write(t, 0o700, filepath.Join(t.TempDir(), "operator"), "no program")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := harness.Start(t.Context(), harness.Config{Scenario: "none-sno", Hosts: map[harness.Module][]string{harness.Auth: nil}, Operators: operators})
+	s, err := framework.Start(t.Context(), framework.Config{Scenario: "none-sno", Hosts: map[framework.Module][]string{framework.Auth: nil}, Operators: operators})
 	if err == nil {
 		s.Stop()
 	}

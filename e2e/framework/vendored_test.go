@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package harness_test
+package framework_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/testcluster/scenario"
 )
@@ -30,17 +30,17 @@ func TestVendoredHostOnOneNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()
-			s, err := harness.Start(ctx, harness.Config{Scenario: name, Hosts: map[harness.Module][]string{harness.Ingress: nil}})
+			s, err := framework.Start(ctx, framework.Config{Scenario: name, Hosts: map[framework.Module][]string{framework.Ingress: nil}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer s.Stop()
 			before := waitRouter(t, s, func(corev1.Pod) bool { return true })
-			controller, err := s.RunController(ctx, harness.Ingress)
+			controller, err := s.RunController(ctx, framework.Ingress)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.WaitReason(ctx, harness.Ingress, waitTimeout, "AsExpected"); err != nil {
+			if _, err := s.WaitReason(ctx, framework.Ingress, waitTimeout, "AsExpected"); err != nil {
 				t.Fatalf("%v\n%s", err, controller.LogTail(4000))
 			}
 			pinned := waitRouter(t, s, func(pod corev1.Pod) bool { return pod.UID != before.UID })
@@ -71,7 +71,7 @@ func TestVendoredHostOnOneNode(t *testing.T) {
 	}
 }
 
-func waitRouter(t *testing.T, s *harness.ScenarioCluster, wanted func(corev1.Pod) bool) corev1.Pod {
+func waitRouter(t *testing.T, s *framework.ScenarioCluster, wanted func(corev1.Pod) bool) corev1.Pod {
 	t.Helper()
 	var pods corev1.PodList
 	err := wait.PollUntilContextTimeout(t.Context(), pollRouter, waitTimeout, true, func(ctx context.Context) (bool, error) {
