@@ -94,8 +94,8 @@ type environment struct {
 	forced   bool // a person's placement is taken with --force-conflicts
 	optedOut map[framework.Module]bool
 	modules  []framework.Module // whose controllers run
-	requests int              // of nodes
-	started  int              // processes
+	requests int                // of nodes
+	started  int                // processes
 }
 
 // auditRules record the bodies of writes of all objects that matter, and of those only.

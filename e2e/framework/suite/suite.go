@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package suite
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// Labels of specs. `make e2e` runs those with Smoke, `make nightly` all of a suite.
+const (
+	Smoke = "smoke"
+	// Long specs take more than a few minutes.
+	Long = "long"
+)
+
+var (
+	keep = flag.Bool("keep", false, "keep the clusters and their folders at the end of a suite")
+	out  = flag.String("out", "", "folder for reports and for logs of failed specs; empty for a new one under the temporary folder")
+)
+
+// Keep reports whether clusters stay at the end of the suite.
+func Keep() bool { return *keep }
+
+// Out returns the folder for reports and logs of this run of the suite, which exists.
+func Out() string {
+	ginkgo.GinkgoHelper()
+	if *out == "" {
+		folder, err := os.MkdirTemp("", "sno-e2e-")
+		gomega.Expect(err).NotTo(gomega.HaveOccurred())
+		*out = folder
+	}
+	gomega.Expect(os.MkdirAll(*out, 0o755)).To(gomega.Succeed())
+	return *out
+}
+
+// Run runs the suite of a package, whose target in the Makefile is named. A failed spec prints the command that
+// repeats it.
+func Run(t *testing.T, name, target string) {
+	t.Helper()
+	ctrl.SetLogger(logr.Discard())
+	// The API server warns about the node role of OpenShift.
+	rest.SetDefaultWarningHandler(rest.NoWarnings{})
+	gomega.RegisterFailHandler(ginkgo.Fail)
+	suite, reporter := ginkgo.GinkgoConfiguration()
+	suite.FailOnEmpty = true
+	ginkgo.ReportAfterEach(func(spec ginkgo.SpecReport) {
+		if spec.Failed() {
+			fmt.Fprintf(os.Stderr, "\nRepeat it: make %s GINKGO_FLAGS=%q\n", target, "--focus="+pattern(spec.FullText()))
+		}
+	})
+	ginkgo.RunSpecs(t, name, suite, reporter)
+}
+
+// pattern returns a regular expression without blanks that matches a text, for a command line.
+func pattern(text string) string {
+	quoted := strings.NewReplacer("(", ".", ")", ".", "[", ".", "]", ".", "'", ".", `"`, ".", "$", ".", "*", ".", "+", ".", "?", ".", "|", ".").Replace(text)
+	return strings.ReplaceAll(quoted, " ", ".")
+}
+
+// Artifacts returns the folder for the logs of the current spec.
+func Artifacts() string {
+	name := strings.Map(func(r rune) rune {
+		if r == '/' || r == ' ' {
+			return '-'
+		}
+		return r
+	}, ginkgo.CurrentSpecReport().FullText())
+	return filepath.Join(Out(), "artifacts", name)
+}
