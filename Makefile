@@ -34,7 +34,7 @@ shell: ## A shell with kubectl, kubectl-sno and sno-tests on such a cluster with
 
 # What starts clusters, or builds programs of other modules, is in `make e2e`: Go's cache of results does not know what they depend on.
 CLUSTERS := ./e2e/proof ./e2e/embeddedtarget ./e2e/framework
-UNIT = go list $(addprefix ./,$(addsuffix /...,$(filter-out testcluster/kube,$(MODULES)))) | grep -vE '/e2e/(proof|embeddedtarget|framework)$$'
+UNIT = go list $(addprefix ./,$(addsuffix /...,$(filter-out testcluster/kube,$(MODULES)))) | grep -vE '/e2e/(modules|proof|embeddedtarget|framework)$$'
 .PHONY: test race
 test: ## Tests of all modules, without those that start clusters; results of unchanged packages come from Go's cache
 	@$(with-kube-assets) && $(TEST) -short -p 4 $$($(UNIT))
@@ -60,36 +60,35 @@ generate: ## Write generated files, such as RBAC roles from markers
 versions:
 	@go run -C hack ./cmd/versions
 
-# Folder of reports, JUnit and the page. CONFORMANCE_FLAGS such as -scenarios=none-sno,ha: see sno-conformance -help.
+# The Ginkgo suites of e2e. GINKGO_FLAGS such as --focus=REGEXP or --seed=1; PROCS are clusters at the same time, which mostly wait.
+PROCS ?= 4
+GINKGO = go run -C e2e github.com/onsi/ginkgo/v2/ginkgo -v --no-color=$(if $(CI),true,false) --procs=$(PROCS) $(GINKGO_FLAGS)
+# Folder of reports, JUnit and the page. SCENARIOS='none-sno || ha' selects; CONFORMANCE_FLAGS=-help lists more.
 CONFORMANCE_OUT ?= .conformance
-tiers = static,scheduled$(if $(DISRUPTIVE),$(comma)disruptive)
-comma := ,
-suite = go run ./e2e/cmd/sno-conformance $(CONFORMANCE_FLAGS) -tiers $(tiers) -out
+chosen = $(if $(SCENARIOS), && ($(SCENARIOS)))
+suite = ./modules -- -out='$(abspath $(CONFORMANCE_OUT))' $(CONFORMANCE_FLAGS)
 .PHONY: conformance conformance-vendored conformance-baseline conformance-controls
 conformance: ## The conformance suite on every scenario, or on KUBECONFIG=file; DISRUPTIVE=1 for all tiers
 ifeq ($(origin KUBECONFIG),command line)
-	@go run ./conformance/cmd/sno-tests run --kubeconfig '$(abspath $(KUBECONFIG))' --tiers $(tiers) $(if $(IMAGE),--image '$(IMAGE)') \
-		-o '$(abspath $(CONFORMANCE_OUT))/existing'
+	@go run ./conformance/cmd/sno-tests run --kubeconfig '$(abspath $(KUBECONFIG))' --tiers static,scheduled$(if $(DISRUPTIVE),$(comma)disruptive) \
+		$(if $(IMAGE),--image '$(IMAGE)') -o '$(abspath $(CONFORMANCE_OUT))/existing'
 else
-	@$(suite) '$(abspath $(CONFORMANCE_OUT))/sno' -before '$(abspath $(CONFORMANCE_OUT))/baseline/report.yaml'
+	@$(GINKGO) --label-filter='sno && $(if $(DISRUPTIVE),disturbed,undisturbed)$(chosen)' $(suite)
 endif
+comma := ,
 # The same with stand-ins for the stock operators: exactly the expected checks must fail.
 conformance-baseline:
-	@$(suite) '$(abspath $(CONFORMANCE_OUT))/baseline' -variant baseline -expect e2e/matrix/baseline.yaml
+	@$(GINKGO) --label-filter='baseline$(chosen)' $(suite)
 # The same with operators that vendor the modules, without controllers.
 conformance-vendored:
-	@$(suite) '$(abspath $(CONFORMANCE_OUT))/vendored' -variant vendored -expect e2e/matrix/vendored.yaml \
-		-before '$(abspath $(CONFORMANCE_OUT))/baseline/report.yaml'
+	@$(GINKGO) --label-filter='vendored$(chosen)' $(suite)
 # Faults of embedded clusters, which the checks that evaluate a record must detect; CONTROLS=regexp selects.
 conformance-controls:
 	@$(with-kube-assets) && $(TEST) -count=1 ./e2e/embeddedtarget -run='^TestClusterControls' -controls='$(CONTROLS)'
 
-# What `make e2e` runs of everything that `make nightly` runs: the kinds of clusters that differ most.
-SOME := none-sno,none-sno-day2-workers,ha
 .PHONY: e2e proof soak guides
 e2e: ## The modules, the suite and faults on embedded clusters: a fixed part of `make nightly`
-	@$(MAKE) --no-print-directory conformance-baseline conformance-vendored CONFORMANCE_FLAGS='-scenarios=$(SOME)'
-	@$(MAKE) --no-print-directory conformance DISRUPTIVE=1 CONFORMANCE_FLAGS='-scenarios=$(SOME) -disrupt=none-sno'
+	@$(GINKGO) --label-filter=smoke $(suite)
 	@$(with-kube-assets) && $(TEST) -count=1 -short -parallel=4 $(CLUSTERS)
 	@$(MAKE) --no-print-directory soak N=10
 proof: # Everything that -short leaves out, in every package: every crash, every kind of cluster, the commands of documents.

@@ -39,6 +39,9 @@ var (
 	Baseline = Variant("baseline")
 )
 
+// Variants returns all variants, the baseline first: others are compared with it.
+func Variants() []Variant { return []Variant{Baseline, Vendored, SNO} }
+
 // ErrVariant means that no variant has the name.
 var ErrVariant = errors.New("unknown variant")
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package modules
+
+import (
+	"flag"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+
+	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/e2e/embeddedtarget"
+	"github.com/solonode/sno/e2e/framework"
+	"github.com/solonode/sno/e2e/framework/suite"
+	"github.com/solonode/sno/e2e/programs"
+)
+
+var (
+	modulesFlag  = flag.String("modules", "", "modules whose checks to run, separated by commas; empty for all")
+	tiersFlag    = flag.String("tiers", "", "static, scheduled, disruptive, separated by commas; empty for all that the spec has")
+	beforeFlag   = flag.String("before", "", "report of an earlier run to compare with in the page; empty for that of the baseline in the folder of -out")
+	waiversFlag  = flag.String("waivers", "", "file with waivers: known failures with an expiry date")
+	limit        = flag.Duration("limit", 10*time.Minute, "limit for one cluster")
+	realMinReady = flag.Bool("real-min-ready", false, "a router counts as available after 30 seconds as on a real cluster, not after one")
+	operators    framework.OperatorFlags
+)
+
+func init() { operators.Bind(flag.CommandLine) } //nolint:gochecknoinits // flags of a test
+
+func TestModules(t *testing.T) {
+	root, err := programs.Root(t.Context())
+	if err == nil {
+		err = os.Chdir(root) // paths in flags are relative to it
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	suite.Run(t, "modules", "conformance")
+}
+
+// The first process builds what the clusters need; the others find it.
+var _ = ginkgo.SynchronizedBeforeSuite(func(ctx ginkgo.SpecContext) {
+	given, err := operators.Read()
+	gomega.Expect(err).NotTo(gomega.HaveOccurred())
+	var needed []programs.Program
+	for _, variant := range embeddedtarget.Variants() {
+		of, err := variant.Programs(given)
+		gomega.Expect(err).NotTo(gomega.HaveOccurred())
+		needed = append(needed, of...)
+	}
+	gomega.Expect(programs.BuildAll(ctx, ginkgo.GinkgoWriter, needed...)).To(gomega.Succeed())
+	_, err = checks.Select(checks.Catalogue(), selection(true))
+	gomega.Expect(err).NotTo(gomega.HaveOccurred(), "-modules and -tiers name what there is")
+}, func() { programs.SkipUpToDateChecks() })
