@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command ingress-operator-library-go is a small ingress operator on library-go that vendors ingress: for every IngressController
-// it keeps a router Deployment and its budget in the shape that the topology asks for. Status, Services, certificates
-// and DNS, which do not depend on the topology, are left out.
+// Command ingress-operator-library-go is a small ingress operator on library-go that vendors ingress: for every
+// IngressController it keeps a router Deployment and its budget in the shape that the topology asks for. Status,
+// Services, certificates and DNS, which do not depend on the topology, are left out.
 package main
 
 import (

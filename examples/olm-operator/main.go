@@ -23,10 +23,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	applyapps "k8s.io/client-go/applyconfigurations/apps/v1"
-	applycore "k8s.io/client-go/applyconfigurations/core/v1"
-	applymeta "k8s.io/client-go/applyconfigurations/meta/v1"
-	applypolicy "k8s.io/client-go/applyconfigurations/policy/v1"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
 	kubernetes "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -143,7 +143,7 @@ func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 func (r *reconciler) ensureDeployment(ctx context.Context) error {
 	live := &appsv1.Deployment{}
 	getErr := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: operand}, live)
-	owned, err := applyapps.ExtractDeployment(live, name)
+	owned, err := appsv1ac.ExtractDeployment(live, name)
 	if err := errors.Join(client.IgnoreNotFound(getErr), err); err != nil {
 		return fmt.Errorf("read the Deployment: %w", err)
 	}
@@ -153,41 +153,41 @@ func (r *reconciler) ensureDeployment(ctx context.Context) error {
 	return nil
 }
 
-func (r *reconciler) deployment() *applyapps.DeploymentApplyConfiguration {
+func (r *reconciler) deployment() *appsv1ac.DeploymentApplyConfiguration {
 	mode := r.cluster.Governing(pool)
 	rollout := topology.RolloutStrategy(mode, false)
-	pod := applycore.PodSpec().WithContainers(applycore.Container().WithName("server").WithImage(r.image))
+	pod := corev1ac.PodSpec().WithContainers(corev1ac.Container().WithName("server").WithImage(r.image))
 	if !r.elsewhere { // other clusters do not label workers
 		placement := topology.PlacementOf(r.cluster.PoolFor(pool))
 		pod.WithNodeSelector(placement.NodeSelector())
 		for _, t := range placement.Tolerations() {
-			pod.WithTolerations(applycore.Toleration().WithKey(t.Key).WithOperator(corev1.TolerationOperator(t.Operator)).WithEffect(corev1.TaintEffect(t.Effect)))
+			pod.WithTolerations(corev1ac.Toleration().WithKey(t.Key).WithOperator(corev1.TolerationOperator(t.Operator)).WithEffect(corev1.TaintEffect(t.Effect)))
 		}
 	}
 	if topology.SpreadRequired(mode) {
 		// Unlike anti-affinity, a constraint of the pods of one revision does not keep those of another from a node.
-		pod.WithTopologySpreadConstraints(applycore.TopologySpreadConstraint().WithMaxSkew(1).WithMinDomains(topology.Replicas(mode)).
+		pod.WithTopologySpreadConstraints(corev1ac.TopologySpreadConstraint().WithMaxSkew(1).WithMinDomains(topology.Replicas(mode)).
 			WithTopologyKey(corev1.LabelHostname).WithWhenUnsatisfiable(corev1.DoNotSchedule).
-			WithLabelSelector(applymeta.LabelSelector().WithMatchLabels(labels)).WithMatchLabelKeys(appsv1.DefaultDeploymentUniqueLabelKey))
+			WithLabelSelector(metav1ac.LabelSelector().WithMatchLabels(labels)).WithMatchLabelKeys(appsv1.DefaultDeploymentUniqueLabelKey))
 	}
-	return applyapps.Deployment(operand, r.namespace).WithSpec(applyapps.DeploymentSpec().
-		WithReplicas(topology.Replicas(mode)).WithSelector(applymeta.LabelSelector().WithMatchLabels(labels)).
-		WithStrategy(applyapps.DeploymentStrategy().WithType(appsv1.RollingUpdateDeploymentStrategyType).WithRollingUpdate(
-			applyapps.RollingUpdateDeployment().WithMaxUnavailable(rollout.MaxUnavailable).WithMaxSurge(rollout.MaxSurge))).
-		WithTemplate(applycore.PodTemplateSpec().WithLabels(labels).WithSpec(pod)))
+	return appsv1ac.Deployment(operand, r.namespace).WithSpec(appsv1ac.DeploymentSpec().
+		WithReplicas(topology.Replicas(mode)).WithSelector(metav1ac.LabelSelector().WithMatchLabels(labels)).
+		WithStrategy(appsv1ac.DeploymentStrategy().WithType(appsv1.RollingUpdateDeploymentStrategyType).WithRollingUpdate(
+			appsv1ac.RollingUpdateDeployment().WithMaxUnavailable(rollout.MaxUnavailable).WithMaxSurge(rollout.MaxSurge))).
+		WithTemplate(corev1ac.PodTemplateSpec().WithLabels(labels).WithSpec(pod)))
 }
 
 func (r *reconciler) ensureBudget(ctx context.Context) error {
 	live := &policyv1.PodDisruptionBudget{}
 	getErr := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: operand}, live)
-	owned, err := applypolicy.ExtractPodDisruptionBudget(live, name)
+	owned, err := policyv1ac.ExtractPodDisruptionBudget(live, name)
 	if err := errors.Join(client.IgnoreNotFound(getErr), err); err != nil {
 		return fmt.Errorf("read the PodDisruptionBudget: %w", err)
 	}
 	maxUnavailable, needed := topology.DisruptionBudget(r.cluster.Governing(pool))
-	want := applypolicy.PodDisruptionBudget(operand, r.namespace).WithSpec(applypolicy.PodDisruptionBudgetSpec().
+	want := policyv1ac.PodDisruptionBudget(operand, r.namespace).WithSpec(policyv1ac.PodDisruptionBudgetSpec().
 		WithMaxUnavailable(maxUnavailable).WithUnhealthyPodEvictionPolicy(policyv1.AlwaysAllow).
-		WithSelector(applymeta.LabelSelector().WithMatchLabels(labels)))
+		WithSelector(metav1ac.LabelSelector().WithMatchLabels(labels)))
 	switch {
 	case needed && !equality.Semantic.DeepEqual(owned, want):
 		return r.client.Apply(ctx, want, client.FieldOwner(name), client.ForceOwnership)

@@ -51,26 +51,27 @@ var makesClusters = regexp.MustCompile(`^(sigs\.k8s\.io/kind|github\.com/(coreos
 
 type goPackage struct {
 	ImportPath string
+	Module     struct{ Path string } // a folder may have a module of its own inside, such as testcluster/standin
 	Deps       []string
 }
 
 func checkBoundaries(ctx context.Context, r repo) error {
-	out, err := workspace.Output(r.Command(ctx, ".", "go", append([]string{"list", "-deps", "-json=ImportPath,Deps"}, r.patterns()...)...))
+	out, err := workspace.Output(r.Command(ctx, ".", "go", append([]string{"list", "-deps", "-json=ImportPath,Module,Deps"}, r.patterns()...)...))
 	if err != nil {
 		return err
 	}
-	var packages []goPackage
+	packages := map[string][]goPackage{}
 	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
 		var p goPackage
 		if err := decoder.Decode(&p); err != nil {
 			return fmt.Errorf("read what go list prints: %w", err)
 		}
-		packages = append(packages, p)
+		packages[p.Module.Path] = append(packages[p.Module.Path], p)
 	}
 	var faults findings
 	for _, m := range r.modules {
 		if allowed[m.Dir] != nil {
-			faults = append(faults, boundaryFaults(m, packages)...)
+			faults = append(faults, boundaryFaults(m, packages[m.File.Module.Mod.Path])...)
 		}
 	}
 	return faults.orNil()

@@ -49,7 +49,7 @@ type Operator struct {
 	// Cache limits what it watches.
 	Cache map[client.Object]cache.ByObject
 	// SetUp adds the controllers.
-	SetUp func(ctrl.Manager) error
+	SetUp func(context.Context, ctrl.Manager) error
 }
 
 // ConfigName is the name of the only object of every kind of configuration.
@@ -92,7 +92,7 @@ func (o Operator) Run(ctx context.Context, restConfig *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)
 	}
-	if err := o.SetUp(mgr); err != nil {
+	if err := o.SetUp(ctx, mgr); err != nil {
 		return fmt.Errorf("building the controllers: %w", err)
 	}
 	if err := mgr.Start(ctx); err != nil {
@@ -132,8 +132,8 @@ func (o Operator) awaitKinds(ctx context.Context, restConfig *rest.Config, schem
 	return nil
 }
 
-// Retry limits the back-off of a controller to a few seconds: for some missing objects, such as a namespace, there is no
-// event.
+// Retry limits the back-off of a controller to a few seconds: for some missing objects, such as a namespace, there is
+// no event.
 func Retry() controller.Options {
 	const first, last = 50 * time.Millisecond, 5 * time.Second
 	return controller.Options{RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](first, last)}
@@ -149,8 +149,8 @@ func Only() handler.EventHandler {
 // Reconcile is one pass for an object. The duration is when to repeat it without an event; 0 for never.
 type Reconcile func(ctx context.Context, key client.ObjectKey) (after time.Duration, err error)
 
-// staleCache is when to try again after a write that the API server refused because the cache was stale: the event of the
-// write that made it stale may already have been processed.
+// staleCache is when to try again after a write that the API server refused because the cache was stale: the event of
+// the write that made it stale may already have been processed.
 const staleCache = 50 * time.Millisecond
 
 // Reconcile implements reconcile.Reconciler.

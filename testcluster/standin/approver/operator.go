@@ -39,7 +39,7 @@ func (o *Options) Operator() (standin.Operator, error) {
 	}, nil
 }
 
-func (o *Options) setUp(mgr ctrl.Manager) error {
+func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
 	disabled, err := o.clientFlowDisabled()
 	if err != nil {
 		mgr.GetLogger().Error(err, "Ignoring the configuration")

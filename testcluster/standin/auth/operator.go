@@ -61,7 +61,7 @@ func (o *Options) Operator() (standin.Operator, error) {
 	}, nil
 }
 
-func (o *Options) setUp(mgr ctrl.Manager) error {
+func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
 	r := reconciler{client: mgr.GetClient(), rules: o.rules()}
 	err := ctrl.NewControllerManagedBy(mgr).Named("deployments").
 		For(&operatorv1.Authentication{}).

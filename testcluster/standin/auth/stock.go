@@ -29,14 +29,14 @@ func stockCount(nodes []corev1.Node, _ []corev1.Toleration) int32 {
 	return count
 }
 
-// stockShape has today's faults: the replicas are the number of nodes, so there are none with an External control plane;
-// the only pod must end before the next one can start, even if both could share the node.
+// stockShape has today's faults: the replicas are the number of nodes, so there are none with an External control
+// plane; the only pod must end before the next one can start, even if both could share the node.
 func stockShape(o operand, base *appsv1.Deployment, s place) (shaped, error) {
 	if o.namespace == auth.OAuthServerNamespace {
 		return shaped{deployment: stockDeployment(o, base, s.nodes, max(s.nodes-1, 1), s.nodes)}, nil
 	}
 	result := shaped{deployment: stockDeployment(o, base, s.nodes, 1, 0)}
-	switch s.cluster.ControlPlane.Reported {
+	switch s.cluster.ControlPlane.Reported { //nolint:exhaustive // as today
 	case "":
 		result.keepBudget = true // the stock operator neither creates nor deletes one then
 	case configv1.SingleReplicaTopologyMode:

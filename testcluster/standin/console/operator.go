@@ -36,7 +36,7 @@ func (o *Options) Operator() (standin.Operator, error) {
 	}, nil
 }
 
-func (o *Options) setUp(mgr ctrl.Manager) error {
+func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
 	r := &reconciler{client: mgr.GetClient(), options: *o}
 	err := ctrl.NewControllerManagedBy(mgr).
 		For(&operatorv1.Console{}).

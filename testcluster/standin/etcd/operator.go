@@ -44,7 +44,7 @@ func (o *Options) Operator() (standin.Operator, error) {
 	return operator, nil
 }
 
-func setUpStock(mgr ctrl.Manager) error {
+func setUpStock(_ context.Context, mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("guards").
 		Watches(&corev1.Node{}, standin.Only()).Watches(&corev1.Pod{}, standin.Only()).Watches(&policyv1.PodDisruptionBudget{}, standin.Only()).
 		WithOptions(standin.Retry()).
@@ -55,7 +55,7 @@ func setUpStock(mgr ctrl.Manager) error {
 	return nil
 }
 
-func (o *Options) setUp(mgr ctrl.Manager) error {
+func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
 	members := &memberReconciler{
 		reader: reader{client: mgr.GetClient()}, etcdClient: newEtcd(*o), every: o.MembersInterval,
 		changed: make(chan event.TypedGenericEvent[client.Object], 1),

@@ -62,7 +62,7 @@ func (g *stockGuards) reconcile(ctx context.Context, _ client.ObjectKey) (time.D
 	if err := g.client.List(ctx, &operands, client.InNamespace(etcdguard.Namespace), operandLabels); err != nil {
 		return 0, fmt.Errorf("listing the pods of etcd: %w", err)
 	}
-	switch mode := infrastructure.Status.ControlPlaneTopology; mode {
+	switch infrastructure.Status.ControlPlaneTopology { //nolint:exhaustive // as today
 	case "":
 		return 0, errNoTopology
 	case configv1.SingleReplicaTopologyMode:

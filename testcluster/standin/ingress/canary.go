@@ -21,9 +21,9 @@ const (
 	canaryController = "canary_controller"
 )
 
-// canary is the DaemonSet to which the stock operator sends requests through the default router; here it does nothing. It
-// follows neither topology nor placement (U-ING-10). It starts from the live one, or from nil, and keeps defaults of the
-// API server.
+// canary is the DaemonSet to which the stock operator sends requests through the default router; here it does nothing.
+// It follows neither topology nor placement (U-ING-10). It starts from the live one, or from nil, and keeps defaults of
+// the API server.
 func canary(live *appsv1.DaemonSet) *appsv1.DaemonSet {
 	set := &appsv1.DaemonSet{}
 	if live != nil {

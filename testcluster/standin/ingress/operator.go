@@ -55,8 +55,7 @@ func (o *Options) Operator() (standin.Operator, error) {
 	}, nil
 }
 
-func (o *Options) setUp(mgr ctrl.Manager) error {
-	ctx := context.Background()
+func (o *Options) setUp(ctx context.Context, mgr ctrl.Manager) error {
 	writeDefaultPlacement(ctx, mgr.GetAPIReader(), mgr.GetClient())
 	r := &reconciler{client: mgr.GetClient(), options: *o, reverter: placementReverter{every: o.RevertInterval}}
 	each := handler.EnqueueRequestsFromMapFunc(r.everyIngressController)

@@ -48,7 +48,7 @@ func (o *Options) Operator() (standin.Operator, error) {
 	return operator, nil
 }
 
-func (o *Options) setUp(mgr ctrl.Manager) error {
+func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
 	clientset, err := kubernetes.NewForConfig(mgr.GetConfig())
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)

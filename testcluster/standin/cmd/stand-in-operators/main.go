@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command stand-in-operators runs one stand-in: stand-in-operators OPERATOR [flags], or OPERATOR [flags] by a link with an
-// operator's name, which lists of processes then show.
+// Command stand-in-operators runs one stand-in: stand-in-operators OPERATOR [flags], or OPERATOR [flags] by a link with
+// an operator's name, which lists of processes then show.
 package main
 
 import (
