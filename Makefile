@@ -62,7 +62,7 @@ versions:
 
 # The Ginkgo suites of e2e. GINKGO_FLAGS such as --focus=REGEXP or --seed=1; PROCS are clusters at the same time, which mostly wait.
 PROCS ?= 4
-GINKGO = go run -C e2e github.com/onsi/ginkgo/v2/ginkgo -v --no-color=$(if $(CI),true,false) --procs=$(PROCS) $(GINKGO_FLAGS)
+GINKGO = go run -C e2e github.com/onsi/ginkgo/v2/ginkgo -v $(if $(MAKE_TERMOUT),,--no-color) --procs=$(PROCS) $(GINKGO_FLAGS)
 # Folder of reports, JUnit and the page. SCENARIOS='none-sno || ha' selects; CONFORMANCE_FLAGS=-help lists more.
 CONFORMANCE_OUT ?= .conformance
 chosen = $(if $(SCENARIOS), && ($(SCENARIOS)))

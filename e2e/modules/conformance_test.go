@@ -229,13 +229,13 @@ func writeReports(all ginkgo.Report) {
 			unused := report.Apply(of, known, time.Now())
 			for why, waivers := range map[string][]report.Waiver{"expired": unused.Expired, "unused": unused.Stale} {
 				for _, w := range waivers {
-					fmt.Printf("The waiver of %s %s is %s\n", w.ID, w.Scenario, why)
+					ginkgo.GinkgoWriter.Printf("The waiver of %s %s is %s\n", w.ID, w.Scenario, why)
 				}
 			}
 		}
 		folder := filepath.Join(suite.Out(), string(variant))
-		fmt.Printf("\n%s; reports in %s\n", captions[variant], folder)
-		gomega.Expect(matrix.WriteTable(os.Stdout, of)).To(gomega.Succeed())
+		ginkgo.GinkgoWriter.Printf("\n%s; reports in %s\n", captions[variant], folder)
+		gomega.Expect(matrix.WriteTable(ginkgo.GinkgoWriter, of)).To(gomega.Succeed())
 		gomega.Expect(write(folder, variant, of)).To(gomega.Succeed())
 	}
 }
