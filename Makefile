@@ -66,29 +66,31 @@ GINKGO = go run -C e2e github.com/onsi/ginkgo/v2/ginkgo -v $(if $(MAKE_TERMOUT),
 # Folder of reports, JUnit and the page. SCENARIOS='none-sno || ha' selects; CONFORMANCE_FLAGS=-help lists more.
 CONFORMANCE_OUT ?= .conformance
 chosen = $(if $(SCENARIOS), && ($(SCENARIOS)))
-suite = ./modules -- -out='$(abspath $(CONFORMANCE_OUT))' $(CONFORMANCE_FLAGS)
-.PHONY: conformance conformance-vendored conformance-baseline conformance-controls
+modules = ./modules -- -out='$(abspath $(CONFORMANCE_OUT))' $(CONFORMANCE_FLAGS)
+.PHONY: suite conformance conformance-vendored conformance-baseline conformance-controls
+suite: # One suite of e2e: SUITE=modules, LABELS='none-sno && baseline', GINKGO_FLAGS=--focus=REGEXP; a failed spec prints its own command.
+	@$(GINKGO) $(if $(LABELS),--label-filter='$(LABELS)') ./$(SUITE) -- $(SUITE_FLAGS)
 conformance: ## The conformance suite on every scenario, or on KUBECONFIG=file; DISRUPTIVE=1 for all tiers
 ifeq ($(origin KUBECONFIG),command line)
 	@go run ./conformance/cmd/sno-tests run --kubeconfig '$(abspath $(KUBECONFIG))' --tiers static,scheduled$(if $(DISRUPTIVE),$(comma)disruptive) \
 		$(if $(IMAGE),--image '$(IMAGE)') -o '$(abspath $(CONFORMANCE_OUT))/existing'
 else
-	@$(GINKGO) --label-filter='sno && $(if $(DISRUPTIVE),disturbed,undisturbed)$(chosen)' $(suite)
+	@$(GINKGO) --label-filter='sno && $(if $(DISRUPTIVE),disturbed,undisturbed)$(chosen)' $(modules)
 endif
 comma := ,
 # The same with stand-ins for the stock operators: exactly the expected checks must fail.
 conformance-baseline:
-	@$(GINKGO) --label-filter='baseline$(chosen)' $(suite)
+	@$(GINKGO) --label-filter='baseline$(chosen)' $(modules)
 # The same with operators that vendor the modules, without controllers.
 conformance-vendored:
-	@$(GINKGO) --label-filter='vendored$(chosen)' $(suite)
+	@$(GINKGO) --label-filter='vendored$(chosen)' $(modules)
 # Faults of embedded clusters, which the checks that evaluate a record must detect; CONTROLS=regexp selects.
 conformance-controls:
 	@$(with-kube-assets) && $(TEST) -count=1 ./e2e/embeddedtarget -run='^TestClusterControls' -controls='$(CONTROLS)'
 
 .PHONY: e2e proof soak guides
 e2e: ## The modules, the suite and faults on embedded clusters: a fixed part of `make nightly`
-	@$(GINKGO) --label-filter=smoke $(suite)
+	@$(GINKGO) --label-filter=smoke $(modules)
 	@$(with-kube-assets) && $(TEST) -count=1 -short -parallel=4 $(CLUSTERS)
 	@$(MAKE) --no-print-directory soak N=10
 proof: # Everything that -short leaves out, in every package: every crash, every kind of cluster, the commands of documents.

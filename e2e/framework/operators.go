@@ -39,7 +39,7 @@ const (
 	operatorGrace = 30 * time.Second
 	// operatorBackOff is the time before an operator that ended by itself is started again, as that of a container.
 	operatorBackOff = 10 * time.Second
-	// operatorTail fits into the end of the log that sno-conformance prints.
+	// operatorTail fits into the end of the log that a failed spec prints.
 	operatorTail = 1200
 )
 

@@ -94,14 +94,20 @@ func check(ctx ginkgo.SpecContext, variant embeddedtarget.Variant, name string, 
 	if err != nil {
 		found = lost(variant, name, selection(disruptive), ctx.Err(), errors.Join(err, context.Cause(limited)))
 	}
-	ginkgo.AddReportEntry(reportEntry, found, ginkgo.ReportEntryVisibilityNever)
+	text, encoding := json.Marshal(found)
+	gomega.Expect(encoding).NotTo(gomega.HaveOccurred())
+	ginkgo.AddReportEntry(reportEntry, string(text), ginkgo.ReportEntryVisibilityNever) // a string is the same in every process
 	counts := make([]string, 0, len(report.Statuses()))
 	for _, status := range report.Statuses() {
 		counts = append(counts, fmt.Sprintf("%d %s", found.Counts[status], status))
 	}
 	ginkgo.GinkgoWriter.Println(strings.Join(counts, ", "))
-	gomega.Expect(err).NotTo(gomega.HaveOccurred(), "log of the run: %s", log.Name())
-	gomega.Expect(verdict(variant, found)).To(gomega.Succeed(), "logs of the cluster: %s", folder)
+	if err == nil {
+		err = verdict(variant, found)
+	}
+	if err != nil {
+		ginkgo.Fail(fmt.Sprintf("%v\nThe log of the run and, after a failed check, artifacts are in %s", err, folder))
+	}
 }
 
 // run runs the selected checks. Failed checks are not an error.
@@ -209,10 +215,12 @@ func writeReports(all ginkgo.Report) {
 	reports := map[embeddedtarget.Variant][]report.Report{}
 	for _, spec := range all.SpecReports {
 		for _, entry := range spec.ReportEntries {
-			var r report.Report
-			if entry.Name == reportEntry && json.Unmarshal([]byte(entry.Value.AsJSON), &r) == nil {
-				reports[embeddedtarget.Variant(r.Variant)] = append(reports[embeddedtarget.Variant(r.Variant)], r)
+			if entry.Name != reportEntry {
+				continue
 			}
+			var r report.Report
+			gomega.Expect(json.Unmarshal(fmt.Append(nil, entry.GetRawValue()), &r)).To(gomega.Succeed(), spec.FullText())
+			reports[embeddedtarget.Variant(r.Variant)] = append(reports[embeddedtarget.Variant(r.Variant)], r)
 		}
 	}
 	known, err := waivers()

@@ -38,7 +38,7 @@ func TestModules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	suite.Run(t, "modules", "conformance")
+	suite.Run(t, "modules", "suite SUITE=modules")
 }
 
 // The first process builds what the clusters need; the others find it.

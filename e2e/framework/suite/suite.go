@@ -4,7 +4,6 @@ package suite
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,9 +53,9 @@ func Run(t *testing.T, name, target string) {
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	suite, reporter := ginkgo.GinkgoConfiguration()
 	suite.FailOnEmpty = true
-	ginkgo.ReportAfterEach(func(spec ginkgo.SpecReport) {
-		if spec.Failed() {
-			fmt.Fprintf(os.Stderr, "\nRepeat it: make %s GINKGO_FLAGS=%q\n", target, "--focus="+pattern(spec.FullText()))
+	ginkgo.JustAfterEach(func() {
+		if spec := ginkgo.CurrentSpecReport(); spec.Failed() {
+			ginkgo.GinkgoWriter.Printf("Repeat it: make %s GINKGO_FLAGS=%q\n", target, "--focus="+pattern(spec.FullText()))
 		}
 	})
 	ginkgo.RunSpecs(t, name, suite, reporter)
