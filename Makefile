@@ -62,7 +62,7 @@ versions:
 
 # The Ginkgo suites of e2e. GINKGO_FLAGS such as --focus=REGEXP or --seed=1; PROCS are clusters at the same time, which mostly wait.
 PROCS ?= 4
-GINKGO = go run -C e2e github.com/onsi/ginkgo/v2/ginkgo -v $(if $(MAKE_TERMOUT),,--no-color) --procs=$(PROCS) $(GINKGO_FLAGS)
+GINKGO = go run -C e2e github.com/onsi/ginkgo/v2/ginkgo -v $(if $(MAKE_TERMOUT),,--no-color) --procs=$(PROCS) --timeout=12h $(GINKGO_FLAGS)
 # Folder of reports, JUnit and the page. SCENARIOS='none-sno || ha' selects; CONFORMANCE_FLAGS=-help lists more.
 CONFORMANCE_OUT ?= .conformance
 chosen = $(if $(SCENARIOS), && ($(SCENARIOS)))
@@ -95,10 +95,12 @@ e2e: ## The modules, the suite and faults on embedded clusters: a fixed part of 
 	@$(MAKE) --no-print-directory soak N=10
 proof: # Everything that -short leaves out, in every package: every crash, every kind of cluster, the commands of documents.
 	@$(with-kube-assets) && $(TEST) -shuffle=on -timeout=3h -p 2 -parallel=4 $$($(UNIT)) $(CLUSTERS)
-# N kills of the controllers, a bad API server, two leaders. SOAK_FLAGS such as -seed=2: see sno-soak -help.
+# N kills of the controllers, a bad API server, two leaders, or one of them: ONLY=kills, bad or leaders. SOAK_FLAGS such as -seed=2.
 N ?= 20
+SOAK_OUT ?= .conformance/faults
+soak: PROCS := 2
 soak:
-	@go run -C e2e ./cmd/sno-soak -kills='$(N)' $(SOAK_FLAGS)
+	@$(GINKGO) $(if $(ONLY),--label-filter='$(ONLY)') ./faults -- -out='$(abspath $(SOAK_OUT))' -kills='$(N)' $(SOAK_FLAGS)
 guides: # The commands of the documents: GUIDES=docs/undo.md runs one, UPDATE=1 writes what they print.
 	@$(with-kube-assets) && $(TEST) -count=1 -parallel=2 ./e2e/guides -run='^TestGuides$$/^$(or $(subst /,$$/^,$(GUIDES)),.*)$$' $(if $(UPDATE),-args -update)
 

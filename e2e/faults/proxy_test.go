@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package soak
+package faults
 
 import (
 	"context"
@@ -147,7 +147,7 @@ func TestTrap(t *testing.T) {
 }
 
 // Every fault is seen by the client, and only writes whose answers are lost reach the server.
-func TestFaults(t *testing.T) {
+func TestProxyFaults(t *testing.T) {
 	s, p, client := proxied(t)
 	p.NextRun()
 	faults := &Faults{random: rand.New(rand.NewPCG(1, 1)), share: 1, watch: time.Millisecond}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package soak
+package faults
 
 import (
 	"context"
@@ -70,8 +70,6 @@ type Options struct {
 	Leaders int
 	// Seed selects the random moments. The same number repeats them.
 	Seed uint64
-	// Only selects runs by name; empty selects all.
-	Only []string
 	Keep bool
 	// Progress receives a line for each step.
 	Progress io.Writer

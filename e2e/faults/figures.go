@@ -1,96 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package soak
+package faults
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/solonode/sno/e2e/bench"
 )
-
-type faultRun struct {
-	name string
-	run  func(context.Context, *environment) ([]bench.Row, error)
-}
-
-// lanes are the runs in their order. Those of a lane share a cluster, and lanes run in parallel. The last run leaves a
-// cluster on which the others cannot run.
-var lanes = [][]faultRun{
-	{
-		{"kills", func(ctx context.Context, e *environment) ([]bench.Row, error) {
-			figures, err := e.kills(ctx)
-			return figures.rows(), err
-		}},
-	},
-	{
-		{"bad", func(ctx context.Context, e *environment) ([]bench.Row, error) {
-			figures, err := e.badServer(ctx)
-			return figures.rows(), err
-		}},
-		{"leaders", func(ctx context.Context, e *environment) ([]bench.Row, error) {
-			figures, err := e.twoLeaders(ctx)
-			return figures.rows(), err
-		}},
-	},
-}
-
-// Names returns the names of the runs.
-func Names() []string {
-	var names []string
-	for _, r := range slices.Concat(lanes...) {
-		names = append(names, r.name)
-	}
-	return names
-}
-
-// Run makes the runs. It returns the figures of those that began, also with an error, which is an ErrInvariant if a
-// module is at fault. The first error ends the other lane.
-func Run(ctx context.Context, o Options) ([]bench.Row, error) {
-	for _, name := range o.Only {
-		if !slices.Contains(Names(), name) {
-			return nil, fmt.Errorf("%w: no run is called %q; there are %v", errFault, name, Names())
-		}
-	}
-	rows := make([][]bench.Row, len(lanes))
-	group, ctx := errgroup.WithContext(ctx)
-	for i, lane := range lanes {
-		selected := slices.DeleteFunc(slices.Clone(lane), func(r faultRun) bool { return len(o.Only) > 0 && !slices.Contains(o.Only, r.name) })
-		if len(selected) == 0 {
-			continue
-		}
-		group.Go(func() (err error) {
-			rows[i], err = consecutively(ctx, o, selected)
-			return err
-		})
-	}
-	err := group.Wait()
-	return slices.Concat(rows...), err
-}
-
-// consecutively makes runs on one cluster.
-func consecutively(ctx context.Context, o Options, selected []faultRun) ([]bench.Row, error) {
-	e, err := start(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	defer e.Stop()
-	var rows []bench.Row
-	for _, r := range selected {
-		figures, err := r.run(ctx, e)
-		rows = append(rows, figures...)
-		if err != nil {
-			return rows, fmt.Errorf("run %s: %w", r.name, err)
-		}
-	}
-	return rows, nil
-}
 
 func (k *Kills) rows() []bench.Row {
 	if k == nil || len(k.Settled) == 0 {
