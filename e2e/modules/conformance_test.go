@@ -47,7 +47,7 @@ var _ = ginkgo.Describe("The conformance suite", func() {
 
 var _ = ginkgo.ReportAfterSuite("write the reports", writeReports)
 
-// entries has an entry for each scenario; with the modules one more that has the disruptive tier.
+// entries has an entry for each scenario (R-SUITE-1, R-SUITE-5); with the modules one more that has the disruptive tier.
 func entries(variant embeddedtarget.Variant) []ginkgo.TableEntry {
 	var all []ginkgo.TableEntry
 	add := func(s scenario.Scenario, tiers string, disruptive bool) {
