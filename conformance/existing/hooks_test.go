@@ -32,8 +32,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 )
 
 const (
@@ -121,24 +123,24 @@ func line(t *testing.T, kubeconfig, act string) string {
 }
 
 // onlyCheck runs one check on a cluster with the console and one node.
-func onlyCheck(t *testing.T, id string, options Options, times checks.Times) (report.Result, string) {
+func onlyCheck(t *testing.T, id string, options Options, times cluster.Times) (report.Result, string) {
 	t.Helper()
 	var progress strings.Builder
-	options.Tiers, options.Progress = []checks.Tier{checks.Disruptive}, &progress
+	options.Tiers, options.Progress = []catalogue.Tier{catalogue.Disruptive}, &progress
 	got, err := Target(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got.Times = times
-	runner, err := checks.NewRunner(t.Context(), got, checks.Selection{Tiers: options.Tiers, IDs: []string{id}})
+	run, err := runner.New(t.Context(), got, runner.Selection{Tiers: options.Tiers, IDs: []string{id}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = runner.Close(t.Context()) }()
-	if err := runner.Start(t.Context()); err != nil {
+	defer func() { _ = run.Close(t.Context()) }()
+	if err := run.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	result, err := runner.Result(t.Context(), id)
+	result, err := run.Result(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,8 +149,8 @@ func onlyCheck(t *testing.T, id string, options Options, times checks.Times) (re
 
 // timesFor returns those for one node without controllers. Acts that succeed have a minute, for a busy machine, and
 // others end with the limit.
-func timesFor(succeeds bool) checks.Times {
-	times := checks.SimulatedTimes()
+func timesFor(succeeds bool) cluster.Times {
+	times := cluster.SimulatedTimes()
 	times.Poll, times.Quiet, times.Outage = 50*time.Millisecond, 300*time.Millisecond, 3*time.Second
 	times.Restart = 6 * time.Second
 	if succeeds {
@@ -264,19 +266,19 @@ func TestFailedActIsNotRepeated(t *testing.T) {
 	console(t)
 	attempts := filepath.Join(t.TempDir(), "attempts")
 	got, _, err := target(t, Options{
-		Kubeconfig: kubeconfigOf(t, "administrator", masters), Tiers: []checks.Tier{checks.Disruptive}, RebootCommand: "echo once >>'" + attempts + "';:",
+		Kubeconfig: kubeconfigOf(t, "administrator", masters), Tiers: []catalogue.Tier{catalogue.Disruptive}, RebootCommand: "echo once >>'" + attempts + "';:",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got.Times = timesFor(false)
-	disruptor, err := checks.NewDisruptor(t.Context(), got)
+	disturber, err := runner.Disturber(t.Context(), got)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var messages []string
 	for range 2 {
-		_, err := disruptor.Restart(t.Context())
+		_, err := disturber.Perform(t.Context(), catalogue.RestartNodes)
 		messages = append(messages, fmt.Sprint(err))
 	}
 	text, err := os.ReadFile(attempts)

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/cluster"
 )
 
 // Machines are counted; without the kind the count is 0.
@@ -30,7 +30,7 @@ func TestReadMachines(t *testing.T) {
 	}
 	count := func(kube client.Client) int {
 		t.Helper()
-		state, err := checks.Read(t.Context(), kube, nil)
+		state, err := cluster.Read(t.Context(), kube, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

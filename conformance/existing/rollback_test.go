@@ -16,8 +16,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 )
 
 const restartedAt = "kubectl.kubernetes.io/restartedAt"
@@ -105,20 +107,20 @@ func TestRolloutIsTakenBack(t *testing.T) {
 	printed.texts = nil
 
 	const id = "SNO-TOP-012"
-	got, progress, err := target(t, Options{Kubeconfig: kubeconfigOf(t, "administrator", masters), Tiers: []checks.Tier{checks.Disruptive}})
+	got, progress, err := target(t, Options{Kubeconfig: kubeconfigOf(t, "administrator", masters), Tiers: []catalogue.Tier{catalogue.Disruptive}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.Times = checks.SimulatedTimes()
-	runner, err := checks.NewRunner(t.Context(), got, checks.Selection{Tiers: []checks.Tier{checks.Disruptive}, IDs: []string{id}})
+	got.Times = cluster.SimulatedTimes()
+	run, err := runner.New(t.Context(), got, runner.Selection{Tiers: []catalogue.Tier{catalogue.Disruptive}, IDs: []string{id}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = runner.Close(t.Context()) }()
-	if err := runner.Start(t.Context()); err != nil {
+	defer func() { _ = run.Close(t.Context()) }()
+	if err := run.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	result, err := runner.Result(t.Context(), id)
+	result, err := run.Result(t.Context(), id)
 	if err != nil || result.Status != report.Passed {
 		t.Errorf("%s is %s: %s %+v, %v\n%s", id, result.Status, result.Reason, result.Evidence, err, progress)
 	}

@@ -16,15 +16,17 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 )
 
 const masters = "system:masters"
 
-var static = []checks.Tier{checks.Static}
+var static = []catalogue.Tier{catalogue.Static}
 
-func target(t *testing.T, options Options) (checks.Target, string, error) {
+func target(t *testing.T, options Options) (cluster.Target, string, error) {
 	t.Helper()
 	var progress bytes.Buffer
 	options.Progress = &progress
@@ -110,7 +112,7 @@ func TestPermissions(t *testing.T) {
 	for name, test := range map[string]struct {
 		user       string
 		rules      []rbacv1.PolicyRule
-		tiers      []checks.Tier
+		tiers      []catalogue.Tier
 		lacks, has []string
 	}{
 		"reader, static": {user: "reader-static", rules: reader, tiers: static},
@@ -120,12 +122,12 @@ func TestPermissions(t *testing.T) {
 			has:   []string{"list nodes", "consoles.operator.openshift.io" /* not served here */, "create namespaces"},
 		},
 		"reader, scheduled": {
-			user: "reader-scheduled", rules: reader, tiers: []checks.Tier{checks.Static, checks.Scheduled},
+			user: "reader-scheduled", rules: reader, tiers: []catalogue.Tier{catalogue.Static, catalogue.Scheduled},
 			lacks: []string{"create namespaces", "create pods/eviction", "impersonate groups", "patch deployments.apps", "--tiers static"},
 			has:   []string{"get infrastructures", "list leases"},
 		},
 		"reader, disruptive": {
-			user: "reader-disruptive", rules: reader, tiers: []checks.Tier{checks.Disruptive},
+			user: "reader-disruptive", rules: reader, tiers: []catalogue.Tier{catalogue.Disruptive},
 			lacks: []string{"list leases.coordination.k8s.io", "patch deployments.apps"}, has: []string{"create namespaces"},
 		},
 	} {
@@ -138,8 +140,8 @@ func TestPermissions(t *testing.T) {
 				}
 				return
 			}
-			if !errors.Is(err, checks.ErrForbidden) {
-				t.Fatalf("error %v, want %v", err, checks.ErrForbidden)
+			if !errors.Is(err, catalogue.ErrForbidden) {
+				t.Fatalf("error %v, want %v", err, catalogue.ErrForbidden)
 			}
 			for _, part := range test.lacks {
 				if !strings.Contains(err.Error(), part) {
@@ -157,11 +159,11 @@ func TestPermissions(t *testing.T) {
 
 func TestTarget(t *testing.T) {
 	file := kubeconfigOf(t, "administrator", masters)
-	got, progress, err := target(t, Options{Kubeconfig: file, Tiers: checks.Tiers(), Image: "an/image"})
+	got, progress, err := target(t, Options{Kubeconfig: file, Tiers: catalogue.Tiers(), Image: "an/image"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Config == nil || got.Scenario != ProviderName || got.Provider != ProviderName || got.Image != "an/image" || got.Times != checks.RealTimes() {
+	if got.Config == nil || got.Scenario != ProviderName || got.Provider != ProviderName || got.Image != "an/image" || got.Times != cluster.RealTimes() {
 		t.Errorf("target %+v", got)
 	}
 	if want := "does not serve clusteroperators.config.openshift.io, clusterversions.config.openshift.io, ingresscontrollers.operator.openshift.io"; !strings.Contains(progress, want) {
@@ -187,7 +189,7 @@ func TestTarget(t *testing.T) {
 
 func TestUnservedNotes(t *testing.T) {
 	all := map[string]bool{}
-	for _, p := range required[checks.Static] {
+	for _, p := range required[catalogue.Static] {
 		all[p.kind()] = true
 	}
 	if notes := unservedNotes(all); len(notes) > 0 {
@@ -223,20 +225,20 @@ func TestBootstrapperWithoutRight(t *testing.T) {
 	const id = "SNO-APP-003"
 	file := kubeconfigOf(t, "administrator", masters)
 	runCheck := func() report.Result {
-		got, _, err := target(t, Options{Kubeconfig: file, Tiers: []checks.Tier{checks.Scheduled}, Image: "an/image"})
+		got, _, err := target(t, Options{Kubeconfig: file, Tiers: []catalogue.Tier{catalogue.Scheduled}, Image: "an/image"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got.Times = checks.SimulatedTimes()
-		runner, err := checks.NewRunner(t.Context(), got, checks.Selection{Tiers: []checks.Tier{checks.Scheduled}, IDs: []string{id}})
+		got.Times = cluster.SimulatedTimes()
+		run, err := runner.New(t.Context(), got, runner.Selection{Tiers: []catalogue.Tier{catalogue.Scheduled}, IDs: []string{id}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = runner.Close(t.Context()) }()
-		if err := runner.Start(t.Context()); err != nil {
+		defer func() { _ = run.Close(t.Context()) }()
+		if err := run.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		result, err := runner.Result(t.Context(), id)
+		result, err := run.Result(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}

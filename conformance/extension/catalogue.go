@@ -10,7 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/runner"
 )
 
 func (p Program) catalogue() *cobra.Command {
@@ -38,7 +39,7 @@ func (p Program) explain() *cobra.Command {
 	return &cobra.Command{
 		Use: "explain ID", GroupID: groupPeople, Short: "Print the details of a check", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			chosen, err := p.choose(checks.Selection{Tiers: checks.Tiers(), IDs: args})
+			chosen, err := p.choose(runner.Selection{Tiers: catalogue.Tiers(), IDs: args})
 			if err != nil {
 				return err
 			}
@@ -48,7 +49,7 @@ func (p Program) explain() *cobra.Command {
 	}
 }
 
-func explained(check checks.Check) string {
+func explained(check catalogue.Check) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n\n", check.ID, check.Title)
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -63,17 +64,17 @@ func explained(check checks.Check) string {
 }
 
 // kinds returns the kinds of a check's controls.
-func kinds(check checks.Check) string {
+func kinds(check catalogue.Check) string {
 	var all []string
-	for _, kind := range checks.ControlKinds() {
-		if slices.ContainsFunc(check.Controls, func(control checks.Control) bool { return check.KindOf(control) == kind }) {
+	for _, kind := range catalogue.ControlKinds() {
+		if slices.ContainsFunc(check.Controls, func(control catalogue.Control) bool { return check.KindOf(control) == kind }) {
 			all = append(all, string(kind))
 		}
 	}
 	return strings.Join(all, ", ")
 }
 
-func expectation(control checks.Control) string {
+func expectation(control catalogue.Control) string {
 	if control.MustPass {
 		return "must pass"
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/naming"
 )
 
@@ -53,7 +53,7 @@ func unique(names []string) []string {
 }
 
 // checksByName returns the checks in the catalogue's order, and the unknown names.
-func (p Program) checksByName(names []string) (checks []checks.Check, unknownNames []string) {
+func (p Program) checksByName(names []string) (checks []catalogue.Check, unknownNames []string) {
 	known := map[string]bool{}
 	for _, check := range p.Catalogue {
 		name := naming.Name(check)

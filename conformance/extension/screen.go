@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 	"unicode/utf8"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/report"
 )
 
@@ -19,7 +19,7 @@ type screen struct {
 	widest int
 }
 
-func newScreen(w io.Writer, colour bool, checks []checks.Check) screen {
+func newScreen(w io.Writer, colour bool, checks []catalogue.Check) screen {
 	s := screen{w: w, colour: colour}
 	for _, check := range checks {
 		s.widest = max(s.widest, utf8.RuneCountInString(check.Title))

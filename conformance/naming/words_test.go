@@ -9,13 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/report"
 )
 
-var check = checks.Check{
-	ID: "SNO-ING-004", Title: "The router is pinned", Module: "ingress", Level: checks.Core, Tier: checks.Static,
-	Requirement: checks.Requirement{ID: "R-EXAMPLE-5", Sentence: "it stays"}, Topologies: []string{"SingleReplica"},
+var check = catalogue.Check{
+	ID: "SNO-ING-004", Title: "The router is pinned", Module: "ingress", Level: catalogue.Core, Tier: catalogue.Static,
+	Requirement: catalogue.Requirement{ID: "R-EXAMPLE-5", Sentence: "it stays"}, Topologies: []string{"SingleReplica"},
 }
 
 func TestName(t *testing.T) {
@@ -30,7 +30,7 @@ func TestLabels(t *testing.T) {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
 	disruptive := check
-	disruptive.Tier, disruptive.Topologies = checks.Disruptive, nil
+	disruptive.Tier, disruptive.Topologies = catalogue.Disruptive, nil
 	for _, label := range []string{"Serial", "Disruptive", "topology:External", "topology:HighlyAvailableArbiter"} {
 		if !slices.Contains(Labels(disruptive), label) {
 			t.Errorf("a disruptive check for all topologies has no label %s: %v", label, Labels(disruptive))

@@ -12,8 +12,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 	"github.com/solonode/sno/e2e/embeddedtarget"
 	"github.com/solonode/sno/e2e/matrix"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -33,11 +35,11 @@ func child(ctx context.Context, o options) (err error) {
 	}()
 	options := embeddedtarget.Options{
 		Scenario: o.scenarios[0], Variant: o.variant, Operators: o.operators, RealMinReadySeconds: o.realMinReady, Keep: o.keep, Progress: os.Stderr,
-		Times: checks.SimulatedTimes(),
+		Times: cluster.SimulatedTimes(),
 	}
 	if o.realMinReady || len(o.operators.Modules()) > 0 {
 		// The router is rolled out several times after a change of the topology, by a given operator at its own speed.
-		options.Times.Converge = checks.RealTimes().Converge
+		options.Times.Converge = cluster.RealTimes().Converge
 	}
 	target, err := embeddedtarget.Start(ctx, options)
 	if err != nil {
@@ -45,17 +47,17 @@ func child(ctx context.Context, o options) (err error) {
 	}
 	defer target.Stop()
 	fmt.Fprintf(os.Stderr, "%s: the cluster has settled\n", time.Now().Format(time.TimeOnly))
-	runner, err := checks.NewRunner(ctx, target, o.selection(o.scenarios[0]))
+	run, err := runner.New(ctx, target, o.selection(o.scenarios[0]))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, runner.Close(ctx)) }()
-	found, err := check(ctx, runner)
+	defer func() { err = errors.Join(err, run.Close(ctx)) }()
+	found, err := check(ctx, run)
 	if err != nil {
 		return err
 	}
 	if found.Counts[report.Failed]+found.Counts[report.Inconclusive] > 0 {
-		if err := runner.Collect(ctx, filepath.Join(o.out, artifacts)); err != nil {
+		if err := run.Collect(ctx, filepath.Join(o.out, artifacts)); err != nil {
 			fmt.Fprintln(os.Stderr, "The artifacts are not complete:", err)
 		}
 	}
@@ -63,24 +65,24 @@ func child(ctx context.Context, o options) (err error) {
 }
 
 // check runs every check.
-func check(ctx context.Context, runner *checks.Runner) (report.Report, error) {
-	if err := runner.Start(ctx); err != nil {
+func check(ctx context.Context, run *runner.Runner) (report.Report, error) {
+	if err := run.Start(ctx); err != nil {
 		return report.Report{}, err
 	}
-	for _, c := range checks.Catalogue() {
-		result, err := runner.Result(ctx, c.ID)
+	for _, c := range catalogue.All() {
+		result, err := run.Result(ctx, c.ID)
 		if err != nil {
 			return report.Report{}, err
 		}
 		fmt.Fprintf(os.Stderr, "%s  %s  %-13s %6.1f s  %s\n", time.Now().Format(time.TimeOnly), result.ID, result.Status, result.Seconds, result.Title)
 	}
-	return runner.Report(), nil
+	return run.Report(), nil
 }
 
 // allModules returns the modules with checks, in the catalogue's order.
 func allModules() []string {
 	var names []string
-	for _, c := range checks.Catalogue() {
+	for _, c := range catalogue.All() {
 		if !slices.Contains(names, c.Module) {
 			names = append(names, c.Module)
 		}

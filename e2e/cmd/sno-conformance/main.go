@@ -22,8 +22,9 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 	"github.com/solonode/sno/e2e/embeddedtarget"
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/programs"
@@ -43,7 +44,7 @@ type options struct {
 	scenarios []string
 	// disrupted are the clusters with the tier disruptive.
 	disrupted                   []string
-	tiers                       []checks.Tier
+	tiers                       []catalogue.Tier
 	modules                     []string
 	parallel                    int
 	limit                       time.Duration
@@ -141,11 +142,11 @@ func parse(args []string, out io.Writer) (options, error) {
 		}
 		o.disrupted = chosen
 	}
-	o.tiers = checks.Tiers()
+	o.tiers = catalogue.Tiers()
 	if tiers != "" {
-		var named []checks.Tier
+		var named []catalogue.Tier
 		for _, t := range strings.Split(tiers, ",") {
-			named = append(named, checks.Tier(t))
+			named = append(named, catalogue.Tier(t))
 		}
 		chosen, err := choose(named, o.tiers)
 		if err != nil {
@@ -177,8 +178,8 @@ func choose[T ~string](named, all []T) ([]T, error) {
 }
 
 // selection returns the checks of a cluster.
-func (o options) selection(name string) checks.Selection {
-	return checks.Selection{Tiers: o.tiersOf(name), Modules: o.modules}
+func (o options) selection(name string) runner.Selection {
+	return runner.Selection{Tiers: o.tiersOf(name), Modules: o.modules}
 }
 
 // lost returns the report of a cluster without one.
@@ -189,7 +190,7 @@ func (o options) lost(name string, status report.Status, reason string) report.R
 	}
 	// The variant and the name are valid.
 	r.Operators, _ = o.variant.Operators(name, o.operators)
-	r.Results = checks.Unfinished(checks.Catalogue(), o.selection(name), status, reason)
+	r.Results = runner.Unfinished(catalogue.All(), o.selection(name), status, reason)
 	r.Count()
 	return r
 }

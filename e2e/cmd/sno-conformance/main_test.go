@@ -10,7 +10,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/matrix"
@@ -26,7 +26,7 @@ func TestParse(t *testing.T) {
 		}
 	}
 	o, err := parse([]string{"-scenarios=ha,none-sno", "-tiers=disruptive,static", "-modules=console,ingress"}, io.Discard)
-	if err != nil || !slices.Equal(o.scenarios, []string{"none-sno", "ha"}) || !slices.Equal(o.tiers, []checks.Tier{checks.Static, checks.Disruptive}) {
+	if err != nil || !slices.Equal(o.scenarios, []string{"none-sno", "ha"}) || !slices.Equal(o.tiers, []catalogue.Tier{catalogue.Static, catalogue.Disruptive}) {
 		t.Errorf("chosen: %v, %v, %v", o.scenarios, o.tiers, err)
 	}
 	if !slices.Equal(o.modules, []string{"ingress", "console"}) {
@@ -40,7 +40,7 @@ func TestParse(t *testing.T) {
 	if err != nil || !slices.Equal(o.operators.Modules(), []harness.Module{harness.EtcdGuard}) {
 		t.Errorf("operators: %v, %v", o.operators.Modules(), err)
 	}
-	if o, err := parse(nil, io.Discard); err != nil || !slices.Equal(o.scenarios, allScenarios()) || !slices.Equal(o.tiers, checks.Tiers()) {
+	if o, err := parse(nil, io.Discard); err != nil || !slices.Equal(o.scenarios, allScenarios()) || !slices.Equal(o.tiers, catalogue.Tiers()) {
 		t.Errorf("all: %+v, %v", o, err)
 	}
 }
@@ -55,7 +55,7 @@ func TestLost(t *testing.T) {
 		return o.lost("ha", report.Failed, "it crashed")
 	}
 	r := lost()
-	if len(r.Results) != len(checks.Catalogue()) || r.Counts[report.Failed] != len(r.Results) || r.Description == "" {
+	if len(r.Results) != len(catalogue.All()) || r.Counts[report.Failed] != len(r.Results) || r.Description == "" {
 		t.Errorf("%d results, %v, %q", len(r.Results), r.Counts, r.Description)
 	}
 	if i := slices.IndexFunc(r.Operators, func(o report.Operator) bool { return o.Module == "ingress" && o.StandIn }); i < 0 {
@@ -65,7 +65,7 @@ func TestLost(t *testing.T) {
 		t.Errorf("the result is %v", err)
 	}
 	for _, result := range lost("-modules=auth,approver", "-disrupt=none-sno").Results {
-		selected := (result.Module == "auth" || result.Module == "approver") && result.Tier != string(checks.Disruptive)
+		selected := (result.Module == "auth" || result.Module == "approver") && result.Tier != string(catalogue.Disruptive)
 		if (result.Status == report.Failed) != selected || !selected && (result.Status != report.Skipped || result.Reason == "") {
 			t.Errorf("%s of %s, %s, is %s: %s", result.ID, result.Module, result.Tier, result.Status, result.Reason)
 		}
@@ -96,10 +96,10 @@ func TestExpectationFiles(t *testing.T) {
 
 // The tier disruptive is left out on clusters that -disrupt does not name, and on none without it.
 func TestTiersOf(t *testing.T) {
-	two := []checks.Tier{checks.Static, checks.Scheduled}
-	for flag, want := range map[string][]checks.Tier{"-disrupt=ha": two, "-disrupt=ha,compact": checks.Tiers(), "-disrupt=": checks.Tiers()} {
+	two := []catalogue.Tier{catalogue.Static, catalogue.Scheduled}
+	for flag, want := range map[string][]catalogue.Tier{"-disrupt=ha": two, "-disrupt=ha,compact": catalogue.Tiers(), "-disrupt=": catalogue.Tiers()} {
 		o, err := parse([]string{flag}, io.Discard)
-		if err != nil || !slices.Equal(o.tiersOf("compact"), want) || !slices.Equal(o.tiersOf("ha"), checks.Tiers()) {
+		if err != nil || !slices.Equal(o.tiersOf("compact"), want) || !slices.Equal(o.tiersOf("ha"), catalogue.Tiers()) {
 			t.Errorf("%s: compact has %v, want %v, and ha %v; %v", flag, o.tiersOf("compact"), want, o.tiersOf("ha"), err)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/e2e/embeddedtarget"
 	"github.com/solonode/sno/e2e/harness"
@@ -90,11 +90,11 @@ func parent(ctx context.Context, o options) error {
 }
 
 // tiersOf returns the tiers of a cluster.
-func (o options) tiersOf(name string) []checks.Tier {
+func (o options) tiersOf(name string) []catalogue.Tier {
 	if slices.Contains(o.disrupted, name) {
 		return o.tiers
 	}
-	return slices.DeleteFunc(slices.Clone(o.tiers), func(t checks.Tier) bool { return t == checks.Disruptive })
+	return slices.DeleteFunc(slices.Clone(o.tiers), func(t catalogue.Tier) bool { return t == catalogue.Disruptive })
 }
 
 // firstLine returns the kind of an error, without the details that the table has.
@@ -117,7 +117,7 @@ type inputs struct {
 func (o options) inputs() (inputs, error) {
 	var e inputs
 	var ids []string
-	for _, c := range checks.Catalogue() {
+	for _, c := range catalogue.All() {
 		ids = append(ids, c.ID)
 	}
 	var errs []error
@@ -188,7 +188,7 @@ func writeFile(path string, encode func(io.Writer) error) error {
 	return nil
 }
 
-func join(tiers []checks.Tier) string {
+func join(tiers []catalogue.Tier) string {
 	var names []string
 	for _, t := range tiers {
 		names = append(names, string(t))
