@@ -99,6 +99,32 @@ type Check struct {
 	Controls []Control
 }
 
+// Suite is the prefix of all names.
+const Suite = "[sno-conformance]"
+
+// Name identifies a check in CI. It contains no quantities, so that it is stable when limits change.
+func (c Check) Name() string { return Suite + " " + c.Text() }
+
+// Text returns the name without the suite.
+func (c Check) Text() string { return "[" + c.ID + "] " + c.Title }
+
+// Labels returns tier, module, level, requirement and topologies as labels to select checks, all topologies if the
+// check has no restriction. Disruptive checks are Serial too.
+func (c Check) Labels() []string {
+	labels := []string{"tier:" + string(c.Tier), "module:" + c.Module, "level:" + string(c.Level), "requirement:" + c.Requirement.ID}
+	topologies := c.Topologies
+	if len(topologies) == 0 {
+		topologies = []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica", "SingleReplica", "External"}
+	}
+	for _, topology := range topologies {
+		labels = append(labels, "topology:"+topology)
+	}
+	if c.Tier == Disruptive {
+		labels = append(labels, "Serial", "Disruptive")
+	}
+	return labels
+}
+
 // Result returns a skipped result with the fields of the catalogue.
 func (c Check) Result() report.Result {
 	return report.Result{

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/solonode/sno/conformance/catalogue"
-	"github.com/solonode/sno/conformance/naming"
 )
 
 // pipedNames reads names, one a line, unless the input is a terminal or /dev/null.
@@ -56,7 +55,7 @@ func unique(names []string) []string {
 func (p Program) checksByName(names []string) (checks []catalogue.Check, unknownNames []string) {
 	known := map[string]bool{}
 	for _, check := range p.Catalogue {
-		name := naming.Name(check)
+		name := check.Name()
 		known[name] = true
 		if slices.Contains(names, name) {
 			checks = append(checks, check)

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/solonode/sno/conformance/catalogue"
-	"github.com/solonode/sno/conformance/naming"
 	"github.com/solonode/sno/conformance/report"
 )
 
@@ -77,7 +76,7 @@ func (p Program) test(ctx context.Context, cluster *clusterFlags, checks []catal
 	put := func(f finished) {
 		answered[f.check.ID] = true
 		out.put(line(f))
-		fmt.Fprintf(p.Err, "%s %s\n", f.result.Status, naming.Text(f.check))
+		fmt.Fprintf(p.Err, "%s %s\n", f.result.Status, f.check.Text())
 	}
 	done, err := cluster.runChecks(ctx, p, checks, artifactFolder(), put)
 	if err == nil {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/solonode/sno/conformance/catalogue"
-	"github.com/solonode/sno/conformance/naming"
 )
 
 // titles are the titles with which renamed checks were released, by id. update requires an entry when a title changes,
@@ -19,15 +18,15 @@ func specs(checks []catalogue.Check) []spec {
 	all := make([]spec, 0, len(checks))
 	for _, check := range checks {
 		s := spec{
-			Name: naming.Name(check), Labels: map[string]struct{}{}, Source: self.String(), Lifecycle: lifecycle(check),
+			Name: check.Name(), Labels: map[string]struct{}{}, Source: self.String(), Lifecycle: lifecycle(check),
 			EnvironmentSelector: environmentSelector{Include: include(check)},
 		}
-		for _, label := range naming.Labels(check) {
+		for _, label := range check.Labels() {
 			s.Labels[label] = struct{}{}
 		}
 		if title, ok := titles[check.ID]; ok {
 			check.Title = title
-			s.OriginalName = naming.Name(check)
+			s.OriginalName = check.Name()
 		}
 		all = append(all, s)
 	}

@@ -51,8 +51,9 @@ type workloadCopier struct {
 	pods        corelisters.PodLister
 	deployments appslisters.DeploymentLister
 
-	mu      sync.Mutex
-	feeds   map[string]*feed
+	mu sync.Mutex
+	// feeds are notified of changes in a namespace.
+	feeds   map[string]chan struct{}
 	results map[string]*copied
 	// free are namespaces to reuse: creating and deleting one for each copy would take most of the time.
 	free []string
@@ -60,14 +61,10 @@ type workloadCopier struct {
 	unusable error
 }
 
-type feed struct {
-	changed chan struct{}
-}
-
 func newWorkloadCopier(ctx context.Context, target cluster.Target, kube kubernetes.Interface, id string, program program) (*workloadCopier, error) {
 	w := &workloadCopier{
 		config: target.Config, kube: kube, program: program, id: id, times: target.Times,
-		slots: make(chan struct{}, parallelCopies), feeds: map[string]*feed{}, results: map[string]*copied{},
+		slots: make(chan struct{}, parallelCopies), feeds: map[string]chan struct{}{}, results: map[string]*copied{},
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.LabelSelector = cluster.RunLabel + "=" + w.id
@@ -93,13 +90,11 @@ func (w *workloadCopier) notify(object any) {
 	}
 	namespace, _, _ := strings.Cut(key, "/")
 	w.mu.Lock()
-	f := w.feeds[namespace]
+	feed := w.feeds[namespace]
 	w.mu.Unlock()
-	if f != nil {
-		select {
-		case f.changed <- struct{}{}:
-		default: // a notification is pending
-		}
+	select {
+	case feed <- struct{}{}:
+	default: // a notification is pending, or nobody waits
 	}
 }
 

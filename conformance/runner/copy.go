@@ -28,11 +28,11 @@ type workloadCopy struct {
 	*workloadCopier
 	shape
 	namespace string
-	feed      *feed
+	feed      chan struct{}
 }
 
 func (w *workloadCopier) begin(ctx context.Context, s shape) (*workloadCopy, error) {
-	c := &workloadCopy{workloadCopier: w, shape: s, feed: &feed{changed: make(chan struct{}, 1)}}
+	c := &workloadCopy{workloadCopier: w, shape: s, feed: make(chan struct{}, 1)}
 	w.mu.Lock()
 	if n := len(w.free); n > 0 {
 		c.namespace, w.free = w.free[n-1], w.free[:n-1]
@@ -186,7 +186,7 @@ func (c *workloadCopy) until(ctx context.Context, done func() bool) error {
 		}
 		quiet := time.NewTimer(c.times.Stuck)
 		select {
-		case <-c.feed.changed:
+		case <-c.feed:
 			quiet.Stop()
 		case <-quiet.C:
 			if done() { // done may have become true without an event

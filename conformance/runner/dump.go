@@ -3,11 +3,10 @@
 package runner
 
 import (
+	"encoding/json"
+	"maps"
 	"regexp"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"slices"
 
 	"github.com/solonode/sno/conformance/catalogue"
 )
@@ -19,117 +18,61 @@ const withheld = "(withheld)"
 var publicAnnotations = regexp.MustCompile(`^(deployment\.kubernetes\.io/revision|kubectl\.kubernetes\.io/restartedAt|([a-z]+\.)?sno\.solonode\.github\.io/.*|` +
 	`machineconfiguration\.openshift\.io/(desiredConfig|currentConfig|state|desiredDrain|lastAppliedDrain|controlPlaneTopology)|release\.openshift\.io/.*)$`)
 
-// withoutSecrets removes what may contain a secret on some cluster: variables, commands, most annotations, and the
-// configuration of operators.
-func withoutSecrets(s *catalogue.State) *catalogue.State {
-	c := s.DeepCopy()
-	metas := []*metav1.ObjectMeta{}
-	for i := range c.Deployments {
-		metas = append(metas, &c.Deployments[i].ObjectMeta, stripped(&c.Deployments[i].Spec.Template))
+// withoutSecrets returns the state as JSON without what may contain a secret on some cluster: variables, commands, most
+// annotations, and the configuration of operators.
+func withoutSecrets(s *catalogue.State) (any, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
 	}
-	for i := range c.StatefulSets {
-		metas = append(metas, &c.StatefulSets[i].ObjectMeta, stripped(&c.StatefulSets[i].Spec.Template))
-	}
-	for i := range c.DaemonSets {
-		metas = append(metas, &c.DaemonSets[i].ObjectMeta, stripped(&c.DaemonSets[i].Spec.Template))
-	}
-	for i := range c.Pods {
-		strip(&c.Pods[i].Spec)
-		for _, statuses := range [][]corev1.ContainerStatus{c.Pods[i].Status.InitContainerStatuses, c.Pods[i].Status.ContainerStatuses} {
-			for j := range statuses {
-				withholdMessage(statuses[j].State.Terminated)
-				withholdMessage(statuses[j].LastTerminationState.Terminated)
+	var objects any
+	err = json.Unmarshal(text, &objects)
+	withhold(objects)
+	return objects, err
+}
+
+// withhold works by the names of fields, so that it covers every kind, templates included.
+func withhold(node any) {
+	switch node := node.(type) {
+	case []any:
+		for _, item := range node {
+			withhold(item)
+		}
+	case map[string]any:
+		for field, value := range node {
+			switch field {
+			case "annotations":
+				withholdValues(value, publicAnnotations.MatchString)
+			case "data": // of the stock approver's ConfigMap
+				withholdValues(value, func(key string) bool { return key == catalogue.ApproverFile })
+			case "terminated":
+				withholdValues(value, func(key string) bool { return key != "message" })
+			case "ephemeralContainers", "volumes", "observedConfig", "unsupportedConfigOverrides", "extension", "binaryData":
+				delete(node, field)
+			case "containers", "initContainers":
+				keepFields(value, "name", "image", "ports", "resources", "restartPolicy")
+			default:
+				withhold(value)
 			}
 		}
-		metas = append(metas, &c.Pods[i].ObjectMeta)
 	}
-	for i := range c.Nodes {
-		metas = append(metas, &c.Nodes[i].ObjectMeta)
-	}
-	for i := range c.Budgets {
-		metas = append(metas, &c.Budgets[i].ObjectMeta)
-	}
-	nothing := runtime.RawExtension{}
-	if o := c.Infrastructure; o != nil {
-		metas = append(metas, &o.ObjectMeta)
-	}
-	if o := c.Ingress; o != nil {
-		metas = append(metas, &o.ObjectMeta)
-	}
-	if o := c.ClusterVersion; o != nil {
-		metas = append(metas, &o.ObjectMeta)
-	}
-	if o := c.IngressController; o != nil {
-		o.Spec.UnsupportedConfigOverrides = nothing
-		metas = append(metas, &o.ObjectMeta)
-	}
-	if o := c.Console; o != nil {
-		o.Spec.ObservedConfig, o.Spec.UnsupportedConfigOverrides = nothing, nothing
-		metas = append(metas, &o.ObjectMeta)
-	}
-	if o := c.Authentication; o != nil {
-		o.Spec.ObservedConfig, o.Spec.UnsupportedConfigOverrides = nothing, nothing
-		metas = append(metas, &o.ObjectMeta)
-	}
-	if o := c.Etcd; o != nil {
-		o.Spec.ObservedConfig, o.Spec.UnsupportedConfigOverrides = nothing, nothing
-		metas = append(metas, &o.ObjectMeta)
-	}
-	if o := c.Approver; o != nil {
-		for key := range o.Data {
-			if key != catalogue.ApproverFile {
-				o.Data[key] = withheld
-			}
-		}
-		o.BinaryData = nil
-		metas = append(metas, &o.ObjectMeta)
-	}
-	if o := c.ControllerConfig; o != nil {
-		metas = append(metas, &o.ObjectMeta)
-	}
-	if o := c.ApproverOperator; o != nil {
-		o.Status.Extension = nothing
-		metas = append(metas, &o.ObjectMeta)
-	}
-	for _, m := range metas {
-		withholdAnnotations(m.Annotations)
-	}
-	for i := range c.KubeletConfigs {
-		annotations := c.KubeletConfigs[i].GetAnnotations()
-		withholdAnnotations(annotations)
-		c.KubeletConfigs[i].SetAnnotations(annotations)
-	}
-	return c
 }
 
-func withholdAnnotations(annotations map[string]string) {
-	for key := range annotations {
-		if !publicAnnotations.MatchString(key) {
-			annotations[key] = withheld
+func withholdValues(node any, public func(key string) bool) {
+	values, _ := node.(map[string]any)
+	for key := range values {
+		if !public(key) {
+			values[key] = withheld
 		}
 	}
 }
 
-func withholdMessage(ended *corev1.ContainerStateTerminated) {
-	if ended != nil && ended.Message != "" {
-		ended.Message = withheld
+func keepFields(node any, fields ...string) {
+	items, _ := node.([]any)
+	for _, item := range items {
+		object, _ := item.(map[string]any)
+		maps.DeleteFunc(object, func(field string, _ any) bool { return !slices.Contains(fields, field) })
 	}
-}
-
-func stripped(template *corev1.PodTemplateSpec) *metav1.ObjectMeta {
-	strip(&template.Spec)
-	return &template.ObjectMeta
-}
-
-func strip(pod *corev1.PodSpec) {
-	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
-		for i := range containers {
-			c := &containers[i]
-			containers[i] = corev1.Container{Name: c.Name, Image: c.Image, Ports: c.Ports, Resources: c.Resources, RestartPolicy: c.RestartPolicy}
-		}
-	}
-	pod.EphemeralContainers = nil
-	pod.Volumes = nil
 }
 
 // tokens matches secrets in any text, such as the message of an event: private keys, signed and opaque tokens of an API

@@ -334,8 +334,12 @@ func (r *Runner) Collect(ctx context.Context, folder string) error {
 	if err != nil {
 		return fmt.Errorf("%w: list events: %w", catalogue.ErrRead, err)
 	}
+	objects, err := withoutSecrets(state)
+	if err != nil {
+		return fmt.Errorf("withhold secrets: %w", err)
+	}
 	var errs []error
-	for name, what := range map[string]any{"objects.yaml": withoutSecrets(state), "events.yaml": trimmed(events.Items), "warnings.yaml": r.warnings.all()} {
+	for name, what := range map[string]any{"objects.yaml": objects, "events.yaml": trimmed(events.Items), "warnings.yaml": r.warnings.all()} {
 		text, err := yaml.Marshal(what)
 		if err != nil {
 			return fmt.Errorf("write %s: %w", name, err)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/cluster"
-	"github.com/solonode/sno/conformance/naming"
 	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/conformance/runner"
 )
@@ -37,7 +36,7 @@ func describe(all []catalogue.Check, inputs Inputs) bool {
 	}
 	chosen, err := runner.Select(all, runner.Selection{Tiers: inputs.Tiers, Modules: inputs.Modules, IDs: inputs.IDs})
 	if err != nil {
-		return ginkgo.Describe(naming.Suite, func() {
+		return ginkgo.Describe(catalogue.Suite, func() {
 			ginkgo.It("has checks", func() { ginkgo.Fail(err.Error()) })
 		})
 	}
@@ -51,7 +50,7 @@ func describe(all []catalogue.Check, inputs Inputs) bool {
 	}
 	// Ginkgo shuffles top-level containers. Inside, the order is that of the source lines of the callers of container:
 	// disruptive checks are last.
-	return ginkgo.Describe(naming.Suite, func() {
+	return ginkgo.Describe(catalogue.Suite, func() {
 		if len(nonDisruptive) > 0 {
 			container("undisturbed", inputs, nonDisruptive)
 		}
@@ -68,7 +67,7 @@ func container(text string, inputs Inputs, checks []catalogue.Check, decorators 
 		ginkgo.BeforeAll(func(ctx ginkgo.SpecContext) { s.start(ctx) })
 		ginkgo.AfterAll(func(ctx ginkgo.SpecContext) { s.close(ctx) })
 		for _, check := range checks {
-			ginkgo.It(naming.Text(check), ginkgo.Label(naming.Labels(check)...), func(ctx ginkgo.SpecContext) { s.spec(ctx, check) })
+			ginkgo.It(check.Text(), ginkgo.Label(check.Labels()...), func(ctx ginkgo.SpecContext) { s.spec(ctx, check) })
 		}
 	}
 	ginkgo.Describe(text, append(decorators, ginkgo.Offset(1), ginkgo.Ordered, ginkgo.ContinueOnFailure, body)...)
@@ -121,7 +120,7 @@ func (s *session) spec(ctx context.Context, check catalogue.Check) {
 		ginkgo.Skip(string(result.Status) + ": " + result.Reason)
 	case report.Failed, report.Inconclusive:
 		s.collect(ctx, check)
-		ginkgo.Fail(naming.Result(result))
+		ginkgo.Fail(result.Text())
 	default:
 		ginkgo.Fail("the check has the unknown status " + string(result.Status))
 	}
@@ -159,4 +158,4 @@ func (s *session) close(ctx context.Context) {
 type entry struct{ report.Result }
 
 // String is used for terminals.
-func (e entry) String() string { return naming.Result(e.Result) }
+func (e entry) String() string { return e.Result.Text() }
