@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -28,6 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -122,11 +122,15 @@ func line(t *testing.T, kubeconfig, act string) string {
 	return fmt.Sprintf("%s='%s' KUBECONFIG='%s' '%s'", actVariable, act, kubeconfig, self)
 }
 
-// onlyCheck runs one check on a cluster with the console and one node.
+// onlyCheck runs one check.
 func onlyCheck(t *testing.T, id string, options Options, times cluster.Times) (report.Result, string) {
 	t.Helper()
+	check, err := catalogue.Lookup(id)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var progress strings.Builder
-	options.Tiers, options.Progress = []catalogue.Tier{catalogue.Disruptive}, &progress
+	options.Tiers, options.Progress = []catalogue.Tier{check.Tier}, &progress
 	got, err := Target(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
@@ -182,9 +186,7 @@ func console(t *testing.T) {
 			Name: "x", ContainerID: "cri-o://first", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 		}}}},
 	}
-	if err := kube.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: meta.Namespace}}); err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
+	createNamespace(t, meta.Namespace)
 	for _, object := range objects {
 		status, ok := object.DeepCopyObject().(client.Object)
 		if err := kube.Create(t.Context(), object); err != nil || !ok {
@@ -328,16 +330,11 @@ func TestUpgradeCommand(t *testing.T) {
 
 func installClusterVersion(t *testing.T) {
 	t.Helper()
-	folder, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
+	file, err := manifestOf(t.Context(), "clusterversions")
 	if err != nil {
 		t.Fatal(err)
 	}
-	pattern := filepath.Join(strings.TrimSpace(string(folder)), "config", "v1", "zz_generated.crd-manifests", "*_clusterversions-Default.crd.yaml")
-	files, err := filepath.Glob(pattern)
-	if err != nil || len(files) != 1 {
-		t.Fatalf("%d files are %s, want one: %v", len(files), pattern, err)
-	}
-	options := envtest.CRDInstallOptions{Paths: files}
+	options := envtest.CRDInstallOptions{Paths: []string{file}}
 	if _, err := envtest.InstallCRDs(server.Config, options); err != nil {
 		t.Fatal(err)
 	}
@@ -388,7 +385,7 @@ func TestOutageCommand(t *testing.T) {
 	grant(t, account,
 		rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "patch"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/eviction"}, Verbs: []string{"create"}})
-	file := p.kubeconfig(t, kubeconfigOf(t, account))
+	file := changedKubeconfig(t, kubeconfigOf(t, account), func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.Server = "https://" + p.address })
 	controller := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		seconds, err := strconv.Atoi(r.URL.Query().Get("seconds"))
 		if err != nil {
@@ -501,21 +498,4 @@ func (p *proxy) refuse(t *testing.T, length time.Duration) {
 	p.close()
 	<-time.After(length)
 	p.listen(t)
-}
-
-// kubeconfig returns one that uses the proxy.
-func (p *proxy) kubeconfig(t *testing.T, file string) string {
-	t.Helper()
-	config, err := clientcmd.LoadFromFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, cluster := range config.Clusters {
-		cluster.Server = "https://" + p.address
-	}
-	into := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, into); err != nil {
-		t.Fatal(err)
-	}
-	return into
 }

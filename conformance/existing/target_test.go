@@ -19,7 +19,6 @@ import (
 	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
-	"github.com/solonode/sno/conformance/runner"
 )
 
 const masters = "system:masters"
@@ -80,20 +79,8 @@ func TestUnreachable(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config, err := clientcmd.LoadFromFile(good)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, cluster := range config.Clusters {
-				for _, account := range config.AuthInfos {
-					test.change(cluster, account)
-				}
-			}
-			file := filepath.Join(t.TempDir(), "kubeconfig")
-			if err := clientcmd.WriteToFile(*config, file); err != nil {
-				t.Fatal(err)
-			}
-			_, _, err = target(t, Options{Kubeconfig: file, Tiers: static})
+			file := changedKubeconfig(t, good, test.change)
+			_, _, err := target(t, Options{Kubeconfig: file, Tiers: static})
 			if !errors.Is(err, ErrUnreachable) {
 				t.Fatalf("error %v, want %v", err, ErrUnreachable)
 			}
@@ -225,23 +212,7 @@ func TestBootstrapperWithoutRight(t *testing.T) {
 	const id = "SNO-APP-003"
 	file := kubeconfigOf(t, "administrator", masters)
 	runCheck := func() report.Result {
-		got, _, err := target(t, Options{Kubeconfig: file, Tiers: []catalogue.Tier{catalogue.Scheduled}, Image: "an/image"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got.Times = cluster.SimulatedTimes()
-		run, err := runner.New(t.Context(), got, runner.Selection{Tiers: []catalogue.Tier{catalogue.Scheduled}, IDs: []string{id}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = run.Close(t.Context()) }()
-		if err := run.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		result, err := run.Result(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		result, _ := onlyCheck(t, id, Options{Kubeconfig: file, Image: "an/image"}, cluster.SimulatedTimes())
 		return result
 	}
 	if got := runCheck(); got.Status != report.Inconclusive || !strings.Contains(got.Reason, "may not create certificatesigningrequests.certificates.k8s.io") {

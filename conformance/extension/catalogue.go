@@ -3,6 +3,7 @@
 package extension
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,7 +55,7 @@ func explained(check catalogue.Check) string {
 	fmt.Fprintf(&b, "%s  %s\n\n", check.ID, check.Title)
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "module\t%s\nlevel\t%s\ntier\t%s\nrequirement\t%s\n", check.Module, check.Level, check.Tier, check.Requirement)
-	fmt.Fprintf(table, "topologies\t%s\nneeds\t%s\n", orAll(check.Topologies), orNothing(check.Needs))
+	fmt.Fprintf(table, "topologies\t%s\nneeds\t%s\n", orAll(check.Topologies), cmp.Or(strings.Join(check.Needs, "; "), "nothing"))
 	_ = table.Flush() // a strings.Builder returns no errors
 	b.WriteString("\nControls\n")
 	for _, control := range check.Controls {
@@ -81,16 +82,5 @@ func expectation(control catalogue.Control) string {
 	return "must fail"
 }
 
-func orAll(topologies []string) string {
-	if len(topologies) == 0 {
-		return "all"
-	}
-	return strings.Join(topologies, ", ")
-}
-
-func orNothing(needs []string) string {
-	if len(needs) == 0 {
-		return "nothing"
-	}
-	return strings.Join(needs, "; ")
-}
+// orAll returns a list of topologies.
+func orAll(topologies []string) string { return cmp.Or(strings.Join(topologies, ", "), "all") }

@@ -150,7 +150,7 @@ func (s recoverySuite) run(ctx context.Context, when string, measured []report.M
 	unused := report.Apply([]report.Report{done}, s.waivers, s.Now())
 	done.Measurements = measured
 	file := filepath.Join(s.options.folder, when+".yaml")
-	err = errors.Join(err, writeFile(file, done, asYAML))
+	err = errors.Join(err, writeFile(file, done, report.WriteYAML))
 	show.summary(done, unused, []string{file})
 	return done, err
 }

@@ -3,6 +3,7 @@
 package extension
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -47,7 +48,7 @@ func (s screen) paint(status report.Status, text string) string {
 
 func (s screen) summary(done report.Report, unused report.Unused, files []string) {
 	fmt.Fprintf(s.w, "\n%s: controlPlaneTopology %s, infrastructureTopology %s\n\n", done.Scenario,
-		quoted(done.Topology.Observed.ControlPlane), quoted(done.Topology.Observed.Infrastructure))
+		cmp.Or(done.Topology.Observed.ControlPlane, "unknown"), cmp.Or(done.Topology.Observed.Infrastructure, "unknown"))
 	table := tabwriter.NewWriter(s.w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(table, "module\t")
 	for _, status := range report.Statuses() {
@@ -87,11 +88,4 @@ func byModule(results []report.Result) (modules []string, counts map[string]map[
 		counts["all"][result.Status]++
 	}
 	return modules, counts
-}
-
-func quoted(mode string) string {
-	if mode == "" {
-		return "unknown"
-	}
-	return mode
 }
