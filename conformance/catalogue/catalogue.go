@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 )
 
 // All returns all checks by module. Last are those that disrupt all modules; among them the outage of the API server,
@@ -69,6 +70,17 @@ func Lookup(id string) (Check, error) {
 		}
 	}
 	return Check{}, fmt.Errorf("%w %q: `sno-tests list tests` names them", ErrUnknownCheck, id)
+}
+
+// Modules returns the modules of checks in their order.
+func Modules(checks []Check) []string {
+	var modules []string
+	for _, check := range checks {
+		if !slices.Contains(modules, check.Module) {
+			modules = append(modules, check.Module)
+		}
+	}
+	return modules
 }
 
 var idShape = regexp.MustCompile(`^SNO-[A-Z]{3}-[0-9]{3}$`)

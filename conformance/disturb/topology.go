@@ -138,11 +138,5 @@ func failureOf(module string, state *catalogue.State) (string, error) {
 
 // changeableModules are those whose static checks run after a change of the topology.
 func changeableModules() []string {
-	var modules []string
-	for _, check := range catalogue.All() {
-		if check.Act == catalogue.ChangeTopology {
-			modules = append(modules, check.Module)
-		}
-	}
-	return modules
+	return catalogue.Modules(slices.DeleteFunc(catalogue.All(), func(check catalogue.Check) bool { return check.Act != catalogue.ChangeTopology }))
 }

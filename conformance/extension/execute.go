@@ -39,17 +39,15 @@ func (e execution) run(ctx context.Context) (done report.Report, err error) {
 	if e.target.Times == (cluster.Times{}) {
 		e.target.Times = cluster.RealTimes()
 	}
-	chosen := runner.Selection{Tiers: runner.TiersOf(e.checks)}
 	var nonDisruptive, disruptive []catalogue.Check
 	for _, check := range e.checks {
-		chosen.IDs = append(chosen.IDs, check.ID)
 		if check.Tier == catalogue.Disruptive {
 			disruptive = append(disruptive, check)
 		} else {
 			nonDisruptive = append(nonDisruptive, check)
 		}
 	}
-	if e.runner, err = e.Connect(ctx, e.target, chosen); err != nil {
+	if e.runner, err = e.Connect(ctx, e.target, runner.Only(e.checks)); err != nil {
 		return report.Report{}, err
 	}
 	defer func() { err = errors.Join(err, e.close(ctx)) }()
@@ -60,7 +58,7 @@ func (e execution) run(ctx context.Context) (done report.Report, err error) {
 	for _, check := range disruptive {
 		f := e.result(ctx, check)
 		e.each(f)
-		if notSuccessful(f.result) {
+		if f.result.FailureMessage() != "" {
 			e.collectArtifacts(ctx, check.ID)
 		}
 	}
@@ -83,7 +81,7 @@ func (e execution) collectResults(ctx context.Context, checks []catalogue.Check)
 	for range checks {
 		f := <-ended
 		e.each(f)
-		if notSuccessful(f.result) && (failedID == "" || f.check.ID < failedID) {
+		if f.result.FailureMessage() != "" && (failedID == "" || f.check.ID < failedID) {
 			failedID = f.check.ID
 		}
 	}
@@ -119,14 +117,4 @@ func (e execution) close(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", errNotCleanedUp, err)
 	}
 	return nil
-}
-
-func notSuccessful(result report.Result) bool {
-	switch result.Status {
-	case report.Passed, report.Skipped, report.NotApplicable:
-		return false
-	case report.Failed, report.Inconclusive:
-		return true
-	}
-	return true
 }

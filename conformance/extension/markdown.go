@@ -33,10 +33,10 @@ func (p Program) markdown() []byte {
 	var b bytes.Buffer
 	b.WriteString(markdownHead)
 	fmt.Fprintf(&b, "| module | checks | core | %s | %s | %s |\n|---|---|---|---|---|---|\n", catalogue.Static, catalogue.Scheduled, catalogue.Disruptive)
-	for _, module := range p.modules() {
+	for _, module := range catalogue.Modules(p.Catalogue) {
 		b.WriteString(p.countRow(module))
 	}
-	for _, module := range p.modules() {
+	for _, module := range catalogue.Modules(p.Catalogue) {
 		fmt.Fprintf(&b, "\n## %s\n\n", module)
 		b.WriteString("| id | what must hold | level, tier | controls | requirement | where |\n|---|---|---|---|---|---|\n")
 		for _, check := range p.Catalogue {

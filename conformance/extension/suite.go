@@ -49,7 +49,7 @@ func (p Program) choices() []choice {
 		},
 		holds: func(catalogue.Check) bool { return true },
 	})
-	for _, module := range p.modules() {
+	for _, module := range catalogue.Modules(p.Catalogue) {
 		all = append(all, choice{
 			suite: suite{
 				Name: "sno/" + module, Description: "Every check of " + module, Qualifiers: labelled("module:" + module),
@@ -64,16 +64,6 @@ func (p Program) choices() []choice {
 // labelled returns a qualifier for a label. It contains the source, because other extensions may use the label.
 func labelled(label string) []string {
 	return []string{fmt.Sprintf("(source == %q) && (labels.exists(l, l==%q))", self, label)}
-}
-
-func (p Program) modules() []string {
-	var modules []string
-	for _, check := range p.Catalogue {
-		if !slices.Contains(modules, check.Module) {
-			modules = append(modules, check.Module)
-		}
-	}
-	return modules
 }
 
 func (p Program) inSuite(name string) ([]catalogue.Check, error) {

@@ -31,17 +31,14 @@ func Select(all []catalogue.Check, selection Selection) ([]catalogue.Check, erro
 			errs = append(errs, fmt.Errorf("%w: unknown tier %q, want one of %v", ErrNoMatch, tier, catalogue.Tiers()))
 		}
 	}
-	modules, ids := map[string]bool{}, map[string]bool{}
-	for _, check := range all {
-		modules[check.Module], ids[check.ID] = true, true
-	}
+	modules := catalogue.Modules(all)
 	for _, module := range selection.Modules {
-		if !modules[module] {
-			errs = append(errs, fmt.Errorf("%w: unknown module %q, want one of %s", ErrNoMatch, module, modulesOf(all)))
+		if !slices.Contains(modules, module) {
+			errs = append(errs, fmt.Errorf("%w: unknown module %q, want one of %s", ErrNoMatch, module, strings.Join(modules, ", ")))
 		}
 	}
 	for _, id := range selection.IDs {
-		if !ids[id] {
+		if !slices.ContainsFunc(all, func(check catalogue.Check) bool { return check.ID == id }) {
 			errs = append(errs, fmt.Errorf("%w: unknown id %q", ErrNoMatch, id))
 		}
 	}
@@ -87,14 +84,13 @@ func (s Selection) skipReason(check catalogue.Check) string {
 
 func wanted(list []string, value string) bool { return len(list) == 0 || slices.Contains(list, value) }
 
-func modulesOf(all []catalogue.Check) string {
-	var modules []string
-	for _, check := range all {
-		if !slices.Contains(modules, check.Module) {
-			modules = append(modules, check.Module)
-		}
+// Only returns the selection of exactly these checks.
+func Only(checks []catalogue.Check) Selection {
+	chosen := Selection{Tiers: TiersOf(checks)}
+	for _, check := range checks {
+		chosen.IDs = append(chosen.IDs, check.ID)
 	}
-	return strings.Join(modules, ", ")
+	return chosen
 }
 
 // TiersOf returns the tiers of checks, the least disruptive first.

@@ -92,12 +92,7 @@ func (s *session) start(ctx context.Context) {
 	if s.target.Times == (cluster.Times{}) {
 		s.target.Times = cluster.RealTimes()
 	}
-	chosen := runner.Selection{}
-	for _, check := range s.checks {
-		chosen.IDs = append(chosen.IDs, check.ID)
-	}
-	chosen.Tiers = runner.TiersOf(s.checks)
-	if s.runner, s.err = s.inputs.NewRunner(ctx, s.target, chosen); s.err == nil {
+	if s.runner, s.err = s.inputs.NewRunner(ctx, s.target, runner.Only(s.checks)); s.err == nil {
 		s.err = s.runner.Start(ctx)
 	}
 }
