@@ -96,11 +96,15 @@ func TestKinds(t *testing.T) {
 				drained := check.ID == "SNO-MCO-002"
 				in, unchanged := records(drained), records(drained)
 				in.State = state.DeepCopy()
-				if !control.Change(in) {
+				changed := in.DeepCopy()
+				if !control.Change(changed) {
 					continue
 				}
-				stateChanged := !reflect.DeepEqual(in.State, state.DeepCopy())
-				recordChanged := !reflect.DeepEqual(in.Records, unchanged.Records)
+				if !reflect.DeepEqual(in.State, state.DeepCopy()) || !reflect.DeepEqual(in.Records, unchanged.Records) {
+					t.Errorf("%s: %s, %q, changes the original", name, check.ID, control.Name)
+				}
+				stateChanged := !reflect.DeepEqual(changed.State, in.State.DeepCopy())
+				recordChanged := !reflect.DeepEqual(changed.Records, in.Records)
 				switch {
 				case stateChanged && kind != KindState, recordChanged && kind != KindRecord:
 					t.Errorf("%s: %s, %q, is of kind %s, and changes the state: %t, a record: %t", name, check.ID, control.Name, kind, stateChanged, recordChanged)
