@@ -41,7 +41,7 @@ test: ## Tests of all modules, without those that start clusters; results of unc
 test-%:
 	@$(with-kube-assets) && $(TEST) -short $$($(UNIT) | grep -E '^github.com/solonode/sno/$(dir)(/|$$)')
 # The packages that start goroutines.
-RACE := approver/approve approver/controller conformance/checks conformance/existing conformance/extension conformance/traffic console/controller \
+RACE := approver/approve approver/controller conformance/disturb conformance/existing conformance/extension conformance/runner conformance/traffic console/controller \
 	etcdguard/controller machineconfig/controller patch/apply patch/controller patch/run install/credentials install/gather install/preflight render/loop
 race: ## The packages that start goroutines, with the race detector (needs a C compiler)
 	@$(with-kube-assets) && CGO_ENABLED=1 GORACE=atexit_sleep_ms=50 $(TEST) -race -short $(addprefix ./,$(RACE))

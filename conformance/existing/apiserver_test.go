@@ -14,11 +14,15 @@ import (
 	"github.com/go-logr/logr"
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -57,25 +61,33 @@ func TestMain(m *testing.M) {
 }
 
 func startServer(ctx context.Context) error {
-	folder, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
-	if err != nil {
-		return fmt.Errorf("find the manifests of OpenShift's CustomResourceDefinitions: %w", err)
-	}
-	manifests := filepath.Join(strings.TrimSpace(string(folder)), "config", "v1", "zz_generated.crd-manifests")
 	server.ErrorIfCRDPathMissing = true
 	for _, kind := range []string{"infrastructures", "ingresses"} {
-		// The names depend on the version of openshift/api.
-		files, err := filepath.Glob(filepath.Join(manifests, "*_"+kind+"-Default.crd.yaml"))
-		if err == nil && len(files) == 0 {
-			files, err = filepath.Glob(filepath.Join(manifests, "*_"+kind+".crd.yaml"))
+		file, err := manifestOf(ctx, kind)
+		if err != nil {
+			return err
 		}
-		if err != nil || len(files) != 1 {
-			return fmt.Errorf("%d manifests of %s are in %s, want one: %w", len(files), kind, manifests, err)
-		}
-		server.CRDInstallOptions.Paths = append(server.CRDInstallOptions.Paths, files[0])
+		server.CRDInstallOptions.Paths = append(server.CRDInstallOptions.Paths, file)
 	}
-	_, err = server.Start()
+	_, err := server.Start()
 	return err //nolint:wrapcheck // it names the program
+}
+
+// manifestOf returns a CustomResourceDefinition of OpenShift, whose name depends on the version of openshift/api.
+func manifestOf(ctx context.Context, kind string) (string, error) {
+	folder, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the manifests of OpenShift's CustomResourceDefinitions: %w", err)
+	}
+	manifests := filepath.Join(strings.TrimSpace(string(folder)), "config", "v1", "zz_generated.crd-manifests")
+	files, err := filepath.Glob(filepath.Join(manifests, "*_"+kind+"-Default.crd.yaml"))
+	if err == nil && len(files) == 0 {
+		files, err = filepath.Glob(filepath.Join(manifests, "*_"+kind+".crd.yaml"))
+	}
+	if err != nil || len(files) != 1 {
+		return "", fmt.Errorf("%d manifests of %s are in %s, want one: %w", len(files), kind, manifests, err)
+	}
+	return files[0], nil
 }
 
 func admin(t *testing.T) client.Client {
@@ -102,6 +114,32 @@ func kubeconfigOf(t *testing.T, user string, groups ...string) string {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// changedKubeconfig returns a copy of a kubeconfig with another cluster or account.
+func changedKubeconfig(t *testing.T, file string, change func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo)) string {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range config.Clusters {
+		for _, account := range config.AuthInfos {
+			change(to, account)
+		}
+	}
+	changed := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, changed); err != nil {
+		t.Fatal(err)
+	}
+	return changed
+}
+
+func createNamespace(t *testing.T, name string) {
+	t.Helper()
+	if err := admin(t).Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
 }
 
 func grant(t *testing.T, user string, rules ...rbacv1.PolicyRule) {

@@ -11,7 +11,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/internal/shell"
 )
 
@@ -26,7 +27,7 @@ type hook struct {
 }
 
 // attach has the hooks perform the acts of the target. Without a hook the act stays nil.
-func attach(target *checks.Target, o Options) {
+func attach(target *cluster.Target, o Options) {
 	of := func(name, line string) hook {
 		return hook{name: name, line: line, artifacts: o.Artifacts, progress: o.Progress}
 	}
@@ -46,7 +47,7 @@ func attach(target *checks.Target, o Options) {
 	}
 }
 
-// run returns checks.ErrNotPerformed if the hook fails or is stopped.
+// run returns catalogue.ErrNotPerformed if the hook fails or is stopped.
 func (h hook) run(ctx context.Context, env []string, args ...string) error {
 	log, err := h.log()
 	if err != nil {
@@ -64,7 +65,7 @@ func (h hook) run(ctx context.Context, env []string, args ...string) error {
 	}
 	if err != nil {
 		say(err.Error())
-		return fmt.Errorf("%w: %s: %w", checks.ErrNotPerformed, h.name, err)
+		return fmt.Errorf("%w: %s: %w", catalogue.ErrNotPerformed, h.name, err)
 	}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -28,12 +27,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 )
 
 const (
@@ -120,25 +122,29 @@ func line(t *testing.T, kubeconfig, act string) string {
 	return fmt.Sprintf("%s='%s' KUBECONFIG='%s' '%s'", actVariable, act, kubeconfig, self)
 }
 
-// onlyCheck runs one check on a cluster with the console and one node.
-func onlyCheck(t *testing.T, id string, options Options, times checks.Times) (report.Result, string) {
+// onlyCheck runs one check.
+func onlyCheck(t *testing.T, id string, options Options, times cluster.Times) (report.Result, string) {
 	t.Helper()
+	check, err := catalogue.Lookup(id)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var progress strings.Builder
-	options.Tiers, options.Progress = []checks.Tier{checks.Disruptive}, &progress
+	options.Tiers, options.Progress = []catalogue.Tier{check.Tier}, &progress
 	got, err := Target(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got.Times = times
-	runner, err := checks.NewRunner(t.Context(), got, checks.Selection{Tiers: options.Tiers, IDs: []string{id}})
+	run, err := runner.New(t.Context(), got, runner.Selection{Tiers: options.Tiers, IDs: []string{id}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = runner.Close(t.Context()) }()
-	if err := runner.Start(t.Context()); err != nil {
+	defer func() { _ = run.Close(t.Context()) }()
+	if err := run.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	result, err := runner.Result(t.Context(), id)
+	result, err := run.Result(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,8 +153,8 @@ func onlyCheck(t *testing.T, id string, options Options, times checks.Times) (re
 
 // timesFor returns those for one node without controllers. Acts that succeed have a minute, for a busy machine, and
 // others end with the limit.
-func timesFor(succeeds bool) checks.Times {
-	times := checks.SimulatedTimes()
+func timesFor(succeeds bool) cluster.Times {
+	times := cluster.SimulatedTimes()
 	times.Poll, times.Quiet, times.Outage = 50*time.Millisecond, 300*time.Millisecond, 3*time.Second
 	times.Restart = 6 * time.Second
 	if succeeds {
@@ -180,9 +186,7 @@ func console(t *testing.T) {
 			Name: "x", ContainerID: "cri-o://first", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 		}}}},
 	}
-	if err := kube.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: meta.Namespace}}); err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
+	createNamespace(t, meta.Namespace)
 	for _, object := range objects {
 		status, ok := object.DeepCopyObject().(client.Object)
 		if err := kube.Create(t.Context(), object); err != nil || !ok {
@@ -264,19 +268,19 @@ func TestFailedActIsNotRepeated(t *testing.T) {
 	console(t)
 	attempts := filepath.Join(t.TempDir(), "attempts")
 	got, _, err := target(t, Options{
-		Kubeconfig: kubeconfigOf(t, "administrator", masters), Tiers: []checks.Tier{checks.Disruptive}, RebootCommand: "echo once >>'" + attempts + "';:",
+		Kubeconfig: kubeconfigOf(t, "administrator", masters), Tiers: []catalogue.Tier{catalogue.Disruptive}, RebootCommand: "echo once >>'" + attempts + "';:",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got.Times = timesFor(false)
-	disruptor, err := checks.NewDisruptor(t.Context(), got)
+	disturber, err := runner.Disturber(t.Context(), got)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var messages []string
 	for range 2 {
-		_, err := disruptor.Restart(t.Context())
+		_, err := disturber.Perform(t.Context(), catalogue.RestartNodes)
 		messages = append(messages, fmt.Sprint(err))
 	}
 	text, err := os.ReadFile(attempts)
@@ -326,16 +330,11 @@ func TestUpgradeCommand(t *testing.T) {
 
 func installClusterVersion(t *testing.T) {
 	t.Helper()
-	folder, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
+	file, err := manifestOf(t.Context(), "clusterversions")
 	if err != nil {
 		t.Fatal(err)
 	}
-	pattern := filepath.Join(strings.TrimSpace(string(folder)), "config", "v1", "zz_generated.crd-manifests", "*_clusterversions-Default.crd.yaml")
-	files, err := filepath.Glob(pattern)
-	if err != nil || len(files) != 1 {
-		t.Fatalf("%d files are %s, want one: %v", len(files), pattern, err)
-	}
-	options := envtest.CRDInstallOptions{Paths: files}
+	options := envtest.CRDInstallOptions{Paths: []string{file}}
 	if _, err := envtest.InstallCRDs(server.Config, options); err != nil {
 		t.Fatal(err)
 	}
@@ -386,7 +385,7 @@ func TestOutageCommand(t *testing.T) {
 	grant(t, account,
 		rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "patch"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/eviction"}, Verbs: []string{"create"}})
-	file := p.kubeconfig(t, kubeconfigOf(t, account))
+	file := changedKubeconfig(t, kubeconfigOf(t, account), func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.Server = "https://" + p.address })
 	controller := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		seconds, err := strconv.Atoi(r.URL.Query().Get("seconds"))
 		if err != nil {
@@ -499,21 +498,4 @@ func (p *proxy) refuse(t *testing.T, length time.Duration) {
 	p.close()
 	<-time.After(length)
 	p.listen(t)
-}
-
-// kubeconfig returns one that uses the proxy.
-func (p *proxy) kubeconfig(t *testing.T, file string) string {
-	t.Helper()
-	config, err := clientcmd.LoadFromFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, cluster := range config.Clusters {
-		cluster.Server = "https://" + p.address
-	}
-	into := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, into); err != nil {
-		t.Fatal(err)
-	}
-	return into
 }

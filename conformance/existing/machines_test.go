@@ -15,28 +15,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/cluster"
 )
 
 // Machines are counted; without the kind the count is 0.
 func TestReadMachines(t *testing.T) {
-	connect := func() client.Client {
-		t.Helper()
-		kube, err := client.New(server.Config, client.Options{Scheme: scheme})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return kube
-	}
 	count := func(kube client.Client) int {
 		t.Helper()
-		state, err := checks.Read(t.Context(), kube, nil)
+		state, err := cluster.Read(t.Context(), kube, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return state.Machines
 	}
-	if got := count(connect()); got != 0 {
+	if got := count(admin(t)); got != 0 {
 		t.Errorf("%d Machines of a kind that is not served", got)
 	}
 	definition := anyKind("Machine")
@@ -50,7 +42,7 @@ func TestReadMachines(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	kept := connect()
+	kept := admin(t)
 	if got := count(kept); got != 0 {
 		t.Errorf("%d Machines, want none", got)
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
 )
 
 type permission struct {
@@ -41,8 +41,8 @@ func (p permission) String() string {
 func (p permission) kind() string { return p.resource + "." + p.group }
 
 // required are the permissions of a tier, beyond those of less disruptive tiers.
-var required = map[checks.Tier][]permission{
-	checks.Static: {
+var required = map[catalogue.Tier][]permission{
+	catalogue.Static: {
 		{verb: "get", group: "config.openshift.io", resource: "infrastructures"},
 		{verb: "get", group: "config.openshift.io", resource: "ingresses"},
 		{verb: "get", group: "config.openshift.io", resource: "clusteroperators"},
@@ -64,7 +64,7 @@ var required = map[checks.Tier][]permission{
 		{verb: "get", group: "machineconfiguration.openshift.io", resource: "machineconfigpools"},
 		{verb: "get", group: "machineconfiguration.openshift.io", resource: "machineconfigs"}, // the rendered one of the control plane's pool
 	},
-	checks.Scheduled: {
+	catalogue.Scheduled: {
 		{verb: "create", resource: "namespaces"},
 		{verb: "list", resource: "namespaces"},
 		{verb: "delete", resource: "namespaces"},
@@ -84,7 +84,7 @@ var required = map[checks.Tier][]permission{
 		{verb: "get", group: "certificates.k8s.io", resource: "certificatesigningrequests"},
 		{verb: "delete", group: "certificates.k8s.io", resource: "certificatesigningrequests"},
 	},
-	checks.Disruptive: {
+	catalogue.Disruptive: {
 		{verb: "watch", group: "apps", resource: "deployments"},
 		{verb: "patch", group: "apps", resource: "deployments"},
 		{verb: "create", resource: "pods", subresource: "eviction"},
@@ -101,8 +101,8 @@ func forRecovery(route types.NamespacedName) []permission {
 	}
 }
 
-func requiredBy(tiers []checks.Tier, route *types.NamespacedName) []permission {
-	all := slices.Clone(required[checks.Static])
+func requiredBy(tiers []catalogue.Tier, route *types.NamespacedName) []permission {
+	all := slices.Clone(required[catalogue.Static])
 	add := func(more []permission) {
 		for _, p := range more {
 			if !slices.Contains(all, p) {
@@ -150,10 +150,10 @@ func lacking(ctx context.Context, kube kubernetes.Interface, wanted []permission
 	return slices.DeleteFunc(missing, func(s string) bool { return s == "" }), err
 }
 
-func forbidden(source string, missing []string, tiers []checks.Tier) error {
+func forbidden(source string, missing []string, tiers []catalogue.Tier) error {
 	advice := "role cluster-reader is enough"
-	if slices.Contains(tiers, checks.Scheduled) || slices.Contains(tiers, checks.Disruptive) {
+	if slices.Contains(tiers, catalogue.Scheduled) || slices.Contains(tiers, catalogue.Disruptive) {
 		advice = "or choose --tiers static, for which role cluster-reader is enough"
 	}
-	return fmt.Errorf("%w: the account of %s may not:\n  %s\ngrant them; %s", checks.ErrForbidden, source, strings.Join(missing, "\n  "), advice)
+	return fmt.Errorf("%w: the account of %s may not:\n  %s\ngrant them; %s", catalogue.ErrForbidden, source, strings.Join(missing, "\n  "), advice)
 }

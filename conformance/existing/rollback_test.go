@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
 )
 
@@ -79,9 +79,7 @@ func TestRolloutIsTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	const namespace = "openshift-console"
-	if _, err := kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
+	createNamespace(t, namespace)
 	createInfrastructure(t)
 	for name, before := range map[string]string{"console": "", "downloads": "yesterday"} {
 		labels := map[string]string{"app": name}
@@ -105,22 +103,9 @@ func TestRolloutIsTakenBack(t *testing.T) {
 	printed.texts = nil
 
 	const id = "SNO-TOP-012"
-	got, progress, err := target(t, Options{Kubeconfig: kubeconfigOf(t, "administrator", masters), Tiers: []checks.Tier{checks.Disruptive}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got.Times = checks.SimulatedTimes()
-	runner, err := checks.NewRunner(t.Context(), got, checks.Selection{Tiers: []checks.Tier{checks.Disruptive}, IDs: []string{id}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = runner.Close(t.Context()) }()
-	if err := runner.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	result, err := runner.Result(t.Context(), id)
-	if err != nil || result.Status != report.Passed {
-		t.Errorf("%s is %s: %s %+v, %v\n%s", id, result.Status, result.Reason, result.Evidence, err, progress)
+	result, progress := onlyCheck(t, id, Options{Kubeconfig: kubeconfigOf(t, "administrator", masters)}, cluster.SimulatedTimes())
+	if result.Status != report.Passed {
+		t.Errorf("%s is %s: %s %+v\n%s", id, result.Status, result.Reason, result.Evidence, progress)
 	}
 	if values := seen(); !slices.ContainsFunc(values, func(value string) bool { return strings.HasPrefix(value, "20") }) {
 		t.Errorf("nothing was rolled out: %q", values)

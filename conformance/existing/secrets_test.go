@@ -26,8 +26,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 )
 
 const (
@@ -143,14 +145,14 @@ func createSecrets(t *testing.T, kube client.Client) {
 
 // TestSecrets: a run reads no secret that no check needs, and its artifacts contain none.
 func TestSecrets(t *testing.T) {
-	cluster := &envtest.Environment{ErrorIfCRDPathMissing: true, CRDInstallOptions: envtest.CRDInstallOptions{
+	environment := &envtest.Environment{ErrorIfCRDPathMissing: true, CRDInstallOptions: envtest.CRDInstallOptions{
 		Paths: server.CRDInstallOptions.Paths, CRDs: []*apiextensionsv1.CustomResourceDefinition{anyKind("MachineConfig"), anyKind("MachineConfigPool"), anyKind("KubeletConfig"), anyKind("ControllerConfig")},
 	}}
-	config, err := cluster.Start()
+	config, err := environment.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cluster.Stop() })
+	t.Cleanup(func() { _ = environment.Stop() })
 	kube, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
@@ -159,10 +161,10 @@ func TestSecrets(t *testing.T) {
 
 	var mu sync.Mutex
 	var read []string
-	run := func(selection checks.Selection) (report.Report, string) {
+	run := func(selection runner.Selection) (report.Report, string) {
 		read = nil
 		var out bytes.Buffer
-		target := checks.Target{Config: rest.CopyConfig(config), Times: checks.SimulatedTimes(), Progress: &out}
+		target := cluster.Target{Config: rest.CopyConfig(config), Times: cluster.SimulatedTimes(), Progress: &out}
 		target.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 			return observed(func(request *http.Request) (*http.Response, error) {
 				mu.Lock()
@@ -172,25 +174,25 @@ func TestSecrets(t *testing.T) {
 			})
 		})
 		selection.Tiers = static
-		runner, err := checks.NewRunner(t.Context(), target, selection)
+		run, err := runner.New(t.Context(), target, selection)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = runner.Close(t.Context()) }()
-		if err := runner.Start(t.Context()); err != nil {
+		defer func() { _ = run.Close(t.Context()) }()
+		if err := run.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for _, check := range checks.Catalogue() {
-			if _, err := runner.Result(t.Context(), check.ID); err != nil {
+		for _, check := range catalogue.All() {
+			if _, err := run.Result(t.Context(), check.ID); err != nil {
 				t.Fatal(err)
 			}
 		}
 		folder := t.TempDir()
-		if err := runner.Collect(t.Context(), folder); err != nil {
+		if err := run.Collect(t.Context(), folder); err != nil {
 			t.Fatal(err)
 		}
 		var text bytes.Buffer
-		done := runner.Report()
+		done := run.Report()
 		done.Tool = "test"
 		if err := report.WriteYAML(&text, done); err != nil {
 			t.Fatal(err)
@@ -218,7 +220,7 @@ func TestSecrets(t *testing.T) {
 		return done, out.String()
 	}
 
-	done, out := run(checks.Selection{})
+	done, out := run(runner.Selection{})
 	if strings.Contains(out, fakeSecret) {
 		t.Error(out)
 	}
@@ -245,7 +247,7 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("%s was read", path)
 		}
 	}
-	run(checks.Selection{IDs: []string{"SNO-TOP-002", "SNO-TOP-005"}})
+	run(runner.Selection{IDs: []string{"SNO-TOP-002", "SNO-TOP-005"}})
 	if slices.ContainsFunc(read, func(path string) bool { return strings.Contains(path, "/machineconfigs") }) {
 		t.Errorf("a MachineConfig was read, although no check needs it: %v", read)
 	}

@@ -17,7 +17,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 )
 
 // ProviderName is the provider in reports.
@@ -29,12 +30,12 @@ type Options struct {
 	Kubeconfig string
 	// Scenario is the cluster's name in reports; empty for its infrastructure name.
 	Scenario string
-	// Image is that of copies; empty for one that the cluster runs already, see checks.Target.
+	// Image is that of copies; empty for one that the cluster runs already, see cluster.Target.
 	Image string
-	// PayloadNamespaces are those of OpenShift's own objects; empty for checks.PayloadNamespaces.
+	// PayloadNamespaces are those of OpenShift's own objects; empty for cluster.PayloadNamespaces.
 	PayloadNamespaces []string
 	// Tiers are those of the selected checks; the account needs their permissions.
-	Tiers []checks.Tier
+	Tiers []catalogue.Tier
 	// Route is set for a recovery, in which the router is deleted while requests are sent through this Route; the account
 	// needs permission for both.
 	Route *types.NamespacedName
@@ -47,35 +48,35 @@ type Options struct {
 	Progress  io.Writer
 }
 
-// Target connects to a cluster. It returns ErrKubeconfig, ErrUnreachable, or checks.ErrForbidden with all missing
+// Target connects to a cluster. It returns ErrKubeconfig, ErrUnreachable, or catalogue.ErrForbidden with all missing
 // permissions. The target cannot change topologies, because an API alone cannot create the nodes that another topology
 // needs.
-func Target(ctx context.Context, options Options) (checks.Target, error) {
+func Target(ctx context.Context, options Options) (cluster.Target, error) {
 	c, err := connect(ctx, options.Kubeconfig)
 	if err != nil {
-		return checks.Target{}, err
+		return cluster.Target{}, err
 	}
 	served, err := c.served()
 	if err != nil {
-		return checks.Target{}, err
+		return cluster.Target{}, err
 	}
 	missing, err := lacking(ctx, c.kube, requiredBy(options.Tiers, options.Route), served)
 	if err != nil {
-		return checks.Target{}, fmt.Errorf("%w: %s: %w", ErrUnreachable, c.source, err)
+		return cluster.Target{}, fmt.Errorf("%w: %s: %w", ErrUnreachable, c.source, err)
 	}
 	if len(missing) > 0 {
-		return checks.Target{}, forbidden(c.source, missing, options.Tiers)
+		return cluster.Target{}, forbidden(c.source, missing, options.Tiers)
 	}
 	infrastructure, err := c.infrastructure(ctx, served)
 	if err != nil {
-		return checks.Target{}, err
+		return cluster.Target{}, err
 	}
 	for _, note := range append(unservedNotes(served), unknownTopologyNotes(infrastructure)...) {
 		fmt.Fprintln(options.Progress, note)
 	}
-	target := checks.Target{
+	target := cluster.Target{
 		Config: c.config, Scenario: scenario(options, infrastructure), Description: "existing cluster at " + c.config.Host,
-		Provider: ProviderName, Times: checks.RealTimes(), Image: options.Image, Progress: options.Progress,
+		Provider: ProviderName, Times: cluster.RealTimes(), Image: options.Image, Progress: options.Progress,
 		PayloadNamespaces: options.PayloadNamespaces,
 	}
 	attach(&target, options)
@@ -139,7 +140,7 @@ func (c *connection) infrastructure(ctx context.Context, served map[string]bool)
 
 func unservedNotes(served map[string]bool) []string {
 	var missing []string
-	for _, p := range required[checks.Static] {
+	for _, p := range required[catalogue.Static] {
 		// A cluster without the Machine API is usual on a single node.
 		if strings.HasSuffix(p.group, ".openshift.io") && p.resource != "machines" && !served[p.kind()] {
 			missing = append(missing, p.kind())

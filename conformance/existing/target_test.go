@@ -16,15 +16,16 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
 )
 
 const masters = "system:masters"
 
-var static = []checks.Tier{checks.Static}
+var static = []catalogue.Tier{catalogue.Static}
 
-func target(t *testing.T, options Options) (checks.Target, string, error) {
+func target(t *testing.T, options Options) (cluster.Target, string, error) {
 	t.Helper()
 	var progress bytes.Buffer
 	options.Progress = &progress
@@ -78,20 +79,8 @@ func TestUnreachable(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config, err := clientcmd.LoadFromFile(good)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, cluster := range config.Clusters {
-				for _, account := range config.AuthInfos {
-					test.change(cluster, account)
-				}
-			}
-			file := filepath.Join(t.TempDir(), "kubeconfig")
-			if err := clientcmd.WriteToFile(*config, file); err != nil {
-				t.Fatal(err)
-			}
-			_, _, err = target(t, Options{Kubeconfig: file, Tiers: static})
+			file := changedKubeconfig(t, good, test.change)
+			_, _, err := target(t, Options{Kubeconfig: file, Tiers: static})
 			if !errors.Is(err, ErrUnreachable) {
 				t.Fatalf("error %v, want %v", err, ErrUnreachable)
 			}
@@ -110,7 +99,7 @@ func TestPermissions(t *testing.T) {
 	for name, test := range map[string]struct {
 		user       string
 		rules      []rbacv1.PolicyRule
-		tiers      []checks.Tier
+		tiers      []catalogue.Tier
 		lacks, has []string
 	}{
 		"reader, static": {user: "reader-static", rules: reader, tiers: static},
@@ -120,12 +109,12 @@ func TestPermissions(t *testing.T) {
 			has:   []string{"list nodes", "consoles.operator.openshift.io" /* not served here */, "create namespaces"},
 		},
 		"reader, scheduled": {
-			user: "reader-scheduled", rules: reader, tiers: []checks.Tier{checks.Static, checks.Scheduled},
+			user: "reader-scheduled", rules: reader, tiers: []catalogue.Tier{catalogue.Static, catalogue.Scheduled},
 			lacks: []string{"create namespaces", "create pods/eviction", "impersonate groups", "patch deployments.apps", "--tiers static"},
 			has:   []string{"get infrastructures", "list leases"},
 		},
 		"reader, disruptive": {
-			user: "reader-disruptive", rules: reader, tiers: []checks.Tier{checks.Disruptive},
+			user: "reader-disruptive", rules: reader, tiers: []catalogue.Tier{catalogue.Disruptive},
 			lacks: []string{"list leases.coordination.k8s.io", "patch deployments.apps"}, has: []string{"create namespaces"},
 		},
 	} {
@@ -138,8 +127,8 @@ func TestPermissions(t *testing.T) {
 				}
 				return
 			}
-			if !errors.Is(err, checks.ErrForbidden) {
-				t.Fatalf("error %v, want %v", err, checks.ErrForbidden)
+			if !errors.Is(err, catalogue.ErrForbidden) {
+				t.Fatalf("error %v, want %v", err, catalogue.ErrForbidden)
 			}
 			for _, part := range test.lacks {
 				if !strings.Contains(err.Error(), part) {
@@ -157,11 +146,11 @@ func TestPermissions(t *testing.T) {
 
 func TestTarget(t *testing.T) {
 	file := kubeconfigOf(t, "administrator", masters)
-	got, progress, err := target(t, Options{Kubeconfig: file, Tiers: checks.Tiers(), Image: "an/image"})
+	got, progress, err := target(t, Options{Kubeconfig: file, Tiers: catalogue.Tiers(), Image: "an/image"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Config == nil || got.Scenario != ProviderName || got.Provider != ProviderName || got.Image != "an/image" || got.Times != checks.RealTimes() {
+	if got.Config == nil || got.Scenario != ProviderName || got.Provider != ProviderName || got.Image != "an/image" || got.Times != cluster.RealTimes() {
 		t.Errorf("target %+v", got)
 	}
 	if want := "does not serve clusteroperators.config.openshift.io, clusterversions.config.openshift.io, ingresscontrollers.operator.openshift.io"; !strings.Contains(progress, want) {
@@ -187,7 +176,7 @@ func TestTarget(t *testing.T) {
 
 func TestUnservedNotes(t *testing.T) {
 	all := map[string]bool{}
-	for _, p := range required[checks.Static] {
+	for _, p := range required[catalogue.Static] {
 		all[p.kind()] = true
 	}
 	if notes := unservedNotes(all); len(notes) > 0 {
@@ -223,23 +212,7 @@ func TestBootstrapperWithoutRight(t *testing.T) {
 	const id = "SNO-APP-003"
 	file := kubeconfigOf(t, "administrator", masters)
 	runCheck := func() report.Result {
-		got, _, err := target(t, Options{Kubeconfig: file, Tiers: []checks.Tier{checks.Scheduled}, Image: "an/image"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got.Times = checks.SimulatedTimes()
-		runner, err := checks.NewRunner(t.Context(), got, checks.Selection{Tiers: []checks.Tier{checks.Scheduled}, IDs: []string{id}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = runner.Close(t.Context()) }()
-		if err := runner.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		result, err := runner.Result(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		result, _ := onlyCheck(t, id, Options{Kubeconfig: file, Image: "an/image"}, cluster.SimulatedTimes())
 		return result
 	}
 	if got := runCheck(); got.Status != report.Inconclusive || !strings.Contains(got.Reason, "may not create certificatesigningrequests.certificates.k8s.io") {

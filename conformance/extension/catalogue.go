@@ -3,6 +3,7 @@
 package extension
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/runner"
 )
 
 func (p Program) catalogue() *cobra.Command {
@@ -38,7 +40,7 @@ func (p Program) explain() *cobra.Command {
 	return &cobra.Command{
 		Use: "explain ID", GroupID: groupPeople, Short: "Print the details of a check", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			chosen, err := p.choose(checks.Selection{Tiers: checks.Tiers(), IDs: args})
+			chosen, err := p.choose(runner.Selection{Tiers: catalogue.Tiers(), IDs: args})
 			if err != nil {
 				return err
 			}
@@ -48,12 +50,12 @@ func (p Program) explain() *cobra.Command {
 	}
 }
 
-func explained(check checks.Check) string {
+func explained(check catalogue.Check) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n\n", check.ID, check.Title)
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "module\t%s\nlevel\t%s\ntier\t%s\nrequirement\t%s\n", check.Module, check.Level, check.Tier, check.Requirement)
-	fmt.Fprintf(table, "topologies\t%s\nneeds\t%s\n", orAll(check.Topologies), orNothing(check.Needs))
+	fmt.Fprintf(table, "topologies\t%s\nneeds\t%s\n", orAll(check.Topologies), cmp.Or(strings.Join(check.Needs, "; "), "nothing"))
 	_ = table.Flush() // a strings.Builder returns no errors
 	b.WriteString("\nControls\n")
 	for _, control := range check.Controls {
@@ -63,33 +65,22 @@ func explained(check checks.Check) string {
 }
 
 // kinds returns the kinds of a check's controls.
-func kinds(check checks.Check) string {
+func kinds(check catalogue.Check) string {
 	var all []string
-	for _, kind := range checks.ControlKinds() {
-		if slices.ContainsFunc(check.Controls, func(control checks.Control) bool { return check.KindOf(control) == kind }) {
+	for _, kind := range catalogue.ControlKinds() {
+		if slices.ContainsFunc(check.Controls, func(control catalogue.Control) bool { return check.KindOf(control) == kind }) {
 			all = append(all, string(kind))
 		}
 	}
 	return strings.Join(all, ", ")
 }
 
-func expectation(control checks.Control) string {
+func expectation(control catalogue.Control) string {
 	if control.MustPass {
 		return "must pass"
 	}
 	return "must fail"
 }
 
-func orAll(topologies []string) string {
-	if len(topologies) == 0 {
-		return "all"
-	}
-	return strings.Join(topologies, ", ")
-}
-
-func orNothing(needs []string) string {
-	if len(needs) == 0 {
-		return "nothing"
-	}
-	return strings.Join(needs, "; ")
-}
+// orAll returns a list of topologies.
+func orAll(topologies []string) string { return cmp.Or(strings.Join(topologies, ", "), "all") }

@@ -8,8 +8,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 )
 
 type clusterFlags struct{ options ClusterOptions }
@@ -18,7 +20,7 @@ func (c *clusterFlags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&c.options.Kubeconfig, "kubeconfig", "", "kubeconfig file; default: $KUBECONFIG, ~/.kube/config, the pod's service account")
 	flags.StringVar(&c.options.Scenario, "scenario", "", "name of the cluster in the report; default: its infrastructure name")
 	flags.StringVar(&c.options.Image, "image", "",
-		"image of copies of Deployments, which must keep running; default: one with a shell that OpenShift runs on the nodes, or "+checks.CopyImage)
+		"image of copies of Deployments, which must keep running; default: one with a shell that OpenShift runs on the nodes, or "+runner.CopyImage)
 	flags.StringSliceVar(&c.options.PayloadNamespaces, "payload-namespaces", nil,
 		"namespaces whose objects count as OpenShift's own; default: those of the release payload, without add-ons. The run prints those that exist")
 }
@@ -36,9 +38,9 @@ func (c *clusterFlags) bindOutageHook(flags *pflag.FlagSet) {
 
 // connect returns the configured cluster for checks. Stop deletes it if it was created for the run, once; also after an
 // error.
-func (c *clusterFlags) connect(ctx context.Context, p Program, chosen []checks.Check, artifacts string) (target checks.Target, stop func(), err error) {
+func (c *clusterFlags) connect(ctx context.Context, p Program, chosen []catalogue.Check, artifacts string) (target cluster.Target, stop func(), err error) {
 	options := c.options
-	options.Tiers, options.Artifacts, options.Progress = checks.TiersOf(chosen), artifacts, p.Err
+	options.Tiers, options.Artifacts, options.Progress = runner.TiersOf(chosen), artifacts, p.Err
 	target, err = p.Provider(ctx, options)
 	if target.Stop == nil {
 		return target, func() {}, err
@@ -48,7 +50,7 @@ func (c *clusterFlags) connect(ctx context.Context, p Program, chosen []checks.C
 }
 
 // runChecks runs checks on the configured cluster.
-func (c *clusterFlags) runChecks(ctx context.Context, p Program, chosen []checks.Check, artifacts string, each func(finished)) (report.Report, error) {
+func (c *clusterFlags) runChecks(ctx context.Context, p Program, chosen []catalogue.Check, artifacts string, each func(finished)) (report.Report, error) {
 	target, stop, err := c.connect(ctx, p, chosen, artifacts)
 	defer stop()
 	if err != nil {

@@ -9,23 +9,25 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 )
 
 // errNotCleanedUp is returned if the deletion of the run's objects failed.
 var errNotCleanedUp = errors.New("objects of the run may remain on the cluster")
 
 type finished struct {
-	check  checks.Check
+	check  catalogue.Check
 	result report.Result
 	ended  time.Time
 }
 
 type execution struct {
 	Program
-	target    checks.Target
-	checks    []checks.Check
+	target    cluster.Target
+	checks    []catalogue.Check
 	artifacts string
 	// each is called for every finished check, never concurrently.
 	each func(finished)
@@ -34,20 +36,18 @@ type execution struct {
 }
 
 func (e execution) run(ctx context.Context) (done report.Report, err error) {
-	if e.target.Times == (checks.Times{}) {
-		e.target.Times = checks.RealTimes()
+	if e.target.Times == (cluster.Times{}) {
+		e.target.Times = cluster.RealTimes()
 	}
-	chosen := checks.Selection{Tiers: checks.TiersOf(e.checks)}
-	var nonDisruptive, disruptive []checks.Check
+	var nonDisruptive, disruptive []catalogue.Check
 	for _, check := range e.checks {
-		chosen.IDs = append(chosen.IDs, check.ID)
-		if check.Tier == checks.Disruptive {
+		if check.Tier == catalogue.Disruptive {
 			disruptive = append(disruptive, check)
 		} else {
 			nonDisruptive = append(nonDisruptive, check)
 		}
 	}
-	if e.runner, err = e.Connect(ctx, e.target, chosen); err != nil {
+	if e.runner, err = e.Connect(ctx, e.target, runner.Only(e.checks)); err != nil {
 		return report.Report{}, err
 	}
 	defer func() { err = errors.Join(err, e.close(ctx)) }()
@@ -58,7 +58,7 @@ func (e execution) run(ctx context.Context) (done report.Report, err error) {
 	for _, check := range disruptive {
 		f := e.result(ctx, check)
 		e.each(f)
-		if notSuccessful(f.result) {
+		if f.result.FailureMessage() != "" {
 			e.collectArtifacts(ctx, check.ID)
 		}
 	}
@@ -72,7 +72,7 @@ func (e execution) run(ctx context.Context) (done report.Report, err error) {
 
 // collectResults waits for checks that run in parallel. After the last one it collects artifacts once, if a check
 // failed.
-func (e execution) collectResults(ctx context.Context, checks []checks.Check) {
+func (e execution) collectResults(ctx context.Context, checks []catalogue.Check) {
 	ended := make(chan finished)
 	for _, check := range checks {
 		go func() { ended <- e.result(ctx, check) }()
@@ -81,7 +81,7 @@ func (e execution) collectResults(ctx context.Context, checks []checks.Check) {
 	for range checks {
 		f := <-ended
 		e.each(f)
-		if notSuccessful(f.result) && (failedID == "" || f.check.ID < failedID) {
+		if f.result.FailureMessage() != "" && (failedID == "" || f.check.ID < failedID) {
 			failedID = f.check.ID
 		}
 	}
@@ -90,7 +90,7 @@ func (e execution) collectResults(ctx context.Context, checks []checks.Check) {
 	}
 }
 
-func (e execution) result(ctx context.Context, check checks.Check) finished {
+func (e execution) result(ctx context.Context, check catalogue.Check) finished {
 	result, err := e.runner.Result(ctx, check.ID)
 	if err != nil {
 		result = check.Result()
@@ -117,14 +117,4 @@ func (e execution) close(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", errNotCleanedUp, err)
 	}
 	return nil
-}
-
-func notSuccessful(result report.Result) bool {
-	switch result.Status {
-	case report.Passed, report.Skipped, report.NotApplicable:
-		return false
-	case report.Failed, report.Inconclusive:
-		return true
-	}
-	return true
 }

@@ -17,8 +17,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 )
 
 var update = flag.Bool("update", false, "update the golden files")
@@ -42,23 +44,23 @@ func golden(t *testing.T, file string, got []byte) {
 	}
 }
 
-func someChecks() []checks.Check {
-	change := func(*checks.Input) bool { return true }
-	controls := []checks.Control{{Name: "a second replica", Change: change}, {Name: "an unrelated | label", MustPass: true, Change: change}}
-	run := func(context.Context, *checks.Input) ([]report.Evidence, error) { return nil, nil }
+func someChecks() []catalogue.Check {
+	change := func(*catalogue.Input) bool { return true }
+	controls := []catalogue.Control{{Name: "a second replica", Change: change}, {Name: "an unrelated | label", MustPass: true, Change: change}}
+	run := func(*catalogue.Input) ([]report.Evidence, error) { return nil, nil }
 	single := []string{"SingleReplica"}
 	many := []string{"HighlyAvailable", "DualReplica"}
-	requirement := checks.Requirement{ID: "R-EXAMPLE-1", Sentence: "the router <runs> once"}
-	return []checks.Check{
-		{ID: "SNO-ING-001", Title: "The router has one pod", Module: "ingress", Requirement: requirement, Level: checks.Core, Tier: checks.Static, Topologies: single,
+	requirement := catalogue.Requirement{ID: "R-EXAMPLE-1", Sentence: "the router <runs> once"}
+	return []catalogue.Check{
+		{ID: "SNO-ING-001", Title: "The router has one pod", Module: "ingress", Requirement: requirement, Level: catalogue.Core, Tier: catalogue.Static, Topologies: single,
 			Needs: []string{"a router"}, Controls: controls, Run: run},
-		{ID: "SNO-ING-002", Title: "The router is spread", Module: "ingress", Requirement: requirement, Level: checks.Core, Tier: checks.Static, Topologies: many,
+		{ID: "SNO-ING-002", Title: "The router is spread", Module: "ingress", Requirement: requirement, Level: catalogue.Core, Tier: catalogue.Static, Topologies: many,
 			Controls: controls, Run: run},
-		{ID: "SNO-ING-003", Title: "A rollout ends", Module: "ingress", Requirement: requirement, Level: checks.Core, Tier: checks.Scheduled, Controls: controls, Run: run},
-		{ID: "SNO-ETC-001", Title: "The guard is gone", Module: "etcdguard", Requirement: checks.Requirement{ID: "R-EXAMPLE-2", Sentence: "no guard"},
-			Level: checks.Extended, Tier: checks.Static, Topologies: single, Controls: controls, Run: run},
-		{ID: "SNO-ETC-002", Title: "A drain ends", Module: "etcdguard", Requirement: checks.Requirement{ID: "R-EXAMPLE-3", Sentence: "drains end"},
-			Level: checks.Core, Tier: checks.Disruptive, Controls: append(controls, checks.Control{Name: "a drain that does not end"}), Run: run},
+		{ID: "SNO-ING-003", Title: "A rollout ends", Module: "ingress", Requirement: requirement, Level: catalogue.Core, Tier: catalogue.Scheduled, Controls: controls, Run: run},
+		{ID: "SNO-ETC-001", Title: "The guard is gone", Module: "etcdguard", Requirement: catalogue.Requirement{ID: "R-EXAMPLE-2", Sentence: "no guard"},
+			Level: catalogue.Extended, Tier: catalogue.Static, Topologies: single, Controls: controls, Run: run},
+		{ID: "SNO-ETC-002", Title: "A drain ends", Module: "etcdguard", Requirement: catalogue.Requirement{ID: "R-EXAMPLE-3", Sentence: "drains end"},
+			Level: catalogue.Core, Tier: catalogue.Disruptive, Act: catalogue.DrainNodes, Controls: append(controls, catalogue.Control{Name: "a drain that does not end"}), Run: run},
 	}
 }
 
@@ -81,7 +83,7 @@ type fake struct {
 	hang bool
 
 	mu        sync.Mutex
-	selection checks.Selection
+	selection runner.Selection
 	requested []string
 	collected []string
 	closed    int
@@ -104,7 +106,7 @@ func (f *fake) Result(ctx context.Context, id string) (report.Result, error) {
 
 func (f *fake) result(id string) report.Result {
 	all := someChecks()
-	result := all[slices.IndexFunc(all, func(c checks.Check) bool { return c.ID == id })].Result()
+	result := all[slices.IndexFunc(all, func(c catalogue.Check) bool { return c.ID == id })].Result()
 	result.Status, result.Seconds = f.ends[id], 1.5
 	if result.Status == "" {
 		result.Status = report.Passed
@@ -166,13 +168,13 @@ func (f *fake) runContext(ctx context.Context, in io.Reader, args ...string) (co
 		In: in, Out: &stdout, Err: &stderr, Catalogue: someChecks(),
 		Build: Build{Commit: "0123abc", BuildDate: "2026-11-20T10:00:00Z", GitTreeState: "clean"},
 		Now:   func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) },
-		Provider: func(_ context.Context, o ClusterOptions) (checks.Target, error) {
+		Provider: func(_ context.Context, o ClusterOptions) (cluster.Target, error) {
 			if o.Kubeconfig == "none" {
-				return checks.Target{}, errors.New("no usable kubeconfig")
+				return cluster.Target{}, errors.New("no usable kubeconfig")
 			}
-			return checks.Target{Stop: func() { f.stopped = f.closed == 1 }}, nil
+			return cluster.Target{Stop: func() { f.stopped = f.closed == 1 }}, nil
 		},
-		Connect: func(_ context.Context, _ checks.Target, selection checks.Selection) (Runner, error) {
+		Connect: func(_ context.Context, _ cluster.Target, selection runner.Selection) (Runner, error) {
 			f.selection = selection
 			return f, nil
 		},

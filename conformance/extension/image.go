@@ -2,6 +2,6 @@
 
 package extension
 
-// images must be mirrored for disconnected clusters: checks.CopyImage, for clusters where no pod of OpenShift runs a
+// images must be mirrored for disconnected clusters: runner.CopyImage, for clusters where no pod of OpenShift runs a
 // shell.
 var images = []image{{Index: 1, Registry: "registry.k8s.io", Name: "pause", Version: "3.10"}}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
 )
 
 const markdownHead = `# Conformance
@@ -32,11 +32,11 @@ What a cluster must do on a single node and must keep doing on three. Every chec
 func (p Program) markdown() []byte {
 	var b bytes.Buffer
 	b.WriteString(markdownHead)
-	fmt.Fprintf(&b, "| module | checks | core | %s | %s | %s |\n|---|---|---|---|---|---|\n", checks.Static, checks.Scheduled, checks.Disruptive)
-	for _, module := range p.modules() {
+	fmt.Fprintf(&b, "| module | checks | core | %s | %s | %s |\n|---|---|---|---|---|---|\n", catalogue.Static, catalogue.Scheduled, catalogue.Disruptive)
+	for _, module := range catalogue.Modules(p.Catalogue) {
 		b.WriteString(p.countRow(module))
 	}
-	for _, module := range p.modules() {
+	for _, module := range catalogue.Modules(p.Catalogue) {
 		fmt.Fprintf(&b, "\n## %s\n\n", module)
 		b.WriteString("| id | what must hold | level, tier | controls | requirement | where |\n|---|---|---|---|---|---|\n")
 		for _, check := range p.Catalogue {
@@ -49,18 +49,18 @@ func (p Program) markdown() []byte {
 }
 
 func (p Program) countRow(module string) string {
-	count := func(is func(checks.Check) bool) int {
-		return len(slices.DeleteFunc(slices.Clone(p.Catalogue), func(check checks.Check) bool { return check.Module != module || !is(check) }))
+	count := func(is func(catalogue.Check) bool) int {
+		return len(slices.DeleteFunc(slices.Clone(p.Catalogue), func(check catalogue.Check) bool { return check.Module != module || !is(check) }))
 	}
-	tier := func(tier checks.Tier) int {
-		return count(func(check checks.Check) bool { return check.Tier == tier })
+	tier := func(tier catalogue.Tier) int {
+		return count(func(check catalogue.Check) bool { return check.Tier == tier })
 	}
 	return fmt.Sprintf("| [%s](#%s) | %d | %d | %d | %d | %d |\n", module, strings.ToLower(module),
-		count(func(checks.Check) bool { return true }), count(func(check checks.Check) bool { return check.Level == checks.Core }),
-		tier(checks.Static), tier(checks.Scheduled), tier(checks.Disruptive))
+		count(func(catalogue.Check) bool { return true }), count(func(check catalogue.Check) bool { return check.Level == catalogue.Core }),
+		tier(catalogue.Static), tier(catalogue.Scheduled), tier(catalogue.Disruptive))
 }
 
-func checkRow(check checks.Check) string {
+func checkRow(check catalogue.Check) string {
 	where := orAll(check.Topologies)
 	if len(check.Needs) > 0 {
 		where += "; needs " + strings.Join(check.Needs, ", ")

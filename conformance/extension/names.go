@@ -10,8 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/solonode/sno/conformance/checks"
-	"github.com/solonode/sno/conformance/naming"
+	"github.com/solonode/sno/conformance/catalogue"
 )
 
 // pipedNames reads names, one a line, unless the input is a terminal or /dev/null.
@@ -53,10 +52,10 @@ func unique(names []string) []string {
 }
 
 // checksByName returns the checks in the catalogue's order, and the unknown names.
-func (p Program) checksByName(names []string) (checks []checks.Check, unknownNames []string) {
+func (p Program) checksByName(names []string) (checks []catalogue.Check, unknownNames []string) {
 	known := map[string]bool{}
 	for _, check := range p.Catalogue {
-		name := naming.Name(check)
+		name := check.Name()
 		known[name] = true
 		if slices.Contains(names, name) {
 			checks = append(checks, check)

@@ -11,17 +11,14 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-type encoder func(io.Writer, report.Report) error
+type encoder func(io.Writer, ...report.Report) error
 
-func asYAML(w io.Writer, r report.Report) error     { return report.WriteYAML(w, r) }
-func asJSON(w io.Writer, r report.Report) error     { return report.WriteJSON(w, r) }
-func asJUnit(w io.Writer, r report.Report) error    { return report.WriteJUnit(w, r) }
-func asMarkdown(w io.Writer, r report.Report) error { return report.WriteMarkdown(w, r) }
-func asHTML(w io.Writer, r report.Report) error {
-	return report.WriteHTML(w, report.HTML{Reports: []report.Report{r}})
+var encoders = map[string]encoder{
+	".yaml": report.WriteYAML, ".json": report.WriteJSON, ".xml": report.WriteJUnit, ".md": report.WriteMarkdown,
+	".html": func(w io.Writer, reports ...report.Report) error {
+		return report.WriteHTML(w, report.HTML{Reports: reports})
+	},
 }
-
-var encoders = map[string]encoder{".yaml": asYAML, ".json": asJSON, ".xml": asJUnit, ".md": asMarkdown, ".html": asHTML}
 
 var folderFiles = []string{"report.yaml", "report.json", "junit.xml", "report.md", "report.html"}
 

@@ -12,8 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 )
 
 const (
@@ -34,15 +36,15 @@ type Program struct {
 	Provider Provider
 	Build    Build
 
-	Catalogue []checks.Check
-	Connect   func(context.Context, checks.Target, checks.Selection) (Runner, error)
+	Catalogue []catalogue.Check
+	Connect   func(context.Context, cluster.Target, runner.Selection) (Runner, error)
 	Now       func() time.Time
 	// Further are commands that are not of the suite.
 	Further []*cobra.Command
 }
 
 // Provider returns the cluster on which checks run.
-type Provider func(context.Context, ClusterOptions) (checks.Target, error)
+type Provider func(context.Context, ClusterOptions) (cluster.Target, error)
 
 // ClusterOptions choose and describe the cluster.
 type ClusterOptions struct {
@@ -52,9 +54,9 @@ type ClusterOptions struct {
 	Scenario string
 	// Image is that of copies; empty for the provider's choice.
 	Image string
-	// PayloadNamespaces are those of OpenShift's own objects; empty for checks.PayloadNamespaces.
+	// PayloadNamespaces are those of OpenShift's own objects; empty for cluster.PayloadNamespaces.
 	PayloadNamespaces []string
-	Tiers             []checks.Tier
+	Tiers             []catalogue.Tier
 	// RebootCommand, OutageCommand and UpgradeCommand perform acts that the API does not allow; see package existing.
 	RebootCommand, OutageCommand, UpgradeCommand string
 	// Route is set for a recovery: requests are sent through it while the router is deleted.
@@ -64,7 +66,7 @@ type ClusterOptions struct {
 	Progress  io.Writer
 }
 
-// Runner contains the used methods of checks.Runner.
+// Runner contains the used methods of runner.Runner.
 type Runner interface {
 	Start(ctx context.Context) error
 	Result(ctx context.Context, id string) (report.Result, error)
@@ -74,18 +76,18 @@ type Runner interface {
 }
 
 // connect returns a nil interface with an error, not a nil pointer.
-func connect(ctx context.Context, target checks.Target, chosen checks.Selection) (Runner, error) {
-	runner, err := checks.NewRunner(ctx, target, chosen)
+func connect(ctx context.Context, target cluster.Target, chosen runner.Selection) (Runner, error) {
+	run, err := runner.New(ctx, target, chosen)
 	if err != nil {
 		return nil, err
 	}
-	return runner, nil
+	return run, nil
 }
 
 // Main runs the program, prints errors, and returns the exit code.
 func (p Program) Main(ctx context.Context, args []string) int {
 	if p.Catalogue == nil {
-		p.Catalogue = checks.Catalogue()
+		p.Catalogue = catalogue.All()
 	}
 	if p.Connect == nil {
 		p.Connect = connect
@@ -93,7 +95,7 @@ func (p Program) Main(ctx context.Context, args []string) int {
 	if p.Now == nil {
 		p.Now = time.Now
 	}
-	if err := checks.Validate(p.Catalogue); err != nil {
+	if err := catalogue.Validate(p.Catalogue); err != nil {
 		fmt.Fprintln(p.Err, "sno-tests: the catalogue is invalid:", err)
 		return exitBadInput
 	}
@@ -115,6 +117,6 @@ func (p Program) Main(ctx context.Context, args []string) int {
 	}
 }
 
-func (p Program) choose(chosen checks.Selection) ([]checks.Check, error) {
-	return checks.Select(p.Catalogue, chosen)
+func (p Program) choose(chosen runner.Selection) ([]catalogue.Check, error) {
+	return runner.Select(p.Catalogue, chosen)
 }

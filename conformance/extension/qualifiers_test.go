@@ -8,8 +8,6 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/solonode/sno/conformance/naming"
 )
 
 // origin evaluates CEL, the program Go. The results must be equal.
@@ -52,7 +50,7 @@ func TestQualifiersAreCEL(t *testing.T) {
 		}
 		for i, s := range specs(p.Catalogue) {
 			variables := map[string]any{
-				"name": s.Name, "source": s.Source, "originalName": "", "labels": naming.Labels(p.Catalogue[i]),
+				"name": s.Name, "source": s.Source, "originalName": "", "labels": p.Catalogue[i].Labels(),
 				"codeLocations": []string{}, "tags": map[string]string{},
 			}
 			for _, qualifier := range c.Qualifiers {
@@ -79,7 +77,7 @@ func TestEnvironmentSelectorsAreCEL(t *testing.T) {
 	for _, topology := range []string{"SingleReplica", "HighlyAvailable", "DualReplica", "HighlyAvailableArbiter", "External", "Sideways"} {
 		var want, got []string
 		for _, check := range among(someChecks(), topology) {
-			want = append(want, naming.Name(check))
+			want = append(want, check.Name())
 		}
 		for _, s := range specs(someChecks()) {
 			include := s.EnvironmentSelector.Include

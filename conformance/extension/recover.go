@@ -13,8 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 	"github.com/solonode/sno/conformance/traffic"
 )
 
@@ -57,7 +59,7 @@ The exit code is 0 if the cluster recovered and no check became worse, 1 if not,
 	flags := c.Flags()
 	o.run.cluster.bind(flags)
 	o.run.cluster.bindHooks(flags)
-	flags.StringSliceVar(&o.run.tiers, "tiers", []string{string(checks.Static), string(checks.Scheduled)}, "tiers to run before and after")
+	flags.StringSliceVar(&o.run.tiers, "tiers", []string{string(catalogue.Static), string(catalogue.Scheduled)}, "tiers to run before and after")
 	flags.StringVar(&o.run.artifacts, "artifacts", "", "folder for artifacts of failed checks, and for the output of the commands")
 	flags.StringVar(&o.run.waivers, "waivers", "", "file of waivers: known failures with an expiry date")
 	flags.StringVar(&o.route, "route", canaryRoute, "NAMESPACE/NAME of the Route; it must answer GET with a status below 400")
@@ -92,8 +94,8 @@ func (p Program) recovered(ctx context.Context, o recoverOptions) error {
 		return err
 	}
 	target.Stop = nil // a run must not delete the cluster
-	if target.Times == (checks.Times{}) {
-		target.Times = checks.RealTimes()
+	if target.Times == (cluster.Times{}) {
+		target.Times = cluster.RealTimes()
 	}
 	endpoint, err := endpointOf(ctx, target.Config, route, o.routeAddress)
 	if err != nil {
@@ -129,8 +131,8 @@ func (p Program) recovered(ctx context.Context, o recoverOptions) error {
 type recoverySuite struct {
 	Program
 	options recoverOptions
-	target  checks.Target
-	checks  []checks.Check
+	target  cluster.Target
+	checks  []catalogue.Check
 	waivers []report.Waiver
 }
 
@@ -148,31 +150,25 @@ func (s recoverySuite) run(ctx context.Context, when string, measured []report.M
 	unused := report.Apply([]report.Report{done}, s.waivers, s.Now())
 	done.Measurements = measured
 	file := filepath.Join(s.options.folder, when+".yaml")
-	err = errors.Join(err, writeFile(file, done, asYAML))
+	err = errors.Join(err, writeFile(file, done, report.WriteYAML))
 	show.summary(done, unused, []string{file})
 	return done, err
 }
 
 // disrupt performs the disruptions of which the target is capable. It returns an error if they cannot begin or are
 // interrupted.
-func (p Program) disrupt(ctx context.Context, target checks.Target, endpoint traffic.Endpoint, outside string) (*recovery, error) {
-	disruptor, err := checks.NewDisruptor(ctx, target)
+func (p Program) disrupt(ctx context.Context, target cluster.Target, endpoint traffic.Endpoint, outside string) (*recovery, error) {
+	disturber, err := runner.Disturber(ctx, target)
 	if err != nil {
 		return nil, err
 	}
 	r := &recovery{stable: answeredFor, limit: target.Times.Settle}
-	r.steps = []step{{name: "the router is deleted", act: disruptor.DeleteRouters}}
+	r.steps = []step{{name: "the router is deleted", act: disturber.DeleteRouters}}
 	if target.RestartNode != nil {
-		r.steps = append(r.steps, step{name: "the control plane reboots", act: disruptor.RestartControlPlane})
+		r.steps = append(r.steps, step{name: "the control plane reboots", act: disturber.RestartControlPlane})
 	}
 	if target.Upgrade != nil {
-		r.steps = append(r.steps, step{name: "the cluster is upgraded", act: func(ctx context.Context) (*checks.Disruption, error) {
-			upgrade, err := disruptor.Upgrade(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return upgrade.Succeeded()
-		}})
+		r.steps = append(r.steps, step{name: "the cluster is upgraded", act: disturber.Upgrade})
 	}
 	fmt.Fprintf(p.Err, "\nRequests to %s\n", endpoint.URL)
 	r.clients = []trafficClient{{name: ownClient, requester: traffic.Start(ctx, endpoint)}}

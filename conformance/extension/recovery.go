@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/conformance/traffic"
 )
@@ -19,7 +19,7 @@ import (
 var errUnrecovered = errors.New("not recovered")
 
 // act is one of the disruptions of a recovery.
-type act func(context.Context) (*checks.Disruption, error)
+type act func(context.Context) (*catalogue.Disruption, error)
 
 type step struct {
 	name       string

@@ -18,7 +18,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/traffic"
 )
 
@@ -46,14 +46,14 @@ func newApplication(t *testing.T) *application {
 	return a
 }
 
-func (a *application) unavailable(ctx context.Context, length time.Duration) (*checks.Disruption, error) {
+func (a *application) unavailable(ctx context.Context, length time.Duration) (*catalogue.Disruption, error) {
 	a.down.Store(true)
 	defer a.down.Store(false)
 	select {
 	case <-time.After(length):
 	case <-ctx.Done():
 	}
-	return &checks.Disruption{}, nil
+	return &catalogue.Disruption{}, nil
 }
 
 // clients are sno-tests and an outside client, which is a loop of curl as a person would write it.
@@ -70,10 +70,10 @@ func (a *application) clients(t *testing.T) []trafficClient {
 // Each step has its own requests, of each client.
 func TestRecovery(t *testing.T) {
 	a := newApplication(t)
-	nothing := func(context.Context) (*checks.Disruption, error) { return &checks.Disruption{}, nil }
+	nothing := func(context.Context) (*catalogue.Disruption, error) { return &catalogue.Disruption{}, nil }
 	r := recovery{stable: stableFor, limit: time.Minute, clients: a.clients(t), steps: []step{
 		{name: "nothing", act: nothing},
-		{name: "outage", act: func(ctx context.Context) (*checks.Disruption, error) { return a.unavailable(ctx, outage) }},
+		{name: "outage", act: func(ctx context.Context) (*catalogue.Disruption, error) { return a.unavailable(ctx, outage) }},
 		{name: "nothing again", act: nothing},
 	}}
 	for _, c := range r.clients {
@@ -110,25 +110,25 @@ func TestNoRecovery(t *testing.T) {
 		want string
 	}{
 		"traffic is lost": {func(a *application) act {
-			return func(context.Context) (*checks.Disruption, error) {
+			return func(context.Context) (*catalogue.Disruption, error) {
 				a.down.Store(true)
-				return &checks.Disruption{}, nil
+				return &catalogue.Disruption{}, nil
 			}
 		}, "traffic is lost"},
 		"the act does not happen": {func(*application) act {
-			return func(context.Context) (*checks.Disruption, error) { return nil, checks.ErrNotPerformed }
-		}, checks.ErrNotPerformed.Error()},
+			return func(context.Context) (*catalogue.Disruption, error) { return nil, catalogue.ErrNotPerformed }
+		}, catalogue.ErrNotPerformed.Error()},
 		"an operand does not recover": {func(*application) act {
-			return func(context.Context) (*checks.Disruption, error) {
-				return &checks.Disruption{Operands: []checks.OperandDisruption{{Name: "Deployment a/b", Failure: "0 of 1 pods are available"}}}, nil
+			return func(context.Context) (*catalogue.Disruption, error) {
+				return &catalogue.Disruption{Operands: []catalogue.OperandDisruption{{Name: "Deployment a/b", Failure: "0 of 1 pods are available"}}}, nil
 			}
 		}, "Deployment a/b: 0 of 1 pods are available"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newApplication(t)
-			next := func(context.Context) (*checks.Disruption, error) {
+			next := func(context.Context) (*catalogue.Disruption, error) {
 				t.Error("the next step was performed")
-				return &checks.Disruption{}, nil
+				return &catalogue.Disruption{}, nil
 			}
 			r := recovery{
 				stable: stableFor, limit: lostAfter, clients: a.clients(t)[:1], steps: []step{{name: "one", act: test.act(a)}, {name: "two", act: next}},

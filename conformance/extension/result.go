@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/solonode/sno/conformance/naming"
 	"github.com/solonode/sno/conformance/report"
 )
 
@@ -15,10 +14,10 @@ import (
 func line(f finished) (testResult, error) {
 	started := f.ended.Add(-time.Duration(f.result.Seconds * float64(time.Second)))
 	r := testResult{
-		Name: naming.Name(f.check), Lifecycle: lifecycle(f.check),
+		Name: f.check.Name(), Lifecycle: lifecycle(f.check),
 		Duration:  f.ended.Sub(started).Milliseconds(),
 		StartTime: started.UTC().Format(timeLayout), EndTime: f.ended.UTC().Format(timeLayout),
-		Result: outcome(f.result.Status), Output: naming.Result(f.result), Error: naming.FailureMessage(f.result),
+		Result: outcome(f.result), Output: f.result.Text(), Error: f.result.FailureMessage(),
 	}
 	for _, d := range []struct {
 		name  string
@@ -43,16 +42,15 @@ func line(f finished) (testResult, error) {
 	return r, nil
 }
 
-func outcome(status report.Status) string {
-	switch status {
-	case report.Passed:
-		return passed
-	case report.Skipped, report.NotApplicable:
-		return skipped
-	case report.Failed, report.Inconclusive:
+func outcome(result report.Result) string {
+	switch {
+	case result.FailureMessage() != "":
 		return failed
+	case result.Status == report.Passed:
+		return passed
+	default:
+		return skipped
 	}
-	return failed
 }
 
 // unknown returns a blocking failure for a name that no test has, because the caller expects a result.

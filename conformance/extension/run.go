@@ -10,8 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 )
 
 type runOptions struct {
@@ -40,7 +41,7 @@ The exit code is 0 if all checks that ran passed or are waived, 1 if not, 2 for 
 	o.cluster.bind(c.Flags())
 	o.cluster.bindHooks(c.Flags())
 	o.cluster.bindOutageHook(c.Flags())
-	c.Flags().StringSliceVar(&o.tiers, "tiers", []string{string(checks.Static), string(checks.Scheduled)}, "tiers to run")
+	c.Flags().StringSliceVar(&o.tiers, "tiers", []string{string(catalogue.Static), string(catalogue.Scheduled)}, "tiers to run")
 	c.Flags().BoolVar(&o.disruptive, "disruptive", false, "run all tiers")
 	c.Flags().StringSliceVar(&o.modules, "modules", nil, "only the checks of these modules")
 	c.Flags().StringSliceVar(&o.ids, "checks", nil, "only the checks with these ids")
@@ -81,13 +82,13 @@ func (p Program) check(ctx context.Context, o runOptions) error {
 	return err
 }
 
-func (o runOptions) selection() checks.Selection {
-	chosen := checks.Selection{IDs: o.ids, Modules: o.modules}
+func (o runOptions) selection() runner.Selection {
+	chosen := runner.Selection{IDs: o.ids, Modules: o.modules}
 	for _, tier := range o.tiers {
-		chosen.Tiers = append(chosen.Tiers, checks.Tier(tier))
+		chosen.Tiers = append(chosen.Tiers, catalogue.Tier(tier))
 	}
 	if o.disruptive {
-		chosen.Tiers = checks.Tiers()
+		chosen.Tiers = catalogue.Tiers()
 	}
 	return chosen
 }

@@ -24,7 +24,7 @@ func (p Program) runSuite() *cobra.Command {
 			}
 			done, err := p.test(c.Context(), &t.cluster, checks, out)
 			if len(done.Results) > 0 {
-				err = errors.Join(err, writeFile(junit, done, asJUnit), writeFile(html, done, asHTML))
+				err = errors.Join(err, writeFile(junit, done, encoders[".xml"]), writeFile(html, done, encoders[".html"]))
 			}
 			return verdict(out, err)
 		},

@@ -13,8 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/solonode/sno/conformance/checks"
-	"github.com/solonode/sno/conformance/naming"
+	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/report"
 )
 
@@ -72,12 +71,12 @@ func (p Program) runTest() *cobra.Command {
 }
 
 // test runs checks and returns a result for each, also if the cluster could not be reached.
-func (p Program) test(ctx context.Context, cluster *clusterFlags, checks []checks.Check, out *sink) (report.Report, error) {
+func (p Program) test(ctx context.Context, cluster *clusterFlags, checks []catalogue.Check, out *sink) (report.Report, error) {
 	answered := map[string]bool{}
 	put := func(f finished) {
 		answered[f.check.ID] = true
 		out.put(line(f))
-		fmt.Fprintf(p.Err, "%s %s\n", f.result.Status, naming.Text(f.check))
+		fmt.Fprintf(p.Err, "%s %s\n", f.result.Status, f.check.Text())
 	}
 	done, err := cluster.runChecks(ctx, p, checks, artifactFolder(), put)
 	if err == nil {

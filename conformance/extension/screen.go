@@ -3,13 +3,14 @@
 package extension
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/report"
 )
 
@@ -19,7 +20,7 @@ type screen struct {
 	widest int
 }
 
-func newScreen(w io.Writer, colour bool, checks []checks.Check) screen {
+func newScreen(w io.Writer, colour bool, checks []catalogue.Check) screen {
 	s := screen{w: w, colour: colour}
 	for _, check := range checks {
 		s.widest = max(s.widest, utf8.RuneCountInString(check.Title))
@@ -47,7 +48,7 @@ func (s screen) paint(status report.Status, text string) string {
 
 func (s screen) summary(done report.Report, unused report.Unused, files []string) {
 	fmt.Fprintf(s.w, "\n%s: controlPlaneTopology %s, infrastructureTopology %s\n\n", done.Scenario,
-		quoted(done.Topology.Observed.ControlPlane), quoted(done.Topology.Observed.Infrastructure))
+		cmp.Or(done.Topology.Observed.ControlPlane, "unknown"), cmp.Or(done.Topology.Observed.Infrastructure, "unknown"))
 	table := tabwriter.NewWriter(s.w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(table, "module\t")
 	for _, status := range report.Statuses() {
@@ -87,11 +88,4 @@ func byModule(results []report.Result) (modules []string, counts map[string]map[
 		counts["all"][result.Status]++
 	}
 	return modules, counts
-}
-
-func quoted(mode string) string {
-	if mode == "" {
-		return "unknown"
-	}
-	return mode
 }

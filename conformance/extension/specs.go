@@ -7,41 +7,40 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/solonode/sno/conformance/checks"
-	"github.com/solonode/sno/conformance/naming"
+	"github.com/solonode/sno/conformance/catalogue"
 )
 
 // titles are the titles with which renamed checks were released, by id. update requires an entry when a title changes,
 // so that results of a test can be followed over releases.
 var titles = map[string]string{}
 
-func specs(checks []checks.Check) []spec {
+func specs(checks []catalogue.Check) []spec {
 	all := make([]spec, 0, len(checks))
 	for _, check := range checks {
 		s := spec{
-			Name: naming.Name(check), Labels: map[string]struct{}{}, Source: self.String(), Lifecycle: lifecycle(check),
+			Name: check.Name(), Labels: map[string]struct{}{}, Source: self.String(), Lifecycle: lifecycle(check),
 			EnvironmentSelector: environmentSelector{Include: include(check)},
 		}
-		for _, label := range naming.Labels(check) {
+		for _, label := range check.Labels() {
 			s.Labels[label] = struct{}{}
 		}
 		if title, ok := titles[check.ID]; ok {
 			check.Title = title
-			s.OriginalName = naming.Name(check)
+			s.OriginalName = check.Name()
 		}
 		all = append(all, s)
 	}
 	return all
 }
 
-func lifecycle(check checks.Check) string {
-	if check.Level == checks.Core {
+func lifecycle(check catalogue.Check) string {
+	if check.Level == catalogue.Core {
 		return blocking
 	}
 	return informing
 }
 
-func include(check checks.Check) string {
+func include(check catalogue.Check) string {
 	terms := make([]string, len(check.Topologies))
 	for i, topology := range check.Topologies {
 		terms[i] = fmt.Sprintf("topology==%q", topology)
@@ -55,8 +54,8 @@ func include(check checks.Check) string {
 }
 
 // among drops checks that cannot apply with a controlPlaneTopology; none if it is empty.
-func among(catalogue []checks.Check, topology string) []checks.Check {
-	return slices.DeleteFunc(slices.Clone(catalogue), func(check checks.Check) bool {
+func among(all []catalogue.Check, topology string) []catalogue.Check {
+	return slices.DeleteFunc(slices.Clone(all), func(check catalogue.Check) bool {
 		return topology != "" && len(check.Topologies) > 0 && !slices.Contains(check.Topologies, topology)
 	})
 }

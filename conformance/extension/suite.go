@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
 )
 
 // Limits for one test of a suite, after which origin stops it. The first test also waits until the cluster is stable.
@@ -19,27 +19,27 @@ const (
 
 type choice struct {
 	suite
-	holds func(checks.Check) bool
+	holds func(catalogue.Check) bool
 }
 
 func (p Program) choices() []choice {
-	stability := map[checks.Tier]string{checks.Static: "Stable", checks.Scheduled: "Stable", checks.Disruptive: "Disruptive"}
-	timeouts := map[checks.Tier]time.Duration{
-		checks.Static: staticTimeout, checks.Scheduled: scheduledTimeout, checks.Disruptive: disruptiveTimeout,
+	stability := map[catalogue.Tier]string{catalogue.Static: "Stable", catalogue.Scheduled: "Stable", catalogue.Disruptive: "Disruptive"}
+	timeouts := map[catalogue.Tier]time.Duration{
+		catalogue.Static: staticTimeout, catalogue.Scheduled: scheduledTimeout, catalogue.Disruptive: disruptiveTimeout,
 	}
-	does := map[checks.Tier]string{
-		checks.Static:     "reads the cluster",
-		checks.Scheduled:  "runs copies of Deployments in their own namespaces",
-		checks.Disruptive: "disturbs the cluster: evictions, restarts of nodes, changes of the topology",
+	does := map[catalogue.Tier]string{
+		catalogue.Static:     "reads the cluster",
+		catalogue.Scheduled:  "runs copies of Deployments in their own namespaces",
+		catalogue.Disruptive: "disturbs the cluster: evictions, restarts of nodes, changes of the topology",
 	}
 	var all []choice
-	for _, tier := range checks.Tiers() {
+	for _, tier := range catalogue.Tiers() {
 		all = append(all, choice{
 			suite: suite{
 				Name: "sno/" + string(tier), Description: "The " + string(tier) + " tier: " + does[tier], Qualifiers: labelled("tier:" + string(tier)),
 				ClusterStability: stability[tier], TestTimeout: timeouts[tier],
 			},
-			holds: func(check checks.Check) bool { return check.Tier == tier },
+			holds: func(check catalogue.Check) bool { return check.Tier == tier },
 		})
 	}
 	all = append(all, choice{
@@ -47,15 +47,15 @@ func (p Program) choices() []choice {
 			Name: "sno/all", Description: "Every check", Qualifiers: []string{fmt.Sprintf("source == %q", self)},
 			ClusterStability: "Disruptive", TestTimeout: disruptiveTimeout,
 		},
-		holds: func(checks.Check) bool { return true },
+		holds: func(catalogue.Check) bool { return true },
 	})
-	for _, module := range p.modules() {
+	for _, module := range catalogue.Modules(p.Catalogue) {
 		all = append(all, choice{
 			suite: suite{
 				Name: "sno/" + module, Description: "Every check of " + module, Qualifiers: labelled("module:" + module),
 				ClusterStability: "Disruptive", TestTimeout: disruptiveTimeout,
 			},
-			holds: func(check checks.Check) bool { return check.Module == module },
+			holds: func(check catalogue.Check) bool { return check.Module == module },
 		})
 	}
 	return all
@@ -66,17 +66,7 @@ func labelled(label string) []string {
 	return []string{fmt.Sprintf("(source == %q) && (labels.exists(l, l==%q))", self, label)}
 }
 
-func (p Program) modules() []string {
-	var modules []string
-	for _, check := range p.Catalogue {
-		if !slices.Contains(modules, check.Module) {
-			modules = append(modules, check.Module)
-		}
-	}
-	return modules
-}
-
-func (p Program) inSuite(name string) ([]checks.Check, error) {
+func (p Program) inSuite(name string) ([]catalogue.Check, error) {
 	choices := p.choices()
 	i := slices.IndexFunc(choices, func(c choice) bool { return c.Name == name })
 	if i < 0 {
@@ -86,7 +76,7 @@ func (p Program) inSuite(name string) ([]checks.Check, error) {
 		}
 		return nil, fmt.Errorf("unknown suite %q, want one of %v", name, names)
 	}
-	checks := slices.DeleteFunc(slices.Clone(p.Catalogue), func(check checks.Check) bool { return !choices[i].holds(check) })
+	checks := slices.DeleteFunc(slices.Clone(p.Catalogue), func(check catalogue.Check) bool { return !choices[i].holds(check) })
 	if len(checks) == 0 {
 		return nil, fmt.Errorf("suite %s has no checks", name)
 	}

@@ -3,6 +3,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -132,8 +133,8 @@ func (d Difference) WriteText(w io.Writer) error {
 	}{{"regression", d.Regressions}, {"fix", d.Fixes}, {"new", d.Added}, {"other", d.Others}} {
 		for _, c := range part.changes {
 			rows++
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s -> %s\t%s\n", part.name, c.Scenario, or(c.ID, "all checks"), or(c.Before, "absent"), or(c.After, "absent"),
-				or(c.Why, c.Title))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s -> %s\t%s\n", part.name, c.Scenario, cmp.Or(c.ID, "all checks"), cmp.Or(c.Before, "absent"), cmp.Or(c.After, "absent"),
+				cmp.Or(c.Why, c.Title))
 		}
 	}
 	for _, g := range d.Increases {
@@ -147,10 +148,3 @@ func (d Difference) WriteText(w io.Writer) error {
 }
 
 func (f Figure) amount() string { return fmt.Sprintf("%.4g %s", f.Value, f.Unit) }
-
-func or(text, instead string) string {
-	if text == "" {
-		return instead
-	}
-	return text
-}

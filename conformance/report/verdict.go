@@ -3,6 +3,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -45,11 +46,14 @@ func Verdict(reports []Report) error {
 	}
 }
 
-func (r Result) failureMessage() string {
-	for _, e := range r.Evidence {
+func (r Result) failureMessage() string { return cmp.Or(FirstFailure(r.Evidence), r.Reason) }
+
+// FirstFailure returns the first failed evidence in one line, or "".
+func FirstFailure(evidence []Evidence) string {
+	for _, e := range evidence {
 		if !e.Held {
 			return fmt.Sprintf("%s %s: want %s, got %s", e.Object, e.Field, e.Want, e.Got)
 		}
 	}
-	return r.Reason
+	return ""
 }

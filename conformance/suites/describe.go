@@ -9,15 +9,16 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/types"
 
-	"github.com/solonode/sno/conformance/checks"
-	"github.com/solonode/sno/conformance/naming"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 )
 
 // Describe adds a spec for every selected check and returns true. An empty selection adds a spec that fails. Disruptive
 // specs are Serial and have their own container. All specs of a container share a runner, which runs them in parallel;
 // so they stay in one process of a parallel run.
-func Describe(inputs Inputs) bool { return describe(checks.Catalogue(), inputs) }
+func Describe(inputs Inputs) bool { return describe(catalogue.All(), inputs) }
 
 // Configuration returns Ginkgo's configuration, with which a filter that selects no spec fails the run.
 func Configuration() (types.SuiteConfig, types.ReporterConfig) {
@@ -26,22 +27,22 @@ func Configuration() (types.SuiteConfig, types.ReporterConfig) {
 	return suite, reporter
 }
 
-func describe(catalogue []checks.Check, inputs Inputs) bool {
+func describe(all []catalogue.Check, inputs Inputs) bool {
 	if len(inputs.Tiers) == 0 {
-		inputs.Tiers = []checks.Tier{checks.Static, checks.Scheduled}
+		inputs.Tiers = []catalogue.Tier{catalogue.Static, catalogue.Scheduled}
 	}
 	if inputs.NewRunner == nil {
 		inputs.NewRunner = newRunner
 	}
-	chosen, err := checks.Select(catalogue, checks.Selection{Tiers: inputs.Tiers, Modules: inputs.Modules, IDs: inputs.IDs})
+	chosen, err := runner.Select(all, runner.Selection{Tiers: inputs.Tiers, Modules: inputs.Modules, IDs: inputs.IDs})
 	if err != nil {
-		return ginkgo.Describe(naming.Suite, func() {
+		return ginkgo.Describe(catalogue.Suite, func() {
 			ginkgo.It("has checks", func() { ginkgo.Fail(err.Error()) })
 		})
 	}
-	var nonDisruptive, disruptive []checks.Check
+	var nonDisruptive, disruptive []catalogue.Check
 	for _, check := range chosen {
-		if check.Tier == checks.Disruptive {
+		if check.Tier == catalogue.Disruptive {
 			disruptive = append(disruptive, check)
 		} else {
 			nonDisruptive = append(nonDisruptive, check)
@@ -49,7 +50,7 @@ func describe(catalogue []checks.Check, inputs Inputs) bool {
 	}
 	// Ginkgo shuffles top-level containers. Inside, the order is that of the source lines of the callers of container:
 	// disruptive checks are last.
-	return ginkgo.Describe(naming.Suite, func() {
+	return ginkgo.Describe(catalogue.Suite, func() {
 		if len(nonDisruptive) > 0 {
 			container("undisturbed", inputs, nonDisruptive)
 		}
@@ -60,13 +61,13 @@ func describe(catalogue []checks.Check, inputs Inputs) bool {
 }
 
 // container adds the specs of one runner. It uses no suite nodes, of which a suite can have only one of each kind.
-func container(text string, inputs Inputs, checks []checks.Check, decorators ...any) {
+func container(text string, inputs Inputs, checks []catalogue.Check, decorators ...any) {
 	body := func() {
 		s := &session{inputs: inputs, checks: checks}
 		ginkgo.BeforeAll(func(ctx ginkgo.SpecContext) { s.start(ctx) })
 		ginkgo.AfterAll(func(ctx ginkgo.SpecContext) { s.close(ctx) })
 		for _, check := range checks {
-			ginkgo.It(naming.Text(check), ginkgo.Label(naming.Labels(check)...), func(ctx ginkgo.SpecContext) { s.spec(ctx, check) })
+			ginkgo.It(check.Text(), ginkgo.Label(check.Labels()...), func(ctx ginkgo.SpecContext) { s.spec(ctx, check) })
 		}
 	}
 	ginkgo.Describe(text, append(decorators, ginkgo.Offset(1), ginkgo.Ordered, ginkgo.ContinueOnFailure, body)...)
@@ -74,8 +75,8 @@ func container(text string, inputs Inputs, checks []checks.Check, decorators ...
 
 type session struct {
 	inputs    Inputs
-	checks    []checks.Check
-	target    checks.Target
+	checks    []catalogue.Check
+	target    cluster.Target
 	runner    Runner
 	stop      context.CancelFunc
 	err       error
@@ -88,20 +89,15 @@ func (s *session) start(ctx context.Context) {
 	if s.target, s.err = s.inputs.Target(ctx); s.err != nil {
 		return
 	}
-	if s.target.Times == (checks.Times{}) {
-		s.target.Times = checks.RealTimes()
+	if s.target.Times == (cluster.Times{}) {
+		s.target.Times = cluster.RealTimes()
 	}
-	chosen := checks.Selection{}
-	for _, check := range s.checks {
-		chosen.IDs = append(chosen.IDs, check.ID)
-	}
-	chosen.Tiers = checks.TiersOf(s.checks)
-	if s.runner, s.err = s.inputs.NewRunner(ctx, s.target, chosen); s.err == nil {
+	if s.runner, s.err = s.inputs.NewRunner(ctx, s.target, runner.Only(s.checks)); s.err == nil {
 		s.err = s.runner.Start(ctx)
 	}
 }
 
-func (s *session) spec(ctx context.Context, check checks.Check) {
+func (s *session) spec(ctx context.Context, check catalogue.Check) {
 	if s.err != nil {
 		ginkgo.Fail(s.err.Error())
 	}
@@ -119,14 +115,14 @@ func (s *session) spec(ctx context.Context, check checks.Check) {
 		ginkgo.Skip(string(result.Status) + ": " + result.Reason)
 	case report.Failed, report.Inconclusive:
 		s.collect(ctx, check)
-		ginkgo.Fail(naming.Result(result))
+		ginkgo.Fail(result.Text())
 	default:
 		ginkgo.Fail("the check has the unknown status " + string(result.Status))
 	}
 }
 
 // collect writes artifacts once, after the first check that failed.
-func (s *session) collect(ctx context.Context, check checks.Check) {
+func (s *session) collect(ctx context.Context, check catalogue.Check) {
 	if s.inputs.Artifacts == "" || s.collected {
 		return
 	}
@@ -157,4 +153,4 @@ func (s *session) close(ctx context.Context) {
 type entry struct{ report.Result }
 
 // String is used for terminals.
-func (e entry) String() string { return naming.Result(e.Result) }
+func (e entry) String() string { return e.Result.Text() }

@@ -19,8 +19,10 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 	"github.com/onsi/gomega"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 )
 
 // Ginkgo runs its specs once in a process, so each test starts this binary as a child. Environment variables choose the
@@ -35,14 +37,14 @@ var cases = map[string]func(*fake) Inputs{
 		f.ends = map[string]report.Status{
 			"SNO-ING-002": report.Failed, "SNO-ING-003": report.Inconclusive, "SNO-ING-004": report.NotApplicable, "SNO-ETC-002": report.Skipped,
 		}
-		return Inputs{Tiers: checks.Tiers(), Artifacts: "artifacts"}
+		return Inputs{Tiers: catalogue.Tiers(), Artifacts: "artifacts"}
 	},
 	"default tiers": func(*fake) Inputs { return Inputs{} },
 	"no result":     func(f *fake) Inputs { f.errs = errors.New("the API server is unavailable"); return Inputs{} },
 	"no start":      func(f *fake) Inputs { f.start = errors.New("the cluster does not become stable"); return Inputs{} },
 	"no target": func(*fake) Inputs {
-		return Inputs{Target: func(context.Context) (checks.Target, error) {
-			return checks.Target{}, errors.New("no kubeconfig")
+		return Inputs{Target: func(context.Context) (cluster.Target, error) {
+			return cluster.Target{}, errors.New("no kubeconfig")
 		}}
 	},
 	"deletion fails": func(f *fake) Inputs { f.closing = errors.New("a namespace is stuck"); return Inputs{} },
@@ -50,17 +52,17 @@ var cases = map[string]func(*fake) Inputs{
 	"hangs":          func(f *fake) Inputs { f.hang = true; return Inputs{Modules: []string{"etcdguard"}} },
 }
 
-func catalogue() []checks.Check {
-	check := func(id, module string, tier checks.Tier) checks.Check {
-		return checks.Check{
-			ID: id, Title: "It works", Module: module, Requirement: checks.Requirement{ID: "R-EXAMPLE-5", Sentence: "it works"}, Level: checks.Core, Tier: tier,
+func sample() []catalogue.Check {
+	check := func(id, module string, tier catalogue.Tier) catalogue.Check {
+		return catalogue.Check{
+			ID: id, Title: "It works", Module: module, Requirement: catalogue.Requirement{ID: "R-EXAMPLE-5", Sentence: "it works"}, Level: catalogue.Core, Tier: tier,
 			Topologies: []string{"SingleReplica"},
 		}
 	}
-	return []checks.Check{
-		check("SNO-ING-001", "ingress", checks.Static), check("SNO-ING-002", "ingress", checks.Static),
-		check("SNO-ING-003", "ingress", checks.Scheduled), check("SNO-ING-004", "ingress", checks.Static),
-		check("SNO-ETC-001", "etcdguard", checks.Static), check("SNO-ETC-002", "etcdguard", checks.Disruptive),
+	return []catalogue.Check{
+		check("SNO-ING-001", "ingress", catalogue.Static), check("SNO-ING-002", "ingress", catalogue.Static),
+		check("SNO-ING-003", "ingress", catalogue.Scheduled), check("SNO-ING-004", "ingress", catalogue.Static),
+		check("SNO-ETC-001", "etcdguard", catalogue.Static), check("SNO-ETC-002", "etcdguard", catalogue.Disruptive),
 	}
 }
 
@@ -118,15 +120,15 @@ func TestSpecs(t *testing.T) {
 	}
 	f := &fake{}
 	in := inputs(f)
-	in.NewRunner = func(_ context.Context, _ checks.Target, selection checks.Selection) (Runner, error) {
+	in.NewRunner = func(_ context.Context, _ cluster.Target, selection runner.Selection) (Runner, error) {
 		f.log("run %v %v", selection.Tiers, selection.IDs)
 		return f, nil
 	}
 	if in.Target == nil {
-		in.Target = func(context.Context) (checks.Target, error) { return checks.Target{}, nil }
+		in.Target = func(context.Context) (cluster.Target, error) { return cluster.Target{}, nil }
 	}
 	gomega.RegisterFailHandler(ginkgo.Fail)
-	describe(catalogue(), in)
+	describe(sample(), in)
 	suite, reporter := Configuration()
 	ginkgo.RunSpecs(t, "suites", suite, reporter)
 }

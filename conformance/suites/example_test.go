@@ -7,7 +7,8 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/existing"
 	"github.com/solonode/sno/conformance/suites"
 )
@@ -16,12 +17,12 @@ import (
 // call Describe at the top level, `var _ = suites.Describe(...)`, and RunSpecs in a test with the values of
 // [suites.Configuration].
 func Example() {
-	tiers := []checks.Tier{checks.Static, checks.Scheduled}
+	tiers := []catalogue.Tier{catalogue.Static, catalogue.Scheduled}
 	suites.Describe(suites.Inputs{
 		Modules:   []string{"ingress"},
 		Tiers:     tiers,
 		Artifacts: "_artifacts",
-		Target: func(ctx context.Context) (checks.Target, error) {
+		Target: func(ctx context.Context) (cluster.Target, error) {
 			return existing.Target(ctx, existing.Options{Tiers: tiers, Progress: ginkgo.GinkgoWriter})
 		},
 	})

@@ -11,7 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/cluster"
 )
 
 var capture = flag.String("capture", "", "folder of YAML files named after scenarios, which TestCapture updates from clusters")
@@ -33,7 +33,7 @@ func TestCapture(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Stop()
-		state, err := checks.Read(t.Context(), s.Cluster.Client(), nil)
+		state, err := cluster.Read(t.Context(), s.Cluster.Client(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,8 +15,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 	"github.com/solonode/sno/e2e/framework"
 )
 
@@ -89,7 +91,7 @@ func clusterControls() []clusterControl {
 	}
 	// Clients back off after an outage, so it is the last disturbance of its cluster.
 	return append(all, clusterControl{check: "SNO-TOP-011", name: "the outage is longer than a leader may be without its Lease", scenario: single, disturb: longOutage,
-		object: "Lease " + framework.SystemNamespace + "/" + faultName, got: "lost", settle: checks.SimulatedTimes().Settle},
+		object: "Lease " + framework.SystemNamespace + "/" + faultName, got: "lost", settle: cluster.SimulatedTimes().Settle},
 		clusterControl{check: "SNO-TOP-011", name: "the controller manager does not return", scenario: single, disturb: withoutControllerManager,
 			object: "A new Deployment", got: "has no service account"})
 }
@@ -97,9 +99,9 @@ func clusterControls() []clusterControl {
 // TestClusterControlsAreDeclared compares the catalogue's controls of kind cluster with those that are implemented.
 func TestClusterControlsAreDeclared(t *testing.T) {
 	var declared, implemented []string
-	for _, check := range checks.Catalogue() {
+	for _, check := range catalogue.All() {
 		for _, control := range check.Controls {
-			if check.KindOf(control) == checks.KindCluster {
+			if check.KindOf(control) == catalogue.KindCluster {
 				declared = append(declared, check.ID+" "+control.Name)
 			}
 		}
@@ -158,7 +160,7 @@ func TestClusterControls(t *testing.T) {
 // undisturbed runs the check of a control without the fault.
 func (u *up) undisturbed(o Options, control clusterControl) {
 	u.t.Helper()
-	o.Times = checks.SimulatedTimes()
+	o.Times = cluster.SimulatedTimes()
 	began := time.Now()
 	result := u.result(u.acts(o, control), control.check, func() {})
 	if result.Status != report.Passed {
@@ -168,8 +170,8 @@ func (u *up) undisturbed(o Options, control clusterControl) {
 }
 
 // disturbedTimes limit the waits for what does not come. A busy machine may make other objects fail as well.
-func disturbedTimes() checks.Times {
-	times := checks.SimulatedTimes()
+func disturbedTimes() cluster.Times {
+	times := cluster.SimulatedTimes()
 	times.Settle, times.Converge, times.Upgrade, times.Outage = 8*time.Second, 8*time.Second, 8*time.Second, 3*time.Second
 	return times
 }
@@ -204,7 +206,7 @@ func (u *up) disturbed(o Options, control clusterControl) {
 		got = "NOT DETECTED"
 		u.t.Errorf("%s: the check is %s, want evidence that %s is %q: %s %+v", control, result.Status, control.object, control.got, result.Reason, result.Evidence)
 	}
-	row(control.check, control.name, string(checks.KindCluster), got, took)
+	row(control.check, control.name, string(catalogue.KindCluster), got, took)
 }
 
 func detected(control clusterControl, result report.Result) bool {
@@ -214,7 +216,7 @@ func detected(control clusterControl, result report.Result) bool {
 }
 
 // acts returns the cluster as a target of one run.
-func (u *up) acts(o Options, control clusterControl) checks.Target {
+func (u *up) acts(o Options, control clusterControl) cluster.Target {
 	target := u.target(o)
 	target.Stop, target.Progress = nil, u.t.Output()
 	if control.onlyAPI {
@@ -225,25 +227,25 @@ func (u *up) acts(o Options, control clusterControl) checks.Target {
 
 // result runs one check. It calls begin before a scheduled check, which runs as soon as the runner starts, and between
 // the start and the acts of a disruptive one.
-func (u *up) result(target checks.Target, id string, begin func()) report.Result {
+func (u *up) result(target cluster.Target, id string, begin func()) report.Result {
 	u.t.Helper()
-	check, err := checks.Lookup(id)
+	check, err := catalogue.Lookup(id)
 	u.must(err)
-	if check.Tier != checks.Disruptive {
+	if check.Tier != catalogue.Disruptive {
 		begin()
 	}
-	runner, err := checks.NewRunner(u.ctx, target, checks.Selection{Tiers: checks.Tiers(), IDs: []string{id}})
+	run, err := runner.New(u.ctx, target, runner.Selection{Tiers: catalogue.Tiers(), IDs: []string{id}})
 	u.must(err)
 	defer func() {
-		if err := runner.Close(u.ctx); err != nil {
+		if err := run.Close(u.ctx); err != nil {
 			u.t.Errorf("the run leaves something behind: %v", err)
 		}
 	}()
-	u.must(runner.Start(u.ctx))
-	if check.Tier == checks.Disruptive {
+	u.must(run.Start(u.ctx))
+	if check.Tier == catalogue.Disruptive {
 		begin()
 	}
-	result, err := runner.Result(u.ctx, id)
+	result, err := run.Result(u.ctx, id)
 	u.must(err)
 	return result
 }

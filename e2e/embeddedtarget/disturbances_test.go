@@ -27,7 +27,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/testcluster/embedded"
@@ -55,7 +55,7 @@ var (
 )
 
 // disturbance causes a fault. It may replace the acts of a target. The result reverts the fault; it is not nil.
-type disturbance func(ctx context.Context, s *system, target *checks.Target) (undo undo, err error)
+type disturbance func(ctx context.Context, s *system, target *cluster.Target) (undo undo, err error)
 
 type undo func(context.Context) error
 
@@ -90,7 +90,7 @@ func create(ctx context.Context, s *system, object client.Object) (undo, error) 
 
 // keepWriting annotates an object at an interval.
 func keepWriting(object client.Object) disturbance {
-	return func(ctx context.Context, s *system, _ *checks.Target) (undo, error) {
+	return func(ctx context.Context, s *system, _ *cluster.Target) (undo, error) {
 		annotate := func(ctx context.Context, value string) error {
 			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/%s":%s}}}`, faultName, value))
 			target, _ := object.DeepCopyObject().(client.Object)
@@ -106,7 +106,7 @@ func keepWriting(object client.Object) disturbance {
 }
 
 // approveAll approves every certificate request for the identity of a node, as it comes.
-func approveAll(ctx context.Context, s *system, _ *checks.Target) (undo, error) {
+func approveAll(ctx context.Context, s *system, _ *cluster.Target) (undo, error) {
 	requests := s.Cluster.Clientset().CertificatesV1().CertificateSigningRequests()
 	watching, err := requests.Watch(ctx, metav1.ListOptions{FieldSelector: "spec.signerName=" + certificatesv1.KubeAPIServerClientKubeletSignerName})
 	if err != nil {
@@ -138,7 +138,7 @@ func approveAll(ctx context.Context, s *system, _ *checks.Target) (undo, error) 
 }
 
 // deadlock makes rollouts of the console wait for themselves on one node, where its operator would not.
-func deadlock(ctx context.Context, s *system, _ *checks.Target) (undo, error) {
+func deadlock(ctx context.Context, s *system, _ *cluster.Target) (undo, error) {
 	restart, err := stop(ctx, s, framework.Console)
 	if err != nil {
 		return restart, err
@@ -191,11 +191,11 @@ func stop(ctx context.Context, s *system, module framework.Module) (undo, error)
 }
 
 func stopped(module framework.Module) disturbance {
-	return func(ctx context.Context, s *system, _ *checks.Target) (undo, error) { return stop(ctx, s, module) }
+	return func(ctx context.Context, s *system, _ *cluster.Target) (undo, error) { return stop(ctx, s, module) }
 }
 
 // forbidEvictions creates a budget over the console that allows no eviction, and waits for its status.
-func forbidEvictions(ctx context.Context, s *system, _ *checks.Target) (undo, error) {
+func forbidEvictions(ctx context.Context, s *system, _ *cluster.Target) (undo, error) {
 	live, err := s.Cluster.Clientset().AppsV1().Deployments(scenario.ConsoleNamespace).Get(ctx, console, metav1.GetOptions{})
 	if err != nil {
 		return nothing, fmt.Errorf("read the console: %w", err)
@@ -215,7 +215,7 @@ func forbidEvictions(ctx context.Context, s *system, _ *checks.Target) (undo, er
 }
 
 // forbidPods creates a quota that forbids new pods of the router, and waits until the API server enforces it.
-func forbidPods(ctx context.Context, s *system, _ *checks.Target) (undo, error) {
+func forbidPods(ctx context.Context, s *system, _ *cluster.Target) (undo, error) {
 	kube := s.Cluster.Clientset()
 	remove, err := create(ctx, s, &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: scenario.RouterNamespace, Name: faultName},
@@ -262,7 +262,7 @@ func cordon(ctx context.Context, s *system, node string, cordoned bool) error {
 }
 
 // cordonedByRestart makes each restart of the control-plane node leave it unschedulable.
-func cordonedByRestart(_ context.Context, s *system, target *checks.Target) (undo, error) {
+func cordonedByRestart(_ context.Context, s *system, target *cluster.Target) (undo, error) {
 	restart := target.RestartNode
 	target.RestartNode = func(ctx context.Context, node string) error {
 		if node != controlPlaneNode {
@@ -274,7 +274,7 @@ func cordonedByRestart(_ context.Context, s *system, target *checks.Target) (und
 }
 
 // partialUpgrade makes an upgrade begin and end before its last operator is replaced. Another one completes.
-func partialUpgrade(_ context.Context, s *system, target *checks.Target) (undo, error) {
+func partialUpgrade(_ context.Context, s *system, target *cluster.Target) (undo, error) {
 	target.Upgrade = func(ctx context.Context) error {
 		if err := s.Upgrade(ctx, func(context.Context) error { return errUpgrade }); !errors.Is(err, errUpgrade) {
 			return fmt.Errorf("begin an upgrade: %w", err)
@@ -285,13 +285,13 @@ func partialUpgrade(_ context.Context, s *system, target *checks.Target) (undo, 
 }
 
 func cordoned(node string) disturbance {
-	return func(ctx context.Context, s *system, _ *checks.Target) (undo, error) {
+	return func(ctx context.Context, s *system, _ *cluster.Target) (undo, error) {
 		return func(ctx context.Context) error { return cordon(ctx, s, node, false) }, cordon(ctx, s, node, true)
 	}
 }
 
 // leaveBudget creates a budget that disturbs nothing.
-func leaveBudget(ctx context.Context, s *system, _ *checks.Target) (undo, error) {
+func leaveBudget(ctx context.Context, s *system, _ *cluster.Target) (undo, error) {
 	return create(ctx, s, &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: scenario.ConsoleNamespace, Name: faultName},
 		Spec: policyv1.PodDisruptionBudgetSpec{
@@ -303,7 +303,7 @@ func leaveBudget(ctx context.Context, s *system, _ *checks.Target) (undo, error)
 // answerRequests replaces the controller of drains by one that acknowledges all requests of nodes, and drains them or
 // not.
 func answerRequests(drain bool) disturbance {
-	return func(ctx context.Context, s *system, _ *checks.Target) (undo, error) {
+	return func(ctx context.Context, s *system, _ *cluster.Target) (undo, error) {
 		restart, err := stop(ctx, s, framework.MachineConfig)
 		if err != nil {
 			return restart, err
@@ -347,7 +347,7 @@ func answerRequests(drain bool) disturbance {
 
 // longOutage starts an election with two candidates, and makes the outage of the API server longer than its leader may
 // be without the Lease. The outage ends when the other candidate leads.
-func longOutage(ctx context.Context, s *system, target *checks.Target) (undo, error) {
+func longOutage(ctx context.Context, s *system, target *cluster.Target) (undo, error) {
 	kube := s.Cluster.Clientset()
 	lease := metav1.ObjectMeta{Namespace: framework.SystemNamespace, Name: faultName}
 	leads := make(chan string, 2)
@@ -395,7 +395,7 @@ func longOutage(ctx context.Context, s *system, target *checks.Target) (undo, er
 }
 
 // withoutControllerManager ends the controller manager during the outage of the API server.
-func withoutControllerManager(_ context.Context, s *system, target *checks.Target) (undo, error) {
+func withoutControllerManager(_ context.Context, s *system, target *cluster.Target) (undo, error) {
 	manager, outage := s.Cluster.Component(embedded.ControllerManager), target.Outage
 	target.Outage = func(ctx context.Context, length time.Duration) error {
 		return errors.Join(manager.Kill(), outage(ctx, length))

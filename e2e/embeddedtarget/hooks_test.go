@@ -21,10 +21,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/existing"
 	"github.com/solonode/sno/conformance/extension"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/scenario"
 )
@@ -70,7 +72,7 @@ func (u *up) hooked(machines string) existing.Options {
 	const post = "curl --fail --silent --show-error --request POST "
 	return existing.Options{
 		Kubeconfig:     u.Cluster.KubeconfigPath(),
-		Tiers:          checks.Tiers(),
+		Tiers:          catalogue.Tiers(),
 		RebootCommand:  `sh -c '` + post + machines + `/reboot/$0'`,
 		OutageCommand:  post + machines + `/outage/$SNO_OUTAGE_SECONDS`,
 		UpgradeCommand: post + machines + `/upgrade`,
@@ -79,9 +81,9 @@ func (u *up) hooked(machines string) existing.Options {
 }
 
 // byExisting connects with these options, and with the times of simulated nodes.
-func byExisting(ctx context.Context, o existing.Options) (checks.Target, error) {
+func byExisting(ctx context.Context, o existing.Options) (cluster.Target, error) {
 	target, err := existing.Target(ctx, o)
-	target.Times = checks.SimulatedTimes()
+	target.Times = cluster.SimulatedTimes()
 	target.Times.Settle = waitTimeout
 	return target, err
 }
@@ -118,15 +120,15 @@ func TestHooks(t *testing.T) {
 	u.recovers(machines.URL)
 }
 
-func (u *up) verdicts(target checks.Target) map[string]report.Result {
+func (u *up) verdicts(target cluster.Target) map[string]report.Result {
 	u.t.Helper()
-	runner, err := checks.NewRunner(u.ctx, target, checks.Selection{Tiers: checks.Tiers()})
+	run, err := runner.New(u.ctx, target, runner.Selection{Tiers: catalogue.Tiers()})
 	u.must(err)
-	defer func() { u.must(runner.Close(u.ctx)) }()
-	u.must(runner.Start(u.ctx))
+	defer func() { u.must(run.Close(u.ctx)) }()
+	u.must(run.Start(u.ctx))
 	all := map[string]report.Result{}
-	for _, check := range checks.Catalogue() {
-		result, err := runner.Result(u.ctx, check.ID)
+	for _, check := range catalogue.All() {
+		result, err := run.Result(u.ctx, check.ID)
 		u.must(err)
 		all[check.ID] = result
 	}
@@ -170,7 +172,7 @@ func (u *up) recovers(machines string) {
 		u.t.Run(test.name, func(t *testing.T) {
 			folder := t.TempDir()
 			var out, progress bytes.Buffer
-			code := extension.Program{Out: &out, Err: &progress, Provider: func(ctx context.Context, o extension.ClusterOptions) (checks.Target, error) {
+			code := extension.Program{Out: &out, Err: &progress, Provider: func(ctx context.Context, o extension.ClusterOptions) (cluster.Target, error) {
 				return byExisting(ctx, existing.Options{
 					Kubeconfig: o.Kubeconfig, Scenario: o.Scenario, Tiers: o.Tiers, Route: o.Route,
 					RebootCommand: o.RebootCommand, UpgradeCommand: o.UpgradeCommand, Artifacts: o.Artifacts, Progress: o.Progress,

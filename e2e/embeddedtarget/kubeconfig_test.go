@@ -22,7 +22,8 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/existing"
 	"github.com/solonode/sno/conformance/suites"
 	"github.com/solonode/sno/e2e/demo"
@@ -83,8 +84,8 @@ func TestGinkgoSuite(t *testing.T) {
 		t.Skip("TestByKubeconfig runs it on a cluster")
 	}
 	rest.SetDefaultWarningHandler(rest.WarningLogger{}) // as in a repository that sets none
-	suites.Describe(suites.Inputs{Tiers: checks.Tiers(), Target: func(ctx context.Context) (checks.Target, error) {
-		return existing.Target(ctx, existing.Options{Tiers: checks.Tiers(), Progress: ginkgo.GinkgoWriter})
+	suites.Describe(suites.Inputs{Tiers: catalogue.Tiers(), Target: func(ctx context.Context) (cluster.Target, error) {
+		return existing.Target(ctx, existing.Options{Tiers: catalogue.Tiers(), Progress: ginkgo.GinkgoWriter})
 	}})
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	suite, reporter := suites.Configuration()

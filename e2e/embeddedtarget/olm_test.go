@@ -6,8 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 	"github.com/solonode/sno/e2e/framework"
 )
 
@@ -23,13 +24,13 @@ func TestOLMOperatorConforms(t *testing.T) {
 		t.Fatal(err)
 	}
 	ids := []string{"SNO-TOP-003", "SNO-TOP-004", "SNO-TOP-007", "SNO-TOP-011"}
-	runner, err := checks.NewRunner(t.Context(), target, checks.Selection{Tiers: checks.Tiers(), IDs: ids})
+	run, err := runner.New(t.Context(), target, runner.Selection{Tiers: catalogue.Tiers(), IDs: ids})
 	if err != nil {
 		target.Stop()
 		t.Fatal(err)
 	}
-	defer func() { _ = runner.Close(t.Context()) }()
-	if err := runner.Start(t.Context()); err != nil {
+	defer func() { _ = run.Close(t.Context()) }()
+	if err := run.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	seen := map[string]string{
@@ -37,7 +38,7 @@ func TestOLMOperatorConforms(t *testing.T) {
 		"SNO-TOP-011": "Lease " + framework.OLMNamespace + "/" + framework.OLMLease,
 	}
 	for _, id := range ids {
-		result, err := runner.Result(t.Context(), id)
+		result, err := run.Result(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,8 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/embedded"
@@ -40,7 +42,7 @@ func build(t *testing.T, program programs.Program) string {
 }
 
 // runChecks runs checks on a new cluster.
-func runChecks(t *testing.T, o Options, selection checks.Selection) (*system, report.Report) {
+func runChecks(t *testing.T, o Options, selection runner.Selection) (*system, report.Report) {
 	t.Helper()
 	ctx := t.Context()
 	s, err := start(ctx, o)
@@ -50,24 +52,24 @@ func runChecks(t *testing.T, o Options, selection checks.Selection) (*system, re
 	t.Cleanup(s.Stop)
 	target := s.target(o)
 	target.Stop = nil // the cleanup
-	runner, err := checks.NewRunner(ctx, target, selection)
+	run, err := runner.New(ctx, target, selection)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := runner.Close(ctx); err != nil {
+		if err := run.Close(ctx); err != nil {
 			t.Error(err)
 		}
 	}()
-	if err := runner.Start(ctx); err != nil {
+	if err := run.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
-	for _, check := range checks.Catalogue() {
-		if _, err := runner.Result(ctx, check.ID); err != nil {
+	for _, check := range catalogue.All() {
+		if _, err := run.Result(ctx, check.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return s, runner.Report()
+	return s, run.Report()
 }
 
 func statuses(results iter.Seq[report.Result]) map[string]report.Status {
@@ -85,7 +87,7 @@ func TestGivenOperator(t *testing.T) {
 	}
 	t.Parallel()
 	o := options("cloud-sno-day2-workers", Baseline)
-	selection := checks.Selection{Tiers: checks.Tiers(), Modules: []string{"ingress"}}
+	selection := runner.Selection{Tiers: catalogue.Tiers(), Modules: []string{"ingress"}}
 	_, standIn := runChecks(t, o, selection)
 	command := build(t, programs.IngressHost) + " --kubeconfig={kubeconfig} --canary=true --min-ready-seconds=1 --stock"
 	o.Operators = given(t, "ingress="+command)
@@ -130,7 +132,7 @@ func TestGivenNextToControllers(t *testing.T) {
 	o := options("none-sno-day2-workers", SNO)
 	o.Operators = given(t, "ingress="+build(t, programs.IngressHost)+" --kubeconfig {kubeconfig} --min-ready-seconds 1",
 		"etcd="+build(t, programs.EtcdHost)+" --kubeconfig {kubeconfig} --stock")
-	s, got := runChecks(t, o, checks.Selection{Tiers: []checks.Tier{checks.Static, checks.Scheduled}})
+	s, got := runChecks(t, o, runner.Selection{Tiers: []catalogue.Tier{catalogue.Static, catalogue.Scheduled}})
 	for _, result := range got.Results {
 		if result.Status == report.Failed || result.Status == report.Inconclusive {
 			t.Errorf("%s is %s: %s %+v", result.ID, result.Status, result.Reason, result.Evidence)
@@ -159,9 +161,9 @@ func TestOperatorThatDoesNothing(t *testing.T) {
 	}
 	t.Parallel()
 	o := options("none-sno", SNO)
-	o.Times.Settle = checks.SimulatedTimes().Settle
+	o.Times.Settle = cluster.SimulatedTimes().Settle
 	o.Operators = given(t, "ingress=sleep 100000")
-	_, got := runChecks(t, o, checks.Selection{Tiers: []checks.Tier{checks.Static, checks.Scheduled}, Modules: []string{"ingress", "console", "auth", "topology"}})
+	_, got := runChecks(t, o, runner.Selection{Tiers: []catalogue.Tier{catalogue.Static, catalogue.Scheduled}, Modules: []string{"ingress", "console", "auth", "topology"}})
 	var ran []string
 	for _, result := range got.Results {
 		if result.Status == report.Skipped || result.Status == report.NotApplicable {

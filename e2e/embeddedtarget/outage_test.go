@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 )
 
 // longestOutage is how long an API server may be unavailable on one node (R-OPS-4).
@@ -20,23 +22,23 @@ func TestOutageOfTwoMinutes(t *testing.T) {
 		t.Skip("it takes minutes; make proof runs it")
 	}
 	t.Parallel()
-	times := checks.SimulatedTimes()
+	times := cluster.SimulatedTimes()
 	times.Outage = longestOutage
 	target, err := Start(t.Context(), Options{Scenario: "none-sno", Variant: SNO, Progress: t.Output(), Times: times})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const id = "SNO-TOP-011"
-	runner, err := checks.NewRunner(t.Context(), target, checks.Selection{Tiers: []checks.Tier{checks.Disruptive}, IDs: []string{id}})
+	run, err := runner.New(t.Context(), target, runner.Selection{Tiers: []catalogue.Tier{catalogue.Disruptive}, IDs: []string{id}})
 	if err != nil {
 		target.Stop()
 		t.Fatal(err)
 	}
-	defer func() { _ = runner.Close(t.Context()) }()
-	if err := runner.Start(t.Context()); err != nil {
+	defer func() { _ = run.Close(t.Context()) }()
+	if err := run.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	result, err := runner.Result(t.Context(), id)
+	result, err := run.Result(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +52,7 @@ func TestOutageOfTwoMinutes(t *testing.T) {
 		t.Errorf("%s, %d leases: %s %+v", result.Status, leases, result.Reason, result.Evidence)
 	}
 	t.Log(result.Figures)
-	if origin := runner.Report().ControlPlaneOrigin; origin == "" {
+	if origin := run.Report().ControlPlaneOrigin; origin == "" {
 		t.Error("the report lacks the origin of the control plane's programs")
 	}
 }

@@ -30,7 +30,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/testcluster/embedded"
@@ -84,7 +85,7 @@ func TestUnderPolicies(t *testing.T) {
 	}
 	t.Parallel()
 	o := options("none-sno-day1-worker", SNO)
-	o.Times = checks.SimulatedTimes()
+	o.Times = cluster.SimulatedTimes()
 	o.APIServer = []string{"--admission-control-config-file=" + restricted(t)}
 	s, err := start(t.Context(), o)
 	if err != nil {
@@ -107,7 +108,7 @@ func TestUnderPolicies(t *testing.T) {
 	results := once(t, target)
 	done := 0
 	for id, result := range results {
-		if result.Tier != string(checks.Scheduled) || result.Status == report.NotApplicable {
+		if result.Tier != string(catalogue.Scheduled) || result.Status == report.NotApplicable {
 			continue
 		}
 		done++
@@ -283,7 +284,7 @@ func TestImageThatCannotBePulled(t *testing.T) {
 	}
 	t.Parallel()
 	o := options("none-sno", SNO)
-	o.Times = checks.SimulatedTimes()
+	o.Times = cluster.SimulatedTimes()
 	o.Times.Ready = 8 * time.Second // never reached
 	s, err := start(t.Context(), o)
 	if err != nil {

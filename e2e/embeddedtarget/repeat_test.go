@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 )
 
 var runs = flag.Int("runs", 3, "how often TestRepeated runs the scheduled tier")
@@ -40,23 +42,23 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
-func once(t *testing.T, target checks.Target) map[string]report.Result {
+func once(t *testing.T, target cluster.Target) map[string]report.Result {
 	t.Helper()
-	runner, err := checks.NewRunner(t.Context(), target, checks.Selection{Tiers: []checks.Tier{checks.Static, checks.Scheduled}})
+	run, err := runner.New(t.Context(), target, runner.Selection{Tiers: []catalogue.Tier{catalogue.Static, catalogue.Scheduled}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := runner.Close(t.Context()); err != nil {
+		if err := run.Close(t.Context()); err != nil {
 			t.Errorf("a run leaves something behind: %v", err)
 		}
 	}()
-	if err := runner.Start(t.Context()); err != nil {
+	if err := run.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	results := map[string]report.Result{}
-	for _, check := range checks.Catalogue() {
-		if results[check.ID], err = runner.Result(t.Context(), check.ID); err != nil {
+	for _, check := range catalogue.All() {
+		if results[check.ID], err = run.Result(t.Context(), check.ID); err != nil {
 			t.Fatal(err)
 		}
 	}

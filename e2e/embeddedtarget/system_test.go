@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/e2e/drains"
 	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/programs"
@@ -58,7 +58,7 @@ type up struct {
 }
 
 func options(scenario string, variant Variant) Options {
-	times := checks.SimulatedTimes()
+	times := cluster.SimulatedTimes()
 	times.Settle = waitTimeout
 	return Options{Scenario: scenario, Variant: variant, Times: times, Progress: os.Stderr}
 }

@@ -6,7 +6,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/e2e/framework"
 )
@@ -32,32 +32,32 @@ type Options struct {
 	APIServer []string
 	Keep      bool
 	Progress  io.Writer
-	// Times are those of the run; zero for checks.SimulatedTimes.
-	Times checks.Times
+	// Times are those of the run; zero for cluster.SimulatedTimes.
+	Times cluster.Times
 }
 
 // Start starts a cluster and returns when it has settled with its day-2 workers. It stops with Target.Stop, with the
 // context, and with this process.
-func Start(ctx context.Context, o Options) (checks.Target, error) {
-	if o.Times == (checks.Times{}) {
-		o.Times = checks.SimulatedTimes()
+func Start(ctx context.Context, o Options) (cluster.Target, error) {
+	if o.Times == (cluster.Times{}) {
+		o.Times = cluster.SimulatedTimes()
 	}
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}
 	s, err := start(ctx, o)
 	if err != nil {
-		return checks.Target{}, err
+		return cluster.Target{}, err
 	}
 	return s.target(o), nil
 }
 
-func (s *system) target(o Options) checks.Target {
+func (s *system) target(o Options) cluster.Target {
 	var namespaces []string
 	if s.variant == Vendored { // what OLM installs is not of the payload, but must follow the topology here
-		namespaces = append(checks.PayloadNamespaces(), framework.OLMNamespace)
+		namespaces = append(cluster.PayloadNamespaces(), framework.OLMNamespace)
 	}
-	return checks.Target{
+	return cluster.Target{
 		PayloadNamespaces: namespaces,
 
 		Config:   s.Cluster.RESTConfig(),

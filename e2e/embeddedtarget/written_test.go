@@ -13,7 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/testcluster/embedded"
 )
@@ -40,8 +41,8 @@ func TestControlsOnCluster(t *testing.T) {
 			}
 			w := written{T: t, ctx: ctx, kube: s.Cluster.Client()}
 			w.before = w.read()
-			for _, check := range checks.Catalogue() {
-				if check.Tier == checks.Static && (check.NotApplicable == nil || check.NotApplicable(w.before) == "") {
+			for _, check := range catalogue.All() {
+				if check.Tier == catalogue.Static && (check.NotApplicable == nil || check.NotApplicable(w.before) == "") {
 					w.controls(check)
 				}
 			}
@@ -72,23 +73,23 @@ type written struct {
 	*testing.T
 	ctx    context.Context //nolint:containedctx // of the test
 	kube   client.Client
-	before *checks.State
+	before *catalogue.State
 }
 
-func (w written) read() *checks.State {
+func (w written) read() *catalogue.State {
 	w.Helper()
-	state, err := checks.Read(w.ctx, w.kube, append(checks.PayloadNamespaces(), controlNamespace))
+	state, err := cluster.Read(w.ctx, w.kube, append(cluster.PayloadNamespaces(), controlNamespace))
 	if err != nil {
 		w.Fatal(err)
 	}
 	return state
 }
 
-func (w written) controls(check checks.Check) {
+func (w written) controls(check catalogue.Check) {
 	w.Helper()
 	negative, positive := 0, 0
 	for _, control := range check.Controls {
-		changed := &checks.Input{State: w.before.DeepCopy()}
+		changed := &catalogue.Input{State: w.before.DeepCopy()}
 		if !control.Change(changed) || impossible[control.Name] {
 			continue
 		}
@@ -97,7 +98,7 @@ func (w written) controls(check checks.Check) {
 		if err != nil {
 			w.Fatalf("%s, %q: make it: %v", check.ID, control.Name, err)
 		}
-		evidence, err := check.Run(w.ctx, &checks.Input{State: now})
+		evidence, err := check.Run(&catalogue.Input{State: now})
 		if held := holds(evidence); err != nil || held != control.MustPass {
 			w.Errorf("%s, %q: held %t (%v), want %t: %+v", check.ID, control.Name, held, err, control.MustPass, evidence)
 		}
@@ -125,7 +126,7 @@ func holds(evidence []report.Evidence) bool {
 	return len(evidence) > 0
 }
 
-func (w written) write(from, to *checks.State) error {
+func (w written) write(from, to *catalogue.State) error {
 	was, is := objects(from), objects(to)
 	for key, object := range was {
 		if is[key] == nil {
@@ -226,7 +227,7 @@ func (w written) both(fresh client.Object, err error, object client.Object) erro
 	return nil
 }
 
-func objects(s *checks.State) map[string]client.Object {
+func objects(s *catalogue.State) map[string]client.Object {
 	all := map[string]client.Object{}
 	value := reflect.ValueOf(s).Elem()
 	for i := range value.NumField() {

@@ -20,9 +20,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/existing"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 	"github.com/solonode/sno/e2e/bench"
 	"github.com/solonode/sno/e2e/kindtarget"
 	"github.com/solonode/sno/e2e/programs"
@@ -146,7 +148,7 @@ func sameVerdicts(ctx context.Context, e *kindtarget.Env) error {
 		return fmt.Errorf("write the command of the outage: %w", err)
 	}
 	hooked, err := existing.Target(ctx, existing.Options{
-		Kubeconfig: e.Kind.Kubeconfig(), Scenario: own.Scenario, Image: own.Image, Tiers: checks.Tiers(), Progress: e.Progress,
+		Kubeconfig: e.Kind.Kubeconfig(), Scenario: own.Scenario, Image: own.Image, Tiers: catalogue.Tiers(), Progress: e.Progress,
 		RebootCommand: rebootCommand, OutageCommand: "'" + script + "'",
 	})
 	if err != nil {
@@ -154,7 +156,7 @@ func sameVerdicts(ctx context.Context, e *kindtarget.Env) error {
 	}
 	hooked.Times = own.Times
 	var reports [2][]report.Report
-	for i, target := range []checks.Target{own, hooked} {
+	for i, target := range []cluster.Target{own, hooked} {
 		one, err := verdicts(ctx, target)
 		if err != nil {
 			return err
@@ -178,19 +180,19 @@ func sameVerdicts(ctx context.Context, e *kindtarget.Env) error {
 	}})
 }
 
-func verdicts(ctx context.Context, target checks.Target) (done report.Report, err error) {
-	runner, err := checks.NewRunner(ctx, target, checks.Selection{Tiers: checks.Tiers()})
+func verdicts(ctx context.Context, target cluster.Target) (done report.Report, err error) {
+	run, err := runner.New(ctx, target, runner.Selection{Tiers: catalogue.Tiers()})
 	if err != nil {
 		return report.Report{}, err
 	}
-	defer func() { err = errors.Join(err, runner.Close(ctx)) }()
-	if err := runner.Start(ctx); err != nil {
+	defer func() { err = errors.Join(err, run.Close(ctx)) }()
+	if err := run.Start(ctx); err != nil {
 		return report.Report{}, err
 	}
-	for _, check := range checks.Catalogue() {
-		if _, err := runner.Result(ctx, check.ID); err != nil {
+	for _, check := range catalogue.All() {
+		if _, err := run.Result(ctx, check.ID); err != nil {
 			return report.Report{}, err
 		}
 	}
-	return runner.Report(), nil
+	return run.Report(), nil
 }

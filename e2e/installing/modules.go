@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/e2e/kindtarget"
 	"github.com/solonode/sno/testcluster/embedded"
 )
@@ -47,7 +47,7 @@ func modules(ctx context.Context, m *Machine) error {
 	}
 	m.logf("  all controllers have settled")
 	folder := m.site.path("conformance")
-	if code := e.RunSuite(ctx, "--tiers", string(checks.Static)+","+string(checks.Scheduled), "-o", folder, "--artifacts", filepath.Join(folder, "artifacts")); code != 0 {
+	if code := e.RunSuite(ctx, "--tiers", string(catalogue.Static)+","+string(catalogue.Scheduled), "-o", folder, "--artifacts", filepath.Join(folder, "artifacts")); code != 0 {
 		return fmt.Errorf("%w: exit code %d, results in %s", errSuite, code, folder)
 	}
 	return nil

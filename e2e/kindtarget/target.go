@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/extension"
 	"github.com/solonode/sno/conformance/report"
 )
@@ -25,8 +25,8 @@ const (
 )
 
 // Times are for a cluster of real kubelets on one machine with all images.
-func Times() checks.Times {
-	times := checks.RealTimes()
+func Times() cluster.Times {
+	times := cluster.RealTimes()
 	times.Poll = 500 * time.Millisecond
 	times.Ready = time.Minute       // nothing is pulled
 	times.Stuck = 15 * time.Second  // the scheduler backs off for up to ten seconds
@@ -36,8 +36,8 @@ func Times() checks.Times {
 }
 
 // Target returns the cluster as a target of the conformance suite. The caller stops the Env.
-func (e *Env) Target() checks.Target {
-	target := checks.Target{
+func (e *Env) Target() cluster.Target {
+	target := cluster.Target{
 		Config:   e.Cluster.RESTConfig(),
 		Scenario: e.Scenario.Name, Description: e.Scenario.Description + ", real kubelets", Variant: "sno", Provider: e.provider,
 		Expected: report.Modes{
@@ -58,7 +58,7 @@ func (e *Env) RunSuite(ctx context.Context, flags ...string) int {
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		Colour:   term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("NO_COLOR") == "",
 		Build:    extension.ReadBuild(),
-		Provider: func(context.Context, extension.ClusterOptions) (checks.Target, error) { return e.Target(), nil },
+		Provider: func(context.Context, extension.ClusterOptions) (cluster.Target, error) { return e.Target(), nil },
 	}.Main(ctx, append([]string{"run"}, flags...))
 }
 

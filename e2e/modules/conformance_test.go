@@ -18,8 +18,10 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 	"github.com/solonode/sno/e2e/embeddedtarget"
 	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/e2e/matrix"
@@ -66,17 +68,17 @@ func entries(variant embeddedtarget.Variant) []ginkgo.TableEntry {
 	return all
 }
 
-func selection(disruptive bool) checks.Selection {
-	s := checks.Selection{Tiers: []checks.Tier{checks.Static, checks.Scheduled}}
+func selection(disruptive bool) runner.Selection {
+	s := runner.Selection{Tiers: []catalogue.Tier{catalogue.Static, catalogue.Scheduled}}
 	if *modulesFlag != "" {
 		s.Modules = strings.Split(*modulesFlag, ",")
 	}
 	if disruptive {
-		s.Tiers = checks.Tiers()
+		s.Tiers = catalogue.Tiers()
 	}
 	if *tiersFlag != "" {
 		named := strings.Split(*tiersFlag, ",")
-		s.Tiers = slices.DeleteFunc(s.Tiers, func(t checks.Tier) bool { return !slices.Contains(named, string(t)) })
+		s.Tiers = slices.DeleteFunc(s.Tiers, func(t catalogue.Tier) bool { return !slices.Contains(named, string(t)) })
 	}
 	return s
 }
@@ -111,41 +113,41 @@ func check(ctx ginkgo.SpecContext, variant embeddedtarget.Variant, name string, 
 }
 
 // run runs the selected checks. Failed checks are not an error.
-func run(ctx context.Context, variant embeddedtarget.Variant, name string, chosen checks.Selection, folder string, log io.Writer) (found report.Report, err error) {
+func run(ctx context.Context, variant embeddedtarget.Variant, name string, chosen runner.Selection, folder string, log io.Writer) (found report.Report, err error) {
 	given, err := operators.Read()
 	if err != nil {
 		return found, err
 	}
 	options := embeddedtarget.Options{
-		Scenario: name, Variant: variant, Operators: given, RealMinReadySeconds: *realMinReady, Keep: suite.Keep(), Progress: log, Times: checks.SimulatedTimes(),
+		Scenario: name, Variant: variant, Operators: given, RealMinReadySeconds: *realMinReady, Keep: suite.Keep(), Progress: log, Times: cluster.SimulatedTimes(),
 	}
 	if *realMinReady || len(given.Modules()) > 0 {
 		// The router is rolled out several times after a change of the topology, by a given operator at its own speed.
-		options.Times.Converge = checks.RealTimes().Converge
+		options.Times.Converge = cluster.RealTimes().Converge
 	}
 	target, err := embeddedtarget.Start(ctx, options)
 	if err != nil {
 		return found, err
 	}
 	defer target.Stop()
-	runner, err := checks.NewRunner(ctx, target, chosen)
+	started, err := runner.New(ctx, target, chosen)
 	if err != nil {
 		return found, err
 	}
-	defer func() { err = errors.Join(err, runner.Close(ctx)) }()
-	if err := runner.Start(ctx); err != nil {
+	defer func() { err = errors.Join(err, started.Close(ctx)) }()
+	if err := started.Start(ctx); err != nil {
 		return found, err
 	}
-	for _, c := range checks.Catalogue() {
-		result, err := runner.Result(ctx, c.ID)
+	for _, c := range catalogue.All() {
+		result, err := started.Result(ctx, c.ID)
 		if err != nil {
 			return found, err
 		}
 		_, _ = fmt.Fprintf(log, "%s  %s  %-13s %6.1f s  %s\n", time.Now().Format(time.TimeOnly), result.ID, result.Status, result.Seconds, result.Title)
 	}
-	found = runner.Report()
+	found = started.Report()
 	if found.Counts[report.Failed]+found.Counts[report.Inconclusive] > 0 {
-		if err := runner.Collect(ctx, filepath.Join(folder, "artifacts")); err != nil {
+		if err := started.Collect(ctx, filepath.Join(folder, "artifacts")); err != nil {
 			_, _ = fmt.Fprintln(log, "The artifacts are not complete:", err)
 		}
 	}
@@ -153,7 +155,7 @@ func run(ctx context.Context, variant embeddedtarget.Variant, name string, chose
 }
 
 // lost returns the report of a cluster whose run has ended with an error, or was interrupted.
-func lost(variant embeddedtarget.Variant, name string, chosen checks.Selection, interrupted, err error) report.Report {
+func lost(variant embeddedtarget.Variant, name string, chosen runner.Selection, interrupted, err error) report.Report {
 	r := report.Report{Scenario: name, Variant: string(variant), Provider: embeddedtarget.Provider, Started: time.Now().UTC()}
 	if s, err := scenario.Lookup(name); err == nil {
 		r.Description = s.Description
@@ -166,7 +168,7 @@ func lost(variant embeddedtarget.Variant, name string, chosen checks.Selection, 
 		status = report.Inconclusive
 	}
 	reason, _, _ := strings.Cut(err.Error(), "\n")
-	r.Results = checks.Unfinished(checks.Catalogue(), chosen, status, reason)
+	r.Results = runner.Unfinished(catalogue.All(), chosen, status, reason)
 	r.Count()
 	return r
 }
@@ -197,7 +199,7 @@ func waivers() ([]report.Waiver, error) {
 }
 
 func ids() (all []string) {
-	for _, c := range checks.Catalogue() {
+	for _, c := range catalogue.All() {
 		all = append(all, c.ID)
 	}
 	return all

@@ -11,7 +11,8 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/runner"
 	"github.com/solonode/sno/e2e/embeddedtarget"
 	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/framework/suite"
@@ -52,6 +53,6 @@ var _ = ginkgo.SynchronizedBeforeSuite(func(ctx ginkgo.SpecContext) {
 		needed = append(needed, of...)
 	}
 	gomega.Expect(programs.BuildAll(ctx, ginkgo.GinkgoWriter, needed...)).To(gomega.Succeed())
-	_, err = checks.Select(checks.Catalogue(), selection(true))
+	_, err = runner.Select(catalogue.All(), selection(true))
 	gomega.Expect(err).NotTo(gomega.HaveOccurred(), "-modules and -tiers name what there is")
 }, func() { programs.SkipUpToDateChecks() })

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/term"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/existing"
 	"github.com/solonode/sno/conformance/extension"
 )
@@ -46,7 +46,7 @@ func newManPages() *cobra.Command {
 	}
 }
 
-func fromKubeconfig(ctx context.Context, o extension.ClusterOptions) (checks.Target, error) {
+func fromKubeconfig(ctx context.Context, o extension.ClusterOptions) (cluster.Target, error) {
 	return existing.Target(ctx, existing.Options{
 		Kubeconfig: o.Kubeconfig, Scenario: o.Scenario, Image: o.Image, PayloadNamespaces: o.PayloadNamespaces, Tiers: o.Tiers, Route: o.Route,
 		RebootCommand: o.RebootCommand, OutageCommand: o.OutageCommand, UpgradeCommand: o.UpgradeCommand, Artifacts: o.Artifacts, Progress: o.Progress,

@@ -11,18 +11,19 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 
-	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/existing"
 	"github.com/solonode/sno/conformance/suites"
 )
 
 // The checks of ingress and those of all modules that include the router. These tiers do not disrupt the cluster.
-var tiers = []checks.Tier{checks.Static, checks.Scheduled}
+var tiers = []catalogue.Tier{catalogue.Static, catalogue.Scheduled}
 
 var _ = suites.Describe(suites.Inputs{Modules: []string{"ingress"}, Tiers: tiers, Target: target, Artifacts: os.Getenv("ARTIFACT_DIR")})
 
 // target returns the cluster of $KUBECONFIG.
-func target(ctx context.Context) (checks.Target, error) {
+func target(ctx context.Context) (cluster.Target, error) {
 	return existing.Target(ctx, existing.Options{Tiers: tiers, Progress: ginkgo.GinkgoWriter})
 }
 

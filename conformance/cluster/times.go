@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+)
+
+// ErrTimes is returned if a limit is 0 or negative, which would mean polling without a pause or not waiting at all.
+var ErrTimes = errors.New("times of the run are not positive")
+
+// Times are the limits of a run: the longest waits, and the periods without a change.
+type Times struct {
+	// Poll is the interval of reads while a run waits. Each read lists all pods.
+	Poll time.Duration
+	// Settle is how long the cluster may take to become stable before the first check and after a change.
+	Settle time.Duration
+	// Ready is how long pods of a copy may take to become ready, including the pull of the image.
+	Ready time.Duration
+	// Stuck is after how long without a change a rollout or an eviction counts as one that never ends.
+	Stuck time.Duration
+	// Quiet is how long no write may occur for a cluster to count as idle.
+	Quiet time.Duration
+	// Converge is how long operators may take to follow a change of the topology.
+	Converge time.Duration
+	// Outage is the length of the outage of the API server.
+	Outage time.Duration
+	// Restart is how long the restart of a node may take, until its pods have restarted.
+	Restart time.Duration
+	// Upgrade is how long an upgrade may take.
+	Upgrade time.Duration
+	// Cleanup is how long the removal of all objects may take.
+	Cleanup time.Duration
+}
+
+// SimulatedTimes are for embedded clusters, whose nodes start pods at once. They allow for a busy machine.
+func SimulatedTimes() Times {
+	return Times{
+		Poll:   250 * time.Millisecond, // about 100 objects
+		Settle: 60 * time.Second,       // controllers start, elect a leader and patch: 5 s on an idle machine
+		Ready:  30 * time.Second,       // no pull: 1 s
+		Stuck:  4 * time.Second,        // the scheduler retries within a second of a change
+		Quiet:  3 * time.Second,        // operators react within 0.5 s
+		// Operators follow within 0.5 s, then rollouts take time; after an outage clients back off for half a minute or more.
+		Converge: 45 * time.Second,
+		Outage:   5 * time.Second,
+		Restart:  30 * time.Second,
+		Upgrade:  2 * time.Minute, // operators restart, one after the other
+		Cleanup:  30 * time.Second,
+	}
+}
+
+// RealTimes are for clusters with kubelets.
+func RealTimes() Times {
+	return Times{
+		Poll:     2 * time.Second,  // about 20 requests, on a cluster that others use
+		Settle:   10 * time.Minute, // the rollout of a router waits for its connections to drain
+		Ready:    3 * time.Minute,  // one pull, slow at the edge
+		Stuck:    60 * time.Second, // minReadySeconds of a router is 30 s, in which nothing changes
+		Quiet:    60 * time.Second, // some operators resync every minute
+		Converge: 3 * time.Minute,  // a resync of a minute, then a rollout
+		Outage:   2 * time.Minute,  // R-OPS-4
+		Restart:  15 * time.Minute, // firmware is slow
+		Upgrade:  3 * time.Hour,    // one node reboots, and pulls every image of the release
+		Cleanup:  2 * time.Minute,
+	}
+}
+
+// Validate returns ErrTimes with the names of the fields that are not positive.
+func (t Times) Validate() error {
+	var unset []string
+	fields := reflect.ValueOf(t)
+	for i := range fields.NumField() {
+		if fields.Field(i).Int() <= 0 {
+			unset = append(unset, fields.Type().Field(i).Name)
+		}
+	}
+	if len(unset) > 0 {
+		return fmt.Errorf("%w: %s; begin with RealTimes or SimulatedTimes", ErrTimes, strings.Join(unset, ", "))
+	}
+	return nil
+}
+
+// StuckFor is at least twice the minReadySeconds of the Deployments, in which nothing changes.
+func (t Times) StuckFor(all []appsv1.Deployment) time.Duration {
+	limit := t.Stuck
+	for i := range all {
+		limit = max(limit, 2*time.Duration(all[i].Spec.MinReadySeconds)*time.Second)
+	}
+	return limit
+}
