@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/onsi/ginkgo/v2"
@@ -23,6 +24,8 @@ const (
 	// Long specs take more than a few minutes.
 	Long = "long"
 )
+
+const gracePeriod = 2 * time.Minute
 
 var (
 	keep = flag.Bool("keep", false, "keep the clusters and their folders at the end of a suite")
@@ -54,6 +57,8 @@ func Run(t *testing.T, name, target string) {
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	suite, reporter := ginkgo.GinkgoConfiguration()
 	suite.FailOnEmpty = true
+	// After an interruption a spec may have to remove a cluster that is being made.
+	suite.GracePeriod = max(suite.GracePeriod, gracePeriod)
 	ginkgo.ReportAfterEach(func(spec ginkgo.SpecReport) {
 		if spec.Failed() {
 			fmt.Fprintf(os.Stderr, "\nRepeat it: make %s GINKGO_FLAGS=%q\n", target, "--focus="+pattern(spec.FullText()))
