@@ -57,8 +57,8 @@ type Env struct {
 	images   map[programs.Program]string
 }
 
-// Start creates the cluster and returns when the stand-ins and the controllers run, before the day-2 workers join. On an
-// error or at the end of the context it removes everything; later the context has no effect.
+// Start creates the cluster and returns when the stand-ins and the controllers run, before the day-2 workers join. On
+// an error or at the end of the context it removes everything; later the context has no effect.
 func Start(ctx context.Context, o Options) (*Env, error) {
 	s, err := scenario.Lookup(o.Scenario)
 	if err != nil {

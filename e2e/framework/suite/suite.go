@@ -69,7 +69,7 @@ func Run(t *testing.T, name, target string) {
 
 // pattern returns a regular expression without blanks that matches a text, for a command line.
 func pattern(text string) string {
-	quoted := strings.NewReplacer("(", ".", ")", ".", "[", ".", "]", ".", "'", ".", `"`, ".", "$", ".", "*", ".", "+", ".", "?", ".", "|", ".").Replace(text)
+	quoted := strings.NewReplacer("(", ".", ")", ".", "[", ".", "]", ".", "'", ".", `"`, ".", "`", ".", "$", ".", "*", ".", "+", ".", "?", ".", "|", ".").Replace(text)
 	return strings.ReplaceAll(quoted, " ", ".")
 }
 

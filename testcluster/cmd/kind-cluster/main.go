@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kind-cluster makes an empty cluster of real kubelets and prints its kubeconfig on standard output, or removes a
-// cluster. See -help.
+// Command kind-cluster makes an empty cluster of real kubelets and prints its kubeconfig on standard output, or removes
+// a cluster. See -help.
 package main
 
 import (
