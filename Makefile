@@ -111,7 +111,7 @@ KUBERNETES_OUT ?= .conformance/kubernetes
 .PHONY: e2e-kind e2e-kind-interrupt e2e-kubernetes kind kind-delete e2e-node e2e-boot e2e-renewal boot
 # The specs of e2e/kubelets in a folder, GINKGO_FLAGS such as --focus=REGEXP included. Each process has its own cluster.
 kubelets = mkdir -p '$(abspath $(1))' && go run -C e2e github.com/onsi/ginkgo/v2/ginkgo -v --timeout=12h --poll-progress-after=5m \
-	--output-dir='$(abspath $(1))' --junit-report=specs.xml --label-filter='$(2)' --procs='$(3)' $(GINKGO_FLAGS) ./kubelets -- -test.run='^TestKubelets$$$$' -out '$(abspath $(1))'
+	--output-dir='$(abspath $(1))' --junit-report=specs.xml --label-filter='$(2)' --procs='$(3)' $(GINKGO_FLAGS) ./kubelets -- -test.run='^TestKubelets$$' -out '$(abspath $(1))'
 KIND_LABELS ?= !opt-in
 KIND_PROCS ?= 2
 e2e-kind: ## The modules on real kubelets in containers; needs a container engine (hack/engine start)
