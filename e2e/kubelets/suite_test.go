@@ -121,7 +121,7 @@ const (
 // record adds measurements to the report of the spec, and fails it if a bound was not met.
 func record(rows ...bench.Row) {
 	GinkgoHelper()
-	AddReportEntry(figures, rows)
+	AddReportEntry(figures, rows, ReportEntryVisibilityNever)
 	Expect(bench.Print(GinkgoWriter, rows)).To(Succeed())
 	for _, row := range rows {
 		Expect(row.Held).To(BeTrue(), "%s: %s, bound %s", row.What, row.Measured, row.Bound)
