@@ -34,12 +34,14 @@ shell: ## A shell with kubectl, kubectl-sno and sno-tests on such a cluster with
 
 # What starts clusters, or builds programs of other modules, is in `make e2e`: Go's cache of results does not know what they depend on.
 CLUSTERS := ./e2e/proof ./e2e/embeddedtarget ./e2e/framework
-UNIT = go list $(addprefix ./,$(addsuffix /...,$(filter-out testcluster/kube,$(MODULES)))) | grep -vE '/e2e/(modules|proof|embeddedtarget|framework)$$'
+# The Ginkgo suites have targets of their own; the tables beside them run here.
+UNIT_TEST := $(TEST) -skip='^Test(Faults|Kubelets|Machines|Modules)$$'
+UNIT = go list $(addprefix ./,$(addsuffix /...,$(filter-out testcluster/kube,$(MODULES)))) | grep -vE '/e2e/(proof|embeddedtarget|framework)$$'
 .PHONY: test race
 test: ## Tests of all modules, without those that start clusters; results of unchanged packages come from Go's cache
-	@$(with-kube-assets) && $(TEST) -short -p 4 $$($(UNIT))
+	@$(with-kube-assets) && $(UNIT_TEST) -short -p 4 $$($(UNIT))
 test-%:
-	@$(with-kube-assets) && $(TEST) -short $$($(UNIT) | grep -E '^github.com/solonode/sno/$(dir)(/|$$)')
+	@$(with-kube-assets) && $(UNIT_TEST) -short $$($(UNIT) | grep -E '^github.com/solonode/sno/$(dir)(/|$$)')
 # The packages that start goroutines.
 RACE := approver/approve approver/controller conformance/disturb conformance/existing conformance/extension conformance/runner conformance/traffic console/controller \
 	etcdguard/controller machineconfig/controller patch/apply patch/controller patch/run install/credentials install/gather install/preflight render/loop
@@ -94,7 +96,7 @@ e2e: ## The modules, the suite and faults on embedded clusters: a fixed part of 
 	@$(with-kube-assets) && $(TEST) -count=1 -short -parallel=4 $(CLUSTERS)
 	@$(MAKE) --no-print-directory soak N=10
 proof: # Everything that -short leaves out, in every package: every crash, every kind of cluster, the commands of documents.
-	@$(with-kube-assets) && $(TEST) -shuffle=on -timeout=3h -p 2 -parallel=4 $$($(UNIT)) $(CLUSTERS)
+	@$(with-kube-assets) && $(UNIT_TEST) -shuffle=on -timeout=3h -p 2 -parallel=4 $$($(UNIT)) $(CLUSTERS)
 # N kills of the controllers, a bad API server, two leaders, or one of them: ONLY=kills, bad or leaders. SOAK_FLAGS such as -seed=2.
 N ?= 20
 SOAK_OUT ?= .conformance/faults
@@ -104,18 +106,29 @@ soak:
 guides: # The commands of the documents: GUIDES=docs/undo.md runs one, UPDATE=1 writes what they print.
 	@$(with-kube-assets) && $(TEST) -count=1 -parallel=2 ./e2e/guides -run='^TestGuides$$/^$(or $(subst /,$$/^,$(GUIDES)),.*)$$' $(if $(UPDATE),-args -update)
 
-# Real kubelets and machines need a container engine: a running one, or that of hack/engine. Flags: see -help of each program.
+# Real kubelets and machines need a container engine: a running one, or that of hack/engine. Flags: see -help of each program, and e2e/README.md.
 KIND_OUT ?= .conformance/kind
 BOOT_OUT ?= .conformance/boot
 NODE_OUT ?= .conformance/node
 KUBERNETES_OUT ?= .conformance/kubernetes
-.PHONY: e2e-kind e2e-kind-interrupt e2e-kubernetes e2e-node e2e-boot e2e-renewal boot
+.PHONY: e2e-kind e2e-kind-interrupt e2e-kubernetes kind kind-delete e2e-node e2e-boot e2e-renewal boot
+# The specs of e2e/kubelets in a folder, GINKGO_FLAGS such as --focus=REGEXP included. Each process has its own cluster.
+kubelets = mkdir -p '$(abspath $(1))' && go run -C e2e github.com/onsi/ginkgo/v2/ginkgo -v --timeout=12h --poll-progress-after=5m \
+	--output-dir='$(abspath $(1))' --junit-report=specs.xml --label-filter='$(2)' --procs='$(3)' $(GINKGO_FLAGS) ./kubelets -- -test.run='^TestKubelets$$' -out '$(abspath $(1))'
+KIND_LABELS ?= !opt-in
+KIND_PROCS ?= 2
 e2e-kind: ## The modules on real kubelets in containers; needs a container engine (hack/engine start)
-	@go run -C e2e ./cmd/sno-kind -out '$(abspath $(KIND_OUT))' $(KIND_FLAGS)
+	@$(call kubelets,$(KIND_OUT),$(KIND_LABELS),$(KIND_PROCS)) $(KIND_FLAGS)
 e2e-kind-interrupt: # Ctrl-C in every phase of e2e-kind leaves nothing behind.
-	@cd e2e && SNO_E2E_KIND_INTERRUPT=1 $(TEST) -count=1 -timeout=1h -v -run='^TestInterrupted$$' ./cmd/sno-kind
+	@$(call kubelets,$(KIND_OUT)-interrupt,interrupt,1)
+KUBERNETES_LABELS ?= kubernetes && !images
 e2e-kubernetes: # Kubernetes' own conformance tests, with the modules on and off: an hour and a half.
-	@go run -C e2e ./cmd/sno-kubetests -out '$(abspath $(KUBERNETES_OUT))' $(KUBERNETES_FLAGS)
+	@$(call kubelets,$(KUBERNETES_OUT),$(KUBERNETES_LABELS),1) $(KUBERNETES_FLAGS)
+NAME ?= sno
+kind: # An empty cluster of real kubelets that stays: NAME=sno, CLUSTER_FLAGS=-help
+	@go run ./testcluster/cmd/kind-cluster -name '$(NAME)' $(CLUSTER_FLAGS)
+kind-delete: # Removes a cluster of real kubelets: NAME=sno
+	@go run ./testcluster/cmd/kind-cluster -name '$(NAME)' -delete
 e2e-node: # The static pods of sno-render on a real kubelet, timed in comparison with kubeadm's.
 	@go run -C e2e ./cmd/sno-node -out '$(abspath $(NODE_OUT))' $(NODE_FLAGS)
 e2e-boot: ## Machines that boot from the configs of sno-install: real Ignition, systemd and kubelet

@@ -32,9 +32,6 @@ var (
 )
 
 func TestFaults(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts clusters: make soak")
-	}
 	suite.Run(t, "faults", fmt.Sprintf("soak N=%d SOAK_FLAGS=-seed=%d", *killCount, *seed))
 }
 

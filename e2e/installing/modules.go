@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/solonode/sno/conformance/catalogue"
-	"github.com/solonode/sno/e2e/kindtarget"
+	"github.com/solonode/sno/e2e/kubelets"
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
@@ -35,7 +35,7 @@ func modules(ctx context.Context, m *Machine) error {
 	if err != nil {
 		return fmt.Errorf("read the signer of administrators: %w", err)
 	}
-	e, err := kindtarget.Attach(ctx, kindtarget.Installed{
+	e, err := kubelets.Attach(ctx, kubelets.Installed{
 		Existing: embedded.Existing{Config: config, CACert: signer.Data["tls.crt"], CAKey: signer.Data["tls.key"], Progress: m.Config.Progress},
 		Scenario: "none-sno", Provider: "sno-install", Node: hostname, Images: m.node.Containerd(),
 	})

@@ -49,7 +49,7 @@ func (c Config) leftover(containers []string) error {
 	if len(containers) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s, with the containers %s: remove it with `go run ./e2e/cmd/sno-kind -name %s -delete`, or choose another -name",
+	return fmt.Errorf("%w: %s, with the containers %s: remove it with `make kind-delete NAME=%s`, or choose another -name",
 		ErrAlreadyExists, c.Name, strings.Join(containers, ", "), c.Name)
 }
 
@@ -71,36 +71,6 @@ func (c Config) check(m machine) error {
 			ErrInsufficientResources, nodes, watches, m.watches))
 	}
 	return errors.Join(errs...)
-}
-
-// CheckPreconditions reports which resources this machine lacks for clusters that run in parallel, and which of their
-// names are taken. It creates nothing.
-func CheckPreconditions(ctx context.Context, all ...Config) error {
-	e, err := engine.Find(ctx)
-	if err != nil {
-		return err
-	}
-	var m machine
-	leftover := map[string][]string{}
-	for i := range all {
-		if all[i], err = all[i].defaulted(); err != nil {
-			return err
-		}
-		if m, leftover[all[i].Name], err = inspect(ctx, e, all[i].Name); err != nil {
-			return err
-		}
-	}
-	return room(m, leftover, all)
-}
-
-func room(m machine, leftover map[string][]string, all []Config) error {
-	var sum Config
-	var errs []error
-	for _, c := range all {
-		errs = append(errs, c.leftover(leftover[c.Name]))
-		sum.ControlPlanes, sum.Workers = sum.ControlPlanes+c.ControlPlanes, sum.Workers+c.Workers
-	}
-	return errors.Join(append(errs, sum.check(m))...)
 }
 
 func inspect(ctx context.Context, e engine.Engine, name string) (machine, []string, error) {

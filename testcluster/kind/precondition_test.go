@@ -58,25 +58,6 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestCheckPreconditions(t *testing.T) {
-	both := []Config{{Name: "a", ControlPlanes: 1, Workers: 2}, {Name: "b", ControlPlanes: 3}}
-	for name, test := range map[string]struct {
-		memory   int64
-		leftover map[string][]string
-		want     error
-	}{
-		"enough":   {memory: 4600 * mebibyte},
-		"memory":   {memory: 4600*mebibyte - 1, want: ErrInsufficientResources},
-		"leftover": {memory: 4600 * mebibyte, leftover: map[string][]string{"b": {"b-control-plane"}}, want: ErrAlreadyExists},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if err := room(machine{memory: test.memory, disk: -1, watches: -1}, test.leftover, both); !errors.Is(err, test.want) {
-				t.Errorf("%v, want %v", err, test.want)
-			}
-		})
-	}
-}
-
 func TestAvailable(t *testing.T) {
 	for text, want := range map[string]int64{
 		"MemTotal:       24683824 kB\nMemFree:  1 kB\nMemAvailable:   22000000 kB\n": 22000000 << 10,

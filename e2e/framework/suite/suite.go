@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/onsi/ginkgo/v2"
@@ -22,6 +23,8 @@ const (
 	// Long specs take more than a few minutes.
 	Long = "long"
 )
+
+const gracePeriod = 2 * time.Minute
 
 var (
 	keep = flag.Bool("keep", false, "keep the clusters and their folders at the end of a suite")
@@ -53,6 +56,8 @@ func Run(t *testing.T, name, target string) {
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	suite, reporter := ginkgo.GinkgoConfiguration()
 	suite.FailOnEmpty = true
+	// After an interruption a spec may have to remove a cluster that is being made.
+	suite.GracePeriod = max(suite.GracePeriod, gracePeriod)
 	ginkgo.JustAfterEach(func() {
 		if spec := ginkgo.CurrentSpecReport(); spec.Failed() {
 			ginkgo.GinkgoWriter.Printf("Repeat it: make %s GINKGO_FLAGS=%q\n", target, "--focus="+pattern(spec.FullText()))
@@ -63,7 +68,7 @@ func Run(t *testing.T, name, target string) {
 
 // pattern returns a regular expression without blanks that matches a text, for a command line.
 func pattern(text string) string {
-	quoted := strings.NewReplacer("(", ".", ")", ".", "[", ".", "]", ".", "'", ".", `"`, ".", "$", ".", "*", ".", "+", ".", "?", ".", "|", ".").Replace(text)
+	quoted := strings.NewReplacer("(", ".", ")", ".", "[", ".", "]", ".", "'", ".", `"`, ".", "`", ".", "$", ".", "*", ".", "+", ".", "?", ".", "|", ".").Replace(text)
 	return strings.ReplaceAll(quoted, " ", ".")
 }
 

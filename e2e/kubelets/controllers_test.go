@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kubelets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	configv1 "github.com/openshift/api/config/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/e2e/bench"
+	"github.com/solonode/sno/e2e/framework"
+	"github.com/solonode/sno/e2e/programs"
+)
+
+const (
+	// installBound is for a pod to start, to lead and to settle, on a busy machine. Released Leases are available at once.
+	installBound = 2 * time.Minute
+	// takeover is for Leases that were not released: those of a single node expire after 270 seconds.
+	takeover = 6 * time.Minute
+	// convergence limits the time after the API server answers again. Back-offs have grown to minutes by then.
+	convergence = 3 * time.Minute
+	// renewal is for a Lease of a single node, which is renewed each minute.
+	renewal = 2 * time.Minute
+
+	// installFolder is a copy of the repository's config folders on a node.
+	installFolder = "/sno-install"
+)
+
+var _ = Describe("The controllers", func() {
+	var e *Env
+	BeforeEach(func(ctx SpecContext) { e = cluster(ctx) }, starting)
+
+	It("are installed in one process by `kubectl apply -k config/all`, which follows the topology with its generated rights and without a forbidden request",
+		NodeTimeout(15*time.Minute), func(ctx SpecContext) {
+			var six []string
+			for _, module := range framework.AllModules() {
+				six = append(six, module.Account())
+			}
+			DeferCleanup(func(ctx SpecContext) {
+				e.removeDeployments(ctx, framework.AllAccount)
+				Expect(e.DeployAll(ctx)).To(Succeed())
+			})
+			e.removeDeployments(ctx, six...)
+			// A missing right may be why a process does not lead or follow.
+			rights := func() string { return fmt.Sprint(e.checkRights(ctx)) }
+			begun := time.Now()
+			e.applyAll(ctx)
+			Eventually(ctx, func(g Gomega, ctx context.Context) {
+				lease := &coordinationv1.Lease{}
+				g.Expect(e.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: framework.SystemNamespace, Name: framework.AllLease}, lease)).To(Succeed())
+				g.Expect(lease.Spec.HolderIdentity).To(HaveValue(Not(BeEmpty())), "the holder of the Lease")
+			}).WithTimeout(installBound).Should(Succeed(), rights)
+			took := time.Since(begun)
+
+			// The existing conditions are still those of the six, so only a change shows that the process follows.
+			control, infrastructure := e.Scenario.ControlPlaneTopology, e.Scenario.InfrastructureTopology
+			DeferCleanup(e.SetTopology, control, infrastructure)
+			Expect(e.SetTopology(ctx, control, configv1.HighlyAvailableTopologyMode)).To(Succeed())
+			_, err := e.WaitReason(ctx, framework.Ingress, waitTimeout, "NotNeeded")
+			Expect(err).NotTo(HaveOccurred(), rights)
+			Expect(e.SetTopology(ctx, control, infrastructure)).To(Succeed())
+			Expect(e.WaitSettled(ctx)).To(Succeed(), rights)
+
+			pods := e.controllers(ctx)
+			Expect(pods).To(HaveLen(1))
+			Expect(pods[0].Status.ContainerStatuses).To(HaveExactElements(HaveField("RestartCount", BeZero())))
+			Expect(e.checkRights(ctx)).To(Succeed())
+			record(within("kubectl apply -k config/all, until the process leads", took, installBound))
+		})
+
+	DescribeTable("survive it without a restart and without a lost Lease that the API server is unavailable (R-OPS-4)",
+		func(ctx SpecContext, length time.Duration) {
+			before := e.state(ctx)
+			Expect(before.Pods).To(HaveLen(len(framework.AllModules())))
+			Expect(len(before.Leases)).To(BeNumerically(">=", len(framework.AllModules())))
+			begun := time.Now()
+			Expect(e.Outage(ctx, length)).To(Succeed())
+			answers := time.Now()
+			Expect(e.WaitSettled(ctx)).To(Succeed())
+			took := time.Since(answers)
+			// A Lease may be lost a little later, and the next outage must not add to this one.
+			Eventually(ctx, func(g Gomega, ctx context.Context) {
+				leases := &coordinationv1.LeaseList{}
+				g.Expect(e.Cluster.Client().List(ctx, leases, client.InNamespace(framework.SystemNamespace))).To(Succeed())
+				g.Expect(stale(leases.Items, begun.Add(length))).To(BeEmpty())
+			}).WithTimeout(renewal).Should(Succeed())
+			Expect(cmp.Diff(before, e.state(ctx))).To(BeEmpty(), "before (-) and after (+)")
+			record(bench.Row{
+				What:     fmt.Sprintf("API server's static pod stopped for %s, all controllers", length),
+				Measured: fmt.Sprintf("0 of %d pods restarted, 0 of %d leases lost, settled %s after it answered", len(before.Pods), len(before.Leases), seconds(took)),
+				Bound:    "none, none, " + seconds(convergence), Compared: "-", Held: took <= convergence,
+			})
+		},
+		Entry("for one minute", NodeTimeout(12*time.Minute), time.Minute),
+		Entry("for two minutes", NodeTimeout(15*time.Minute), 2*time.Minute),
+	)
+})
+
+// applyAll applies config/all as a person does, with the node's `kubectl apply -k` and an overlay that sets the image,
+// and returns when it runs.
+func (e *Env) applyAll(ctx context.Context) {
+	GinkgoHelper()
+	node := nodes(e)[0]
+	root, err := programs.Root(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	folders := []string{"config"}
+	for _, module := range framework.AllModules() {
+		folders = append(folders, string(module)+"/config")
+	}
+	for _, folder := range folders {
+		into := installFolder + "/" + filepath.Dir(folder)
+		onNode(ctx, e.Kind, node, "mkdir", "--parents", into)
+		_, err := e.Kind.Engine().Output(ctx, "cp", filepath.Join(root, filepath.FromSlash(folder)), node+":"+into)
+		Expect(err).NotTo(HaveOccurred())
+	}
+	name, tag, tagged := strings.Cut(e.images[programs.KubectlSNO], ":")
+	Expect(tagged).To(BeTrue(), "the image of kubectl-sno has a tag: %q", name)
+	overlay := fmt.Sprintf(`apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources:
+  - ../config/all
+images:
+  - name: ko://github.com/solonode/sno/cli/cmd/kubectl-sno
+    newName: %q
+    newTag: %q
+`, name, tag)
+	writeFile(ctx, e.Kind, node, installFolder+"/overlay/kustomization.yaml", []byte(overlay))
+	onNode(ctx, e.Kind, node, "kubectl", "--kubeconfig=/etc/kubernetes/admin.conf", "apply", "-k", installFolder+"/overlay")
+	Expect(e.rolled(ctx, framework.AllAccount)).To(Succeed())
+}
+
+// removeDeployments removes Deployments of controllers and waits until their pods are gone. Their rights and patches
+// remain.
+func (e *Env) removeDeployments(ctx context.Context, names ...string) {
+	GinkgoHelper()
+	for _, name := range names {
+		err := e.Cluster.Clientset().AppsV1().Deployments(framework.SystemNamespace).Delete(ctx, name, metav1.DeleteOptions{})
+		Expect(client.IgnoreNotFound(err)).To(Succeed())
+	}
+	Eventually(ctx, func(g Gomega, ctx context.Context) {
+		pods := &corev1.PodList{}
+		g.Expect(e.Cluster.Client().List(ctx, pods, client.InNamespace(framework.SystemNamespace))).To(Succeed())
+		for _, name := range names {
+			g.Expect(pods.Items).NotTo(ContainElement(HaveField("Name", HavePrefix(name+"-"))))
+		}
+	}).Should(Succeed())
+}
+
+// everyControllerLeads waits until the pod of each controller holds a Lease. Without one it does not reconcile.
+func (e *Env) everyControllerLeads(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega, ctx context.Context) {
+		leases := &coordinationv1.LeaseList{}
+		g.Expect(e.Cluster.Client().List(ctx, leases, client.InNamespace(framework.SystemNamespace))).To(Succeed())
+		g.Expect(leaderless(e.controllers(ctx), leases.Items)).To(BeEmpty())
+	}).WithTimeout(takeover).Should(Succeed())
+}
+
+// leaderless returns the names of the pods that hold no Lease, or have not renewed it since their last start. A holder
+// identity is a pod's name with a suffix.
+func leaderless(pods []corev1.Pod, leases []coordinationv1.Lease) []string {
+	var without []string
+	for i := range pods {
+		var started metav1.Time
+		for _, status := range pods[i].Status.ContainerStatuses {
+			if running := status.State.Running; running != nil {
+				started = running.StartedAt
+			}
+		}
+		if !slices.ContainsFunc(leases, func(l coordinationv1.Lease) bool {
+			return strings.HasPrefix(ptr.Deref(l.Spec.HolderIdentity, ""), pods[i].Name+"_") && ptr.Deref(l.Spec.RenewTime, metav1.MicroTime{}).After(started.Time)
+		}) {
+			without = append(without, pods[i].Name)
+		}
+	}
+	return without
+}
+
+// controllers returns the pods of the controllers.
+func (e *Env) controllers(ctx context.Context) []corev1.Pod {
+	GinkgoHelper()
+	pods := &corev1.PodList{}
+	Expect(e.Cluster.Client().List(ctx, pods, client.InNamespace(framework.SystemNamespace), client.MatchingLabels{"app.kubernetes.io/part-of": "sno"})).To(Succeed())
+	return pods.Items
+}
+
+var errForbidden = errors.New("a request of a controller was forbidden")
+
+// checkRights checks the logs of the controllers for forbidden requests.
+func (e *Env) checkRights(ctx context.Context) error {
+	for _, pod := range e.controllers(ctx) {
+		log, err := e.Cluster.Clientset().CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
+		if line := refusal(string(log)); err != nil || len(log) == 0 || line != "" {
+			return fmt.Errorf("%w, or %s has no log: %s: %w", errForbidden, pod.Name, line, err)
+		}
+	}
+	return nil
+}
+
+// refusal returns the first line of a log about a missing right, which has this text of the API server.
+func refusal(log string) string {
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, " is forbidden: User ") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
+}
+
+// state is what an outage must not change.
+type state struct {
+	// Pods are the restarts of each pod's containers, by UID.
+	Pods map[string]int32
+	// Leases are the holders, and how often they have changed.
+	Leases map[string]string
+}
+
+func (e *Env) state(ctx context.Context) state {
+	GinkgoHelper()
+	now, leases := state{Pods: map[string]int32{}, Leases: map[string]string{}}, &coordinationv1.LeaseList{}
+	Expect(e.Cluster.Client().List(ctx, leases, client.InNamespace(framework.SystemNamespace))).To(Succeed())
+	for _, pod := range e.controllers(ctx) {
+		for _, status := range pod.Status.ContainerStatuses {
+			now.Pods[pod.Name+" "+string(pod.UID)] += status.RestartCount
+		}
+	}
+	for i := range leases.Items {
+		spec := leases.Items[i].Spec
+		now.Leases[leases.Items[i].Name] = fmt.Sprintf("%s after %d transitions", ptr.Deref(spec.HolderIdentity, ""), ptr.Deref(spec.LeaseTransitions, 0))
+	}
+	return now
+}
+
+// stale returns the Leases with a holder that were not renewed after a time.
+func stale(leases []coordinationv1.Lease, after time.Time) []string {
+	var all []string
+	for i := range leases {
+		at := ptr.Deref(leases[i].Spec.RenewTime, metav1.MicroTime{})
+		if by := ptr.Deref(leases[i].Spec.HolderIdentity, ""); by != "" && !at.After(after) {
+			all = append(all, fmt.Sprintf("%s was last renewed by %s at %s", leases[i].Name, by, at.Format(time.TimeOnly)))
+		}
+	}
+	return all
+}
+
+func TestRefusal(t *testing.T) {
+	const refused = `E1122 reflector.go:204] "Failed to watch" err="failed to list: nodes is forbidden: User \"system:serviceaccount:a:b\" cannot list resource"`
+	for want, log := range map[string]string{
+		"":      "I1122 starting\nI1122 an eviction that a budget does not allow is no refusal: it is forbidden by the budget\n",
+		refused: "I1122 starting\n" + refused + "\nI1122 more\n",
+	} {
+		if got := refusal(log); got != want {
+			t.Errorf("%q: %q, want %q", log, got, want)
+		}
+	}
+}
+
+func lease(name, by string, at time.Time) coordinationv1.Lease {
+	return coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &by, RenewTime: ptr.To(metav1.NewMicroTime(at))},
+	}
+}
+
+func TestLeaderless(t *testing.T) {
+	start := time.Unix(100, 0)
+	pod := func(name string) corev1.Pod {
+		running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(start)}}
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: running}}}}
+	}
+	leases := []coordinationv1.Lease{
+		{}, lease("released", "", start.Add(time.Second)), lease("a", "a-1_id", start.Add(time.Second)), lease("b", "b-12_id", start.Add(time.Second)),
+		lease("c", "c-1_former", start.Add(-time.Second)),
+	}
+	if diff := cmp.Diff([]string{"b-1", "c-1"}, leaderless([]corev1.Pod{pod("a-1"), pod("b-1"), pod("c-1")}, leases)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestStale(t *testing.T) {
+	back := time.Unix(100, 0)
+	leases := []coordinationv1.Lease{lease("renewed", "holder", back.Add(time.Second)), lease("late", "holder", back), lease("released", "", back.Add(-time.Second))}
+	if got := stale(leases, back); len(got) != 1 || !strings.Contains(got[0], "late was last renewed by holder") {
+		t.Error(got)
+	}
+}

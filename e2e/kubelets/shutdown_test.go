@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kubelets
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	ignition "github.com/coreos/ignition/v2/config/v3_2"
+	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	configv1 "github.com/openshift/api/config/v1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	"github.com/vincent-petithory/dataurl"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/e2e/bench"
+	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/topology"
+)
+
+const (
+	recordFolder = "/var/lib/sno-e2e-shutdown"
+	// Seconds that the pods need to end.
+	ordinaryWork, criticalWork = 4, 1
+	// endScript records SIGTERM and its end, and hookScript the call of the hook.
+	endScript = `say() { echo "$EPOCHREALTIME $1" >>/record/%[1]s; }
+trap 'say TERM; for i in {1..%[2]d}; do sleep 0.5; say WORK; done; say END; exit 0' TERM
+say START
+while :; do sleep 0.1; done`
+	hookScript = `echo "$EPOCHREALTIME HOOK" >>/record/%s`
+	halves     = 2
+
+	kubeletConfigFile = "/var/lib/kubelet/config.yaml"
+	// slack is the tolerance for clocks of processes and records.
+	slack = 500 * time.Millisecond
+)
+
+// Graceful shutdown with a real kubelet, a real logind, and a node that is powered off (R-MCO-3).
+var _ = Describe("A node that is powered off", func() {
+	var (
+		e               *Env
+		node, namespace string
+	)
+	BeforeEach(func(ctx SpecContext) {
+		e = cluster(ctx)
+		node, namespace = lastWorker(ctx, e).Name, newNamespace(ctx, e)
+	}, starting)
+
+	It("ends its pods in order, with hooks and grace periods, with the configuration that machineconfig computes, and all at once without it",
+		NodeTimeout(20*time.Minute), func(ctx SpecContext) {
+			without := powerOff(ctx, e, node, namespace)
+			configure(ctx, e, node)
+			with := powerOff(ctx, e, node, namespace)
+			Expect(without.fault()).NotTo(BeEmpty(), "without the configuration the pods also ended in order, so this proves nothing")
+			record(bench.Row{
+				What:     fmt.Sprintf("Node powered off: how a pod ends that needs %d s for it", ordinaryWork),
+				Measured: with.String(), Bound: "hook, its whole grace period, critical pods after it", Compared: "without the configuration: " + without.String(),
+				Held: with.fault() == "",
+			})
+		})
+})
+
+// powerOff runs both pods on the node, powers it off and on again, and returns the records.
+func powerOff(ctx context.Context, e *Env, node, namespace string) ends {
+	GinkgoHelper()
+	// logind is not started at boot, and a kubelet can only inhibit a shutdown with it.
+	onNode(ctx, e.Kind, node, "sh", "-c", "rm --recursive --force "+recordFolder+"; systemctl start systemd-logind")
+	pods := shutdownPods(node, namespace)
+	running(ctx, e, pods...)
+	for _, pod := range pods {
+		Eventually(ctx, e.Kind.Exec).WithArguments(node, "grep", "START", recordFolder+"/"+pod.Name).ShouldNot(BeEmpty())
+	}
+	off, cancel := context.WithTimeout(ctx, waitTimeout)
+	defer cancel()
+	// The command may return no answer.
+	_, asked := e.Kind.Exec(off, node, "systemctl", "poweroff")
+	_, err := e.Kind.Engine().Output(off, "wait", node)
+	Expect(err).NotTo(HaveOccurred(), "wait until the node is off: %v", asked)
+	Expect(e.Kind.Restart(ctx, node)).To(Succeed())
+	var both [2]ending
+	for i, pod := range pods {
+		both[i], err = readEnding(onNode(ctx, e.Kind, node, "cat", recordFolder+"/"+pod.Name))
+		Expect(err).NotTo(HaveOccurred(), pod.Name)
+		Expect(e.Kind.Clientset().CoreV1().Pods(namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(Succeed())
+	}
+	return ends{both[0], both[1]}
+}
+
+// shutdownPods returns an ordinary and a critical pod without controllers.
+func shutdownPods(node, namespace string) []*corev1.Pod {
+	ordinary := scriptPod(namespace, "ordinary", fmt.Sprintf(endScript, "ordinary", halves*ordinaryWork), 2*ordinaryWork)
+	critical := scriptPod(namespace, "critical", fmt.Sprintf(endScript, "critical", halves*criticalWork), 2*criticalWork)
+	critical.Spec.PriorityClassName = "system-node-critical"
+	both := []*corev1.Pod{ordinary, critical}
+	for _, pod := range both {
+		pod.Spec.NodeName, pod.Spec.RestartPolicy = node, corev1.RestartPolicyNever
+		pod.Spec.Volumes = []corev1.Volume{{
+			Name: "record", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: recordFolder, Type: ptr.To(corev1.HostPathDirectoryOrCreate)}},
+		}}
+		pod.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{
+			Exec: &corev1.ExecAction{Command: []string{"bash", "-c", fmt.Sprintf(hookScript, pod.Name)}},
+		}}
+		pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "record", MountPath: "/record"}}
+	}
+	return both
+}
+
+// configure applies to the kubelet and logind what a machine-config operator makes of the module's decision, until the
+// end of the spec, and waits until they use it.
+func configure(ctx context.Context, e *Env, node string) {
+	GinkgoHelper()
+	fields, file, content := decide(ctx, e, node)
+	reload := func(ctx context.Context) {
+		onNode(ctx, e.Kind, node, "systemctl", "restart", "systemd-logind", "kubelet")
+	}
+	before := onNode(ctx, e.Kind, node, "cat", kubeletConfigFile)
+	DeferCleanup(func(ctx SpecContext) {
+		onNode(ctx, e.Kind, node, "rm", "--force", file)
+		writeFile(ctx, e.Kind, node, kubeletConfigFile, []byte(before+"\n"))
+		reload(ctx)
+	})
+	config := map[string]any{}
+	Expect(yaml.Unmarshal([]byte(before), &config)).To(Succeed())
+	maps.Copy(config, fields)
+	merged, err := yaml.Marshal(config)
+	Expect(err).NotTo(HaveOccurred())
+	writeFile(ctx, e.Kind, node, kubeletConfigFile, merged)
+	writeFile(ctx, e.Kind, node, file, content)
+	reload(ctx)
+	total, err := time.ParseDuration(fmt.Sprint(fields["shutdownGracePeriod"]))
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(ctx, func(g Gomega, ctx context.Context) {
+		raw, err := e.Kind.Clientset().CoreV1().RESTClient().Get().AbsPath("/api/v1/nodes", node, "proxy", "configz").DoRaw(ctx)
+		g.Expect(err).NotTo(HaveOccurred())
+		var reported struct {
+			Config map[string]any `json:"kubeletconfig"`
+		}
+		g.Expect(json.Unmarshal(raw, &reported)).To(Succeed())
+		for name, value := range fields {
+			g.Expect(reported.Config).To(HaveKeyWithValue(name, value), "the configuration that the kubelet reports")
+		}
+		inhibitors, err := e.Kind.Exec(ctx, node, "systemd-inhibit", "--list", "--no-pager")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(inhibitors).To(ContainSubstring("kubelet"), "what inhibits a shutdown")
+		const logind = "org.freedesktop.login1"
+		delay, err := e.Kind.Exec(ctx, node, "busctl", "get-property", logind, "/org/freedesktop/login1", logind+".Manager", "InhibitDelayMaxUSec")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(delay).To(Equal(fmt.Sprintf("t %d", total.Microseconds())), "the delay that logind permits")
+	}).Should(Succeed())
+}
+
+// decide returns the module's decision for a cluster with only this node and its pods: fields of the kubelet's
+// configuration, and a file for logind.
+func decide(ctx context.Context, e *Env, name string) (fields map[string]any, file string, content []byte) {
+	GinkgoHelper()
+	kube := e.Kind.Clientset().CoreV1()
+	node, err := kube.Nodes().Get(ctx, name, metav1.GetOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	pods, err := kube.Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + name})
+	Expect(err).NotTo(HaveOccurred())
+	node.Labels = map[string]string{machineconfig.MasterRole: ""}
+	pool := mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: machineconfig.MasterPool, Labels: map[string]string{machineconfig.MasterPoolLabel: ""}}}
+	pool.Status.Conditions = []mcfgv1.MachineConfigPoolCondition{{Type: mcfgv1.MachineConfigPoolUpdated, Status: corev1.ConditionTrue}}
+	single := topology.ReadingOf(configv1.SingleReplicaTopologyMode)
+	decision := machineconfig.Decide(machineconfig.Inputs{
+		Cluster: &topology.Cluster{ControlPlane: single, Infrastructure: single},
+		Nodes:   []corev1.Node{*node}, Pods: pods.Items, Pools: []mcfgv1.MachineConfigPool{pool},
+	})
+	Expect(decision.KubeletConfig).NotTo(BeNil(), "%v", decision.Result)
+	Expect(decision.MachineConfig).NotTo(BeNil(), "%v", decision.Result)
+	Expect(json.Unmarshal(decision.KubeletConfig.Spec.KubeletConfig.Raw, &fields)).To(Succeed())
+	Expect(fields).NotTo(BeEmpty())
+	config, _, err := ignition.Parse(decision.MachineConfig.Spec.Config.Raw)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(config.Storage.Files).To(HaveLen(1))
+	decoded, err := dataurl.DecodeString(ptr.Deref(config.Storage.Files[0].Contents.Source, ""))
+	Expect(err).NotTo(HaveOccurred())
+	return fields, config.Storage.Files[0].Path, decoded.Data
+}
+
+var errRecord = errors.New("not the record of a terminated pod")
+
+// ending is a pod's own record of its termination.
+type ending struct {
+	// term is the time of SIGTERM, last that of the last entry.
+	term, last time.Time
+	// hook is when the hook was called, end when the pod had finished; zero for never.
+	hook, end time.Time
+}
+
+// readEnding parses a record: lines of a time in seconds and a word.
+func readEnding(text string) (ending, error) {
+	var e ending
+	for line := range strings.Lines(text) {
+		stamp, word, found := strings.Cut(strings.TrimSpace(line), " ")
+		seconds, err := strconv.ParseFloat(stamp, 64)
+		if !found || err != nil {
+			// The last line may be incomplete.
+			break
+		}
+		at := time.UnixMicro(int64(seconds * 1e6))
+		switch word {
+		case "HOOK":
+			e.hook = at
+		case "TERM":
+			e.term = at
+		case "END":
+			e.end = at
+		}
+		e.last = at
+	}
+	if e.term.IsZero() {
+		return e, fmt.Errorf("%w: %q", errRecord, text)
+	}
+	return e, nil
+}
+
+func (e ending) String() string {
+	hook := "hook called"
+	if e.hook.IsZero() {
+		hook = "no hook"
+	}
+	if e.end.IsZero() {
+		return hook + ", killed after " + seconds(e.last.Sub(e.term))
+	}
+	return hook + ", done after " + seconds(e.end.Sub(e.term))
+}
+
+type ends struct{ ordinary, critical ending }
+
+func (e ends) String() string {
+	order := "with it"
+	if e.inTurn() {
+		order = "after it"
+	}
+	return e.ordinary.String() + ", critical pods terminated " + order
+}
+
+// inTurn reports whether the critical pod was terminated after the ordinary one had finished.
+func (e ends) inTurn() bool {
+	return !e.ordinary.end.IsZero() && e.critical.term.After(e.ordinary.end.Add(-slack))
+}
+
+// fault returns nothing if the hooks were called, both pods finished, and the critical one was terminated last.
+func (e ends) fault() string {
+	for _, pod := range []ending{e.ordinary, e.critical} {
+		if pod.hook.IsZero() || pod.hook.After(pod.term) || pod.end.IsZero() {
+			return pod.String()
+		}
+	}
+	if !e.inTurn() {
+		return e.String()
+	}
+	return ""
+}
+
+func TestReadEnding(t *testing.T) {
+	at := func(seconds float64) time.Time { return time.UnixMicro(int64(seconds * 1e6)) }
+	for name, test := range map[string]struct {
+		record string
+		want   ending
+		err    error
+	}{
+		"done":            {"10.0 START\n11.0 HOOK\n11.5 TERM\n12.0 WORK\n12.25 END\n", ending{term: at(11.5), last: at(12.25), hook: at(11), end: at(12.25)}, nil},
+		"killed at work":  {"10.0 START\n11.5 TERM\n12.0 WORK\n", ending{term: at(11.5), last: at(12)}, nil},
+		"killed midline":  {"10.0 START\n11.5 TERM\n12.0 WORK\n12.", ending{term: at(11.5), last: at(12)}, nil},
+		"not ended":       {"10.0 START\n", ending{last: at(10)}, errRecord},
+		"nothing written": {"", ending{}, errRecord},
+	} {
+		got, err := readEnding(test.record)
+		if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(ending{})); diff != "" || !errors.Is(err, test.err) {
+			t.Errorf("%s: %v, want %v\n%s", name, err, test.err, diff)
+		}
+	}
+}
+
+func TestEndsInOrder(t *testing.T) {
+	second := func(n int) time.Time { return time.Unix(int64(n), 0) }
+	pod := func(from int) ending {
+		return ending{hook: second(from), term: second(from + 1), last: second(from + 5), end: second(from + 5)}
+	}
+	for name, test := range map[string]struct {
+		change func(*ends)
+		want   string
+	}{
+		"one after the other":       {func(*ends) {}, ""},
+		"clocks that differ little": {func(e *ends) { e.critical = pod(4); e.critical.term = second(5).Add(-slack / 2) }, ""},
+		"both at once":              {func(e *ends) { e.critical = pod(0) }, "hook called, done after 4.00 s, critical pods terminated with it"},
+		"without a hook":            {func(e *ends) { e.ordinary.hook = time.Time{} }, "no hook, done after 4.00 s"},
+		"critical without a hook":   {func(e *ends) { e.critical.hook = time.Time{} }, "no hook, done after 4.00 s"},
+		"hook too late":             {func(e *ends) { e.ordinary.hook = second(2) }, "hook called, done after 4.00 s"},
+		"ordinary one killed":       {func(e *ends) { e.ordinary.end = time.Time{} }, "hook called, killed after 4.00 s"},
+		"critical one killed":       {func(e *ends) { e.critical.end = time.Time{} }, "hook called, killed after 4.00 s"},
+	} {
+		e := ends{pod(0), pod(5)}
+		test.change(&e)
+		if got := e.fault(); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}

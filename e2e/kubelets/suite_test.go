@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kubelets
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/solonode/sno/conformance/extension"
+	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/e2e/bench"
+	"github.com/solonode/sno/e2e/framework/suite"
+	"github.com/solonode/sno/testcluster/kind"
+)
+
+const (
+	// optIn specs run only if their label selects them, because they take long.
+	optIn = "opt-in"
+	// later is the priority of specs that restart the control-plane node: after one, Leases expire only after 270 s.
+	later = SpecPriority(-1)
+
+	day2Workers = "none-sno-day2-workers"
+	// waitTimeout is for pods to start on a busy machine.
+	waitTimeout = 2 * time.Minute
+)
+
+var (
+	clusterName  = flag.String("name", kind.DefaultName, "prefix of the names of clusters and their containers")
+	scenarioName = flag.String("scenario", day2Workers, "scenario of the clusters, with one or three control-plane nodes and no arbiter")
+	tiers        = flag.String("tiers", "static,scheduled", "tiers of the conformance suite")
+	document     = flag.String("write", "", "document whose table of real kubelets receives the figures")
+)
+
+func TestKubelets(t *testing.T) {
+	SetDefaultEventuallyTimeout(waitTimeout)
+	SetDefaultEventuallyPollingInterval(poll / 2)
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	suite.Run(t, "kubelets", "e2e-kind")
+}
+
+// shared is the cluster of this process, and why it could not be set up.
+var shared struct {
+	env *Env
+	err error
+}
+
+// cluster returns the cluster of this process, which the first spec that needs it creates. Each spec finds it settled,
+// with all workers, and every controller leads. If scenarios are named, the spec is skipped on others.
+func cluster(ctx context.Context, scenarios ...string) *Env {
+	GinkgoHelper()
+	if len(scenarios) > 0 && !slices.Contains(scenarios, *scenarioName) {
+		Skip(fmt.Sprintf("needs -scenario %v", scenarios))
+	}
+	if shared.env == nil && shared.err == nil {
+		name := *clusterName
+		if process := GinkgoParallelProcess(); process > 1 {
+			name = fmt.Sprintf("%s-%d", name, process)
+		}
+		By("Starting a cluster of real kubelets for " + *scenarioName)
+		shared.env, shared.err = Start(ctx, Options{Scenario: *scenarioName, Name: name, Progress: GinkgoWriter})
+		if shared.err == nil {
+			By("Waiting until the controllers have settled, before workers join")
+			shared.err = shared.env.WaitSettled(ctx)
+		}
+		if shared.err == nil {
+			By("The later workers join")
+			shared.err = shared.env.AddDay2Workers(ctx)
+		}
+	}
+	Expect(shared.err).NotTo(HaveOccurred(), "the cluster of this process was not set up")
+	Expect(shared.env.WaitSettled(ctx)).To(Succeed())
+	shared.env.everyControllerLeads(ctx)
+	return shared.env
+}
+
+// starting bounds the setup of a spec, and with it that of the cluster.
+const starting = NodeTimeout(20 * time.Minute)
+
+var _ = AfterSuite(func() {
+	if shared.env != nil {
+		finish(shared.env)
+	}
+})
+
+// finish removes a cluster, or with -keep only the processes outside of it.
+func finish(e *Env) {
+	GinkgoHelper()
+	if !suite.Keep() {
+		Expect(e.Stop()).To(Succeed())
+		return
+	}
+	e.Detach()
+	fmt.Fprintf(os.Stderr, "The cluster is kept: export KUBECONFIG=%s; `make kind-delete NAME=%s` removes it\n", e.Kind.Kubeconfig(), e.Kind.Name())
+}
+
+var _ = JustAfterEach(func() {
+	if spec := CurrentSpecReport(); shared.env != nil && spec.Failed() && !spec.State.Is(types.SpecStateInterrupted|types.SpecStateAborted) {
+		Expect(shared.env.Logs(suite.Artifacts())).To(Succeed())
+	}
+})
+
+// The names of report entries: measurements, and the folder of a report that receives them.
+const (
+	figures           = "figures"
+	conformanceReport = "conformance report"
+)
+
+// record adds measurements to the report of the spec, and fails it if a bound was not met.
+func record(rows ...bench.Row) {
+	GinkgoHelper()
+	AddReportEntry(figures, rows, ReportEntryVisibilityNever)
+	Expect(bench.Print(GinkgoWriter, rows)).To(Succeed())
+	for _, row := range rows {
+		Expect(row.Held).To(BeTrue(), "%s: %s, bound %s", row.What, row.Measured, row.Bound)
+	}
+}
+
+var _ = ReportAfterSuite("figures", func(all Report) {
+	var rows []bench.Row
+	reported := false
+	for _, spec := range all.SpecReports {
+		for _, entry := range spec.ReportEntries {
+			if reported = reported || entry.Name == conformanceReport; entry.Name != figures {
+				continue
+			}
+			// Between processes values are sent as JSON.
+			text, err := json.Marshal(entry.GetRawValue())
+			Expect(err).NotTo(HaveOccurred())
+			var its []bench.Row
+			Expect(json.Unmarshal(text, &its)).To(Succeed())
+			rows = append(rows, its...)
+		}
+	}
+	if len(rows) == 0 {
+		return
+	}
+	Expect(bench.Print(os.Stdout, rows)).To(Succeed())
+	if reported {
+		reports, err := report.ReadFiles(filepath.Join(suite.Out(), "report.yaml"))
+		Expect(err).NotTo(HaveOccurred())
+		for _, row := range rows {
+			reports[0].Measurements = append(reports[0].Measurements, report.Measurement(row))
+		}
+		Expect(extension.WriteFolder(suite.Out(), reports[0])).To(Succeed())
+	}
+	if *document != "" {
+		before, err := os.ReadFile(*document)
+		Expect(err).NotTo(HaveOccurred())
+		after, err := bench.RealKubelets.Document(before, rows, bench.Machine(), true)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(os.WriteFile(*document, after, 0o644)).To(Succeed())
+	}
+})
+
+// within is a measurement that has to be at most the bound.
+func within(what string, took, bound time.Duration) bench.Row {
+	return bench.Row{What: what, Measured: seconds(took), Bound: "max " + seconds(bound), Compared: "-", Held: took <= bound}
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
+
+// nodes returns the names of the nodes, those of the control plane first.
+func nodes(e *Env) []string {
+	GinkgoHelper()
+	names, err := e.Kind.Nodes()
+	Expect(err).NotTo(HaveOccurred())
+	return names
+}
+
+// lastWorker returns a worker.
+func lastWorker(ctx context.Context, e *Env) *corev1.Node {
+	GinkgoHelper()
+	names := nodes(e)
+	node, err := e.Kind.Clientset().CoreV1().Nodes().Get(ctx, names[len(names)-1], metav1.GetOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(node.Labels).NotTo(Or(HaveKey(rolePrefix+"control-plane"), HaveKey(rolePrefix+"master")), "the cluster has no worker")
+	return node
+}
+
+// onNode runs a command on a node, and returns its output.
+func onNode(ctx context.Context, c *kind.Cluster, node string, command ...string) string {
+	GinkgoHelper()
+	output, err := c.Exec(ctx, node, command...)
+	Expect(err).NotTo(HaveOccurred())
+	return output
+}
