@@ -34,7 +34,7 @@ shell: ## A shell with kubectl, kubectl-sno and sno-tests on such a cluster with
 
 # What starts clusters, or builds programs of other modules, is in `make e2e`: Go's cache of results does not know what they depend on.
 CLUSTERS := ./e2e/proof ./e2e/embeddedtarget ./e2e/framework
-UNIT = go list $(addprefix ./,$(addsuffix /...,$(filter-out testcluster/kube,$(MODULES)))) | grep -vE '/e2e/(proof|embeddedtarget|framework)$$'
+UNIT = go list $(addprefix ./,$(addsuffix /...,$(filter-out testcluster/kube,$(MODULES)))) | grep -vE '/e2e/(proof|embeddedtarget|framework|machines)$$'
 .PHONY: test race
 test: ## Tests of all modules, without those that start clusters; results of unchanged packages come from Go's cache
 	@$(with-kube-assets) && $(TEST) -short -p 4 $$($(UNIT))
@@ -101,7 +101,7 @@ soak:
 guides: # The commands of the documents: GUIDES=docs/undo.md runs one, UPDATE=1 writes what they print.
 	@$(with-kube-assets) && $(TEST) -count=1 -parallel=2 ./e2e/guides -run='^TestGuides$$/^$(or $(subst /,$$/^,$(GUIDES)),.*)$$' $(if $(UPDATE),-args -update)
 
-# Real kubelets and machines need a container engine: a running one, or that of hack/engine. Flags: see -help of each program.
+# Real kubelets and machines need a container engine: a running one, or that of hack/engine. Flags: e2e/README.md.
 KIND_OUT ?= .conformance/kind
 BOOT_OUT ?= .conformance/boot
 NODE_OUT ?= .conformance/node
@@ -113,15 +113,17 @@ e2e-kind-interrupt: # Ctrl-C in every phase of e2e-kind leaves nothing behind.
 	@cd e2e && SNO_E2E_KIND_INTERRUPT=1 $(TEST) -count=1 -timeout=1h -v -run='^TestInterrupted$$' ./cmd/sno-kind
 e2e-kubernetes: # Kubernetes' own conformance tests, with the modules on and off: an hour and a half.
 	@go run -C e2e ./cmd/sno-kubetests -out '$(abspath $(KUBERNETES_OUT))' $(KUBERNETES_FLAGS)
+# Machines of the specs with a label, with a folder and flags of the suite. GINKGO_FLAGS such as --seed=7 are Ginkgo's own.
+machines = go run -C e2e github.com/onsi/ginkgo/v2/ginkgo -v --vet=off --timeout=12h --label-filter='$(1)' --output-dir='$(abspath $(2))' \
+	--junit-report=junit.xml $(GINKGO_FLAGS) ./machines -- -out='$(abspath $(2))' $(3)
 e2e-node: # The static pods of sno-render on a real kubelet, timed in comparison with kubeadm's.
-	@go run -C e2e ./cmd/sno-node -out '$(abspath $(NODE_OUT))' $(NODE_FLAGS)
-e2e-boot: ## Machines that boot from the configs of sno-install: real Ignition, systemd and kubelet
-	@go run -C e2e ./cmd/sno-boot -out '$(abspath $(BOOT_OUT))' $(BOOT_FLAGS)
+	@$(call machines,render,$(NODE_OUT),$(NODE_FLAGS))
+e2e-boot: ## Machines with real Ignition, systemd and kubelet, from the configs of sno-install; WAY=in-place for one way
+	@$(call machines,$(or $(WAY),!long),$(BOOT_OUT),$(BOOT_FLAGS))
 e2e-renewal: # An all-in-one node outlives its certificates, once while it runs and once while it is off.
-	@go run -C e2e ./cmd/sno-boot -name sno-renewal -way all-in-one-renewal -out '$(abspath $(BOOT_OUT))-renewal' $(BOOT_FLAGS)
-WAY ?= in-place
+	@$(call machines,all-in-one-renewal,$(BOOT_OUT)-renewal,$(BOOT_FLAGS))
 boot: # A single node for inspection: WAY=in-place or all-in-one, JOURNAL=1; Ctrl-C removes it.
-	@go run -C e2e ./cmd/sno-boot -name sno-look -way '$(WAY)' -until checks -wait -out '$(abspath $(BOOT_OUT))-look' $(if $(JOURNAL),-journal) $(BOOT_FLAGS)
+	@$(call machines,$(or $(WAY),in-place),$(BOOT_OUT)-look,-name=sno-look -inspect $(if $(JOURNAL),-journal) $(BOOT_FLAGS))
 
 .PHONY: nightly weekly
 nightly: ## Everything in full: all scenarios, a thousand kills, all machines, every mutant; hours
@@ -129,12 +131,12 @@ nightly: ## Everything in full: all scenarios, a thousand kills, all machines, e
 	$(MAKE) conformance DISRUPTIVE=1
 	$(MAKE) proof conformance-controls mutants
 	$(MAKE) soak N=1000
-	$(MAKE) e2e-kind e2e-node e2e-boot e2e-renewal
-	$(MAKE) e2e-boot BOOT_FLAGS='-way=in-place-cuts -cuts=3'
-	$(MAKE) e2e-boot BOOT_FLAGS='-way=all-in-one-cuts -cuts=3'
+	$(MAKE) e2e-kind e2e-boot e2e-renewal
+	$(MAKE) e2e-boot WAY='in-place-cuts || all-in-one-cuts'
 	$(MAKE) release-check
 weekly: nightly ## The same, Kubernetes' own tests, interruptions and the figures
 	$(MAKE) e2e-kubernetes e2e-kind-interrupt dist DIST_FLAGS=-check
+	$(MAKE) e2e-boot WAY=interrupt
 	$(MAKE) bench
 
 .PHONY: images dist bundle release release-check

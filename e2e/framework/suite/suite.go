@@ -56,10 +56,19 @@ func Run(t *testing.T, name, target string) {
 	suite.FailOnEmpty = true
 	ginkgo.ReportAfterEach(func(spec ginkgo.SpecReport) {
 		if spec.Failed() {
-			fmt.Fprintf(os.Stderr, "\nRepeat it: make %s GINKGO_FLAGS=%q\n", target, "--focus="+pattern(spec.FullText()))
+			fmt.Fprintf(os.Stderr, "\nRepeat it: make %s GINKGO_FLAGS=%q\n", target, selection(spec))
 		}
 	})
 	ginkgo.RunSpecs(t, name, suite, reporter)
+}
+
+// selection returns the flags that select a spec, also if the target has a filter of its own. A spec in an ordered
+// container needs those before it, so its container is selected by its first label.
+func selection(spec ginkgo.SpecReport) string {
+	if labels := spec.ContainerHierarchyLabels; spec.IsInOrderedContainer && len(labels[0]) > 0 {
+		return "--label-filter=" + labels[0][0]
+	}
+	return "--label-filter= --focus=" + pattern(spec.FullText())
 }
 
 // pattern returns a regular expression without blanks that matches a text, for a command line.
