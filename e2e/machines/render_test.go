@@ -233,7 +233,7 @@ var renderInput string
 func (r *rendered) controlPlane() controlPlane {
 	const pod = "/etc/kubernetes/static-pod-resources/kube-apiserver-pod-*/"
 	return controlPlane{
-		prepare: r.prepare, begin: "systemctl start kubelet.service", kubectl: "kubectl --kubeconfig=/root/rendered/auth/kubeconfig-localhost ", staticPods: "revision",
+		prepare: r.prepare, begin: "systemctl start kubelet.service", kubectl: "kubectl --kubeconfig=/opt/check/rendered/auth/kubeconfig-localhost ", staticPods: "revision",
 		etcdSecrets: "/kubernetes.io/secrets/",
 		etcdFiles:   pod + "configmaps/etcd-serving-ca/ca-bundle.crt " + pod + "secrets/etcd-client/tls.crt " + pod + "secrets/etcd-client/tls.key",
 	}
@@ -244,7 +244,7 @@ func (r *rendered) prepare(ctx context.Context) {
 	r.write(map[string]string{"input/cluster.yaml": strings.NewReplacer("NODE", r.Name(), "ADDRESS", r.Address()).Replace(renderInput)})
 	r.render(ctx, strings.Fields(r.run(ctx, "kubeadm config images list --kubernetes-version="+version)))
 	files := folder(r.path("output/files"), "")
-	files = append(files, folder(r.path("output"), "root/rendered/")...)
+	files = append(files, folder(r.path("output"), "opt/check/rendered/")...)
 	files = append(files,
 		nodemachine.File{Path: "etc/kubernetes/bootstrap-kubelet.conf", Mode: 0o600, Content: r.read("output/auth/kubeconfig-kubelet")},
 		// The CA of the API server's clients is also that of the kubelet's.
@@ -305,10 +305,10 @@ func (r *rendered) join(ctx context.Context) {
 	r.putDefinitions(ctx)
 	kubectl := r.controlPlane().kubectl
 	const onlyNew = " 2>&1 >/dev/null | grep -v -e '(AlreadyExists)' -e ^Warning: >&2"
-	r.wait(ctx, check{"the CustomResourceDefinitions are established", "! " + kubectl + "create -f /root/definitions/" + onlyNew + " && " +
+	r.wait(ctx, check{"the CustomResourceDefinitions are established", "! " + kubectl + "create -f /opt/check/definitions/" + onlyNew + " && " +
 		kubectl + "wait --for=condition=Established --timeout=5s customresourcedefinitions --all"},
-		check{"the objects of sno-render are created", "! " + kubectl + "create -f /root/rendered/manifests/" + onlyNew},
-		check{"their status is written", kubectl + "apply --server-side --subresource=status --field-manager=sno-render -f /root/rendered/manifests/status/"})
+		check{"the objects of sno-render are created", "! " + kubectl + "create -f /opt/check/rendered/manifests/" + onlyNew},
+		check{"their status is written", kubectl + "apply --server-side --subresource=status --field-manager=sno-render -f /opt/check/rendered/manifests/status/"})
 
 	approve, err := programs.Build(ctx, programs.Approve, GinkgoWriter)
 	Expect(err).NotTo(HaveOccurred())
@@ -336,7 +336,7 @@ func (r *rendered) putDefinitions(ctx context.Context) {
 			}
 			text, err := os.ReadFile(name)
 			Expect(err).NotTo(HaveOccurred())
-			files = append(files, nodemachine.File{Path: "root/definitions/" + filepath.Base(name), Mode: 0o644, Content: text})
+			files = append(files, nodemachine.File{Path: "opt/check/definitions/" + filepath.Base(name), Mode: 0o644, Content: text})
 		}
 	}
 	Expect(r.Put(ctx, files...)).To(Succeed())
