@@ -3,6 +3,7 @@
 package machines
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -14,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -283,12 +283,21 @@ func (r *rendered) render(ctx context.Context, images []string) {
 	}
 	for range 3 {
 		Expect(os.RemoveAll(r.path("output"))).To(Succeed())
-		began := time.Now()
+		var output bytes.Buffer
 		command := exec.CommandContext(ctx, program, arguments...)
-		output, err := command.CombinedOutput()
-		Expect(err).NotTo(HaveOccurred(), string(output))
-		this := rendering{took: time.Since(began), processor: command.ProcessState.UserTime() + command.ProcessState.SystemTime()}
-		this.memory = max(r.cost.memory, command.ProcessState.SysUsage().(*syscall.Rusage).Maxrss<<10) // Linux counts in KiB
+		command.Stdout, command.Stderr = &output, &output
+		began := time.Now()
+		Expect(command.Start()).To(Succeed())
+		running, ended := context.WithCancel(ctx)
+		peak := make(chan int64, 1)
+		go func() { peak <- peakMemory(running, command.Process.Pid) }()
+		err := command.Wait()
+		this := rendering{took: time.Since(began)}
+		ended()
+		Expect(err).NotTo(HaveOccurred(), output.String())
+		this.processor = command.ProcessState.UserTime() + command.ProcessState.SystemTime()
+		this.memory = max(r.cost.memory, <-peak)
+		Expect(this.memory).NotTo(BeZero())
 		if r.cost.took > 0 && r.cost.took < this.took {
 			this.took, this.processor = r.cost.took, r.cost.processor
 		}
@@ -297,6 +306,21 @@ func (r *rendered) render(ctx context.Context, images []string) {
 		}
 	}
 	By("sno-render took " + r.cost.String())
+}
+
+// peakMemory returns the maximum memory of a process until the context ends. The maximum in the resource usage of an ended
+// process is no less than its parent's, from before the program was executed.
+func peakMemory(ctx context.Context, pid int) (peak int64) {
+	wait.UntilWithContext(ctx, func(context.Context) {
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // none at the end
+		if _, rest, found := strings.Cut(string(status), "VmHWM:"); found {
+			kibibytes, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+			if value, err := strconv.ParseInt(kibibytes, 10, 64); err == nil {
+				peak = max(peak, value<<10)
+			}
+		}
+	}, 10*time.Millisecond)
+	return peak
 }
 
 // join creates the objects as docs/render.md describes it, with which the kubelet can request its certificate, and has
