@@ -35,7 +35,8 @@ shell: ## A shell with kubectl, kubectl-sno and sno-tests on such a cluster with
 # What starts clusters, or builds programs of other modules, is in `make e2e`: Go's cache of results does not know what they depend on.
 CLUSTERS := ./e2e/proof ./e2e/embeddedtarget ./e2e/framework
 # The Ginkgo suites have targets of their own; the tables beside them run here.
-UNIT_TEST := $(TEST) -skip='^Test(Faults|Kubelets|Machines|Modules)$$'
+SUITES := Faults|Kubelets|Machines|Modules
+UNIT_TEST := $(TEST) -skip='^Test($(SUITES))$$'
 UNIT = go list $(addprefix ./,$(addsuffix /...,$(filter-out testcluster/kube,$(MODULES)))) | grep -vE '/e2e/(proof|embeddedtarget|framework)$$'
 .PHONY: test race
 test: ## Tests of all modules, without those that start clusters; results of unchanged packages come from Go's cache
@@ -62,82 +63,89 @@ generate: ## Write generated files, such as RBAC roles from markers
 versions:
 	@go run -C hack ./cmd/versions
 
-# The Ginkgo suites of e2e. GINKGO_FLAGS such as --focus=REGEXP or --seed=1; PROCS are clusters at the same time, which mostly wait.
-PROCS ?= 4
-GINKGO = go run -C e2e github.com/onsi/ginkgo/v2/ginkgo -v $(if $(MAKE_TERMOUT),,--no-color) --procs=$(PROCS) --timeout=12h $(GINKGO_FLAGS)
-# Folder of reports, JUnit and the page. SCENARIOS='none-sno || ha' selects; CONFORMANCE_FLAGS=-help lists more.
+# The Ginkgo suites of e2e: LABELS selects specs, GINKGO_FLAGS such as --focus=REGEXP or --seed=1 are Ginkgo's, PROCS is how many run at the same
+# time. Each has a folder for reports and logs, and flags of its own after them: GINKGO_FLAGS=--dry-run and e2e/README.md list what there is.
 CONFORMANCE_OUT ?= .conformance
-chosen = $(if $(SCENARIOS), && ($(SCENARIOS)))
-modules = ./modules -- -out='$(abspath $(CONFORMANCE_OUT))' $(CONFORMANCE_FLAGS)
+OUT = .conformance/$(@:e2e-%=%)
+GINKGO = mkdir -p '$(abspath $(OUT))' && go run -C e2e github.com/onsi/ginkgo/v2/ginkgo -v --vet=off $(if $(MAKE_TERMOUT),,--no-color) --timeout=12h \
+	--poll-progress-after=10m --procs='$(PROCS)' --output-dir='$(abspath $(OUT))' --junit-report=specs.xml --label-filter='$(LABELS)' $(GINKGO_FLAGS)
+FLAGS = -- -test.run='^Test($(SUITES))$$' -out='$(abspath $(OUT))'
+PROCS := 1
 .PHONY: suite conformance conformance-vendored conformance-baseline conformance-controls
-suite: # One suite of e2e: SUITE=modules, LABELS='none-sno && baseline', GINKGO_FLAGS=--focus=REGEXP; a failed spec prints its own command.
-	@$(GINKGO) $(if $(LABELS),--label-filter='$(LABELS)') ./$(SUITE) -- $(SUITE_FLAGS)
-conformance: ## The conformance suite on every scenario, or on KUBECONFIG=file; DISRUPTIVE=1 for all tiers
+conformance conformance-baseline conformance-vendored e2e: OUT := $(CONFORMANCE_OUT)
+conformance conformance-baseline conformance-vendored e2e: PROCS := 4
+chosen = $(if $(SCENARIOS), && ($(SCENARIOS)))
+suite: # One suite: SUITE=modules, LABELS='none-sno && baseline'; a failed spec prints its own command.
+	@$(GINKGO) ./$(SUITE) $(FLAGS) $(SUITE_FLAGS)
+suite: OUT = .conformance/$(SUITE)
+conformance: LABELS = sno && $(if $(DISRUPTIVE),disturbed,undisturbed)$(chosen)
+conformance: ## The conformance suite on every scenario, or on KUBECONFIG=file; DISRUPTIVE=1 for all tiers; SCENARIOS='none-sno || ha'
 ifeq ($(origin KUBECONFIG),command line)
-	@go run ./conformance/cmd/sno-tests run --kubeconfig '$(abspath $(KUBECONFIG))' --tiers static,scheduled$(if $(DISRUPTIVE),$(comma)disruptive) \
+	@go run ./conformance/cmd/sno-tests run --kubeconfig '$(abspath $(KUBECONFIG))' --tiers 'static,scheduled$(if $(DISRUPTIVE),$(comma)disruptive)' \
 		$(if $(IMAGE),--image '$(IMAGE)') -o '$(abspath $(CONFORMANCE_OUT))/existing'
 else
-	@$(GINKGO) --label-filter='sno && $(if $(DISRUPTIVE),disturbed,undisturbed)$(chosen)' $(modules)
+	@$(GINKGO) ./modules $(FLAGS) $(CONFORMANCE_FLAGS)
 endif
 comma := ,
 # The same with stand-ins for the stock operators: exactly the expected checks must fail.
+conformance-baseline: LABELS = baseline$(chosen)
 conformance-baseline:
-	@$(GINKGO) --label-filter='baseline$(chosen)' $(modules)
+	@$(GINKGO) ./modules $(FLAGS) $(CONFORMANCE_FLAGS)
 # The same with operators that vendor the modules, without controllers.
+conformance-vendored: LABELS = vendored$(chosen)
 conformance-vendored:
-	@$(GINKGO) --label-filter='vendored$(chosen)' $(modules)
+	@$(GINKGO) ./modules $(FLAGS) $(CONFORMANCE_FLAGS)
 # Faults of embedded clusters, which the checks that evaluate a record must detect; CONTROLS=regexp selects.
 conformance-controls:
 	@$(with-kube-assets) && $(TEST) -count=1 ./e2e/embeddedtarget -run='^TestClusterControls' -controls='$(CONTROLS)'
 
 .PHONY: e2e proof soak guides
+e2e: LABELS := smoke
 e2e: ## The modules, the suite and faults on embedded clusters: a fixed part of `make nightly`
-	@$(GINKGO) --label-filter=smoke $(modules)
+	@$(GINKGO) ./modules $(FLAGS) $(CONFORMANCE_FLAGS)
 	@$(with-kube-assets) && $(TEST) -count=1 -short -parallel=4 $(CLUSTERS)
 	@$(MAKE) --no-print-directory soak N=10
 proof: # Everything that -short leaves out, in every package: every crash, every kind of cluster, the commands of documents.
 	@$(with-kube-assets) && $(UNIT_TEST) -shuffle=on -timeout=3h -p 2 -parallel=4 $$($(UNIT)) $(CLUSTERS)
 # N kills of the controllers, a bad API server, two leaders, or one of them: ONLY=kills, bad or leaders. SOAK_FLAGS such as -seed=2.
 N ?= 20
-SOAK_OUT ?= .conformance/faults
 soak: PROCS := 2
+soak: LABELS = $(ONLY)
 soak:
-	@$(GINKGO) $(if $(ONLY),--label-filter='$(ONLY)') ./faults -- -out='$(abspath $(SOAK_OUT))' -kills='$(N)' $(SOAK_FLAGS)
+	@$(GINKGO) ./faults $(FLAGS) -kills='$(N)' $(SOAK_FLAGS)
 guides: # The commands of the documents: GUIDES=docs/undo.md runs one, UPDATE=1 writes what they print.
 	@$(with-kube-assets) && $(TEST) -count=1 -parallel=2 ./e2e/guides -run='^TestGuides$$/^$(or $(subst /,$$/^,$(GUIDES)),.*)$$' $(if $(UPDATE),-args -update)
 
-# Real kubelets and machines need a container engine: a running one, or that of hack/engine. Flags: see -help of each program, and e2e/README.md.
-KIND_OUT ?= .conformance/kind
-BOOT_OUT ?= .conformance/boot
-NODE_OUT ?= .conformance/node
-KUBERNETES_OUT ?= .conformance/kubernetes
+# Real kubelets and machines need a container engine: a running one, or that of hack/engine.
 .PHONY: e2e-kind e2e-kind-interrupt e2e-kubernetes kind kind-delete e2e-node e2e-boot e2e-renewal boot
-# The specs of e2e/kubelets in a folder, GINKGO_FLAGS such as --focus=REGEXP included. Each process has its own cluster.
-kubelets = mkdir -p '$(abspath $(1))' && go run -C e2e github.com/onsi/ginkgo/v2/ginkgo -v --timeout=12h --poll-progress-after=5m \
-	--output-dir='$(abspath $(1))' --junit-report=specs.xml --label-filter='$(2)' --procs='$(3)' $(GINKGO_FLAGS) ./kubelets -- -test.run='^TestKubelets$$' -out '$(abspath $(1))'
-KIND_LABELS ?= !opt-in
-KIND_PROCS ?= 2
+e2e-kind: PROCS := 2
+e2e-kind: LABELS := !opt-in
 e2e-kind: ## The modules on real kubelets in containers; needs a container engine (hack/engine start)
-	@$(call kubelets,$(KIND_OUT),$(KIND_LABELS),$(KIND_PROCS)) $(KIND_FLAGS)
+	@$(GINKGO) ./kubelets $(FLAGS) $(KIND_FLAGS)
+e2e-kind-interrupt: LABELS := interrupt
 e2e-kind-interrupt: # Ctrl-C in every phase of e2e-kind leaves nothing behind.
-	@$(call kubelets,$(KIND_OUT)-interrupt,interrupt,1)
-KUBERNETES_LABELS ?= kubernetes && !images
+	@$(GINKGO) ./kubelets $(FLAGS)
+e2e-kubernetes: LABELS := kubernetes && !images
 e2e-kubernetes: # Kubernetes' own conformance tests, with the modules on and off: an hour and a half.
-	@$(call kubelets,$(KUBERNETES_OUT),$(KUBERNETES_LABELS),1) $(KUBERNETES_FLAGS)
+	@$(GINKGO) ./kubelets $(FLAGS) $(KUBERNETES_FLAGS)
 NAME ?= sno
 kind: # An empty cluster of real kubelets that stays: NAME=sno, CLUSTER_FLAGS=-help
 	@go run ./testcluster/cmd/kind-cluster -name '$(NAME)' $(CLUSTER_FLAGS)
 kind-delete: # Removes a cluster of real kubelets: NAME=sno
 	@go run ./testcluster/cmd/kind-cluster -name '$(NAME)' -delete
+e2e-node: LABELS := render
 e2e-node: # The static pods of sno-render on a real kubelet, timed in comparison with kubeadm's.
-	@go run -C e2e ./cmd/sno-node -out '$(abspath $(NODE_OUT))' $(NODE_FLAGS)
-e2e-boot: ## Machines that boot from the configs of sno-install: real Ignition, systemd and kubelet
-	@go run -C e2e ./cmd/sno-boot -out '$(abspath $(BOOT_OUT))' $(BOOT_FLAGS)
+	@$(GINKGO) ./machines $(FLAGS) $(NODE_FLAGS)
+e2e-boot: LABELS = $(or $(WAY),!long)
+e2e-boot: ## Machines with real Ignition, systemd and kubelet, from the configs of sno-install; WAY=in-place for one way
+	@$(GINKGO) ./machines $(FLAGS) $(BOOT_FLAGS)
+e2e-renewal: LABELS := all-in-one-renewal
 e2e-renewal: # An all-in-one node outlives its certificates, once while it runs and once while it is off.
-	@go run -C e2e ./cmd/sno-boot -name sno-renewal -way all-in-one-renewal -out '$(abspath $(BOOT_OUT))-renewal' $(BOOT_FLAGS)
-WAY ?= in-place
+	@$(GINKGO) ./machines $(FLAGS) $(BOOT_FLAGS)
+boot: OUT := .conformance/look
+boot: LABELS = $(or $(WAY),in-place)
 boot: # A single node for inspection: WAY=in-place or all-in-one, JOURNAL=1; Ctrl-C removes it.
-	@go run -C e2e ./cmd/sno-boot -name sno-look -way '$(WAY)' -until checks -wait -out '$(abspath $(BOOT_OUT))-look' $(if $(JOURNAL),-journal) $(BOOT_FLAGS)
+	@$(GINKGO) ./machines $(FLAGS) -name=sno-look -inspect $(if $(JOURNAL),-journal) $(BOOT_FLAGS)
 
 .PHONY: nightly weekly
 nightly: ## Everything in full: all scenarios, a thousand kills, all machines, every mutant; hours
@@ -145,12 +153,12 @@ nightly: ## Everything in full: all scenarios, a thousand kills, all machines, e
 	$(MAKE) conformance DISRUPTIVE=1
 	$(MAKE) proof conformance-controls mutants
 	$(MAKE) soak N=1000
-	$(MAKE) e2e-kind e2e-node e2e-boot e2e-renewal
-	$(MAKE) e2e-boot BOOT_FLAGS='-way=in-place-cuts -cuts=3'
-	$(MAKE) e2e-boot BOOT_FLAGS='-way=all-in-one-cuts -cuts=3'
+	$(MAKE) e2e-kind e2e-boot e2e-renewal
+	$(MAKE) e2e-boot WAY='in-place-cuts || all-in-one-cuts'
 	$(MAKE) release-check
 weekly: nightly ## The same, Kubernetes' own tests, interruptions and the figures
 	$(MAKE) e2e-kubernetes e2e-kind-interrupt dist DIST_FLAGS=-check
+	$(MAKE) e2e-boot WAY=interrupt
 	$(MAKE) bench
 
 .PHONY: images dist bundle release release-check

@@ -14,8 +14,6 @@ import (
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
-
-	"github.com/solonode/sno/testcluster/engine"
 )
 
 // exitStop is the exit code after an interruption.
@@ -41,13 +39,4 @@ func exit(ctx context.Context, name string, err error, errs io.Writer) int {
 		fmt.Fprintf(errs, "%s: %v\n", name, err)
 		return 1
 	}
-}
-
-// PrintUnsupported prints why machines cannot be created here, or nothing if they can.
-func PrintUnsupported(ctx context.Context, out io.Writer) error {
-	_, err := engine.Find(ctx)
-	if errors.Is(err, engine.ErrNoEngine) && ctx.Err() == nil {
-		_, err = fmt.Fprintln(out, err)
-	}
-	return err //nolint:wrapcheck // complete
 }

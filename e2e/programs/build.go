@@ -64,7 +64,7 @@ var (
 	Run = Program{Name: "sno-run", Module: "e2e", Package: "./cmd/sno-run"}
 
 	// MachineConfigServer stands in for the machine-config server.
-	MachineConfigServer = Program{Name: "machine-config-server", Module: "e2e", Package: "./cmd/machine-config-server"}
+	MachineConfigServer = Program{Name: "machine-config-server", Module: "e2e", Package: "./machines/machine-config-server"}
 
 	// WebServer is an example workload whose replicas return their names, or what a WebSocket sends.
 	WebServer = Program{Name: "web-server", Module: "e2e", Package: "./cmd/web-server"}

@@ -27,12 +27,6 @@ func (m *Machine) SaveDisk(ctx context.Context) error {
 	return err
 }
 
-// HasSavedDisk reports whether there is a copy of the disk.
-func (m *Machine) HasSavedDisk(ctx context.Context) (bool, error) {
-	found, err := m.engine.Output(ctx, "volume", "ls", "--quiet", "--filter", "name=^"+m.kept()+"$")
-	return found != "", err
-}
-
 // RestoreDisk restores the disk of a machine that is off from its copy.
 func (m *Machine) RestoreDisk(ctx context.Context) error {
 	_, err := m.disks(ctx, []string{"--volume", m.kept() + ":/kept:ro"}, "find . -mindepth 1 -delete && cp --archive /kept/. .")

@@ -364,24 +364,6 @@ func named(ctx context.Context, config Config) (*Machine, error) {
 	}, nil
 }
 
-// Delete removes a machine by its names.
-func Delete(ctx context.Context, config Config) error {
-	m, err := named(ctx, config)
-	if err != nil {
-		return err
-	}
-	return m.Delete()
-}
-
-// Open returns an existing machine by its names, without a change of its state.
-func Open(ctx context.Context, config Config) (*Machine, error) {
-	m, err := named(ctx, config)
-	if err != nil {
-		return nil, err
-	}
-	return m, m.locate(ctx)
-}
-
 // Name returns the name of the machine, which is that of its container.
 func (m *Machine) Name() string { return m.name }
 

@@ -60,10 +60,19 @@ func Run(t *testing.T, name, target string) {
 	suite.GracePeriod = max(suite.GracePeriod, gracePeriod)
 	ginkgo.JustAfterEach(func() {
 		if spec := ginkgo.CurrentSpecReport(); spec.Failed() {
-			ginkgo.GinkgoWriter.Printf("Repeat it: make %s GINKGO_FLAGS=%q\n", target, "--focus="+pattern(spec.FullText()))
+			ginkgo.GinkgoWriter.Printf("Repeat it: make %s GINKGO_FLAGS=%q\n", target, selection(spec))
 		}
 	})
 	ginkgo.RunSpecs(t, name, suite, reporter)
+}
+
+// selection returns the flags that select a spec, also if the target has a filter of its own. A spec in an ordered
+// container needs those before it, so its container is selected by its first label.
+func selection(spec ginkgo.SpecReport) string {
+	if labels := spec.ContainerHierarchyLabels; spec.IsInOrderedContainer && len(labels[0]) > 0 {
+		return "--label-filter=" + labels[0][0]
+	}
+	return "--label-filter= --focus=" + pattern(spec.FullText())
 }
 
 // pattern returns a regular expression without blanks that matches a text, for a command line.

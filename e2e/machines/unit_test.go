@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machines
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/gomega"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/e2e/bench"
+)
+
+// A row is compared by what a document shows.
+func shown(rows []bench.Row) []string {
+	var all []string
+	for _, row := range rows {
+		held := ""
+		if !row.Held {
+			held = "; NO"
+		}
+		all = append(all, row.What+": "+row.Measured+"; "+row.Bound+"; "+row.Compared+held)
+	}
+	return all
+}
+
+func TestInstallationRows(t *testing.T) {
+	ours, kubeadm := bootTimes{ready: 9 * time.Second, pod: 11 * time.Second}, bootTimes{ready: 10 * time.Second, pod: 10 * time.Second, memory: 800 * mebi}
+	measured := ours
+	measured.memory = 900 * mebi
+	for name, test := range map[string]struct {
+		figures measurements
+		phases  []phase
+		want    []string
+	}{
+		"nothing": {},
+		"alone": {figures: measurements{allInOne: ours}, want: []string{
+			"All in one, from the start of the machine to a Ready node: 9.0 s; -; -", "All in one, from the start of the machine to a running pod: 11.0 s; -; -",
+		}},
+		"compared": {figures: measurements{allInOne: measured, kubeadm: kubeadm}, want: []string{
+			"All in one, from the start of the machine to a Ready node: 9.0 s; max 1.0 times kubeadm's; kubeadm 10.0 s, ratio 0.90",
+			"All in one, from the start of the machine to a running pod: 11.0 s; max 1.0 times kubeadm's; kubeadm 10.0 s, ratio 1.10; NO",
+			"All in one, memory of the machine at rest: 900 MiB; -; kubeadm 800 MiB",
+		}},
+		"in place": {phases: []phase{{"render", 3 * time.Second}, {"a", 200 * time.Millisecond}, {"b", 100 * time.Millisecond}}, want: []string{
+			"Bootstrap in place, live: 20.0 s; -; -", "Bootstrap in place, live, phase render: 3.0 s; -; -", "Bootstrap in place, live, all other phases: 0.3 s; -; -",
+		}},
+	} {
+		if test.phases != nil {
+			test.figures.addPhases("live", 20*time.Second, test.phases)
+		}
+		if diff := cmp.Diff(test.want, shown(test.figures.installations())); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestRenderedRows(t *testing.T) {
+	const start, cost, secrets = "Static pods of sno-render on a real kubelet, from the first container to /readyz: ", "sno-render, all four components: ",
+		"Secrets in etcd that were encrypted by their first write: 5 of 5; all; kubeadm 0 of 2"
+	type round struct {
+		kubeadm, ours time.Duration
+		cost          rendering
+	}
+	good := rendering{time.Second, 2 * time.Second, 100 * mebi}
+	for name, test := range map[string]struct {
+		rounds      []round
+		start, cost string
+	}{
+		"at the bound":      {[]round{{10 * time.Second, 11 * time.Second, good}}, "11.00 s, best of 1; max 1.1 times kubeadm's; kubeadm 10.00 s, ratio 1.10", ""},
+		"above it":          {[]round{{10 * time.Second, 11010 * time.Millisecond, good}}, "11.01 s, best of 1; max 1.1 times kubeadm's; kubeadm 10.00 s, ratio 1.10; NO", ""},
+		"the best of each":  {[]round{{20 * time.Second, 11 * time.Second, good}, {10 * time.Second, 30 * time.Second, good}}, "11.00 s, best of 2; max 1.1 times kubeadm's; kubeadm 10.00 s, ratio 1.10", ""},
+		"rendering is slow": {[]round{{10 * time.Second, 10 * time.Second, rendering{3 * time.Second, 2 * time.Second, 100 * mebi}}}, "", "3.00 s (2.00 s of processors), 100 MiB; max 3.00 s, 256 MiB; -; NO"},
+		"rendering was slow once": {[]round{{10 * time.Second, 10 * time.Second, rendering{3 * time.Second, 0, 0}}, {10 * time.Second, 10 * time.Second, good}}, "",
+			"1.00 s (2.00 s of processors), 100 MiB; max 3.00 s, 256 MiB; -"},
+		"rendering needed memory once": {[]round{{10 * time.Second, 10 * time.Second, rendering{2 * time.Second, 0, 256 * mebi}}, {10 * time.Second, 10 * time.Second, good}}, "",
+			"1.00 s (2.00 s of processors), 256 MiB; max 3.00 s, 256 MiB; -; NO"},
+	} {
+		var f measurements
+		for _, r := range test.rounds {
+			f.addKubeadm(r.kubeadm, bootTimes{}, 2)
+			f.addRendered(r.ours, r.cost, 5)
+		}
+		got := shown(f.rendered())
+		if test.start != "" && got[0] != start+test.start || test.cost != "" && got[1] != cost+test.cost || got[2] != secrets {
+			t.Errorf("%s:\n%s", name, strings.Join(got, "\n"))
+		}
+	}
+}
+
+// Only times between two answers count.
+func TestOutages(t *testing.T) {
+	var o outages
+	o.recordAnswer()
+	if o.longest != 0 {
+		t.Errorf("%s before there was an answer", o.longest)
+	}
+	o.last = o.last.Add(-time.Minute)
+	o.recordAnswer()
+	o.recordAnswer()
+	if got := o.reset(); got.Round(time.Second) != time.Minute {
+		t.Errorf("%s, want a minute", got)
+	}
+	if got := o.reset(); got != 0 {
+		t.Errorf("%s after a reset", got)
+	}
+}
+
+func TestCutPoints(t *testing.T) {
+	const length = 3 * time.Second
+	before := *cuts
+	*cuts = 100
+	defer func() { *cuts = before }()
+	all := cutPoints(7, 0, length)
+	if len(all) != 100 || !slices.IsSorted(all) || all[0] < 0 || all[0] > length/4 || all[99] < length*3/4 || all[99] >= length {
+		t.Errorf("100 points in %s: %v", length, all)
+	}
+	if !slices.Equal(all, cutPoints(7, 0, length)) {
+		t.Error("the same seed gives other points")
+	}
+	if slices.Equal(all, cutPoints(7, 1, length)) || slices.Equal(all, cutPoints(8, 0, length)) {
+		t.Error("another phase and another seed give the same points")
+	}
+}
+
+// A failed unit is accepted only if its output contains an advice.
+func TestAdvice(t *testing.T) {
+	for text, want := range map[string]bool{
+		"etcd has no data, and its only snapshot is damaged: install the node again: snapshot /a: 3 bytes": true,
+		"phase render: change what the error names, and run the same command again":                        true,
+		"phase api: connection refused": false, "": false,
+	} {
+		if got, err := beAdvice().Match(text); err != nil || got != want {
+			t.Errorf("%q: %t, %v", text, got, err)
+		}
+	}
+}
+
+// The requests are valid, and each names its node.
+func TestHostileRequests(t *testing.T) {
+	g := NewWithT(t)
+	text, err := hostileRequests()
+	g.Expect(err).NotTo(HaveOccurred())
+	documents := strings.Split(text, "---\n")
+	g.Expect(documents).To(HaveLen(len(hostile)))
+	for i, want := range hostile {
+		var csr certificatesv1.CertificateSigningRequest
+		g.Expect(yaml.UnmarshalStrict([]byte(documents[i]), &csr)).To(Succeed())
+		block, _ := pem.Decode(csr.Spec.Request)
+		g.Expect(block).NotTo(BeNil(), want.name)
+		request, err := x509.ParseCertificateRequest(block.Bytes)
+		g.Expect(err).NotTo(HaveOccurred(), want.name)
+		g.Expect(request.CheckSignature()).To(Succeed(), want.name)
+		g.Expect([]string{csr.Name, csr.Spec.SignerName, request.Subject.CommonName}).To(Equal([]string{want.name, want.signer, "system:node:" + want.node}))
+		g.Expect(slices.Contains(csr.Spec.Usages, certificatesv1.UsageServerAuth)).To(Equal(strings.Contains(want.usages, "server auth")), want.name)
+	}
+}
+
+// Certificates are found in PEM, in a kubeconfig, and in a Secret that has one.
+func TestCertificatesIn(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "a"}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	kubeconfig := "users:\n- user: {client-certificate-data: " + base64.StdEncoding.EncodeToString([]byte(text)) + "}\n"
+	secret := "data:\n  kubeconfig: " + base64.StdEncoding.EncodeToString([]byte(kubeconfig)) + "\n"
+	for name, test := range map[string]struct {
+		text string
+		want int
+	}{
+		"PEM": {text + text, 2}, "a kubeconfig": {kubeconfig, 1}, "a Secret": {secret, 1}, "something else": {"data: {a: b}\n", 0},
+	} {
+		found := certificatesIn([]byte(test.text))
+		if len(found) != test.want || test.want > 0 && found[0].Subject.CommonName != "a" {
+			t.Errorf("%s: %d certificates, want %d", name, len(found), test.want)
+		}
+	}
+}
+
+// Earlier revisions, inputs of the installation and the kubelet's former certificates are not in use.
+func TestInUse(t *testing.T) {
+	const resources, rendered = "/etc/kubernetes/static-pod-resources/", "/var/lib/sno/rendered/"
+	want := []string{
+		resources + "etcd-certs/secrets/etcd-all-certs/etcd-peer-a.crt",
+		resources + "etcd-pod-10/secrets/etcd-all-certs/etcd-peer-a.crt",
+		resources + "kube-apiserver-pod-9/secrets/etcd-client/tls.crt",
+		"/var/lib/kubelet/pki/kubelet-client-current.pem",
+		rendered + "auth/kubeconfig",
+		rendered + "manifests/0100_openshift-etcd_secret_etcd-all-certs-10.yaml",
+		rendered + "manifests/0101_openshift-etcd_secret_etcd-client.yaml",
+	}
+	all := map[string][]*x509.Certificate{
+		resources + "etcd-pod-9/secrets/etcd-all-certs/etcd-peer-a.crt":         nil,
+		"/var/lib/kubelet/pki/kubelet-client-2026-11-25-18-00-00.pem":           nil,
+		"/var/lib/sno/manifests/credentials_secret_a_b.yaml":                    nil,
+		rendered + "input/credentials_secret_a_b.yaml":                          nil,
+		rendered + "manifests/0099_openshift-etcd_secret_etcd-all-certs-9.yaml": nil,
+	}
+	for _, name := range want {
+		all[name] = nil
+	}
+	if diff := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(maps.Keys(inUse(all)))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestReadiness(t *testing.T) {
+	checks, err := readiness("[+]ping ok\n[+]etcd ok\n[+]poststarthook/rbac/bootstrap-roles ok\nreadyz check passed\n")
+	if diff := cmp.Diff([]string{"ping", "etcd", "poststarthook/rbac/bootstrap-roles"}, checks); err != nil || diff != "" {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+	for name, text := range map[string]string{
+		"one failed":   "[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n",
+		"excluded":     "[+]ping ok\n[+]etcd excluded: ok\nreadyz check passed\n",
+		"not the end":  "[+]ping ok\n",
+		"nothing":      "",
+		"no checks":    "readyz check passed\n",
+		"another page": "ok",
+	} {
+		if checks, err := readiness(text); err == nil {
+			t.Errorf("%s: %v", name, checks)
+		}
+	}
+}
+
+func TestFirstPod(t *testing.T) {
+	first, err := firstPod(`{"items":[{"id":"b","createdAt":"1700000000500000000"},{"id":"a","createdAt":"1700000000250000000"}]}`)
+	if want := time.Unix(1700000000, 250_000_000); err != nil || !first.Equal(want) {
+		t.Errorf("%v, %v, want %v", first, err, want)
+	}
+	for _, wrong := range []string{"", `{"items":[]}`, `{"items":[{"createdAt":"2026-01-01T00:00:00Z"}]}`} {
+		if first, err := firstPod(wrong); err == nil {
+			t.Errorf("%q: %v", wrong, first)
+		}
+	}
+}
+
+// An entry is read from a response of etcd's HTTP gateway.
+func TestEtcdEntry(t *testing.T) {
+	var read etcdEntry
+	const text = `{"key":"L3JlZ2lzdHJ5","create_revision":"2","mod_revision":"2","version":"1","value":"azhz"}`
+	if err := json.Unmarshal([]byte(text), &read); err != nil || string(read.Key) != "/registry" || string(read.Value) != "k8s" || read.Version != 1 {
+		t.Errorf("%+v, %v", read, err)
+	}
+	const own = "/kubernetes.io/secrets/default/" + secretName
+	for name, test := range map[string]struct {
+		secret etcdEntry
+		faulty bool
+	}{
+		"aescbc":          {etcdEntry{[]byte(own), []byte("k8s:enc:aescbc:v1:1:\x00\x01"), 1}, false},
+		"aesgcm":          {etcdEntry{[]byte(own), []byte("k8s:enc:aesgcm:v1:1:\x00\x01"), 1}, false},
+		"another's later": {etcdEntry{[]byte("/kubernetes.io/secrets/a/b"), []byte("k8s:enc:aescbc:v1:1:\x00\x01"), 4}, false},
+		"later":           {etcdEntry{[]byte(own), []byte("k8s:enc:aescbc:v1:1:\x00\x01"), 2}, true},
+		"protobuf":        {etcdEntry{[]byte(own), []byte("k8s\x00\n\x0c\n\x02v1\x12\x06Secret" + secretText), 1}, true},
+		"text inside":     {etcdEntry{[]byte(own), []byte("k8s:enc:aescbc:v1:1:" + secretText), 1}, true},
+		"identity":        {etcdEntry{[]byte(own), []byte("k8s:enc:identity:v1:"), 1}, true},
+		"empty":           {etcdEntry{[]byte(own), nil, 1}, true},
+	} {
+		if got := test.secret.fault(); (got != "") != test.faulty {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+func TestOfRelease(t *testing.T) {
+	for file, want := range map[string]bool{
+		"crds/0000_10_config-operator_01_apiservers-Default.crd.yaml":                                true,
+		"crds/0000_10_config-operator_01_schedulers-SelfManagedHA-Default.crd.yaml":                  true,
+		"crds/0000_10_config-operator_01_oauths.crd.yaml":                                            true,
+		"crds/0000_10_config-operator_01_schedulers-Hypershift.crd.yaml":                             false,
+		"crds/0000_10_config-operator_01_infrastructures-SelfManagedHA-DevPreviewNoUpgrade.crd.yaml": false,
+		"crds/0000_10_config-operator_01_apiservers-OKD.crd.yaml":                                    false,
+	} {
+		if got := ofRelease(file); got != want {
+			t.Errorf("%s: %t", file, got)
+		}
+	}
+}
