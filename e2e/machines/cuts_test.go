@@ -72,7 +72,7 @@ func (m *machine) cutAtPoints(phase uint64, length time.Duration, cut func(at ti
 	for i, at := range cutPoints(GinkgoRandomSeed(), phase, length) {
 		By(fmt.Sprintf("power cut %d of %d, at %s of %s, --seed=%d", i+1, *cuts, seconds(at), seconds(length), GinkgoRandomSeed()))
 		ran, after := cut(at)
-		AddReportEntry(fmt.Sprintf("power cut at %s in %s: %s", seconds(at), ran, after))
+		AddReportEntry(fmt.Sprintf("power cut at %s, %s: %s", seconds(at), ran, after))
 	}
 }
 
