@@ -15,13 +15,13 @@ import (
 func TestWorkspace(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{
-		"go.work":                    "go 1.26.0\n\nuse (\n\t./topology\n\t./examples/stub\n)\n",
-		"topology/go.mod":            "module " + ModulePrefix + "topology\n",
-		"topology/a.go":              "package topology\n",
+		"go.work":              "go 1.26.0\n\nuse (\n\t./topology\n\t./examples/stub\n)\n",
+		"topology/go.mod":      "module " + ModulePrefix + "topology\n",
+		"topology/a.go":        "package topology\n",
 		"examples/stub/go.mod": "module " + ModulePrefix + "examples/stub\n",
-		"tools/lint/go.mod":          "module " + ModulePrefix + "tools/lint\n",
-		".gitignore":                 "/ignored\n",
-		"ignored":                    "",
+		"tools/lint/go.mod":    "module " + ModulePrefix + "tools/lint\n",
+		".gitignore":           "/ignored\n",
+		"ignored":              "",
 	} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755); err != nil {
 			t.Fatal(err)

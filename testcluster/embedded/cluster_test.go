@@ -37,6 +37,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/solonode/sno/testcluster/audit"
 )
 
 // crashChildEnv makes the test binary start a cluster in the parent folder that is its value, and wait to be killed.
@@ -595,7 +597,7 @@ func hold(ctx context.Context, t *testing.T, c *Cluster, agent string) (finish f
 			Body(body).Do(ctx).Error()
 	}()
 	eventually(ctx, t, agent+" has begun", func(context.Context) string {
-		begun, _, err := scanAudit(c.AuditLogPath(), 0, func(e *auditv1.Event) bool { return e.UserAgent == agent })
+		begun, _, err := audit.Read(c.AuditLogPath(), 0, func(e *auditv1.Event) bool { return e.UserAgent == agent })
 		if err != nil || len(begun) == 0 {
 			return fmt.Sprint("not in the audit log, ", err)
 		}
