@@ -23,8 +23,8 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/solonode/sno/render/rendertest"
 	"github.com/solonode/sno/render/store"
+	"github.com/solonode/sno/testcluster/apiserver"
 )
 
 type api struct {
@@ -269,7 +269,7 @@ var requests = []struct {
 
 // The API in memory answers like an API server (R-REN-5).
 func TestLikeAPIServer(t *testing.T) {
-	config := rendertest.StartServer(t).Config
+	config := apiserver.Start(t, apiserver.Options{CRDs: []string{"kubeapiservers.operator.openshift.io"}}).Config(t, "test", "system:masters")
 	real := api{kubernetes.NewForConfigOrDie(config), operatorclient.NewForConfigOrDie(config)}
 	s, err := store.New()
 	if err != nil {
