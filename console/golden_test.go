@@ -14,7 +14,9 @@ import (
 
 	"github.com/solonode/sno/console"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/admission"
 	"github.com/solonode/sno/patch/golden"
+	"github.com/solonode/sno/patch/workload"
 )
 
 type wanted struct {
@@ -56,4 +58,13 @@ func TestGolden(t *testing.T) {
 		}
 		return map[string]string{"want.yaml": string(out)}
 	})
+}
+
+func TestPolicies(t *testing.T) {
+	golden.File(t, "config/admission/policies.yaml", admission.Policies("console-controller",
+		admission.Writable{Group: "apps", Resource: "deployments", Namespaces: []string{console.Namespace},
+			Fields: append(workload.Fields(), admission.ReplacedField(console.Name))},
+		admission.Overrides([]configv1.ComponentOverride{console.Override()}),
+		admission.Conditions("operator.openshift.io", "consoles", console.ConditionPrefix),
+	))
 }

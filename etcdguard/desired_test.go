@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/patch/admission"
 	"github.com/solonode/sno/patch/golden"
 	"github.com/solonode/sno/patch/ownership"
 )
@@ -392,4 +393,11 @@ func gatheredMembers(t *testing.T, input fs.FS) []etcdguard.Member {
 		members = append(members, member)
 	}
 	return members
+}
+
+func TestPolicies(t *testing.T) {
+	golden.File(t, "config/admission/policies.yaml", admission.Policies("etcdguard-controller",
+		admission.Overrides(etcdguard.Overrides()),
+		admission.Conditions("operator.openshift.io", "etcds", etcdguard.ConditionPrefix),
+	))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/admission"
 	"github.com/solonode/sno/patch/golden"
 )
 
@@ -53,4 +54,12 @@ func TestGolden(t *testing.T) {
 		}
 		return map[string]string{"want.yaml": string(out)}
 	})
+}
+
+func TestPolicies(t *testing.T) {
+	golden.File(t, "config/admission/policies.yaml", admission.Policies("ingress-controller",
+		admission.Writable{Group: "operator.openshift.io", Resource: "ingresscontrollers",
+			Fields: []string{ingress.FieldReplicas, ingress.FieldNodePlacement, admission.ReplacedField(ingress.Name)}},
+		admission.Conditions("operator.openshift.io", "ingresscontrollers", ingress.ConditionPrefix),
+	))
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/admission"
 	"github.com/solonode/sno/patch/golden"
 )
 
@@ -112,4 +113,14 @@ func gathered(t *testing.T, input fs.FS) machineconfig.Inputs {
 		in.StatefulSets = append(in.StatefulSets, golden.Objects[appsv1.StatefulSet](t, input, "statefulsets.apps", namespace.Name())...)
 	}
 	return in
+}
+
+func TestPolicies(t *testing.T) {
+	golden.File(t, "config/admission/policies.yaml", admission.Policies("machineconfig-controller",
+		admission.Writable{Resource: "nodes", Fields: []string{
+			".spec.unschedulable", admission.ReplacedField(machineconfig.Name),
+			admission.Annotation(machineconfig.TopologyAnnotation), admission.Annotation(machineconfig.LastAppliedDrainAnnotation),
+		}},
+		admission.Conditions("operator.openshift.io", "machineconfigurations", machineconfig.ConditionPrefix),
+	))
 }

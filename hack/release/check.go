@@ -213,8 +213,8 @@ func (u consumer) required(dir string) (map[string]string, error) {
 	return required, nil
 }
 
-// newest tests libraries, also on an API server, in a copy of the commit on versions that are at least the newest. Go selects one version of a
-// module for a whole workspace, so one more module in it raises that of all.
+// newest tests libraries, also on an API server, in a copy of the commit on versions that are at least the newest. Go
+// selects one version of a module for a whole workspace, so one more module in it raises that of all.
 func newest(ctx context.Context, r repository, commit, tree string, pins *versions.File, dirs []string) error {
 	if err := r.checkOut(ctx, commit, tree); err != nil {
 		return err

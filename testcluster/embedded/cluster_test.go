@@ -641,30 +641,6 @@ func TestAuditFilter(t *testing.T) {
 	}
 }
 
-func TestReadAuditHalfLine(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "audit.log")
-	const whole = `{"verb":"create","user":{"username":"a"}}` + "\n"
-	if err := os.WriteFile(path, []byte(whole+whole[:10]), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	events, next, err := readAudit(path, 0, AuditFilter{User: "a"})
-	if err != nil || len(events) != 1 || next != int64(len(whole)) {
-		t.Fatalf("%d events up to %d, %v", len(events), next, err)
-	}
-	if err := os.WriteFile(path, []byte(whole+whole), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if events, next, err = readAudit(path, next, AuditFilter{}); err != nil || len(events) != 1 || next != int64(2*len(whole)) {
-		t.Errorf("%d events up to %d, %v", len(events), next, err)
-	}
-	if err := os.WriteFile(path, []byte("nonsense\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err = readAudit(path, 0, AuditFilter{}); err == nil {
-		t.Error("an invalid line is read without an error")
-	}
-}
-
 // crashChild starts a cluster, prints its folder and processes as one line of JSON, and waits to be killed.
 func crashChild(parent string) {
 	c, err := Start(context.Background(), Config{ParentDir: parent, CRDs: []string{}})

@@ -57,13 +57,6 @@ func (c call) test(t *testing.T, more ...string) {
 	contains(t, c.args, got.err, c.err)
 }
 
-func testCalls(t *testing.T, calls map[string]call) {
-	t.Helper()
-	for name, c := range calls {
-		t.Run(name, func(t *testing.T) { c.test(t) })
-	}
-}
-
 // contains checks for parts separated by |, which must be missing after !. A text after = must be equal. An empty one
 // means no output.
 func contains(t *testing.T, what, text, wanted string) {
