@@ -42,10 +42,11 @@ UNIT = go list $(addprefix ./,$(addsuffix /...,$(filter-out testcluster/kube,$(M
 test: ## Tests of all modules, without those that start clusters; results of unchanged packages come from Go's cache
 	@$(with-kube-assets) && $(UNIT_TEST) -short -p 4 $$($(UNIT))
 test-%:
-	@$(with-kube-assets) && $(UNIT_TEST) -short $$($(UNIT) | grep -E '^github.com/solonode/sno/$(dir)(/|$$)')
+	@$(with-kube-assets) && $(UNIT_TEST) -short $$($(UNIT) | grep -E '^github.com/solonode/sno/(testcluster/modules/)?$(dir)(/|$$)')
 # The packages that start goroutines.
-RACE := approver/approve approver/controller conformance/disturb conformance/existing conformance/extension conformance/runner conformance/traffic console/controller \
-	etcdguard/controller machineconfig/controller patch/apply patch/controller patch/run install/credentials install/gather install/preflight render/loop
+RACE := approver/approve approver/controller conformance/disturb conformance/existing conformance/extension conformance/runner conformance/traffic \
+	patch/controller patch/run install/credentials install/gather install/preflight render/loop \
+	$(addprefix testcluster/modules/,approver approver/approve console etcdguard machineconfig patch/apply patch/run)
 race: ## The packages that start goroutines, with the race detector (needs a C compiler)
 	@$(with-kube-assets) && CGO_ENABLED=1 GORACE=atexit_sleep_ms=50 $(TEST) -race -short $(addprefix ./,$(RACE))
 

@@ -14,7 +14,9 @@ import (
 
 	"github.com/solonode/sno/auth"
 	"github.com/solonode/sno/patch"
-	"github.com/solonode/sno/patch/patchtest"
+	"github.com/solonode/sno/patch/admission"
+	"github.com/solonode/sno/patch/golden"
+	"github.com/solonode/sno/patch/workload"
 )
 
 type wanted struct {
@@ -25,14 +27,14 @@ type wanted struct {
 }
 
 func TestGolden(t *testing.T) {
-	patchtest.Golden(t, "testdata/decide", func(t *testing.T, input fs.FS) map[string]string {
+	golden.Test(t, "testdata/decide", func(t *testing.T, input fs.FS) map[string]string {
 		in := auth.Inputs{
-			Cluster:           patchtest.GatheredTopology(t, input),
-			ClusterVersion:    patchtest.Gathered[configv1.ClusterVersion](t, input, "clusterversions.config.openshift.io", "", "version"),
-			Authentication:    patchtest.Gathered[operatorv1.Authentication](t, input, "authentications.operator.openshift.io", "", auth.ConfigName),
-			OAuthServer:       patchtest.Gathered[appsv1.Deployment](t, input, "deployments.apps", auth.OAuthServerNamespace, auth.OAuthServerName),
-			OAuthAPIServer:    patchtest.Gathered[appsv1.Deployment](t, input, "deployments.apps", auth.OAuthAPIServerNamespace, auth.OAuthAPIServerName),
-			ControlPlaneNodes: patchtest.AllGathered[corev1.Node](t, input, "nodes", ""),
+			Cluster:           golden.Topology(t, input),
+			ClusterVersion:    golden.Object[configv1.ClusterVersion](t, input, "clusterversions.config.openshift.io", "", "version"),
+			Authentication:    golden.Object[operatorv1.Authentication](t, input, "authentications.operator.openshift.io", "", auth.ConfigName),
+			OAuthServer:       golden.Object[appsv1.Deployment](t, input, "deployments.apps", auth.OAuthServerNamespace, auth.OAuthServerName),
+			OAuthAPIServer:    golden.Object[appsv1.Deployment](t, input, "deployments.apps", auth.OAuthAPIServerNamespace, auth.OAuthAPIServerName),
+			ControlPlaneNodes: golden.Objects[corev1.Node](t, input, "nodes", ""),
 		}
 		// The override by --override, and the Deployments with --force-conflicts, if the decision differs.
 		want := map[string]map[string]wanted{"override": {}, "oauth-openshift": {}, "oauth-apiserver": {}}
@@ -65,4 +67,13 @@ func wantedOf(step patch.Step) wanted {
 		w.Apply = step.Intent
 	}
 	return w
+}
+
+func TestPolicies(t *testing.T) {
+	golden.File(t, "config/admission/policies.yaml", admission.Policies("auth-controller",
+		admission.Writable{Group: "apps", Resource: "deployments", Namespaces: []string{auth.OAuthServerNamespace, auth.OAuthAPIServerNamespace},
+			Fields: append(workload.Fields(), admission.ReplacedField(auth.Name))},
+		admission.Writable{Group: "operator.openshift.io", Resource: "authentications", Fields: []string{auth.FieldOverride}},
+		admission.Conditions("operator.openshift.io", "authentications", auth.ConditionPrefix),
+	))
 }

@@ -14,13 +14,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/solonode/sno/patch/patchtest"
+	"github.com/solonode/sno/patch/golden"
 )
 
 const gathered = "testdata/gather/sno-with-workers/input"
 
 func TestGolden(t *testing.T) {
-	patchtest.Golden(t, "testdata/gather", func(t *testing.T, _ fs.FS) map[string]string {
+	golden.Test(t, "testdata/gather", func(t *testing.T, _ fs.FS) map[string]string {
 		input := filepath.Join("testdata/gather", filepath.Base(t.Name()), "input")
 		got := map[string]string{}
 		for name, args := range map[string][]string{

@@ -11,19 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/solonode/sno/cli"
-	"github.com/solonode/sno/patch/patchtest"
 )
-
-var shared = patchtest.NewShared(patchtest.Options{CRDs: []string{
-	patchtest.Infrastructures, patchtest.Ingresses, patchtest.IngressControllers, patchtest.ClusterVersions, patchtest.Consoles,
-}})
-
-func TestMain(m *testing.M) {
-	patchtest.MaybeRunProgram(func(args []string) int {
-		return cli.Main(args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
-	})
-	os.Exit(shared.Main(m))
-}
 
 type output struct {
 	out, err string

@@ -26,7 +26,8 @@ import (
 	"github.com/solonode/sno/cli"
 	"github.com/solonode/sno/console"
 	"github.com/solonode/sno/etcdguard"
-	"github.com/solonode/sno/patch/patchtest"
+	"github.com/solonode/sno/patch/admission"
+	"github.com/solonode/sno/patch/golden"
 )
 
 // generated compares the files of a folder, or writes them with -update.
@@ -75,7 +76,7 @@ var allModules = []string{"approver", "auth", "console", "etcdguard", "ingress",
 // One account for all modules may write the entries of each of them.
 func TestPolicies(t *testing.T) {
 	entries := append([]configv1.ComponentOverride{approver.Override(), console.Override()}, etcdguard.Overrides()...)
-	patchtest.PoliciesFile(t, "../config/all/base/admission/policies.yaml", "controllers", patchtest.WritableOverrides(entries))
+	golden.File(t, "../config/all/base/admission/policies.yaml", admission.Policies("controllers", admission.Overrides(entries)))
 
 	text, err := os.ReadFile("manifests/all.yaml")
 	if err != nil {

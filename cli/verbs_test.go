@@ -3,7 +3,10 @@
 package cli_test
 
 import (
+	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -197,5 +200,25 @@ func TestRender(t *testing.T) {
 		if deployments != len(want.rights) || !slices.Equal(modules, want.run) || !maps.EqualFunc(rights, want.rights, slices.Equal) {
 			t.Errorf("%s: %d Deployments, modules %v, rights %v", args, deployments, modules, rights)
 		}
+	}
+}
+
+func TestNoCluster(t *testing.T) {
+	mux := http.NewServeMux()
+	for path, text := range map[string]string{
+		"/api":    `{"kind":"APIVersions","versions":["v1"]}`,
+		"/api/v1": `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"nodes","kind":"Node","verbs":["get","list"]}]}`,
+		"/apis":   `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`,
+	} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, text)
+		})
+	}
+	plain := httptest.NewServer(mux)
+	defer plain.Close()
+	for _, args := range []string{"plan", "topology", "apply", "status"} {
+		call{args, 1, "", "Infrastructure|not an OpenShift cluster"}.test(t, "--server", plain.URL)
+		call{args, 1, "", "The API server does not answer"}.test(t, "--server", "http://127.0.0.1:1")
 	}
 }

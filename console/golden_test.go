@@ -14,7 +14,9 @@ import (
 
 	"github.com/solonode/sno/console"
 	"github.com/solonode/sno/patch"
-	"github.com/solonode/sno/patch/patchtest"
+	"github.com/solonode/sno/patch/admission"
+	"github.com/solonode/sno/patch/golden"
+	"github.com/solonode/sno/patch/workload"
 )
 
 type wanted struct {
@@ -36,15 +38,15 @@ func wantedOf(step patch.Step) wanted {
 }
 
 func TestGolden(t *testing.T) {
-	patchtest.Golden(t, "testdata/decide", func(t *testing.T, input fs.FS) map[string]string {
+	golden.Test(t, "testdata/decide", func(t *testing.T, input fs.FS) map[string]string {
 		in := console.Inputs{
-			Cluster:         patchtest.GatheredTopology(t, input),
-			Operator:        patchtest.Gathered[operatorv1.Console](t, input, "consoles.operator.openshift.io", "", "cluster"),
-			ClusterVersion:  patchtest.Gathered[configv1.ClusterVersion](t, input, "clusterversions.config.openshift.io", "", "version"),
-			Console:         patchtest.Gathered[appsv1.Deployment](t, input, "deployments.apps", "openshift-console", "console"),
-			Downloads:       patchtest.Gathered[appsv1.Deployment](t, input, "deployments.apps", "openshift-console", "downloads"),
-			ConsoleBudget:   patchtest.Gathered[policyv1.PodDisruptionBudget](t, input, "poddisruptionbudgets.policy", "openshift-console", "console"),
-			DownloadsBudget: patchtest.Gathered[policyv1.PodDisruptionBudget](t, input, "poddisruptionbudgets.policy", "openshift-console", "downloads"),
+			Cluster:         golden.Topology(t, input),
+			Operator:        golden.Object[operatorv1.Console](t, input, "consoles.operator.openshift.io", "", "cluster"),
+			ClusterVersion:  golden.Object[configv1.ClusterVersion](t, input, "clusterversions.config.openshift.io", "", "version"),
+			Console:         golden.Object[appsv1.Deployment](t, input, "deployments.apps", "openshift-console", "console"),
+			Downloads:       golden.Object[appsv1.Deployment](t, input, "deployments.apps", "openshift-console", "downloads"),
+			ConsoleBudget:   golden.Object[policyv1.PodDisruptionBudget](t, input, "poddisruptionbudgets.policy", "openshift-console", "console"),
+			DownloadsBudget: golden.Object[policyv1.PodDisruptionBudget](t, input, "poddisruptionbudgets.policy", "openshift-console", "downloads"),
 		}
 		decision := console.Decide(in)
 		out, err := yaml.Marshal(map[string]any{
@@ -56,4 +58,13 @@ func TestGolden(t *testing.T) {
 		}
 		return map[string]string{"want.yaml": string(out)}
 	})
+}
+
+func TestPolicies(t *testing.T) {
+	golden.File(t, "config/admission/policies.yaml", admission.Policies("console-controller",
+		admission.Writable{Group: "apps", Resource: "deployments", Namespaces: []string{console.Namespace},
+			Fields: append(workload.Fields(), admission.ReplacedField(console.Name))},
+		admission.Overrides([]configv1.ComponentOverride{console.Override()}),
+		admission.Conditions("operator.openshift.io", "consoles", console.ConditionPrefix),
+	))
 }

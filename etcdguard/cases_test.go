@@ -123,7 +123,7 @@ func signedOnly[O metav1.Object](object O, manager, fields string) O {
 var releaseGuard, releaseBudget = decoded[appsv1.Deployment](0), decoded[policyv1.PodDisruptionBudget](1)
 
 func decoded[T any](document int) (object T) {
-	documents := strings.Split(string(must(os.ReadFile("controller/testdata/guard.yaml"))), "---\n")
+	documents := strings.Split(string(must(os.ReadFile("testdata/guard.yaml"))), "---\n")
 	must(0, yaml.Unmarshal([]byte(documents[document]), &object))
 	return object
 }

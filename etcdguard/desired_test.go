@@ -21,8 +21,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/patch/admission"
+	"github.com/solonode/sno/patch/golden"
 	"github.com/solonode/sno/patch/ownership"
-	"github.com/solonode/sno/patch/patchtest"
 )
 
 func describe(d etcdguard.Decision) string {
@@ -321,7 +322,7 @@ type wanted struct {
 }
 
 func TestGolden(t *testing.T) {
-	patchtest.Golden(t, "testdata/decide", func(t *testing.T, input fs.FS) map[string]string {
+	golden.Test(t, "testdata/decide", func(t *testing.T, input fs.FS) map[string]string {
 		in := gathered(t, input)
 		d := etcdguard.Decide(in)
 		w := wanted{Decision: describe(d), Result: etcdguard.Observe(in).String(), Deprecation: d.Deprecation}
@@ -344,16 +345,16 @@ func gathered(t *testing.T, input fs.FS) etcdguard.Inputs {
 	t.Helper()
 	const namespace, guard, budgets = "openshift-etcd", "etcd-quorum-guard", "poddisruptionbudgets.policy"
 	return etcdguard.Inputs{
-		Cluster:        patchtest.GatheredTopology(t, input),
+		Cluster:        golden.Topology(t, input),
 		Members:        gatheredMembers(t, input),
-		Nodes:          patchtest.AllGathered[corev1.Node](t, input, "nodes", ""),
-		ClusterVersion: patchtest.Gathered[configv1.ClusterVersion](t, input, "clusterversions.config.openshift.io", "", "version"),
-		Etcd:           patchtest.Gathered[operatorv1.Etcd](t, input, "etcds.operator.openshift.io", "", "cluster"),
-		Deployment:     patchtest.Gathered[appsv1.Deployment](t, input, "deployments.apps", namespace, guard),
-		Budget:         patchtest.Gathered[policyv1.PodDisruptionBudget](t, input, budgets, namespace, guard),
-		PodsBudget:     patchtest.Gathered[policyv1.PodDisruptionBudget](t, input, budgets, namespace, "etcd-guard-pdb"),
-		ClientSecret:   patchtest.Gathered[corev1.Secret](t, input, "secrets", namespace, "etcd-client") != nil,
-		CABundle:       patchtest.Gathered[corev1.ConfigMap](t, input, "configmaps", namespace, "etcd-ca-bundle") != nil,
+		Nodes:          golden.Objects[corev1.Node](t, input, "nodes", ""),
+		ClusterVersion: golden.Object[configv1.ClusterVersion](t, input, "clusterversions.config.openshift.io", "", "version"),
+		Etcd:           golden.Object[operatorv1.Etcd](t, input, "etcds.operator.openshift.io", "", "cluster"),
+		Deployment:     golden.Object[appsv1.Deployment](t, input, "deployments.apps", namespace, guard),
+		Budget:         golden.Object[policyv1.PodDisruptionBudget](t, input, budgets, namespace, guard),
+		PodsBudget:     golden.Object[policyv1.PodDisruptionBudget](t, input, budgets, namespace, "etcd-guard-pdb"),
+		ClientSecret:   golden.Object[corev1.Secret](t, input, "secrets", namespace, "etcd-client") != nil,
+		CABundle:       golden.Object[corev1.ConfigMap](t, input, "configmaps", namespace, "etcd-ca-bundle") != nil,
 	}
 }
 
@@ -392,4 +393,11 @@ func gatheredMembers(t *testing.T, input fs.FS) []etcdguard.Member {
 		members = append(members, member)
 	}
 	return members
+}
+
+func TestPolicies(t *testing.T) {
+	golden.File(t, "config/admission/policies.yaml", admission.Policies("etcdguard-controller",
+		admission.Overrides(etcdguard.Overrides()),
+		admission.Conditions("operator.openshift.io", "etcds", etcdguard.ConditionPrefix),
+	))
 }

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/etcdguard"
-	"github.com/solonode/sno/patch/patchtest"
+	"github.com/solonode/sno/patch/golden"
 	"github.com/solonode/sno/topology"
 )
 
@@ -91,7 +91,7 @@ func wantNoPods(t *testing.T, name string, host etcdguard.Host, want error) {
 
 // TestHostGolden also shows R-SNO-3: where there are guards, at least one may be evicted.
 func TestHostGolden(t *testing.T) {
-	patchtest.Golden(t, "testdata/host", func(t *testing.T, input fs.FS) map[string]string {
+	golden.Test(t, "testdata/host", func(t *testing.T, input fs.FS) map[string]string {
 		var given struct {
 			Topology configv1.TopologyMode
 			Members  int

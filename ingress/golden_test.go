@@ -13,7 +13,8 @@ import (
 
 	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/patch"
-	"github.com/solonode/sno/patch/patchtest"
+	"github.com/solonode/sno/patch/admission"
+	"github.com/solonode/sno/patch/golden"
 )
 
 type wanted struct {
@@ -26,13 +27,13 @@ type wanted struct {
 }
 
 func TestGolden(t *testing.T) {
-	patchtest.Golden(t, "testdata/decide", func(t *testing.T, input fs.FS) map[string]string {
+	golden.Test(t, "testdata/decide", func(t *testing.T, input fs.FS) map[string]string {
 		var in ingress.Inputs
-		in.Cluster = patchtest.GatheredTopology(t, input)
-		in.Ingress = patchtest.Gathered[configv1.Ingress](t, input, "ingresses.config.openshift.io", "", ingress.ConfigName)
-		in.IngressController = patchtest.Gathered[operatorv1.IngressController](t, input, "ingresscontrollers.operator.openshift.io",
+		in.Cluster = golden.Topology(t, input)
+		in.Ingress = golden.Object[configv1.Ingress](t, input, "ingresses.config.openshift.io", "", ingress.ConfigName)
+		in.IngressController = golden.Object[operatorv1.IngressController](t, input, "ingresscontrollers.operator.openshift.io",
 			ingress.IngressControllerNamespace, ingress.IngressControllerName)
-		in.Router = patchtest.Gathered[appsv1.Deployment](t, input, "deployments.apps", ingress.RouterNamespace, ingress.RouterName)
+		in.Router = golden.Object[appsv1.Deployment](t, input, "deployments.apps", ingress.RouterNamespace, ingress.RouterName)
 
 		want := map[ingress.PlacementSource]wanted{}
 		for _, source := range []ingress.PlacementSource{ingress.PlacementFromTopology, ingress.PlacementFromDefaultPlacement} {
@@ -53,4 +54,12 @@ func TestGolden(t *testing.T) {
 		}
 		return map[string]string{"want.yaml": string(out)}
 	})
+}
+
+func TestPolicies(t *testing.T) {
+	golden.File(t, "config/admission/policies.yaml", admission.Policies("ingress-controller",
+		admission.Writable{Group: "operator.openshift.io", Resource: "ingresscontrollers",
+			Fields: []string{ingress.FieldReplicas, ingress.FieldNodePlacement, admission.ReplacedField(ingress.Name)}},
+		admission.Conditions("operator.openshift.io", "ingresscontrollers", ingress.ConditionPrefix),
+	))
 }

@@ -17,7 +17,8 @@ import (
 
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/patch"
-	"github.com/solonode/sno/patch/patchtest"
+	"github.com/solonode/sno/patch/admission"
+	"github.com/solonode/sno/patch/golden"
 )
 
 type wanted struct {
@@ -38,7 +39,7 @@ type wantedNode struct {
 }
 
 func TestGolden(t *testing.T) {
-	patchtest.Golden(t, "testdata/decide", func(t *testing.T, input fs.FS) map[string]string {
+	golden.Test(t, "testdata/decide", func(t *testing.T, input fs.FS) map[string]string {
 		in := gathered(t, input)
 		d := machineconfig.Decide(in)
 		w := wanted{Delete: d.Delete, Restarts: d.Restarts, Result: text(d.Result)}
@@ -93,12 +94,12 @@ func gathered(t *testing.T, input fs.FS) machineconfig.Inputs {
 	t.Helper()
 	const mco = "machineconfiguration.openshift.io"
 	in := machineconfig.Inputs{
-		Cluster:              patchtest.GatheredTopology(t, input),
-		MachineConfiguration: patchtest.Gathered[operatorv1.MachineConfiguration](t, input, "machineconfigurations.operator.openshift.io", "", "cluster"),
-		MachineConfig:        patchtest.Gathered[mcfgv1.MachineConfig](t, input, "machineconfigs."+mco, "", machineconfig.ShutdownMachineConfigName),
-		Pools:                patchtest.AllGathered[mcfgv1.MachineConfigPool](t, input, "machineconfigpools."+mco, ""),
-		KubeletConfigs:       patchtest.AllGathered[mcfgv1.KubeletConfig](t, input, "kubeletconfigs."+mco, ""),
-		Nodes:                patchtest.AllGathered[corev1.Node](t, input, "nodes", ""),
+		Cluster:              golden.Topology(t, input),
+		MachineConfiguration: golden.Object[operatorv1.MachineConfiguration](t, input, "machineconfigurations.operator.openshift.io", "", "cluster"),
+		MachineConfig:        golden.Object[mcfgv1.MachineConfig](t, input, "machineconfigs."+mco, "", machineconfig.ShutdownMachineConfigName),
+		Pools:                golden.Objects[mcfgv1.MachineConfigPool](t, input, "machineconfigpools."+mco, ""),
+		KubeletConfigs:       golden.Objects[mcfgv1.KubeletConfig](t, input, "kubeletconfigs."+mco, ""),
+		Nodes:                golden.Objects[corev1.Node](t, input, "nodes", ""),
 		Pods:                 []corev1.Pod{}, Budgets: []policyv1.PodDisruptionBudget{}, ReplicaSets: []appsv1.ReplicaSet{}, StatefulSets: []appsv1.StatefulSet{},
 	}
 	namespaces, err := fs.ReadDir(input, "namespaces")
@@ -106,10 +107,20 @@ func gathered(t *testing.T, input fs.FS) machineconfig.Inputs {
 		t.Fatal(err)
 	}
 	for _, namespace := range namespaces {
-		in.Pods = append(in.Pods, patchtest.AllGathered[corev1.Pod](t, input, "pods", namespace.Name())...)
-		in.Budgets = append(in.Budgets, patchtest.AllGathered[policyv1.PodDisruptionBudget](t, input, "poddisruptionbudgets.policy", namespace.Name())...)
-		in.ReplicaSets = append(in.ReplicaSets, patchtest.AllGathered[appsv1.ReplicaSet](t, input, "replicasets.apps", namespace.Name())...)
-		in.StatefulSets = append(in.StatefulSets, patchtest.AllGathered[appsv1.StatefulSet](t, input, "statefulsets.apps", namespace.Name())...)
+		in.Pods = append(in.Pods, golden.Objects[corev1.Pod](t, input, "pods", namespace.Name())...)
+		in.Budgets = append(in.Budgets, golden.Objects[policyv1.PodDisruptionBudget](t, input, "poddisruptionbudgets.policy", namespace.Name())...)
+		in.ReplicaSets = append(in.ReplicaSets, golden.Objects[appsv1.ReplicaSet](t, input, "replicasets.apps", namespace.Name())...)
+		in.StatefulSets = append(in.StatefulSets, golden.Objects[appsv1.StatefulSet](t, input, "statefulsets.apps", namespace.Name())...)
 	}
 	return in
+}
+
+func TestPolicies(t *testing.T) {
+	golden.File(t, "config/admission/policies.yaml", admission.Policies("machineconfig-controller",
+		admission.Writable{Resource: "nodes", Fields: []string{
+			".spec.unschedulable", admission.ReplacedField(machineconfig.Name),
+			admission.Annotation(machineconfig.TopologyAnnotation), admission.Annotation(machineconfig.LastAppliedDrainAnnotation),
+		}},
+		admission.Conditions("operator.openshift.io", "machineconfigurations", machineconfig.ConditionPrefix),
+	))
 }

@@ -5,7 +5,9 @@
 package approve
 
 import (
+	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"flag"
 	"fmt"
@@ -17,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	certificatesclient "k8s.io/client-go/kubernetes/typed/certificates/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -142,6 +145,22 @@ var errInterrupted = errors.New("interrupted; what was approved stays approved, 
 
 // Main runs the program and returns its exit code.
 func Main(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	rest.SetDefaultWarningHandler(rest.NoWarnings{})
+	return Run(ctx, args, stdout, stderr, Connections{})
+}
+
+// Connections are how the tool reaches the API server and the kubelets. The zero value is that of the program.
+type Connections struct {
+	Wrap transport.WrapperFunc // of the transport to the API server
+	// ServingCertificate returns the chain that the kubelet of a node presents.
+	ServingCertificate func(context.Context, *corev1.Node) ([]*x509.Certificate, error)
+	PageSize           int64 // of lists of requests
+}
+
+// Run is Main within another program: it ends with the context instead of a signal.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer, connections Connections) int {
 	o, err := parse(args, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -152,10 +171,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stdout, "approve version", releaseVersion())
 		return exitNothingPending
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	rest.SetDefaultWarningHandler(rest.NoWarnings{})
-	code, err := newTool(o, stderr).run(ctx, stdout)
+	code, err := newTool(o, stderr, connections).run(ctx, stdout)
 	if err != nil {
 		fmt.Fprintln(stderr, "approve:", err)
 	}
@@ -165,16 +181,20 @@ func Main(args []string, stdout, stderr io.Writer) int {
 type tool struct {
 	options
 	stderr    io.Writer
-	wrap      transport.WrapperFunc // of the transport to the API server, in tests
+	wrap      transport.WrapperFunc // of the transport to the API server
 	cluster   cluster
 	kubelets  kubelets
 	wake      chan struct{}        // receives a value when another pass may find work
 	inventory *inventory.Inventory // the last one that could be read
 }
 
-func newTool(o options, stderr io.Writer) *tool {
-	t := &tool{options: o, stderr: stderr, wake: make(chan struct{}, 1), cluster: cluster{pageSize: pageSize}}
-	t.kubelets = kubelets{call: (&kubelet.Dialer{}).ServingCertificate, answered: t.notify}
+func newTool(o options, stderr io.Writer, connections Connections) *tool {
+	t := &tool{options: o, stderr: stderr, wrap: connections.Wrap, wake: make(chan struct{}, 1)}
+	t.cluster.pageSize = cmp.Or(connections.PageSize, pageSize)
+	t.kubelets = kubelets{call: connections.ServingCertificate, answered: t.notify}
+	if t.kubelets.call == nil {
+		t.kubelets.call = (&kubelet.Dialer{}).ServingCertificate
+	}
 	return t
 }
 

@@ -27,12 +27,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/solonode/sno/approver/requests"
-	"github.com/solonode/sno/patch/patchtest"
+	"github.com/solonode/sno/patch/golden"
 )
+
+var errNoAnswer = errors.New("no answer")
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
 
 func TestReport(t *testing.T) {
 	t.Parallel()
-	patchtest.Golden(t, "testdata", func(t *testing.T, input fs.FS) map[string]string {
+	golden.Test(t, "testdata", func(t *testing.T, input fs.FS) map[string]string {
 		var given struct {
 			Findings []finding
 			Partial  bool
@@ -209,7 +218,7 @@ func TestLimitHolds(t *testing.T) {
 func TestInventoryIsReadAgain(t *testing.T) {
 	t.Parallel()
 	var messages bytes.Buffer
-	tool := newTool(options{inventoryFile: filepath.Join(t.TempDir(), "nodes.yaml")}, &messages)
+	tool := newTool(options{inventoryFile: filepath.Join(t.TempDir(), "nodes.yaml")}, &messages, Connections{})
 	for _, step := range []struct {
 		content string // empty to remove the file
 		want    bool

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -43,7 +42,6 @@ type aging struct {
 	call                         func(context.Context, *corev1.Node) ([]*x509.Certificate, error)
 	limits                       approver.AgeLimits
 	requestsEvery, kubeletsEvery time.Duration
-	clock                        clock.PassiveClock
 	reporter                     *status.Reporter
 
 	mu                     sync.Mutex
@@ -54,7 +52,6 @@ type aging struct {
 func (m *Module) aging(env controller.Environment) *aging {
 	return &aging{
 		live: env.Live, call: (&kubelet.Dialer{}).ServingCertificate, limits: m.limits, requestsEvery: m.requestsEvery, kubeletsEvery: m.kubeletsEvery,
-		clock: clock.RealClock{},
 	}
 }
 
@@ -68,7 +65,7 @@ func (a *aging) wrap(reconcile controller.ReconcileFunc) controller.ReconcileFun
 		if a.enable(ctx, result.State) {
 			result.After = controller.MinRequeueAfter(result.After, a.requestsEvery)
 		}
-		report := a.current().Observe(a.clock.Now())
+		report := a.current().Observe(time.Now())
 		if report == nil { // NotNeeded sends no event at the start
 			report = &patch.Result{State: patch.NotNeeded, Reason: patch.ReasonAsExpected,
 				Message: "No certificate request of a node is pending for too long, and no serving certificate ends soon"}
@@ -204,7 +201,7 @@ var (
 
 func (a *aging) setMetrics() {
 	pendingRequests.Set(float64(a.requests.Pending))
-	oldestRequestAge.Set(a.requests.OldestAge(a.clock.Now()).Seconds())
+	oldestRequestAge.Set(a.requests.OldestAge(time.Now()).Seconds())
 	end := int64(0)
 	if a.certificates.Certificates > 0 {
 		end = a.certificates.FirstEnd.Unix()

@@ -6,7 +6,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
-	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,91 +14,90 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/clock"
-	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/approver"
 	"github.com/solonode/sno/patch"
-	"github.com/solonode/sno/patch/controller"
-	"github.com/solonode/sno/patch/patchtest"
 	"github.com/solonode/sno/patch/status"
+	"github.com/solonode/sno/topology"
 )
 
 var errNoAnswer = errors.New("no answer")
 
+// requestLists lists requests by signer.
+type requestLists struct {
+	client.Reader
+	all []certificatesv1.CertificateSigningRequest
+	err error
+}
+
+func (r *requestLists) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+	signer, _ := (&client.ListOptions{}).ApplyOptions(options).FieldSelector.RequiresExactMatch("spec.signerName")
+	list.(*certificatesv1.CertificateSigningRequestList).Items = slices.DeleteFunc(slices.Clone(r.all),
+		func(request certificatesv1.CertificateSigningRequest) bool { return request.Spec.SignerName != signer })
+	return r.err
+}
+
 // An old request is reported until it is decided, and only where the patch is needed.
 func TestRequestsPending(t *testing.T) {
-	c, now := install(t), clocktesting.NewFakeClock(time.Now())
-	var a *aging
-	l := c.ReconcilerOf(func(l *patchtest.Reconciler) (controller.ReconcileFunc, error) {
-		reconcile, err := l.Module.Reconciler(l.Environment)
-		a = l.Module.(*Module).aging(l.Environment)
-		a.clock, a.reporter = now, &status.Reporter{Module: approver.Name, Prefix: agingPrefix, Sink: &combinedSink{Sink: status.None{}}}
-		return a.wrap(reconcile), err
-	})
-	l.OtherClients = []func(){c.runOtherControllers}
-	a.requestsEvery = 100 * time.Millisecond
-	expect := func(later time.Duration, reason string, pending int) {
-		t.Helper()
-		now.Step(later)
-		l.Reconcile() // starts or stops the reads
-		c.Eventually("requests are read", func() error {
-			if got := a.current().Pending; got != pending {
-				return fmt.Errorf("%d requests are pending, want %d", got, pending)
-			}
-			return nil
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		lists, sink, state := &requestLists{}, &combinedSink{Sink: status.None{}}, patch.InForce
+		a := &aging{live: lists, limits: approver.DefaultAgeLimits, requestsEvery: time.Minute,
+			reporter: &status.Reporter{Module: approver.Name, Prefix: agingPrefix, Sink: sink}}
+		reconcile := a.wrap(func(context.Context, *topology.Cluster) (*unstructured.Unstructured, patch.Result, error) {
+			return nil, patch.Result{State: state}, nil
 		})
-		l.Reconcile()
-		conditions := a.reporter.Sink.(*combinedSink).certificates
-		if len(conditions) != 1 || conditions[0].Type != "ApproverTopologyCertificatesPatchFailing" {
-			t.Errorf("conditions %v", conditions)
+		expect := func(later time.Duration, reason string, pending int, after time.Duration) {
+			t.Helper()
+			<-time.After(later)
+			var result patch.Result
+			for range 2 { // the first starts or stops the reads
+				var err error
+				if _, result, err = reconcile(ctx, nil); err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(a.requestsEvery)
+			}
+			got := patch.ReasonAsExpected
+			if report := a.current().Observe(time.Now()); report != nil {
+				got = report.Reason
+			}
+			if got != reason || a.current().Pending != pending || result.After != after {
+				t.Errorf("%s with %d requests, again after %s; want %s with %d after %s", got, a.current().Pending, result.After, reason, pending, after)
+			}
+			if len(sink.certificates) != 1 || sink.certificates[0].Type != "ApproverTopologyCertificatesPatchFailing" {
+				t.Errorf("conditions %v", sink.certificates)
+			}
 		}
-		got := "AsExpected"
-		if report := a.current().Observe(now.Now()); report != nil {
-			got = report.Reason
+		add := func(signer string) {
+			request := certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{SignerName: signer}}
+			request.CreationTimestamp.Time = time.Now()
+			lists.all = append(lists.all, request)
 		}
-		if got != reason {
-			t.Errorf("the reason is %s, want %s", got, reason)
+		add("example.com/other")
+		expect(0, "AsExpected", 0, time.Minute)
+		add(certificatesv1.KubeletServingSignerName)
+		add(certificatesv1.KubeAPIServerClientKubeletSignerName)
+		expect(0, "AsExpected", 2, time.Minute)
+		expect(16*time.Minute, "RequestsPending", 2, time.Minute)
+		if age := a.current().OldestAge(time.Now()); age < 18*time.Minute || age > 21*time.Minute {
+			t.Errorf("the oldest is %s old", age)
 		}
-	}
-	c.createRequest("example.com/other")
-	l.Settle()
-	if result := l.Reconcile(); result.After != a.requestsEvery {
-		t.Errorf("the next reconciliation is after %s", result.After)
-	}
-	expect(0, "AsExpected", 0)
-	one := c.createRequest(certificatesv1.KubeletServingSignerName)
-	c.createRequest(certificatesv1.KubeAPIServerClientKubeletSignerName)
-	expect(0, "AsExpected", 2)
-	expect(16*time.Minute, "RequestsPending", 2)
-	if age := a.current().OldestAge(now.Now()); age < 15*time.Minute || age > 17*time.Minute {
-		t.Errorf("the oldest is %s old", age)
-	}
-	c.setTopology(ha)
-	l.Settle()
-	expect(time.Minute, "AsExpected", 0)
-	if result := l.Reconcile(); result.After != 0 {
-		t.Errorf("the next reconciliation is after %s where the patch is not needed", result.After)
-	}
-	c.setTopology(sr)
-	l.Settle()
-	expect(0, "RequestsPending", 2)
-	l.CrashInjector.FailReads("/certificatesigningrequests")
-	expect(time.Minute, "RequestsPending", 2)
-	l.CrashInjector.FailReads("")
-	list := &certificatesv1.CertificateSigningRequestList{}
-	c.NoError(c.Admin.List(t.Context(), list))
-	for i := range list.Items {
-		r := &list.Items[i]
-		decision := certificatesv1.CertificateApproved
-		if r.Name == one {
-			decision = certificatesv1.CertificateDenied
+		state = patch.NotNeeded
+		expect(time.Minute, "AsExpected", 0, 0)
+		state = patch.InForce
+		expect(0, "RequestsPending", 2, time.Minute)
+		lists.err = errNoAnswer
+		expect(time.Minute, "RequestsPending", 2, time.Minute)
+		lists.err = nil
+		for i, decision := range []certificatesv1.RequestConditionType{certificatesv1.CertificateDenied, certificatesv1.CertificateApproved} {
+			lists.all[i+1].Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: decision, Status: corev1.ConditionTrue}}
 		}
-		r.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: decision, Status: corev1.ConditionTrue, Reason: "ByHand"}}
-		c.NoError(c.Admin.SubResource("approval").Update(t.Context(), r))
-	}
-	expect(time.Minute, "AsExpected", 0)
+		expect(time.Minute, "AsExpected", 0, time.Minute)
+	})
 }
 
 // twoPages lists Nodes in two pages.
@@ -132,7 +131,7 @@ func TestCertificatesExpiring(t *testing.T) {
 		pages := twoPages{}
 		var left atomic.Int64 // in days
 		left.Store(20)
-		a := &aging{live: &pages, clock: clock.RealClock{}, limits: approver.DefaultAgeLimits, requestsEvery: time.Hour, kubeletsEvery: time.Hour,
+		a := &aging{live: &pages, limits: approver.DefaultAgeLimits, requestsEvery: time.Hour, kubeletsEvery: time.Hour,
 			call: func(_ context.Context, node *corev1.Node) ([]*x509.Certificate, error) {
 				calls.Add(1)
 				if now := open.Add(1); now > most.Load() {

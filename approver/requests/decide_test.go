@@ -22,7 +22,7 @@ import (
 
 	"github.com/solonode/sno/approver/inventory"
 	"github.com/solonode/sno/approver/requests"
-	"github.com/solonode/sno/patch/patchtest"
+	"github.com/solonode/sno/patch/golden"
 )
 
 // The kubelet is called only if nothing else is missing, so a request that fails otherwise causes no call.
@@ -128,9 +128,9 @@ func TestSizeLimit(t *testing.T) {
 }
 
 func TestGoldenVerdicts(t *testing.T) {
-	patchtest.Golden(t, "testdata/verdicts", func(t *testing.T, input fs.FS) map[string]string {
+	golden.Test(t, "testdata/verdicts", func(t *testing.T, input fs.FS) map[string]string {
 		in := requests.Inputs{Nodes: sets.New[string](), Approvals: map[string]int{}, Now: now}
-		for _, node := range patchtest.AllGathered[corev1.Node](t, input, "nodes", "") {
+		for _, node := range golden.Objects[corev1.Node](t, input, "nodes", "") {
 			in.Nodes.Insert(node.Name)
 		}
 		text, err := fs.ReadFile(input, "nodes.yaml")
@@ -140,7 +140,7 @@ func TestGoldenVerdicts(t *testing.T) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
 		}
-		all := patchtest.AllGathered[certificatesv1.CertificateSigningRequest](t, input, "certificatesigningrequests.certificates.k8s.io", "")
+		all := golden.Objects[certificatesv1.CertificateSigningRequest](t, input, "certificatesigningrequests.certificates.k8s.io", "")
 		for i := range all {
 			in.Approvals[requests.ApprovedFor(&all[i])]++
 		}

@@ -31,9 +31,10 @@ const (
 )
 
 var (
-	errEndpoint    = errors.New("not an endpoint of etcd")
-	errNoEndpoint  = errors.New("no control-plane node has an internal address")
-	errNoMember    = errors.New("etcd returned an empty list of members")
+	errEndpoint   = errors.New("not an endpoint of etcd")
+	errNoEndpoint = errors.New("no control-plane node has an internal address")
+	// ErrNoMember is returned for an empty list of members.
+	ErrNoMember    = errors.New("etcd returned an empty list of members")
 	errCertificate = errors.New("the certificates of etcd cannot be used")
 )
 
@@ -60,8 +61,7 @@ func parseEndpoints(list string) ([]string, error) {
 	return endpoints, nil
 }
 
-// readMembers returns the members of etcd with their health. Certificates are rotated, so no connection is kept between
-// calls.
+// readMembers calls the configured endpoints, or those of the nodes.
 func (p *patcher) readMembers(ctx context.Context, nodes []corev1.Node, secret *corev1.Secret, bundle *corev1.ConfigMap) ([]etcdguard.Member, error) {
 	endpoints := p.endpoints
 	if len(endpoints) == 0 {
@@ -70,6 +70,13 @@ func (p *patcher) readMembers(ctx context.Context, nodes []corev1.Node, secret *
 	if len(endpoints) == 0 {
 		return nil, errNoEndpoint
 	}
+	return ReadMembers(ctx, endpoints, secret, bundle)
+}
+
+// ReadMembers returns the members of etcd with their health, for operators that have no client of etcd. The endpoints
+// are URLs. Those of https need the client's Secret and the ConfigMap with the authorities of the servers, as in
+// namespace openshift-etcd. Certificates are rotated, so no connection is kept between calls.
+func ReadMembers(ctx context.Context, endpoints []string, secret *corev1.Secret, bundle *corev1.ConfigMap) ([]etcdguard.Member, error) {
 	var tlsConfig *tls.Config
 	var err error
 	if slices.ContainsFunc(endpoints, func(e string) bool { return strings.HasPrefix(e, "https://") }) {
@@ -84,7 +91,7 @@ func (p *patcher) readMembers(ctx context.Context, nodes []corev1.Node, secret *
 	case err != nil:
 		return nil, fmt.Errorf("listing the members of etcd: %w", err)
 	case len(list.Members) == 0:
-		return nil, errNoMember
+		return nil, ErrNoMember
 	}
 	members := make([]etcdguard.Member, len(list.Members))
 	var reading sync.WaitGroup

@@ -28,8 +28,8 @@ type Entry struct {
 	File    string `json:"file"`
 	Replace string `json:"replace"`
 	With    string `json:"with"`
-	// Package is the folder of the test, relative to the module ("." or "./controller"), and Test the regular
-	// expression of `go test -run` for the test that must fail.
+	// Package is the folder of the test, relative to the module, such as "." or "../testcluster/modules/ingress", and Test
+	// the regular expression of `go test -run` for the test that must fail.
 	Package string `json:"package"`
 	Test    string `json:"test"`
 	// Why is the effect of the mutation on a cluster.
@@ -71,8 +71,8 @@ func (e Entry) validate() error {
 		return errors.New("replace and with are the same")
 	case !filepath.IsLocal(e.File) || strings.HasSuffix(e.File, "_test.go"):
 		return fmt.Errorf("file %q must be inside the module and no test", e.File)
-	case !filepath.IsLocal(e.Package) || strings.Contains(e.Package, "..."):
-		return fmt.Errorf("package %q must be one package inside the module, such as . or ./controller", e.Package)
+	case filepath.IsAbs(e.Package) || strings.Contains(e.Package, "..."):
+		return fmt.Errorf("package %q must be one package, relative to the module, such as . or ./controller", e.Package)
 	}
 	return nil
 }

@@ -13,16 +13,16 @@ const oneEntry = "- {name: floats, file: desired.go, replace: master, with: work
 
 func TestReadRejects(t *testing.T) {
 	tests := map[string]struct{ old, new, want string }{
-		"unknown key":       {"why:", "reason:", "reason"},
-		"no why":            {"why: w", "why: ''", "may be empty"},
-		"no change":         {"with: worker", "with: master", "the same"},
-		"file elsewhere":    {"desired.go", "../patch/check.go", "inside the module"},
-		"file is a test":    {"desired.go", "desired_test.go", "no test"},
-		"no test":           {"test: TestDesired, ", "", "may be empty"},
-		"several packages":  {"package: .", "package: ./...", "one package"},
-		"package elsewhere": {"package: .", "package: ../patch", "one package"},
-		"two of the same":   {oneEntry, oneEntry + oneEntry, "the name is taken"},
-		"empty":             {oneEntry, "[]", "no entries"},
+		"unknown key":      {"why:", "reason:", "reason"},
+		"no why":           {"why: w", "why: ''", "may be empty"},
+		"no change":        {"with: worker", "with: master", "the same"},
+		"file elsewhere":   {"desired.go", "../patch/check.go", "inside the module"},
+		"file is a test":   {"desired.go", "desired_test.go", "no test"},
+		"no test":          {"test: TestDesired, ", "", "may be empty"},
+		"several packages": {"package: .", "package: ./...", "one package"},
+		"absolute package": {"package: .", "package: /patch", "one package"},
+		"two of the same":  {oneEntry, oneEntry + oneEntry, "the name is taken"},
+		"empty":            {oneEntry, "[]", "no entries"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -212,8 +213,8 @@ func (u consumer) required(dir string) (map[string]string, error) {
 	return required, nil
 }
 
-// newest tests libraries in a copy of the commit on versions that are at least the newest. Go selects one version of a
-// module for a whole workspace, so one more module in it raises that of all.
+// newest tests libraries, also on an API server, in a copy of the commit on versions that are at least the newest. Go
+// selects one version of a module for a whole workspace, so one more module in it raises that of all.
 func newest(ctx context.Context, r repository, commit, tree string, pins *versions.File, dirs []string) error {
 	if err := r.checkOut(ctx, commit, tree); err != nil {
 		return err
@@ -225,9 +226,17 @@ func newest(ctx context.Context, r repository, commit, tree string, pins *versio
 		raised.AddModuleStmt("example.com/" + raises), raised.AddGoStmt(pins.Go[versions.Newest]),
 	}
 	test := slices.Clone(unitTests)
+	used := slices.Clone(dirs)
 	for _, dir := range dirs {
-		faults = append(faults, work.AddUse("./"+dir, ""))
 		test = append(test, "./"+dir+"/...")
+		if _, err := os.Stat(filepath.Join(tree, onAPIServer, dir)); err == nil {
+			test = append(test, "./"+onAPIServer+"/"+dir+"/...")
+			used = append(used, path.Dir(onAPIServer), onAPIServer)
+		}
+	}
+	slices.Sort(used)
+	for _, dir := range slices.Compact(used) {
+		faults = append(faults, work.AddUse("./"+dir, ""))
 	}
 	for _, pin := range pins.Pins {
 		for _, module := range pin.Modules {
@@ -261,6 +270,9 @@ func lowest(ctx context.Context, r repository, commit, tree string, dirs []strin
 	}
 	return errors.Join(errs...)
 }
+
+// onAPIServer is the module with the tests of libraries on an API server.
+const onAPIServer = "testcluster/modules"
 
 // raises is the module that raises versions.
 const raises = "newest"

@@ -46,7 +46,7 @@ func TestBoundaries(t *testing.T) {
 		{"topology", "", prefix + "patch", true},
 		{"conformance", "/suites", prefix + "conformance/report", false},
 		{"conformance", "/suites", prefix + "topology", false},
-		{"conformance", "/suites", prefix + "patch/patchtest", true},
+		{"conformance", "/suites", prefix + "testcluster/apiserver", true},
 		{"conformance", "/suites", "sigs.k8s.io/kind/pkg/cluster", true},
 		{"conformance", "/suites", "sigs.k8s.io/kindred", false},
 		{"testcluster", "/embedded", "sigs.k8s.io/kind/pkg/cluster", false},
@@ -54,7 +54,11 @@ func TestBoundaries(t *testing.T) {
 		{"install", "/node", prefix + "render/command", false},
 		{"install", "/node", prefix + "etcdguard", true},
 	} {
-		packages := []goPackage{{ImportPath: test.dependency}, {ImportPath: prefix + test.dir + test.inner, Deps: []string{"fmt", test.dependency}}}
+		own := goPackage{ImportPath: prefix + test.dir + test.inner, Deps: []string{"fmt", test.dependency}}
+		own.Module.Path = prefix + test.dir
+		nested := goPackage{ImportPath: prefix + test.dir + "/nested", Deps: []string{prefix + "etcdguard"}}
+		nested.Module.Path = nested.ImportPath
+		packages := []goPackage{{ImportPath: test.dependency}, own, nested}
 		faults := boundaryFaults(module(t, test.dir, ""), packages)
 		if len(faults) > 0 != test.want {
 			t.Errorf("%s%s on %s: got %v, want a fault: %t", test.dir, test.inner, test.dependency, faults, test.want)

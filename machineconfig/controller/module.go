@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -92,6 +93,24 @@ func (m *Module) Reconciler(env controller.Environment) (controller.ReconcileFun
 	return m.patcher(env).reconcile, nil
 }
 
+// Draining is what handling drain requests needs in addition to an Environment.
+type Draining struct {
+	Config *rest.Config // for nodes and pods
+	Events events.EventRecorder
+	Clock  clock.PassiveClock // nil for the real one
+}
+
+// DrainingReconciler is Reconciler, and handles drain requests, whose state is in memory.
+func (m *Module) DrainingReconciler(env controller.Environment, draining Draining) (controller.ReconcileFunc, error) {
+	kube, err := newKube(draining.Config)
+	if err != nil {
+		return nil, err
+	}
+	p := m.patcher(env)
+	p.kube, p.events, p.clock = kube, draining.Events, cmp.Or(draining.Clock, p.clock)
+	return p.reconcile, nil
+}
+
 // StatusNames implements controller.Module.
 func (*Module) StatusNames() (prefix, object string) {
 	return machineconfig.ConditionPrefix, "machineconfiguration/" + machineconfig.OperatorName
@@ -99,14 +118,12 @@ func (*Module) StatusNames() (prefix, object string) {
 
 // Setup implements controller.Setup.
 func (m *Module) Setup(mgr ctrl.Manager, env controller.Environment) error {
-	kube, err := newKube(mgr.GetConfig())
+	reconcile, err := m.DrainingReconciler(env, Draining{Config: mgr.GetConfig(), Events: mgr.GetEventRecorder("sno-" + machineconfig.Name)})
 	if err != nil {
 		return err
 	}
-	p := m.patcher(env)
-	p.kube, p.events = kube, mgr.GetEventRecorder("sno-"+machineconfig.Name)
 	prefix, object := m.StatusNames()
-	c := &controller.Controller{ReconcileFunc: p.reconcile, Reporter: env.Reporter(mgr, machineconfig.Name, prefix, object)}
+	c := &controller.Controller{ReconcileFunc: reconcile, Reporter: env.Reporter(mgr, machineconfig.Name, prefix, object)}
 	return c.Watch(mgr, m, env)
 }
 

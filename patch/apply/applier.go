@@ -96,8 +96,9 @@ type Applier struct {
 	ForceConflicts bool
 	DryRun         bool     // sends dry runs only
 	Recorder       Recorder // nil for none
+	// Now is the clock of the back-off after a revert; nil for time.Now.
+	Now func() time.Time
 
-	now     func() time.Time // set in tests
 	mu      sync.Mutex
 	history map[types.UID]*history
 }

@@ -82,10 +82,10 @@ func (a *Applier) backoff(h *history) time.Duration {
 }
 
 func (a *Applier) time() time.Time {
-	if a.now == nil {
+	if a.Now == nil {
 		return time.Now()
 	}
-	return a.now()
+	return a.Now()
 }
 
 // recordApplied records that the intent is in force, no matter which process applied it.

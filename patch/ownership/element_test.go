@@ -3,7 +3,6 @@
 package ownership_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -11,15 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/solonode/sno/patch/ownership"
-	"github.com/solonode/sno/patch/patchtest"
 )
 
 // Each port of a Service has its own owners: ports are a map by port and protocol.
@@ -66,12 +60,16 @@ func TestManagersAt(t *testing.T) {
 	}
 	for name, test := range tests {
 		got, err := ownership.ManagersAt(test.object, test.path)
-		patchtest.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if diff := cmp.Diff(test.want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		others, err := ownership.OthersAt(test.object, test.path, "a")
-		patchtest.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if len(others) != len(test.want) && !slices.Equal(test.want, []string{"a"}) {
 			t.Errorf("%s: others than a: %v", name, others)
 		}
@@ -101,77 +99,6 @@ func TestAtomic(t *testing.T) {
 	for name, test := range tests {
 		if got, err := ownership.Atomic(test.object, test.path); err != nil || got != test.want {
 			t.Errorf("%s: %t, %v, want %t", name, got, err, test.want)
-		}
-	}
-}
-
-// Entries of spec.overrides have their own owners, and Atomic agrees with the API server.
-func TestElementsAgreeWithTheAPIServer(t *testing.T) {
-	server := shared.Server(t)
-	ctx, admin := t.Context(), server.Admin(t)
-	version := func(overrides ...string) *unstructured.Unstructured {
-		u := &unstructured.Unstructured{Object: map[string]any{}}
-		u.SetGroupVersionKind(schema.GroupVersionKind{Group: "config.openshift.io", Version: "v1", Kind: "ClusterVersion"})
-		u.SetName("version")
-		var list []any
-		for _, name := range overrides {
-			list = append(list, map[string]any{
-				"kind": "Deployment", "group": "apps", "namespace": "openshift-console", "name": name, "unmanaged": true,
-			})
-		}
-		if list != nil {
-			u.Object["spec"] = map[string]any{"overrides": list}
-		}
-		return u
-	}
-	list := fieldpath.MakePathOrDie("spec", "overrides")
-	element := func(name string) fieldpath.Path {
-		key := fieldpath.KeyByFields("kind", "Deployment", "group", "apps", "namespace", "openshift-console", "name", name)
-		return append(list.Copy(), fieldpath.PathElement{Key: key})
-	}
-	created := version("other")
-	patchtest.NoError(t, unstructured.SetNestedField(created.Object, "5a2b5b6e-1c6d-4a53-8b36-0a1f7b9a2c3d", "spec", "clusterID"))
-	patchtest.NoError(t, admin.Create(ctx, created, client.FieldOwner("oc")))
-	t.Cleanup(func() {
-		if err := admin.Delete(context.WithoutCancel(ctx), version()); err != nil {
-			t.Error(err)
-		}
-	})
-	check := func(path fieldpath.Path, want ...string) {
-		t.Helper()
-		live := version()
-		patchtest.NoError(t, admin.Get(ctx, client.ObjectKeyFromObject(live), live))
-		got, err := ownership.ManagersAt(live, path)
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
-			t.Errorf("managers of %s: %v (-want +got):\n%s", path, err, diff)
-		}
-		if atomic, err := ownership.Atomic(live, list); err != nil || atomic {
-			t.Errorf("the list is atomic: %t, %v", atomic, err)
-		}
-	}
-	check(element("other"), "oc")
-	check(element("downloads"))
-	patchtest.NoError(t, admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(version("downloads")), client.FieldOwner(manager)))
-	check(element("downloads"), manager)
-	check(element("other"), "oc")
-	check(list, "oc", manager)
-
-	controller := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"domain": "apps.example.org"}}}
-	controller.SetGroupVersionKind(testObjects["IngressController"].kind)
-	controller.SetNamespace(server.Namespace(t))
-	controller.SetName("default")
-	patchtest.NoError(t, admin.Create(ctx, controller, client.FieldOwner("stock")))
-	patch := `{"spec":{"replicas":1,"unsupportedConfigOverrides":{"a":true},"nodePlacement":{"nodeSelector":{"matchLabels":{"a":"b"}},"tolerations":[{"key":"a"}]}}}`
-	patchtest.NoError(t, admin.Patch(ctx, controller, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("oc")))
-	for field, want := range map[string]bool{
-		".spec.nodePlacement.nodeSelector": true, ".spec.nodePlacement.tolerations": true, ".spec.nodePlacement": false, ".spec.replicas": true,
-		// The keys of a field without a schema have their own owners.
-		".spec.unsupportedConfigOverrides": false, ".spec.unsupportedConfigOverrides.a": true,
-	} {
-		path, err := ownership.ParsePath(field)
-		patchtest.NoError(t, err)
-		if got, err := ownership.Atomic(controller, path); err != nil || got != want {
-			t.Errorf("%s is atomic: %t, %v, want %t", field, got, err, want)
 		}
 	}
 }

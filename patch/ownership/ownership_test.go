@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/solonode/sno/patch/ownership"
-	"github.com/solonode/sno/patch/patchtest"
 )
 
 func entry(manager string, operation metav1.ManagedFieldsOperationType, subresource, fields string) metav1.ManagedFieldsEntry {
@@ -145,7 +144,9 @@ func TestDamagedManagedFields(t *testing.T) {
 func object(t *testing.T, text string) map[string]any {
 	t.Helper()
 	out := map[string]any{}
-	patchtest.NoError(t, utiljson.Unmarshal([]byte(text), &out))
+	if err := utiljson.Unmarshal([]byte(text), &out); err != nil {
+		t.Fatal(err)
+	}
 	return out
 }
 
@@ -218,7 +219,9 @@ func TestUpToDate(t *testing.T) {
 	}
 	for name, test := range tests {
 		set := &fieldpath.Set{}
-		patchtest.NoError(t, set.FromJSON(strings.NewReader(test.set)))
+		if err := set.FromJSON(strings.NewReader(test.set)); err != nil {
+			t.Fatal(err)
+		}
 		live, intent := object(t, test.live), object(t, test.intent)
 		before := (&unstructured.Unstructured{Object: intent}).DeepCopy().Object
 		if got := ownership.UpToDate(live, intent, set); got != test.want {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -81,6 +82,25 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: options (-want +got):\n%s", name, diff)
 		}
 	}
+}
+
+var errSample = errors.New("bad value of the sample's flag")
+
+// sample is a module with a flag.
+type sample struct {
+	controller.Module
+	flag string
+}
+
+func (*sample) Name() string { return "sample" }
+
+func (s *sample) BindFlags(flags *flag.FlagSet) { flags.StringVar(&s.flag, "sample", "", "A flag.") }
+
+func (s *sample) Validate() error {
+	if s.flag == "bad" {
+		return fmt.Errorf("--sample: %w", errSample)
+	}
+	return nil
 }
 
 var errAny = errors.New("any error")

@@ -31,15 +31,16 @@ func (m mapper) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, err
 }
 
 func TestAnyServed(t *testing.T) {
+	kind := schema.GroupVersionKind{Group: "sample.example.com", Version: "v1", Kind: "Optional"}
 	for name, test := range map[string]struct {
 		err  error
 		want bool
 	}{
 		"served":     {nil, true},
-		"not served": {&meta.NoKindMatchError{GroupKind: optional.GroupKind()}, false},
+		"not served": {&meta.NoKindMatchError{GroupKind: kind.GroupKind()}, false},
 		"no answer":  {errors.New("connection refused"), false},
 	} {
-		if got := anyServed(mapper{err: test.err}, []schema.GroupVersionKind{optional.GroupVersionKind}); got != test.want {
+		if got := anyServed(mapper{err: test.err}, []schema.GroupVersionKind{kind}); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}

@@ -44,8 +44,8 @@ const ReassertInterval = 2 * time.Minute
 type OperatorConditions struct {
 	Client client.Client
 	Module string
+	Now    func() time.Time // nil for time.Now
 
-	now  func() time.Time // set in tests
 	last written
 }
 
@@ -73,7 +73,7 @@ func (o *OperatorConditions) Publish(
 	if err != nil {
 		return 0, err
 	}
-	now := timeOf(o.now)
+	now := timeOf(o.Now)
 	untimed := slices.Clone(conditions)
 	for i := range conditions {
 		untimed[i].LastTransitionTime = metav1.Time{}

@@ -25,10 +25,10 @@ type Reporter struct {
 	Sink    Sink
 	Events  events.EventRecorder // may be nil
 	Metrics *metrics.Metrics     // may be nil
+	Now     func() time.Time     // nil for time.Now
 
 	last         string
 	failingSince time.Time
-	now          func() time.Time // set in tests
 }
 
 // Report reports the result, with the conditions of target unless it is nil. It returns when to repeat it, 0 for never.
@@ -72,7 +72,7 @@ func (r *Reporter) failing(result patch.Result) (after time.Duration, persistent
 		r.failingSince = time.Time{}
 		return 0, false
 	}
-	now := timeOf(r.now)
+	now := timeOf(r.Now)
 	if r.failingSince.IsZero() {
 		r.failingSince = now
 	}

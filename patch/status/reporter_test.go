@@ -17,7 +17,6 @@ import (
 
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/metrics"
-	"github.com/solonode/sno/patch/patchtest"
 	"github.com/solonode/sno/patch/status"
 )
 
@@ -47,7 +46,7 @@ type reporterFixture struct {
 func newReporterFixture(t *testing.T) *reporterFixture {
 	r := &reporterFixture{T: t, sink: &fakeSink{}, recorder: events.NewFakeRecorder(10), clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0))}
 	r.reporter = &status.Reporter{Module: "sample", Prefix: "Sample", Object: "sample/one", Sink: r.sink, Events: r.recorder}
-	r.reporter.SetNow(r.clock.Now)
+	r.reporter.Now = r.clock.Now
 	return r
 }
 
@@ -135,7 +134,9 @@ func TestReportAgainAtTheEarlierTime(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m, err := metrics.New(registry)
-	patchtest.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for series, of := range []*metrics.Metrics{nil, m} {
 		reporter := &status.Reporter{Module: "sample", Prefix: "Sample", Object: "sample/one", Sink: status.None{}, Metrics: of}
 		if again, err := reporter.Report(t.Context(), sample(), patch.Result{State: patch.InForce, Reason: "AsExpected"}); err != nil || again != 0 {

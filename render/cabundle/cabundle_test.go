@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/solonode/sno/render/cabundle"
-	"github.com/solonode/sno/render/rendertest"
+	"github.com/solonode/sno/render/fixture"
 )
 
 func TestUnion(t *testing.T) {
-	a, b, c := rendertest.CA(t, "a"), rendertest.CA(t, "b"), rendertest.CA(t, "c")
+	a, b, c := fixture.CA(t, "a"), fixture.CA(t, "b"), fixture.CA(t, "c")
 	for name, test := range map[string]struct {
 		bundles []string
 		want    string
@@ -37,9 +37,9 @@ func TestUnion(t *testing.T) {
 	}
 }
 
-// A certificate of rendertest is valid for ten years.
+// A certificate of the fixture is valid for ten years.
 func TestValid(t *testing.T) {
-	a, b := rendertest.CA(t, "a"), rendertest.CA(t, "b")
+	a, b := fixture.CA(t, "a"), fixture.CA(t, "b")
 	if got, err := cabundle.UnionUnexpired(time.Now(), b, a+b); err != nil || got != b+a {
 		t.Errorf("error %v, got\n%s", err, got)
 	}
@@ -49,7 +49,7 @@ func TestValid(t *testing.T) {
 }
 
 func TestFirst(t *testing.T) {
-	a, b := rendertest.CA(t, "a"), rendertest.CA(t, "b")
+	a, b := fixture.CA(t, "a"), fixture.CA(t, "b")
 	got, err := cabundle.FirstCertificate([]byte(a + b))
 	if err != nil || string(got) != a {
 		t.Errorf("error %v, got\n%s\nwant\n%s", err, got, a)

@@ -12,10 +12,10 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/observe"
 	"github.com/solonode/sno/render/podtemplate"
-	"github.com/solonode/sno/render/rendertest"
 )
 
 // etcd supports TLS 1.2 and 1.3, and rejects ciphers with 1.3 (U-REN-24).
@@ -80,7 +80,7 @@ func TestOfMember(t *testing.T) {
 }
 
 func TestPodKubernetes(t *testing.T) {
-	s := rendertest.Settings(inputs.Kubernetes, "fd00::1")
+	s := fixture.Settings(inputs.Kubernetes, "fd00::1")
 	all := []member{{name: "cp-1", address: netip.MustParseAddr("fd00::1")}}
 	pod, err := podFor(s, all, nil, tlsSettings{version: "TLS1.3"})
 	if err != nil {
@@ -102,11 +102,11 @@ func TestPodKubernetes(t *testing.T) {
 	if diff := cmp.Diff([]corev1.EnvVar{{Name: "NODE_cp_1_IP", Value: "[fd00::1]"}}, c.Env); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	rendertest.CheckFlags(t, c.Command)
+	fixture.CheckFlags(t, c.Command)
 }
 
 func TestImages(t *testing.T) {
-	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
+	s := fixture.Settings(inputs.OpenShift, "192.168.2.1")
 	s.Images = nil
 	_, err := podFor(s, []member{{name: "cp-1", address: netip.MustParseAddr("192.168.2.1")}}, nil, tlsSettings{})
 	if !errors.Is(err, podtemplate.ErrMissingImage) || !strings.Contains(err.Error(), "cluster-etcd-operator") {

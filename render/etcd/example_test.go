@@ -6,12 +6,12 @@ import (
 	"fmt"
 
 	"github.com/solonode/sno/render/etcd"
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/inputs"
-	"github.com/solonode/sno/render/rendertest"
 )
 
 func ExampleSteps() {
-	for _, step := range etcd.Steps(rendertest.Settings(inputs.Kubernetes, "192.168.126.10")) {
+	for _, step := range etcd.Steps(fixture.Settings(inputs.Kubernetes, "192.168.126.10")) {
 		for _, loop := range step.Loops {
 			fmt.Println(loop.Name)
 		}

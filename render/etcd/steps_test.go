@@ -15,9 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/cert"
 
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/loop"
-	"github.com/solonode/sno/render/rendertest"
 	"github.com/solonode/sno/render/store"
 )
 
@@ -39,12 +39,12 @@ func TestCertificates(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := rendertest.Settings(inputs.Kubernetes, test.addresses...)
-			st := rendertest.Store(t, rendertest.Objects(s)...)
-			if _, err := rendertest.Run(st, Steps(s)[:2]...); err != nil {
+			s := fixture.Settings(inputs.Kubernetes, test.addresses...)
+			st := fixture.Store(t, fixture.Objects(s)...)
+			if _, err := fixture.Run(st, Steps(s)[:2]...); err != nil {
 				t.Fatal(err)
 			}
-			core := rendertest.Session(st).Kube().CoreV1()
+			core := fixture.Session(st).Kube().CoreV1()
 			var secrets, bundles []string
 			list, err := core.Secrets("").List(t.Context(), metav1.ListOptions{})
 			if err != nil {
@@ -91,7 +91,7 @@ func TestCertificates(t *testing.T) {
 // checkMember checks that the bundle trusts the certificate for a server of that name and for a client.
 func checkMember(t *testing.T, st *store.Store, certificate, bundle store.Object, name string) {
 	t.Helper()
-	secret, err := rendertest.Session(st).Kube().CoreV1().Secrets(certificate.Namespace).Get(t.Context(), certificate.Name, metav1.GetOptions{})
+	secret, err := fixture.Session(st).Kube().CoreV1().Secrets(certificate.Namespace).Get(t.Context(), certificate.Name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func checkMember(t *testing.T, st *store.Store, certificate, bundle store.Object
 	if err != nil {
 		t.Fatal(err)
 	}
-	roots, err := cert.NewPoolFromBytes([]byte(rendertest.ConfigMapData(t, st, bundle.Namespace, bundle.Name)["ca-bundle.crt"]))
+	roots, err := cert.NewPoolFromBytes([]byte(fixture.ConfigMapData(t, st, bundle.Namespace, bundle.Name)["ca-bundle.crt"]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,27 +114,27 @@ func TestSteps(t *testing.T) {
 	for _, profile := range []inputs.Profile{inputs.OpenShift, inputs.Kubernetes} {
 		for name, addresses := range map[string][]string{"one": three[:1], "three": three} {
 			t.Run(string(profile)+" "+name, func(t *testing.T) {
-				s := rendertest.Settings(profile, addresses...)
-				st := rendertest.Store(t, rendertest.Objects(s)...)
-				if _, err := rendertest.Run(st, Steps(s)...); err != nil {
+				s := fixture.Settings(profile, addresses...)
+				st := fixture.Store(t, fixture.Objects(s)...)
+				if _, err := fixture.Run(st, Steps(s)...); err != nil {
 					t.Fatal(err)
 				}
 				folder := string(profile) + "/" + name + "-"
-				rendertest.Golden(t, folder+"pod.yaml", rendertest.ConfigMapData(t, st, namespace, "etcd-pod-1")["pod.yaml"])
-				rendertest.Golden(t, folder+"etcd.env", rendertest.ConfigMapData(t, st, namespace, "etcd-scripts")["etcd.env"])
+				fixture.Golden(t, folder+"pod.yaml", fixture.ConfigMapData(t, st, namespace, "etcd-pod-1")["pod.yaml"])
+				fixture.Golden(t, folder+"etcd.env", fixture.ConfigMapData(t, st, namespace, "etcd-scripts")["etcd.env"])
 				want := map[string]string{"MTkyLjE2OC4yLjE": "192.168.2.1"}
 				if name == "three" {
 					want["MTkyLjE2OC4yLjI"], want["MTkyLjE2OC4yLjM"] = "192.168.2.2", "192.168.2.3"
 				}
-				if diff := cmp.Diff(want, rendertest.ConfigMapData(t, st, namespace, "etcd-endpoints")); diff != "" {
+				if diff := cmp.Diff(want, fixture.ConfigMapData(t, st, namespace, "etcd-endpoints")); diff != "" {
 					t.Errorf("endpoints (-want +got):\n%s", diff)
 				}
-				bundle := rendertest.ConfigMapData(t, st, configNamespace, "etcd-serving-ca")
-				if diff := cmp.Diff(rendertest.ConfigMapData(t, st, namespace, "etcd-ca-bundle"), bundle); diff != "" {
+				bundle := fixture.ConfigMapData(t, st, configNamespace, "etcd-serving-ca")
+				if diff := cmp.Diff(fixture.ConfigMapData(t, st, namespace, "etcd-ca-bundle"), bundle); diff != "" {
 					t.Errorf("what kube-apiserver trusts (-want +got):\n%s", diff)
 				}
-				wrote, err := rendertest.Run(st, Steps(s)...)
-				if diff := cmp.Diff([]string{}, rendertest.WithoutOperatorResources(wrote), cmpopts.EquateEmpty()); diff != "" || err != nil {
+				wrote, err := fixture.Run(st, Steps(s)...)
+				if diff := cmp.Diff([]string{}, fixture.WithoutOperatorResources(wrote), cmpopts.EquateEmpty()); diff != "" || err != nil {
 					t.Errorf("a second run must write nothing (-want +got), error %v:\n%s", err, diff)
 				}
 			})
@@ -144,8 +144,8 @@ func TestSteps(t *testing.T) {
 
 // The run fails if a loop runs before one that writes what it needs (R-REN-4).
 func TestOrder(t *testing.T) {
-	s := rendertest.Settings(inputs.Kubernetes, three[0])
-	certified := rendertest.ObjectsAfter(t, rendertest.Objects(s), Steps(s)[0])
+	s := fixture.Settings(inputs.Kubernetes, three[0])
+	certified := fixture.ObjectsAfter(t, fixture.Objects(s), Steps(s)[0])
 	for _, swap := range [][2]string{
 		{"all certificates", "revision"},
 		{"endpoints", "target config"},
@@ -154,8 +154,8 @@ func TestOrder(t *testing.T) {
 		{"revision", "revision of the nodes"},
 	} {
 		t.Run(strings.Join(swap[:], " and "), func(t *testing.T) {
-			swapped := rendertest.SwapLoops(t, Steps(s), component+": "+swap[0], component+": "+swap[1])
-			_, err := rendertest.Run(rendertest.Store(t, certified...), swapped...)
+			swapped := fixture.SwapLoops(t, Steps(s), component+": "+swap[0], component+": "+swap[1])
+			_, err := fixture.Run(fixture.Store(t, certified...), swapped...)
 			if !errors.Is(err, loop.ErrOrder) && !errors.Is(err, loop.ErrFailed) {
 				t.Fatalf("the run must fail: %v", err)
 			}
@@ -163,8 +163,8 @@ func TestOrder(t *testing.T) {
 	}
 	for _, later := range []string{"all certificates", "resource sync"} {
 		t.Run("certificates and "+later, func(t *testing.T) {
-			swapped := rendertest.SwapLoops(t, Steps(s), component+": certificates", component+": "+later)
-			if _, err := rendertest.Run(rendertest.Store(t, rendertest.Objects(s)...), swapped...); err == nil {
+			swapped := fixture.SwapLoops(t, Steps(s), component+": certificates", component+": "+later)
+			if _, err := fixture.Run(fixture.Store(t, fixture.Objects(s)...), swapped...); err == nil {
 				t.Fatal("the run must fail")
 			}
 		})
@@ -202,7 +202,7 @@ func TestMembers(t *testing.T) {
 		"no network":               {node: node("192.168.2.1"), err: ErrNoAddress},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := rendertest.Settings(inputs.Kubernetes)
+			s := fixture.Settings(inputs.Kubernetes)
 			s.Nodes = []inputs.Node{test.node}
 			s.Cluster.Network.Spec.ServiceNetwork = test.services
 			all, err := members(s, s.Cluster.Network)

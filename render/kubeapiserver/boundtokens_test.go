@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/inputs"
-	"github.com/solonode/sno/render/rendertest"
 	"github.com/solonode/sno/render/store"
 )
 
@@ -39,7 +39,7 @@ func TestWithPublicKey(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var there *corev1.ConfigMap
 			if tt.there != nil {
-				there = rendertest.ConfigMap(Namespace, publicKeys, tt.there)
+				there = fixture.ConfigMap(Namespace, publicKeys, tt.there)
 			}
 			if diff := cmp.Diff(tt.want, withPublicKey(there, "new").Data); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -55,7 +55,7 @@ func TestSigningKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	public, _ := pem.Decode([]byte(rendertest.ConfigMapData(t, st, Namespace, "bound-sa-token-signing-certs-1")["service-account-001.pub"]))
+	public, _ := pem.Decode([]byte(fixture.ConfigMapData(t, st, Namespace, "bound-sa-token-signing-certs-1")["service-account-001.pub"]))
 	verifier, err := x509.ParsePKIXPublicKey(public.Bytes)
 	if err != nil {
 		t.Fatal(err)

@@ -15,14 +15,14 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/cert"
 
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/inputs"
-	"github.com/solonode/sno/render/rendertest"
 	"github.com/solonode/sno/render/store"
 )
 
 func secretData(t *testing.T, st *store.Store, object store.Object) map[string][]byte {
 	t.Helper()
-	secret, err := rendertest.Session(st).Kube().CoreV1().Secrets(object.Namespace).Get(t.Context(), object.Name, metav1.GetOptions{})
+	secret, err := fixture.Session(st).Kube().CoreV1().Secrets(object.Namespace).Get(t.Context(), object.Name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,9 +51,9 @@ func pool(t *testing.T, bundle string) *x509.CertPool {
 func TestCertificates(t *testing.T) {
 	s := settings(inputs.Kubernetes)
 	st := runDefault(t, inputs.Kubernetes)
-	clients := pool(t, rendertest.ConfigMapData(t, st, Namespace, "client-ca")[bundleKey])
-	aggregator := pool(t, rendertest.ConfigMapData(t, st, Namespace, "aggregator-client-ca")[bundleKey])
-	servers := pool(t, rendertest.ConfigMapData(t, st, Namespace, "kube-apiserver-server-ca-1")[bundleKey])
+	clients := pool(t, fixture.ConfigMapData(t, st, Namespace, "client-ca")[bundleKey])
+	aggregator := pool(t, fixture.ConfigMapData(t, st, Namespace, "aggregator-client-ca")[bundleKey])
+	servers := pool(t, fixture.ConfigMapData(t, st, Namespace, "kube-apiserver-server-ca-1")[bundleKey])
 	in := func(namespace, name string) store.Object { return store.Object{Namespace: namespace, Name: name} }
 	for _, tt := range []struct {
 		secret store.Object
@@ -157,7 +157,7 @@ func TestKubeconfigs(t *testing.T) {
 			if !slices.Equal(config.CertData, certificate(tt.certificate)) {
 				t.Errorf("%s %s has not the certificate %s", tt.secret, key, tt.certificate)
 			}
-			if string(config.CAData) != rendertest.ConfigMapData(t, st, Namespace, "kube-apiserver-server-ca")[bundleKey] {
+			if string(config.CAData) != fixture.ConfigMapData(t, st, Namespace, "kube-apiserver-server-ca")[bundleKey] {
 				t.Errorf("%s %s does not use kube-apiserver-server-ca", tt.secret, key)
 			}
 		}
@@ -166,7 +166,7 @@ func TestKubeconfigs(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"kube-apiserver-cert-syncer-kubeconfig", "check-endpoints-kubeconfig", "control-plane-node-kubeconfig"} {
-		config, err := clientcmd.Load([]byte(rendertest.ConfigMapData(t, st, Namespace, name)["kubeconfig"]))
+		config, err := clientcmd.Load([]byte(fixture.ConfigMapData(t, st, Namespace, name)["kubeconfig"]))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,8 +16,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/inputs"
-	"github.com/solonode/sno/render/rendertest"
 )
 
 // Two runs with the same clock and random numbers give the same bytes (U-REN-6).
@@ -33,8 +33,8 @@ func TestDeterministic(t *testing.T) {
 			cryptotest.SetGlobalRandom(t, 7)
 			s := settings(inputs.Kubernetes)
 			s.Cluster.APIServer.Spec.Encryption.Type = configv1.EncryptionTypeAESCBC
-			st := rendertest.Store(t, rendertest.Objects(s, others(t)...)...)
-			if _, err := rendertest.Run(st, Steps(s)...); err != nil {
+			st := fixture.Store(t, fixture.Objects(s, others(t)...)...)
+			if _, err := fixture.Run(st, Steps(s)...); err != nil {
 				t.Fatal(err)
 			}
 			objects, err := st.Objects()

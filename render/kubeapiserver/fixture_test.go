@@ -10,13 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/inputs"
-	"github.com/solonode/sno/render/rendertest"
 	"github.com/solonode/sno/render/store"
 )
 
 func settings(profile inputs.Profile) *inputs.Settings {
-	s := rendertest.Settings(profile, "192.168.126.10")
+	s := fixture.Settings(profile, "192.168.126.10")
 	for _, name := range []string{"kube-apiserver", "hyperkube", "cluster-kube-apiserver-operator"} {
 		s.Images[name] = "registry.example.test/" + name + ":1"
 	}
@@ -27,11 +27,11 @@ func others(t *testing.T) []runtime.Object {
 	t.Helper()
 	key := map[string]string{"service-account-001.pub": "public key"}
 	return []runtime.Object{
-		rendertest.ConfigMap(etcdNamespace, "etcd-endpoints", map[string]string{"MTkyLjE2OC4xMjYuMTA": "192.168.126.10"}),
-		rendertest.ConfigMap(configNamespace, "etcd-serving-ca", map[string]string{bundleKey: rendertest.CA(t, "etcd-signer")}),
-		rendertest.Secret(configNamespace, "etcd-client", map[string][]byte{"tls.crt": []byte("certificate"), "tls.key": []byte("key")}),
-		rendertest.ConfigMap(managedNamespace, "csr-controller-ca", map[string]string{bundleKey: rendertest.CA(t, "csr-signer")}),
-		rendertest.ConfigMap(managedNamespace, "sa-token-signing-certs", key),
+		fixture.ConfigMap(etcdNamespace, "etcd-endpoints", map[string]string{"MTkyLjE2OC4xMjYuMTA": "192.168.126.10"}),
+		fixture.ConfigMap(configNamespace, "etcd-serving-ca", map[string]string{bundleKey: fixture.CA(t, "etcd-signer")}),
+		fixture.Secret(configNamespace, "etcd-client", map[string][]byte{"tls.crt": []byte("certificate"), "tls.key": []byte("key")}),
+		fixture.ConfigMap(managedNamespace, "csr-controller-ca", map[string]string{bundleKey: fixture.CA(t, "csr-signer")}),
+		fixture.ConfigMap(managedNamespace, "sa-token-signing-certs", key),
 	}
 }
 
@@ -42,7 +42,7 @@ var keys = sync.OnceValues(func() ([]runtime.Object, error) {
 		return nil, err
 	}
 	steps := Steps(settings(inputs.OpenShift))
-	if _, err := rendertest.Run(s, steps[0], steps[2]); err != nil {
+	if _, err := fixture.Run(s, steps[0], steps[2]); err != nil {
 		return nil, err
 	}
 	return s.Objects()
@@ -55,7 +55,7 @@ func objects(t *testing.T, s *inputs.Settings, extra ...runtime.Object) []runtim
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := append(rendertest.Objects(s, others(t)...), extra...)
+	all := append(fixture.Objects(s, others(t)...), extra...)
 	for _, object := range made {
 		all = append(all, object.DeepCopyObject())
 	}
@@ -64,8 +64,8 @@ func objects(t *testing.T, s *inputs.Settings, extra ...runtime.Object) []runtim
 
 func run(t *testing.T, s *inputs.Settings, extra ...runtime.Object) *store.Store {
 	t.Helper()
-	st := rendertest.Store(t, objects(t, s, extra...)...)
-	if _, err := rendertest.Run(st, Steps(s)...); err != nil {
+	st := fixture.Store(t, objects(t, s, extra...)...)
+	if _, err := fixture.Run(st, Steps(s)...); err != nil {
 		t.Fatal(err)
 	}
 	return st

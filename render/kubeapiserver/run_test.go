@@ -18,10 +18,10 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/loop"
 	"github.com/solonode/sno/render/observe"
-	"github.com/solonode/sno/render/rendertest"
 	"github.com/solonode/sno/render/store"
 )
 
@@ -34,14 +34,14 @@ func TestRun(t *testing.T) {
 			s := settings(profile)
 			st := runDefault(t, profile)
 			folder := "one-node-" + string(profile) + "/"
-			rendertest.Golden(t, folder+"pod.yaml", rendertest.ConfigMapData(t, st, Namespace, "kube-apiserver-pod-1")["pod.yaml"])
-			for name, content := range rendertest.ConfigMapData(t, st, Namespace, "config-1") {
-				rendertest.Golden(t, folder+name, content)
+			fixture.Golden(t, folder+"pod.yaml", fixture.ConfigMapData(t, st, Namespace, "kube-apiserver-pod-1")["pod.yaml"])
+			for name, content := range fixture.ConfigMapData(t, st, Namespace, "config-1") {
+				fixture.Golden(t, folder+name, content)
 			}
-			rendertest.Golden(t, folder+"policy.yaml", rendertest.ConfigMapData(t, st, Namespace, "kube-apiserver-audit-policies-1")["policy.yaml"])
-			rendertest.Golden(t, folder+"objects.txt", inventory(t, st))
+			fixture.Golden(t, folder+"policy.yaml", fixture.ConfigMapData(t, st, Namespace, "kube-apiserver-audit-policies-1")["policy.yaml"])
+			fixture.Golden(t, folder+"objects.txt", inventory(t, st))
 
-			again, err := rendertest.Run(st, Steps(s)...)
+			again, err := fixture.Run(st, Steps(s)...)
 			if err != nil || len(again) > 0 {
 				t.Errorf("a second run must write nothing, it wrote %q: %v", again, err)
 			}
@@ -78,7 +78,7 @@ func TestInstalledObjects(t *testing.T) {
 			t.Errorf("Secret %s is missing", r.Name)
 		}
 	}
-	mounted := rendertest.ConfigMapData(t, runDefault(t, inputs.Kubernetes), Namespace, "kube-apiserver-pod-1")["pod.yaml"]
+	mounted := fixture.ConfigMapData(t, runDefault(t, inputs.Kubernetes), Namespace, "kube-apiserver-pod-1")["pod.yaml"]
 	for _, file := range pathsIn(mounted) {
 		parts := strings.Split(strings.TrimPrefix(file, "/etc/kubernetes/"), "/")
 		if len(parts) != 4 {
@@ -120,7 +120,7 @@ func TestOrder(t *testing.T) {
 	)
 	s := settings(inputs.Kubernetes)
 	steps := Steps(s)
-	others := rendertest.Objects(s, others(t)...)
+	others := fixture.Objects(s, others(t)...)
 	for _, tt := range []struct {
 		first, second string
 		objects       []runtime.Object
@@ -133,7 +133,7 @@ func TestOrder(t *testing.T) {
 		{bound, target, slices.Concat(others, keysOf(t, certificatesOnly)), "bound-sa-token-signing-certs"},
 	} {
 		t.Run(tt.first+" after "+tt.second, func(t *testing.T) {
-			_, err := rendertest.Run(rendertest.Store(t, tt.objects...), moved(t, steps, tt.first, tt.second)...)
+			_, err := fixture.Run(fixture.Store(t, tt.objects...), moved(t, steps, tt.first, tt.second)...)
 			if (!errors.Is(err, loop.ErrOrder) && !errors.Is(err, observe.ErrNotObserved)) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want one about the order and %s", err, tt.want)
 			}
@@ -163,15 +163,15 @@ func TestOrder(t *testing.T) {
 		"resource sync before target config in a cycle": cycle(0, 2, 1),
 	} {
 		t.Run(name+" makes no difference", func(t *testing.T) {
-			got := rendertest.Store(t, objects(t, s)...)
-			if _, err := rendertest.Run(got, order...); err != nil {
+			got := fixture.Store(t, objects(t, s)...)
+			if _, err := fixture.Run(got, order...); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(inventory(t, want), inventory(t, got)); diff != "" {
 				t.Errorf("the result differs (-want +got):\n%s", diff)
 			}
 			for _, name := range []string{"kube-apiserver-pod-1", "config-1"} {
-				if diff := cmp.Diff(rendertest.ConfigMapData(t, want, Namespace, name), rendertest.ConfigMapData(t, got, Namespace, name)); diff != "" {
+				if diff := cmp.Diff(fixture.ConfigMapData(t, want, Namespace, name), fixture.ConfigMapData(t, got, Namespace, name)); diff != "" {
 					t.Errorf("%s differs (-want +got):\n%s", name, diff)
 				}
 			}
@@ -227,7 +227,7 @@ func TestComponentsBefore(t *testing.T) {
 				metadata, is := object.(interface{ GetName() string })
 				return is && metadata.GetName() == name
 			})
-			_, err := rendertest.Run(rendertest.Store(t, without...), Steps(s)...)
+			_, err := fixture.Run(fixture.Store(t, without...), Steps(s)...)
 			if !errors.Is(err, loop.ErrFailed) || !strings.Contains(err.Error(), name) {
 				t.Errorf("error %v, want one that names %s", err, name)
 			}
@@ -242,7 +242,7 @@ func TestMissingImage(t *testing.T) {
 		for _, name := range names {
 			s := settings(profile)
 			delete(s.Images, name)
-			if _, err := rendertest.Run(rendertest.Store(t, objects(t, s)...), Steps(s)...); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "image "+name) {
+			if _, err := fixture.Run(fixture.Store(t, objects(t, s)...), Steps(s)...); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "image "+name) {
 				t.Errorf("%s without the image %s: %v", profile, name, err)
 			}
 		}
@@ -277,11 +277,11 @@ func TestEncryption(t *testing.T) {
 			if diff := cmp.Diff(map[string]string{"secrets": string(kind), "configmaps": string(kind)}, writers); diff != "" {
 				t.Errorf("what is written how (-want +got):\n%s", diff)
 			}
-			pod := rendertest.ConfigMapData(t, st, Namespace, "kube-apiserver-pod-1")["pod.yaml"]
+			pod := fixture.ConfigMapData(t, st, Namespace, "kube-apiserver-pod-1")["pod.yaml"]
 			if !strings.Contains(pod, "--encryption-provider-config=/etc/kubernetes/static-pod-resources/secrets/encryption-config/encryption-config") {
 				t.Error("kube-apiserver has no flag for the encryption configuration")
 			}
-			again, err := rendertest.Run(st, Steps(s)...)
+			again, err := fixture.Run(st, Steps(s)...)
 			if err != nil || len(again) > 0 {
 				t.Errorf("a second run must write nothing, it wrote %q: %v", again, err)
 			}
@@ -296,11 +296,11 @@ func TestUsersCertificates(t *testing.T) {
 	s.Cluster.APIServer.Spec.ServingCerts.NamedCertificates = []configv1.APIServerNamedServingCert{{
 		Names: []string{"api.users.test"}, ServingCertificate: configv1.SecretNameReference{Name: "serving"},
 	}}
-	ca := rendertest.CA(t, "users")
-	st := run(t, s, rendertest.ConfigMap(configNamespace, "users", map[string]string{bundleKey: ca}),
-		rendertest.Secret(configNamespace, "serving", map[string][]byte{"tls.crt": []byte("certificate"), "tls.key": []byte("key")}))
+	ca := fixture.CA(t, "users")
+	st := run(t, s, fixture.ConfigMap(configNamespace, "users", map[string]string{bundleKey: ca}),
+		fixture.Secret(configNamespace, "serving", map[string][]byte{"tls.crt": []byte("certificate"), "tls.key": []byte("key")}))
 	for _, bundle := range []store.Object{{Namespace: Namespace, Name: "client-ca"}, {Namespace: managedNamespace, Name: "kube-apiserver-client-ca"}} {
-		if !strings.Contains(rendertest.ConfigMapData(t, st, bundle.Namespace, bundle.Name)[bundleKey], ca) {
+		if !strings.Contains(fixture.ConfigMapData(t, st, bundle.Namespace, bundle.Name)[bundleKey], ca) {
 			t.Errorf("the CA of users is not in %s", bundle)
 		}
 	}
@@ -318,7 +318,7 @@ func TestTokens(t *testing.T) {
 		s := settings(inputs.Kubernetes)
 		s.Cluster.Authentication.Spec.Type = configv1.AuthenticationTypeNone
 		s.Cluster.Authentication.Spec.WebhookTokenAuthenticator = &configv1.WebhookTokenAuthenticator{KubeConfig: configv1.SecretNameReference{Name: "tokens"}}
-		st := run(t, s, rendertest.Secret(configNamespace, "tokens", map[string][]byte{"kubeConfig": []byte(goodWebhook)}))
+		st := run(t, s, fixture.Secret(configNamespace, "tokens", map[string][]byte{"kubeConfig": []byte(goodWebhook)}))
 		if got := string(secretData(t, st, store.Object{Namespace: Namespace, Name: "webhook-authenticator-1"})["kubeConfig"]); got != goodWebhook {
 			t.Errorf("kubeConfig of the revision: %q", got)
 		}
@@ -332,14 +332,14 @@ func TestTokens(t *testing.T) {
 			},
 			ClaimMappings: configv1.TokenClaimMappings{Username: configv1.UsernameClaimMapping{Claim: "email"}},
 		}}
-		ca := rendertest.CA(t, "issuer")
-		st := run(t, s, rendertest.ConfigMap(configNamespace, "issuer", map[string]string{bundleKey: ca}))
+		ca := fixture.CA(t, "issuer")
+		st := run(t, s, fixture.ConfigMap(configNamespace, "issuer", map[string]string{bundleKey: ca}))
 		var config struct {
 			JWT []struct {
 				Issuer struct{ URL, CertificateAuthority string }
 			}
 		}
-		if err := json.Unmarshal([]byte(rendertest.ConfigMapData(t, st, Namespace, "auth-config-1")["auth-config.json"]), &config); err != nil {
+		if err := json.Unmarshal([]byte(fixture.ConfigMapData(t, st, Namespace, "auth-config-1")["auth-config.json"]), &config); err != nil {
 			t.Fatal(err)
 		}
 		if len(config.JWT) != 1 || config.JWT[0].Issuer.URL != "https://id.test" || config.JWT[0].Issuer.CertificateAuthority != ca {
@@ -353,7 +353,7 @@ func TestProxy(t *testing.T) {
 		s := settings(profile)
 		s.Cluster.Proxy.Status = configv1.ProxyStatus{HTTPProxy: "http://proxy.test:3128", NoProxy: ".svc"}
 		var pod corev1.Pod
-		if err := yaml.UnmarshalStrict([]byte(rendertest.ConfigMapData(t, run(t, s), Namespace, "kube-apiserver-pod")["pod.yaml"]), &pod); err != nil {
+		if err := yaml.UnmarshalStrict([]byte(fixture.ConfigMapData(t, run(t, s), Namespace, "kube-apiserver-pod")["pod.yaml"]), &pod); err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range pod.Spec.Containers {

@@ -12,27 +12,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/cert"
 
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/inputs"
-	"github.com/solonode/sno/render/rendertest"
 	"github.com/solonode/sno/render/store"
 )
 
 // kube-apiserver trusts the CA of kube-controller-manager and the sidecars' certificate.
 func TestCertificates(t *testing.T) {
-	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
-	st := rendertest.Store(t, rendertest.Objects(s)...)
-	if _, err := rendertest.Run(st, Certificates(s)); err != nil {
+	s := fixture.Settings(inputs.OpenShift, "192.168.2.1")
+	st := fixture.Store(t, fixture.Objects(s)...)
+	if _, err := fixture.Run(st, Certificates(s)); err != nil {
 		t.Fatal(err)
 	}
 	files := func(o store.Object) map[string][]byte {
 		t.Helper()
-		secret, err := rendertest.Session(st).Kube().CoreV1().Secrets(o.Namespace).Get(t.Context(), o.Name, metav1.GetOptions{})
+		secret, err := fixture.Session(st).Kube().CoreV1().Secrets(o.Namespace).Get(t.Context(), o.Name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return secret.Data
 	}
-	roots, err := cert.NewPoolFromBytes([]byte(rendertest.ConfigMapData(t, st, sharedControllerCA.Namespace, sharedControllerCA.Name)["ca-bundle.crt"]))
+	roots, err := cert.NewPoolFromBytes([]byte(fixture.ConfigMapData(t, st, sharedControllerCA.Namespace, sharedControllerCA.Name)["ca-bundle.crt"]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	public, _ := pem.Decode([]byte(rendertest.ConfigMapData(t, st, publicKeys.Namespace, publicKeys.Name)["service-account-001.pub"]))
+	public, _ := pem.Decode([]byte(fixture.ConfigMapData(t, st, publicKeys.Namespace, publicKeys.Name)["service-account-001.pub"]))
 	want, err := x509.MarshalPKIXPublicKey(&parsed.PublicKey)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestCertificates(t *testing.T) {
 // Profile kubernetes has no sidecars, so it has no certificate with administrator rights for them.
 func TestRecoveryOnlyOpenShift(t *testing.T) {
 	for profile, want := range map[inputs.Profile]bool{inputs.OpenShift: true, inputs.Kubernetes: false} {
-		s := rendertest.Settings(profile, "192.168.2.1")
+		s := fixture.Settings(profile, "192.168.2.1")
 		target := RecoveryCertificate(s, namespace).Target
 		got := slices.ContainsFunc(rotation(s).Writes, func(p store.Pattern) bool { return p.Name == target.Name })
 		if got != want {

@@ -5,14 +5,14 @@ package kubecontrollermanager_test
 import (
 	"fmt"
 
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/kubecontrollermanager"
 	"github.com/solonode/sno/render/loop"
-	"github.com/solonode/sno/render/rendertest"
 )
 
 func Example() {
-	s := rendertest.Settings(inputs.Kubernetes, "192.168.126.10")
+	s := fixture.Settings(inputs.Kubernetes, "192.168.126.10")
 	// kube-apiserver's loops run between the first step and the others.
 	for _, step := range append([]loop.Step{kubecontrollermanager.Certificates(s)}, kubecontrollermanager.Steps(s)...) {
 		for _, loop := range step.Loops {

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/observe"
-	"github.com/solonode/sno/render/rendertest"
 )
 
 func TestNetworkArguments(t *testing.T) {
@@ -96,26 +96,26 @@ func TestLatencyArguments(t *testing.T) {
 }
 
 func TestObserveName(t *testing.T) {
-	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
-	got, err := observeName(t.Context(), rendertest.Session(rendertest.Store(t, rendertest.Objects(s)...)), nil)
+	s := fixture.Settings(inputs.OpenShift, "192.168.2.1")
+	got, err := observeName(t.Context(), fixture.Session(fixture.Store(t, fixture.Objects(s)...)), nil)
 	if diff := cmp.Diff(observe.Argument("cluster-name", "example-x7k2p"), got); diff != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
 	s.Cluster.Infrastructure.Status.InfrastructureName = ""
-	if _, err := observeName(t.Context(), rendertest.Session(rendertest.Store(t, rendertest.Objects(s)...)), nil); !errors.Is(err, ErrNoClusterName) {
+	if _, err := observeName(t.Context(), fixture.Session(fixture.Store(t, fixture.Objects(s)...)), nil); !errors.Is(err, ErrNoClusterName) {
 		t.Errorf("error %v, want %v", err, ErrNoClusterName)
 	}
 }
 
 // kube-controller-manager would fail to read an empty bundle.
 func TestObserveServiceCA(t *testing.T) {
-	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
+	s := fixture.Settings(inputs.OpenShift, "192.168.2.1")
 	for bundle, want := range map[string]map[string]any{
 		"":    {},
 		"pem": {"serviceServingCert": map[string]any{"certFile": "/etc/kubernetes/static-pod-resources/configmaps/service-ca/ca-bundle.crt"}},
 	} {
-		ca := rendertest.ConfigMap(namespace, "service-ca", map[string]string{"ca-bundle.crt": bundle})
-		got, err := observeServiceCA(t.Context(), rendertest.Session(rendertest.Store(t, rendertest.Objects(s, ca)...)), nil)
+		ca := fixture.ConfigMap(namespace, "service-ca", map[string]string{"ca-bundle.crt": bundle})
+		got, err := observeServiceCA(t.Context(), fixture.Session(fixture.Store(t, fixture.Objects(s, ca)...)), nil)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%q: error %v (-want +got):\n%s", bundle, err, diff)
 		}
@@ -133,7 +133,7 @@ func TestDefaults(t *testing.T) {
 		{inputs.OpenShift, 10 * 365 * 24 * time.Hour, "87600h0m0s", "false"},
 		{inputs.Kubernetes, 90*time.Minute + time.Second, "1h30m1s", "true"},
 	} {
-		s := rendertest.Settings(test.profile, "192.168.2.1")
+		s := fixture.Settings(test.profile, "192.168.2.1")
 		s.Validity = test.validity
 		arguments := defaults(s)["extendedArguments"].(map[string]any)
 		if diff := cmp.Diff([]any{test.duration}, arguments["cluster-signing-duration"]); diff != "" {

@@ -11,22 +11,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/observe"
 	"github.com/solonode/sno/render/podtemplate"
-	"github.com/solonode/sno/render/rendertest"
 )
 
 func TestKnownFlags(t *testing.T) {
 	var pod corev1.Pod
-	if err := yaml.Unmarshal([]byte(rendertest.ReadGolden(t, "kubernetes/pod.yaml")), &pod); err != nil {
+	if err := yaml.Unmarshal([]byte(fixture.ReadGolden(t, "kubernetes/pod.yaml")), &pod); err != nil {
 		t.Fatal(err)
 	}
-	rendertest.CheckFlags(t, pod.Spec.Containers[0].Command)
+	fixture.CheckFlags(t, pod.Spec.Containers[0].Command)
 }
 
 func TestImages(t *testing.T) {
-	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
+	s := fixture.Settings(inputs.OpenShift, "192.168.2.1")
 	s.Images = nil
 	_, err := podFor(s, nil, observe.ClientConfig{})
 	if !errors.Is(err, podtemplate.ErrMissingImage) || !strings.Contains(err.Error(), "tools") || !strings.Contains(err.Error(), "hyperkube") {
@@ -35,7 +35,7 @@ func TestImages(t *testing.T) {
 }
 
 func TestProxy(t *testing.T) {
-	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
+	s := fixture.Settings(inputs.OpenShift, "192.168.2.1")
 	observed := observe.Nested(map[string]any{"HTTP_PROXY": "http://proxy"}, "targetconfigcontroller", "proxy")
 	pod, err := podFor(s, nil, observe.ClientConfig{Observed: observed})
 	if err != nil {

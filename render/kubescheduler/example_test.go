@@ -5,13 +5,13 @@ package kubescheduler_test
 import (
 	"fmt"
 
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/kubescheduler"
-	"github.com/solonode/sno/render/rendertest"
 )
 
 func ExampleSteps() {
-	for _, step := range kubescheduler.Steps(rendertest.Settings(inputs.Kubernetes, "192.168.126.10")) {
+	for _, step := range kubescheduler.Steps(fixture.Settings(inputs.Kubernetes, "192.168.126.10")) {
 		for _, loop := range step.Loops {
 			fmt.Println(loop.Name)
 		}

@@ -12,10 +12,10 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/librarygo"
 	"github.com/solonode/sno/render/observe"
-	"github.com/solonode/sno/render/rendertest"
 )
 
 // Ciphers that Go does not implement are left out; the default profile is Intermediate (U-REN-9).
@@ -117,10 +117,10 @@ func TestFeatureGates(t *testing.T) {
 }
 
 func TestFeatureGatesAt(t *testing.T) {
-	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
+	s := fixture.Settings(inputs.OpenShift, "192.168.2.1")
 	s.Cluster.FeatureGate.Status.FeatureGates = []configv1.FeatureGateDetails{{Enabled: []configv1.FeatureGateAttributes{{Name: "A"}}}}
 	observer := observe.FeatureGatesAt(inputs.OpenShift, []string{"a"}, []string{"b", "c"})
-	got, err := observer(t.Context(), rendertest.Session(rendertest.Store(t, rendertest.Objects(s)...)), nil)
+	got, err := observer(t.Context(), fixture.Session(fixture.Store(t, fixture.Objects(s)...)), nil)
 	want := map[string]any{"a": []any{"A=true"}, "b": map[string]any{"c": []any{"A=true"}}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
@@ -141,10 +141,10 @@ func TestProxy(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
+			s := fixture.Settings(inputs.OpenShift, "192.168.2.1")
 			test.proxy.ObjectMeta = s.Cluster.Proxy.ObjectMeta
 			s.Cluster.Proxy = &test.proxy
-			observed, err := observe.Proxy(t.Context(), rendertest.Session(rendertest.Store(t, rendertest.Objects(s)...)), nil)
+			observed, err := observe.Proxy(t.Context(), fixture.Session(fixture.Store(t, fixture.Objects(s)...)), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,9 +157,9 @@ func TestProxy(t *testing.T) {
 }
 
 func TestTLSFlags(t *testing.T) {
-	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
+	s := fixture.Settings(inputs.OpenShift, "192.168.2.1")
 	s.Cluster.APIServer.Spec.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: configv1.TLSProfileModernType}
-	observed, err := observe.TLSProfile(t.Context(), rendertest.Session(rendertest.Store(t, rendertest.Objects(s)...)), nil)
+	observed, err := observe.TLSProfile(t.Context(), fixture.Session(fixture.Store(t, fixture.Objects(s)...)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,15 +176,15 @@ func TestTLSFlags(t *testing.T) {
 }
 
 func TestReadClient(t *testing.T) {
-	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
-	server, routes := rendertest.CA(t, "server"), rendertest.CA(t, "routes")
-	objects := rendertest.Objects(s,
-		rendertest.ConfigMap("openshift-config-managed", "kube-apiserver-server-ca", map[string]string{"ca-bundle.crt": server}),
-		rendertest.ConfigMap("openshift-config-managed", "default-ingress-cert", map[string]string{"ca-bundle.crt": routes}),
-		rendertest.Secret("ns", "serving-cert", map[string][]byte{"tls.crt": {1}}))
-	st := rendertest.Store(t, objects...)
+	s := fixture.Settings(inputs.OpenShift, "192.168.2.1")
+	server, routes := fixture.CA(t, "server"), fixture.CA(t, "routes")
+	objects := fixture.Objects(s,
+		fixture.ConfigMap("openshift-config-managed", "kube-apiserver-server-ca", map[string]string{"ca-bundle.crt": server}),
+		fixture.ConfigMap("openshift-config-managed", "default-ingress-cert", map[string]string{"ca-bundle.crt": routes}),
+		fixture.Secret("ns", "serving-cert", map[string][]byte{"tls.crt": {1}}))
+	st := fixture.Store(t, objects...)
 	for namespace, serving := range map[string]bool{"ns": true, "other": false} {
-		got, err := observe.ReadClientConfig(t.Context(), rendertest.Session(st), librarygo.KubeScheduler, namespace)
+		got, err := observe.ReadClientConfig(t.Context(), fixture.Session(st), librarygo.KubeScheduler, namespace)
 		if err != nil || got.Serving != serving || got.ServiceAccountCA != server+routes {
 			t.Errorf("%s: serving %t, want %t, error %v, bundle:\n%s", namespace, got.Serving, serving, err, got.ServiceAccountCA)
 		}

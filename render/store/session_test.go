@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/solonode/sno/render/store"
 )
@@ -80,29 +81,29 @@ func TestPattern(t *testing.T) {
 func TestUndeclaredWrite(t *testing.T) {
 	for _, test := range []struct {
 		verb string
-		send func(context.Context, api) error
+		send func(context.Context, kubernetes.Interface) error
 	}{
-		{"create", func(ctx context.Context, a api) error {
-			_, err := a.kube.CoreV1().ConfigMaps("ns").Create(ctx, configMap("ns", "b", nil), metav1.CreateOptions{})
+		{"create", func(ctx context.Context, kube kubernetes.Interface) error {
+			_, err := kube.CoreV1().ConfigMaps("ns").Create(ctx, configMap("ns", "b", nil), metav1.CreateOptions{})
 			return err
 		}},
-		{"update", func(ctx context.Context, a api) error {
-			_, err := a.kube.CoreV1().ConfigMaps("ns").Update(ctx, configMap("ns", "a", map[string]string{"k": "v"}), metav1.UpdateOptions{})
+		{"update", func(ctx context.Context, kube kubernetes.Interface) error {
+			_, err := kube.CoreV1().ConfigMaps("ns").Update(ctx, configMap("ns", "a", map[string]string{"k": "v"}), metav1.UpdateOptions{})
 			return err
 		}},
-		{"patch", func(ctx context.Context, a api) error {
-			_, err := a.kube.CoreV1().ConfigMaps("ns").Patch(ctx, "a", types.MergePatchType, []byte(`{"data":{"k":"v"}}`), metav1.PatchOptions{})
+		{"patch", func(ctx context.Context, kube kubernetes.Interface) error {
+			_, err := kube.CoreV1().ConfigMaps("ns").Patch(ctx, "a", types.MergePatchType, []byte(`{"data":{"k":"v"}}`), metav1.PatchOptions{})
 			return err
 		}},
-		{"delete", func(ctx context.Context, a api) error {
-			return a.kube.CoreV1().ConfigMaps("ns").Delete(ctx, "a", metav1.DeleteOptions{})
+		{"delete", func(ctx context.Context, kube kubernetes.Interface) error {
+			return kube.CoreV1().ConfigMaps("ns").Delete(ctx, "a", metav1.DeleteOptions{})
 		}},
 	} {
 		t.Run(test.verb, func(t *testing.T) {
 			s := newStore(t, configMap("ns", "a", nil))
 			before := s.Version()
 			session := s.Session("loop", store.ConfigMaps("ns", "declared")...)
-			if err := test.send(t.Context(), api{kube: session.Kube()}); !apierrors.IsForbidden(err) {
+			if err := test.send(t.Context(), session.Kube()); !apierrors.IsForbidden(err) {
 				t.Errorf("got %v, want Forbidden", err)
 			}
 			if err := session.Err(); !errors.Is(err, store.ErrUndeclared) || !strings.HasPrefix(err.Error(), test.verb+" configmaps ns/") || !strings.Contains(err.Error(), `"loop"`) {

@@ -26,6 +26,10 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
+func configMap(namespace, name string, data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"of": name}}, Data: data}
+}
+
 func other(apiVersion, kind, namespace, name string, fields map[string]any) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: fields}
 	if fields == nil {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/testcluster/assets"
+	"github.com/solonode/sno/testcluster/audit"
 )
 
 const (
@@ -128,7 +129,7 @@ func writeAuditPolicy(dir string) error {
 	policy := auditv1.Policy{
 		TypeMeta: metav1.TypeMeta{APIVersion: auditv1.SchemeGroupVersion.String(), Kind: "Policy"},
 		Rules: []auditv1.PolicyRule{
-			{Level: auditv1.LevelMetadata, Verbs: sets.List(writeVerbs)},
+			{Level: auditv1.LevelMetadata, Verbs: sets.List(audit.WriteVerbs)},
 			{Level: auditv1.LevelMetadata, OmitStages: []auditv1.Stage{auditv1.StageRequestReceived}},
 		},
 	}

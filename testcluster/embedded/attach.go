@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 
+	"github.com/solonode/sno/testcluster/crds"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -76,11 +78,11 @@ func (c *Cluster) furnish(ctx context.Context) error {
 	if err := writeKubeconfig(c.KubeconfigPath(), c.admin, metav1.NamespaceDefault); err != nil {
 		return err
 	}
-	crds, err := readCRDs(ctx, DefaultCRDs(), nil)
+	definitions, err := crds.Read(ctx, DefaultCRDs(), nil)
 	if err != nil {
 		return err
 	}
-	if err := installCRDs(ctx, c.admin, crds); err != nil {
+	if err := installCRDs(ctx, c.admin, definitions); err != nil {
 		return err
 	}
 	scheme, err := NewScheme()

@@ -3,23 +3,20 @@
 package embedded
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/solonode/sno/testcluster/audit"
 )
 
 // AuditLogPath returns the path of the API server's audit log: one audit.k8s.io/v1 Event per line, without bodies.
@@ -69,7 +66,7 @@ func (c *Cluster) AuditOffset(ctx context.Context) (int64, error) {
 func (c *Cluster) openWrites() (map[types.UID]time.Time, error) {
 	c.audit.mu.Lock()
 	defer c.audit.mu.Unlock()
-	events, end, err := scanAudit(c.AuditLogPath(), c.audit.end, nil)
+	events, end, err := audit.Read(c.AuditLogPath(), c.audit.end, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +98,6 @@ type AuditFilter struct {
 	WritesOnly bool
 }
 
-var writeVerbs = sets.New("create", "update", "patch", "delete", "deletecollection")
-
 func (f AuditFilter) selects(event *auditv1.Event) bool {
 	object := event.ObjectRef
 	if object == nil {
@@ -116,12 +111,11 @@ func (f AuditFilter) selects(event *auditv1.Event) bool {
 			return false
 		}
 	}
-	return !f.WritesOnly || writeVerbs.Has(event.Verb)
+	return !f.WritesOnly || audit.WriteVerbs.Has(event.Verb)
 }
 
 // AuditEvents returns the selected events that were logged at or after offset, oldest first, and the next offset. It
-// includes all writes that are visible in the cluster at the call, see AuditOffset. An incomplete last line is left for
-// the next call.
+// includes all writes that are visible in the cluster at the call, see AuditOffset.
 func (c *Cluster) AuditEvents(ctx context.Context, offset int64, filter AuditFilter) ([]auditv1.Event, int64, error) {
 	if _, err := c.AuditOffset(ctx); err != nil {
 		return nil, offset, err
@@ -130,37 +124,7 @@ func (c *Cluster) AuditEvents(ctx context.Context, offset int64, filter AuditFil
 }
 
 func readAudit(path string, offset int64, filter AuditFilter) ([]auditv1.Event, int64, error) {
-	return scanAudit(path, offset, func(event *auditv1.Event) bool {
+	return audit.Read(path, offset, func(event *auditv1.Event) bool {
 		return event.Stage != auditv1.StageRequestReceived && filter.selects(event)
 	})
-}
-
-// scanAudit reads the selected events; a nil selects reads all.
-func scanAudit(path string, offset int64, selects func(*auditv1.Event) bool) ([]auditv1.Event, int64, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, offset, fmt.Errorf("audit log: %w", err)
-	}
-	defer func() { _ = file.Close() }()
-	if _, err := file.Seek(offset, io.SeekStart); err != nil {
-		return nil, offset, fmt.Errorf("audit log: %w", err)
-	}
-	var events []auditv1.Event
-	for reader := bufio.NewReader(file); ; {
-		line, err := reader.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return events, offset, nil
-		}
-		if err != nil {
-			return events, offset, fmt.Errorf("audit log: %w", err)
-		}
-		var event auditv1.Event
-		if err := json.Unmarshal(line, &event); err != nil {
-			return events, offset, fmt.Errorf("audit log at byte %d: %w", offset, err)
-		}
-		offset += int64(len(line))
-		if selects == nil || selects(&event) {
-			events = append(events, event)
-		}
-	}
 }

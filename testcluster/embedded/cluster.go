@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/testcluster/assets"
+	"github.com/solonode/sno/testcluster/crds"
 )
 
 // Config configures a cluster. The zero value is valid.
@@ -158,9 +159,9 @@ func (c *Cluster) bringUp(ctx context.Context, config Config) error {
 		return err
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	var crds []*apiextensionsv1.CustomResourceDefinition
+	var definitions []*apiextensionsv1.CustomResourceDefinition
 	group.Go(func() error {
-		given, err := readCRDs(groupCtx, nil, config.CRDFiles)
+		given, err := crds.Read(groupCtx, nil, config.CRDFiles)
 		if err != nil {
 			return err
 		}
@@ -168,7 +169,7 @@ func (c *Cluster) bringUp(ctx context.Context, config Config) error {
 		for _, crd := range given {
 			c.given[crd.Name] = true
 		}
-		crds, err = readCRDs(groupCtx, config.CRDs, config.CRDFiles)
+		definitions, err = crds.Read(groupCtx, config.CRDs, config.CRDFiles)
 		return err
 	})
 	group.Go(func() error {
@@ -182,7 +183,7 @@ func (c *Cluster) bringUp(ctx context.Context, config Config) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return c.populate(ctx, crds)
+	return c.populate(ctx, definitions)
 }
 
 func (c *Cluster) startOnFreePort(ctx context.Context, config Config) error {
@@ -217,7 +218,7 @@ func (c *Cluster) connectTo(port int) error {
 }
 
 // populate starts the clients of the API server, and returns when pods can be created.
-func (c *Cluster) populate(ctx context.Context, crds []*apiextensionsv1.CustomResourceDefinition) error {
+func (c *Cluster) populate(ctx context.Context, definitions []*apiextensionsv1.CustomResourceDefinition) error {
 	c.Component(ControllerManager).args = c.controllerManagerArguments()
 	c.Component(Scheduler).args = c.schedulerArguments()
 	c.Component(Kubelets).args = c.kubeletsArguments()
@@ -235,12 +236,12 @@ func (c *Cluster) populate(ctx context.Context, crds []*apiextensionsv1.CustomRe
 		}
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.Go(func() error { return installCRDs(groupCtx, c.admin, crds) })
+	group.Go(func() error { return installCRDs(groupCtx, c.admin, definitions) })
 	group.Go(func() error { return c.WaitForServiceAccount(groupCtx, metav1.NamespaceDefault) })
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	c.say("Installed %d CustomResourceDefinitions", len(crds))
+	c.say("Installed %d CustomResourceDefinitions", len(definitions))
 	scheme, err := NewScheme()
 	if err != nil {
 		return err

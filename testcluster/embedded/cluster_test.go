@@ -37,6 +37,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/solonode/sno/testcluster/audit"
 )
 
 // crashChildEnv makes the test binary start a cluster in the parent folder that is its value, and wait to be killed.
@@ -595,7 +597,7 @@ func hold(ctx context.Context, t *testing.T, c *Cluster, agent string) (finish f
 			Body(body).Do(ctx).Error()
 	}()
 	eventually(ctx, t, agent+" has begun", func(context.Context) string {
-		begun, _, err := scanAudit(c.AuditLogPath(), 0, func(e *auditv1.Event) bool { return e.UserAgent == agent })
+		begun, _, err := audit.Read(c.AuditLogPath(), 0, func(e *auditv1.Event) bool { return e.UserAgent == agent })
 		if err != nil || len(begun) == 0 {
 			return fmt.Sprint("not in the audit log, ", err)
 		}
@@ -636,30 +638,6 @@ func TestAuditFilter(t *testing.T) {
 		if events, _, err := readAudit(path, 0, test.filter); err != nil || len(events) != test.want {
 			t.Errorf("%s: %d events, %v, want %d", test.name, len(events), err, test.want)
 		}
-	}
-}
-
-func TestReadAuditHalfLine(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "audit.log")
-	const whole = `{"verb":"create","user":{"username":"a"}}` + "\n"
-	if err := os.WriteFile(path, []byte(whole+whole[:10]), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	events, next, err := readAudit(path, 0, AuditFilter{User: "a"})
-	if err != nil || len(events) != 1 || next != int64(len(whole)) {
-		t.Fatalf("%d events up to %d, %v", len(events), next, err)
-	}
-	if err := os.WriteFile(path, []byte(whole+whole), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if events, next, err = readAudit(path, next, AuditFilter{}); err != nil || len(events) != 1 || next != int64(2*len(whole)) {
-		t.Errorf("%d events up to %d, %v", len(events), next, err)
-	}
-	if err := os.WriteFile(path, []byte("nonsense\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err = readAudit(path, 0, AuditFilter{}); err == nil {
-		t.Error("an invalid line is read without an error")
 	}
 }
 

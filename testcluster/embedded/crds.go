@@ -21,10 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/solonode/sno/testcluster/assets"
+	"github.com/solonode/sno/testcluster/crds"
 )
-
-const openshiftAPI = "github.com/openshift/api"
 
 // DefaultCRDs returns the CustomResourceDefinitions that every cluster gets, as paths inside module
 // github.com/openshift/api.
@@ -44,45 +42,6 @@ func DefaultCRDs() []string {
 
 // ErrCRDs means that a folder cannot be read, or does not contain CustomResourceDefinitions and nothing else.
 var ErrCRDs = errors.New("not a folder of CustomResourceDefinitions")
-
-// readCRDs returns one definition for every name: that of files, if both have it.
-func readCRDs(ctx context.Context, openshift, files []string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	options := envtest.CRDInstallOptions{ErrorIfPathMissing: true}
-	if len(openshift) > 0 {
-		module, err := assets.ModuleFolder(ctx, openshiftAPI)
-		if err != nil {
-			return nil, fmt.Errorf("find the CustomResourceDefinitions: %w", err)
-		}
-		for _, file := range openshift {
-			options.Paths = append(options.Paths, filepath.Join(module, filepath.FromSlash(file)))
-		}
-	}
-	options.Paths = append(options.Paths, files...) // the last one wins
-	if err := envtest.ReadCRDFiles(&options); err != nil {
-		return nil, fmt.Errorf("read the CustomResourceDefinitions: %w", err)
-	}
-	allowDualReplica(options.CRDs)
-	return options.CRDs, nil
-}
-
-// allowDualReplica adds the topology DualReplica to the CRD of Infrastructure. In openshift/api of the set of versions
-// only manifests of the tech preview have it, and API servers refuse these for the cost of their rules.
-func allowDualReplica(crds []*apiextensionsv1.CustomResourceDefinition) {
-	for _, crd := range crds {
-		if crd.Name != "infrastructures.config.openshift.io" {
-			continue
-		}
-		for _, version := range crd.Spec.Versions {
-			status := version.Schema.OpenAPIV3Schema.Properties["status"]
-			topology := status.Properties["controlPlaneTopology"]
-			dual := apiextensionsv1.JSON{Raw: []byte(`"DualReplica"`)}
-			if !slices.ContainsFunc(topology.Enum, func(value apiextensionsv1.JSON) bool { return string(value.Raw) == string(dual.Raw) }) {
-				topology.Enum = append(topology.Enum, dual)
-			}
-			status.Properties["controlPlaneTopology"] = topology // a map of structs, shared with the schema
-		}
-	}
-}
 
 func installCRDs(ctx context.Context, config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	if len(crds) == 0 {
@@ -108,16 +67,16 @@ func installCRDs(ctx context.Context, config *rest.Config, crds []*apiextensions
 // module github.com/openshift/api, files any others. One of openshift that is also in Config.CRDFiles is not installed.
 // It returns when their resources are served.
 func (c *Cluster) InstallCRDs(ctx context.Context, openshift, files []string) error {
-	crds, err := readCRDs(ctx, openshift, nil)
+	definitions, err := crds.Read(ctx, openshift, nil)
 	if err != nil {
 		return err
 	}
-	crds = slices.DeleteFunc(crds, func(crd *apiextensionsv1.CustomResourceDefinition) bool { return c.given[crd.Name] })
-	others, err := readCRDs(ctx, nil, files)
+	definitions = slices.DeleteFunc(definitions, func(crd *apiextensionsv1.CustomResourceDefinition) bool { return c.given[crd.Name] })
+	others, err := crds.Read(ctx, nil, files)
 	if err != nil {
 		return err
 	}
-	return installCRDs(ctx, c.admin, append(crds, others...))
+	return installCRDs(ctx, c.admin, append(definitions, others...))
 }
 
 // CRDFiles returns the YAML and JSON files of folders, without subfolders, for Config.CRDFiles. Every document in them

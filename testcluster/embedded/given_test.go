@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/testcluster/assets"
+	"github.com/solonode/sno/testcluster/crds"
 )
 
 const someCRD = `apiVersion: apiextensions.k8s.io/v1
@@ -94,7 +95,7 @@ func TestCRDFiles(t *testing.T) {
 // installed.
 func TestGivenCRDs(t *testing.T) {
 	ctx := testContext(t)
-	module, err := assets.ModuleFolder(ctx, openshiftAPI)
+	module, err := assets.ModuleFolder(ctx, crds.Module)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,13 +18,12 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
-	"github.com/solonode/sno/patch/patchtest"
+	"github.com/solonode/sno/testcluster/apiserver"
+	"github.com/solonode/sno/testcluster/crds"
 	"github.com/solonode/sno/testcluster/standin/auth"
 )
 
@@ -233,22 +231,12 @@ func TestAuthWellKnown(t *testing.T) {
 
 // A stand-in waits for the kinds that it watches, and for the namespaces of what it makes.
 func TestWaitsForKinds(t *testing.T) {
-	server := patchtest.StartAPIServer(t, patchtest.Options{})
+	server := apiserver.Start(t, apiserver.Options{})
 	s := &site{T: t, server: server, admin: server.Admin(t), stop: func() {}}
 	s.masters(1)
 	s.startAuth(false)
 	s.settle()
-	folder, err := patchtest.APIModuleDir(t.Context())
-	s.must(err)
-	for _, name := range []string{patchtest.Infrastructures, patchtest.Authentications} {
-		path, err := patchtest.CRDManifest(folder, name)
-		s.must(err)
-		text, err := os.ReadFile(path)
-		s.must(err)
-		crd := &unstructured.Unstructured{}
-		s.must(yaml.Unmarshal(text, &crd.Object))
-		s.create(crd)
-	}
+	server.InstallCRDs(t, crds.Infrastructures, crds.Authentications)
 	s.eventually("the kinds are served", func() error {
 		if err := s.admin.Create(t.Context(), authentication()); client.IgnoreAlreadyExists(err) != nil {
 			return err

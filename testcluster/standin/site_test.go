@@ -24,7 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/patch/patchtest"
+	"github.com/solonode/sno/testcluster/apiserver"
+	"github.com/solonode/sno/testcluster/crds"
 	"github.com/solonode/sno/testcluster/standin"
 )
 
@@ -38,8 +39,8 @@ const (
 )
 
 // The tests set the endpoints of the kubernetes Service.
-var shared = patchtest.NewShared(patchtest.Options{Flags: map[string]string{"endpoint-reconciler-type": "none"}, CRDs: []string{
-	patchtest.Infrastructures, patchtest.Ingresses, patchtest.IngressControllers, patchtest.Authentications, patchtest.ClusterOperators,
+var shared = apiserver.NewShared(apiserver.Options{Flags: map[string]string{"endpoint-reconciler-type": "none"}, CRDs: []string{
+	crds.Infrastructures, crds.Ingresses, crds.IngressControllers, crds.Authentications, crds.ClusterOperators,
 	"etcds.operator.openshift.io", "consoles.operator.openshift.io", "machines.machine.openshift.io",
 	"machineconfigurations.operator.openshift.io", "machineconfigpools.machineconfiguration.openshift.io", "machineconfigs.machineconfiguration.openshift.io",
 }})
@@ -49,7 +50,7 @@ func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 // site is an API server with a stand-in, on which the test acts as everybody else.
 type site struct {
 	*testing.T
-	server *patchtest.APIServer
+	server *apiserver.Server
 	admin  client.WithWatch
 	stop   func()
 }
@@ -59,7 +60,7 @@ type site struct {
 func newSite(t *testing.T, namespaces []string, kinds []client.Object, objects ...client.Object) *site {
 	t.Helper()
 	server := shared.Server(t)
-	patchtest.NoError(t, mcfgv1.Install(server.Scheme()))
+	apiserver.NoError(t, mcfgv1.Install(server.Scheme()))
 	s := &site{T: t, server: server, admin: server.Admin(t), stop: func() {}}
 	for _, name := range namespaces {
 		s.must(client.IgnoreAlreadyExists(s.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})))
@@ -122,7 +123,7 @@ func (s *site) create(objects ...client.Object) {
 // eventually waits until the check returns nil.
 func (s *site) eventually(what string, check func() error) {
 	s.Helper()
-	patchtest.Eventually(s, what, check)
+	apiserver.Eventually(s, what, check)
 }
 
 // get reads an object into itself, and reports whether there is one.
@@ -194,7 +195,7 @@ func (s *site) rolledOut(namespace, name string) {
 func (s *site) silent(objects ...client.Object) {
 	s.Helper()
 	objects = append(objects, infrastructure())
-	var writes []patchtest.Write
+	var writes []apiserver.Write
 	for range 3 {
 		s.settle()
 		writes = s.server.WritesDuring(s, user, func() {
@@ -227,7 +228,7 @@ func (s *site) settle() {
 }
 
 // writes are the requests with which the stand-in has written.
-func (s *site) writes() []patchtest.Write {
+func (s *site) writes() []apiserver.Write {
 	s.Helper()
 	return s.server.Writes(s, user)
 }

@@ -3,6 +3,8 @@
 package versionoperator
 
 import (
+	"context"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -12,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -23,6 +28,41 @@ type Manifest struct {
 	object      func() client.Object
 	// enforce sets the fields of the manifest in the live object, leaves others, and reports whether it changed anything.
 	enforce func(live client.Object) bool
+}
+
+// Whole returns a manifest of which annotations and the whole spec are enforced, with the defaults of the API server.
+// It creates the object in a dry run to get them.
+func Whole(ctx context.Context, kube client.Client, object client.Object) (Manifest, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return Manifest{}, err
+	}
+	manifest := &unstructured.Unstructured{Object: content}
+	kind, err := kube.GroupVersionKindFor(object)
+	if err != nil {
+		return Manifest{}, err
+	}
+	manifest.SetGroupVersionKind(kind)
+	defaulted := manifest.DeepCopy()
+	defaulted.SetName(manifest.GetName() + "-dry-run")
+	if err := kube.Create(ctx, defaulted, client.DryRunAll); err != nil {
+		return Manifest{}, fmt.Errorf("create %s in a dry run: %w", manifest.GetName(), err)
+	}
+	manifest.Object["spec"] = defaulted.Object["spec"]
+	return Manifest{
+		key: client.ObjectKeyFromObject(manifest), kind: kind.Kind, group: kind.Group,
+		object: func() client.Object { return manifest.DeepCopy() },
+		enforce: func(live client.Object) bool {
+			u, ok := live.(*unstructured.Unstructured)
+			if !ok {
+				return false
+			}
+			before := u.DeepCopy()
+			u.SetAnnotations(labels.Merge(u.GetAnnotations(), manifest.GetAnnotations()))
+			u.Object["spec"] = manifest.DeepCopy().Object["spec"]
+			return !equality.Semantic.DeepEqual(before.Object["spec"], u.Object["spec"]) || !maps.Equal(before.GetAnnotations(), u.GetAnnotations())
+		},
+	}, nil
 }
 
 // Downloads is the downloads server of the console.

@@ -72,7 +72,7 @@ func Run(ctx context.Context, restConfig *rest.Config, manifests ...Manifest) er
 	for _, object := range kinds {
 		controller.Watches(object, always)
 	}
-	if err := controller.Complete(&operator{client.WithFieldOwner(manager.GetClient(), User), manifests}); err != nil {
+	if err := controller.Complete(New(manager.GetClient(), manifests...)); err != nil {
 		return fmt.Errorf("make the controller of the cluster-version-operator: %w", err)
 	}
 	if err := manager.Start(ctx); err != nil {
@@ -81,28 +81,40 @@ func Run(ctx context.Context, restConfig *rest.Config, manifests ...Manifest) er
 	return nil
 }
 
-type operator struct {
+// Operator is the stand-in without watches: it acts when it is called.
+type Operator struct {
 	kube      client.Client
 	manifests []Manifest
 }
 
+// New returns the stand-in for a release with these manifests.
+func New(kube client.Client, manifests ...Manifest) *Operator {
+	return &Operator{client.WithFieldOwner(kube, User), manifests}
+}
+
 // Reconcile implements reconcile.Reconciler. It is never run concurrently. With a stale cache the API server refuses
 // a write, and the next event triggers another reconciliation.
-func (o *operator) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	err := o.reconcile(ctx)
+func (o *Operator) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	err := o.RunOnce(ctx)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return reconcile.Result{RequeueAfter: cacheDelay}, nil
 	}
 	return reconcile.Result{}, err
 }
 
-func (o *operator) reconcile(ctx context.Context) error {
+// RunOnce brings all objects to their manifests and publishes the status. Without a ClusterVersion it does nothing.
+func (o *Operator) RunOnce(ctx context.Context) error { return o.run(ctx, o.manifests) }
+
+// Observe only publishes the status.
+func (o *Operator) Observe(ctx context.Context) error { return o.run(ctx, nil) }
+
+func (o *Operator) run(ctx context.Context, manifests []Manifest) error {
 	version := &configv1.ClusterVersion{}
 	if err := o.kube.Get(ctx, versionKey, version); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	// First the manifest, then the status: after a generation is observed, nothing is written for an older one.
-	for _, m := range o.manifests {
+	for _, m := range manifests {
 		if slices.Contains(version.Spec.Overrides, m.override()) {
 			continue
 		}
@@ -113,8 +125,16 @@ func (o *operator) reconcile(ctx context.Context) error {
 	return o.report(ctx, version)
 }
 
+// Matches reports whether an object is as in its manifest.
+func (o *Operator) Matches(live client.Object) bool {
+	kind := live.GetObjectKind().GroupVersionKind()
+	return slices.ContainsFunc(o.manifests, func(m Manifest) bool {
+		return m.key == client.ObjectKeyFromObject(live) && m.kind == kind.Kind && !m.enforce(live.DeepCopyObject().(client.Object))
+	})
+}
+
 // bring creates the object or updates the fields of the manifest.
-func (o *operator) bring(ctx context.Context, m Manifest) error {
+func (o *Operator) bring(ctx context.Context, m Manifest) error {
 	live := m.object()
 	err := o.kube.Get(ctx, m.key, live)
 	switch {
@@ -130,9 +150,15 @@ func (o *operator) bring(ctx context.Context, m Manifest) error {
 }
 
 // report publishes the observed generation in the status, and that overrides prevent upgrades.
-func (o *operator) report(ctx context.Context, live *configv1.ClusterVersion) error {
+func (o *Operator) report(ctx context.Context, live *configv1.ClusterVersion) error {
 	version := live.DeepCopy()
 	version.Status.ObservedGeneration = version.Generation
+	if len(version.Status.History) == 0 { // nobody has installed the cluster
+		version.Status.VersionHash, version.Status.AvailableUpdates = "hash", []configv1.Release{}
+		version.Status.Desired = configv1.Release{Version: "4.7.0", Image: "release"}
+		version.Status.History = []configv1.UpdateHistory{{State: configv1.CompletedUpdate, Version: "4.7.0", Image: "release",
+			StartedTime: version.CreationTimestamp, CompletionTime: &version.CreationTimestamp}}
+	}
 	at := slices.IndexFunc(version.Status.Conditions, func(c configv1.ClusterOperatorStatusCondition) bool {
 		return c.Type == configv1.OperatorUpgradeable
 	})

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/solonode/sno/testcluster/assets"
+	"github.com/solonode/sno/testcluster/crds"
+)
+
+const startTimeout = 2 * time.Minute // several test binaries can start at once on a small machine
+
+// Options are those of an API server.
+type Options struct {
+	// CRDs names CustomResourceDefinitions of github.com/openshift/api to install, see package crds.
+	CRDs []string
+	// Flags are additional flags of kube-apiserver, without leading dashes.
+	Flags   map[string]string
+	Program string // empty for kube-apiserver
+}
+
+// Server is a running etcd and kube-apiserver with an audit log, without controllers.
+type Server struct {
+	environment *envtest.Environment
+	folder      string
+	audit       auditLog
+	scheme      *runtime.Scheme
+	admin       func() (client.WithWatch, error)
+}
+
+// Start starts an API server for one test. Most tests use a Shared one.
+func Start(t testing.TB, options Options) *Server {
+	t.Helper()
+	s, err := start(t.Context(), options)
+	NoError(t, err)
+	t.Cleanup(func() {
+		if err := s.stop(); err != nil {
+			t.Errorf("stopping the API server: %v", err)
+		}
+	})
+	return s
+}
+
+// Shared is an API server for all tests of a binary. The first test that needs it starts it.
+type Shared struct {
+	options Options
+
+	mu     sync.Mutex
+	server *Server
+	err    error
+}
+
+// NewShared returns a Shared that is not started.
+func NewShared(options Options) *Shared { return &Shared{options: options} }
+
+// Main runs the tests, stops the API server, also after an interrupt, and returns the exit code.
+func (s *Shared) Main(m *testing.M) int {
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-interrupted
+		_ = s.stop() // the process ends
+		os.Exit(130)
+	}()
+	code := m.Run()
+	signal.Stop(interrupted)
+	if err := s.stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "stopping the API server:", err)
+		return max(code, 1)
+	}
+	return code
+}
+
+// Server returns the running API server, and fails the test if it cannot start.
+func (s *Shared) Server(t testing.TB) *Server {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.server == nil && s.err == nil {
+		s.server, s.err = start(context.WithoutCancel(t.Context()), s.options) // it outlives the test
+	}
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	return s.server
+}
+
+func (s *Shared) stop() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.server == nil {
+		return nil
+	}
+	err := s.server.stop()
+	s.server = nil
+	return err
+}
+
+func start(ctx context.Context, options Options) (_ *Server, err error) {
+	programs, err := assets.Ensure(ctx, os.Stderr)
+	if err != nil {
+		return nil, fmt.Errorf("getting kube-apiserver and etcd: %w", err)
+	}
+	log.SetLogger(logr.Discard())
+	scheme := runtime.NewScheme()
+	for _, install := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, configv1.Install, operatorv1.Install} {
+		if err := install(scheme); err != nil {
+			return nil, fmt.Errorf("building a scheme: %w", err)
+		}
+	}
+	folder, err := os.MkdirTemp("", "sno-apiserver-")
+	if err != nil {
+		return nil, fmt.Errorf("creating a folder for the audit log: %w", err)
+	}
+	s := &Server{folder: folder, audit: auditLog{path: filepath.Join(folder, "audit.log")}, scheme: scheme, environment: &envtest.Environment{
+		Scheme: scheme, ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: startTimeout, ControlPlaneStopTimeout: startTimeout,
+		CRDInstallOptions: envtest.CRDInstallOptions{MaxTime: startTimeout},
+	}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.stop())
+		}
+	}()
+	if s.environment.CRDs, err = crds.Read(ctx, options.CRDs, nil); err != nil {
+		return nil, err
+	}
+	policy := filepath.Join(folder, "audit-policy.yaml")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		return nil, fmt.Errorf("writing the audit policy: %w", err)
+	}
+	server := s.environment.ControlPlane.GetAPIServer()
+	server.Path = options.Program
+	if server.Path == "" {
+		server.Path = programs.Program("kube-apiserver")
+	}
+	s.environment.ControlPlane.Etcd = &envtest.Etcd{Path: programs.Program("etcd")}
+	server.Configure().
+		Set("audit-policy-file", policy).
+		Set("audit-log-path", s.audit.path).
+		Set("audit-log-mode", "blocking") // a request is logged before it is answered
+	for name, value := range options.Flags {
+		server.Configure().Set(name, value)
+	}
+	if _, err := s.environment.Start(); err != nil {
+		return nil, fmt.Errorf("starting an API server: %w", err)
+	}
+	s.admin = sync.OnceValues(func() (client.WithWatch, error) { return s.newClient("test-admin", "system:masters") })
+	return s, nil
+}
+
+func (s *Server) stop() error {
+	return errors.Join(s.environment.Stop(), os.RemoveAll(s.folder))
+}
+
+// Scheme returns the scheme with the types of Kubernetes and of OpenShift's config and operator groups.
+func (s *Server) Scheme() *runtime.Scheme { return s.scheme }
+
+// EtcdURL returns the address of the etcd, whose history has all versions of all objects. It needs no certificates.
+func (s *Server) EtcdURL() string { return s.environment.ControlPlane.Etcd.URL.String() }
+
+// Config returns a config for a user with a client certificate. Without groups the user has no rights until Grant.
+func (s *Server) Config(t testing.TB, user string, groups ...string) *rest.Config {
+	t.Helper()
+	config, err := s.config(user, groups...)
+	NoError(t, err)
+	return config
+}
+
+func (s *Server) config(user string, groups ...string) (*rest.Config, error) {
+	authenticated, err := s.environment.AddUser(envtest.User{Name: user, Groups: groups}, &rest.Config{UserAgent: user, QPS: -1})
+	if err != nil {
+		return nil, fmt.Errorf("adding the user %s: %w", user, err)
+	}
+	return authenticated.Config(), nil
+}
+
+func (s *Server) newClient(user string, groups ...string) (client.WithWatch, error) {
+	config, err := s.config(user, groups...)
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.NewWithWatch(config, client.Options{Scheme: s.scheme})
+	if err != nil {
+		return nil, fmt.Errorf("creating a client for %s: %w", user, err)
+	}
+	return c, nil
+}
+
+// Client returns a client for a user.
+func (s *Server) Client(t testing.TB, user string, groups ...string) client.WithWatch {
+	t.Helper()
+	c, err := s.newClient(user, groups...)
+	NoError(t, err)
+	return c
+}
+
+// Admin returns a client with all rights.
+func (s *Server) Admin(t testing.TB) client.WithWatch {
+	t.Helper()
+	c, err := s.admin()
+	NoError(t, err)
+	return c
+}
+
+// InstallCRDs installs more CustomResourceDefinitions of github.com/openshift/api.
+func (s *Server) InstallCRDs(t testing.TB, names ...string) {
+	t.Helper()
+	definitions, err := crds.Read(t.Context(), names, nil)
+	NoError(t, err)
+	_, err = envtest.InstallCRDs(s.environment.Config, envtest.CRDInstallOptions{CRDs: definitions, MaxTime: startTimeout})
+	NoError(t, err)
+}
+
+// Namespace creates a namespace for the test.
+func (s *Server) Namespace(t testing.TB) string {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	if err := s.Admin(t).Create(t.Context(), namespace); err != nil {
+		t.Fatalf("creating a namespace: %v", err)
+	}
+	return namespace.Name
+}
+
+// Grant grants the user cluster-wide permissions and waits until they are effective.
+func (s *Server) Grant(t testing.TB, user string, rules ...rbacv1.PolicyRule) {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}, Rules: rules}
+	err := s.Admin(t).Create(t.Context(), role)
+	if err == nil {
+		err = s.Admin(t).Create(t.Context(), &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+		})
+	}
+	if err != nil {
+		t.Fatalf("granting to %s: %v", user, err)
+	}
+	for _, rule := range rules {
+		if len(rule.Resources) == 0 || len(rule.APIGroups) == 0 || len(rule.Verbs) == 0 {
+			continue
+		}
+		resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
+		right := [6]string{"", rule.APIGroups[0], resource, subresource, strings.Join(rule.ResourceNames, ""), rule.Verbs[0]}
+		Eventually(t, "the permissions of "+user+" are effective", func() error {
+			if !s.May(t, user, right) {
+				return fmt.Errorf("not permitted: %v", right)
+			}
+			return nil
+		})
+	}
+}
+
+// May reports whether a user, in the groups of a service account, has a right: namespace, group, resource, subresource,
+// name and verb.
+func (s *Server) May(t testing.TB, user string, right [6]string) bool {
+	t.Helper()
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user, Groups: []string{"system:serviceaccounts", "system:authenticated"},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: right[0], Group: right[1], Resource: right[2], Subresource: right[3], Name: right[4], Verb: right[5],
+		},
+	}}
+	NoError(t, s.Admin(t).Create(t.Context(), review))
+	return review.Status.Allowed
+}
