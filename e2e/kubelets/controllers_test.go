@@ -30,8 +30,8 @@ import (
 const (
 	// installBound is for a pod to start, to lead and to settle, on a busy machine. Released Leases are available at once.
 	installBound = 2 * time.Minute
-	// takeover is for Leases that were not released: those of a single node expire after 270 seconds.
-	takeover = 6 * time.Minute
+	// takeover is for a Lease of a single node that another pod has released, which is tried every 60 to 132 s.
+	takeover = 4 * time.Minute
 	// convergence limits the time after the API server answers again. Back-offs have grown to minutes by then.
 	convergence = 3 * time.Minute
 	// renewal is for a Lease of a single node, which is renewed each minute.
@@ -161,34 +161,35 @@ func (e *Env) removeDeployments(ctx context.Context, names ...string) {
 	}).Should(Succeed())
 }
 
-// everyControllerLeads waits until the pod of each controller holds a Lease. Without one it does not reconcile.
+// everyControllerLeads waits until the pod of each controller holds a Lease. Without one it does not reconcile. It
+// removes the Leases of processes that ended with their node, as a person could: they expire after 270 s.
 func (e *Env) everyControllerLeads(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega, ctx context.Context) {
-		leases := &coordinationv1.LeaseList{}
+		leases, pods := &coordinationv1.LeaseList{}, e.controllers(ctx)
 		g.Expect(e.Cluster.Client().List(ctx, leases, client.InNamespace(framework.SystemNamespace))).To(Succeed())
-		g.Expect(leaderless(e.controllers(ctx), leases.Items)).To(BeEmpty())
+		for i := range leases.Items {
+			l := &leases.Items[i]
+			if ptr.Deref(l.Spec.HolderIdentity, "") != "" && !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return leads(pod, *l) }) {
+				g.Expect(client.IgnoreNotFound(e.Cluster.Client().Delete(ctx, l))).To(Succeed())
+			}
+		}
+		for _, pod := range pods {
+			g.Expect(slices.ContainsFunc(leases.Items, func(l coordinationv1.Lease) bool { return leads(pod, l) })).To(BeTrue(), "%s leads", pod.Name)
+		}
 	}).WithTimeout(takeover).Should(Succeed())
 }
 
-// leaderless returns the names of the pods that hold no Lease, or have not renewed it since their last start. A holder
-// identity is a pod's name with a suffix.
-func leaderless(pods []corev1.Pod, leases []coordinationv1.Lease) []string {
-	var without []string
-	for i := range pods {
-		var started metav1.Time
-		for _, status := range pods[i].Status.ContainerStatuses {
-			if running := status.State.Running; running != nil {
-				started = running.StartedAt
-			}
-		}
-		if !slices.ContainsFunc(leases, func(l coordinationv1.Lease) bool {
-			return strings.HasPrefix(ptr.Deref(l.Spec.HolderIdentity, ""), pods[i].Name+"_") && ptr.Deref(l.Spec.RenewTime, metav1.MicroTime{}).After(started.Time)
-		}) {
-			without = append(without, pods[i].Name)
+// leads reports whether the pod holds the Lease and has renewed it since its last start. A holder identity is a pod's
+// name with a suffix.
+func leads(pod corev1.Pod, l coordinationv1.Lease) bool {
+	var started metav1.Time
+	for _, status := range pod.Status.ContainerStatuses {
+		if running := status.State.Running; running != nil {
+			started = running.StartedAt
 		}
 	}
-	return without
+	return strings.HasPrefix(ptr.Deref(l.Spec.HolderIdentity, ""), pod.Name+"_") && ptr.Deref(l.Spec.RenewTime, metav1.MicroTime{}).After(started.Time)
 }
 
 // controllers returns the pods of the controllers.
@@ -276,18 +277,23 @@ func lease(name, by string, at time.Time) coordinationv1.Lease {
 	}
 }
 
-func TestLeaderless(t *testing.T) {
+func TestLeads(t *testing.T) {
 	start := time.Unix(100, 0)
-	pod := func(name string) corev1.Pod {
-		running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(start)}}
-		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: running}}}}
-	}
-	leases := []coordinationv1.Lease{
-		{}, lease("released", "", start.Add(time.Second)), lease("a", "a-1_id", start.Add(time.Second)), lease("b", "b-12_id", start.Add(time.Second)),
-		lease("c", "c-1_former", start.Add(-time.Second)),
-	}
-	if diff := cmp.Diff([]string{"b-1", "c-1"}, leaderless([]corev1.Pod{pod("a-1"), pod("b-1"), pod("c-1")}, leases)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(start)}}
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a-1"}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: running}}}}
+	for name, test := range map[string]struct {
+		lease coordinationv1.Lease
+		want  bool
+	}{
+		"held":                       {lease("a", "a-1_id", start.Add(time.Second)), true},
+		"never held":                 {coordinationv1.Lease{}, false},
+		"released":                   {lease("a", "", start.Add(time.Second)), false},
+		"held by another":            {lease("a", "a-12_id", start.Add(time.Second)), false},
+		"held before the last start": {lease("a", "a-1_former", start.Add(-time.Second)), false},
+	} {
+		if got := leads(pod, test.lease); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ import (
 const (
 	// optIn specs run only if their label selects them, because they take long.
 	optIn = "opt-in"
-	// later is the priority of specs that restart the control-plane node: after one, Leases expire only after 270 s.
+	// later is the priority of specs that restart the control-plane node: the next spec waits until controllers lead again.
 	later = SpecPriority(-1)
 
 	day2Workers = "none-sno-day2-workers"
