@@ -117,7 +117,11 @@ func plainName(name string) bool {
 		last = label
 	}
 	short, end := strings.TrimSuffix(name, ".default"), "."+name
-	reserved := strings.HasSuffix(end, ".localhost") || name != "svc" && strings.HasSuffix(end, ".svc") || strings.HasSuffix(name, ".svc.cluster.local")
+	labels := strings.Split(name, ".")
+	first, local := labels[0], strings.TrimRight(labels[0], "46") == "localhost"
+	reserved := strings.HasSuffix(end, ".localhost") || name != "svc" && strings.HasSuffix(end, ".svc") || len(labels) > 3 && labels[2] == "svc" ||
+		len(labels) > 1 && (first == "api" || first == "api-int") ||
+		local && len(first) < 11 && (len(labels) == 1 || len(labels) == 2 && strings.TrimRight(last, "46") == "localdomain" && len(last) < 13)
 	return !reserved && len(name) <= 253 && strings.Trim(last, "0123456789") != "" && short != "kubernetes" && short != "openshift"
 }
 
