@@ -37,7 +37,7 @@ func TestCheck(t *testing.T) {
 		},
 		"leftover": {
 			config: Config{Name: "a", ControlPlanes: 1}, machine: plenty, leftover: []string{"a-control-plane", "a-worker"}, want: ErrAlreadyExists,
-			wantTexts: []string{"a-control-plane, a-worker", "-name a -delete"},
+			wantTexts: []string{"a-control-plane, a-worker", "make kind-delete NAME=a"},
 		},
 		"everything at once": {
 			config: Config{Name: "a", ControlPlanes: 1}, machine: machine{}, leftover: []string{"a-worker"}, want: ErrInsufficientResources,
