@@ -172,7 +172,7 @@ func (c *workloadCopy) replaced(ctx context.Context, old *corev1.Pod) error {
 				return false
 			}
 		}
-		return c.rolledOut(0) && len(c.running()) == int(*c.deployment.Spec.Replicas)
+		return c.rolledOut(0)
 	})
 }
 
@@ -243,6 +243,8 @@ func policyError(err error) error {
 	return err
 }
 
+// rolledOut reports whether all pods of the present template are available, and no others are there. The caches of pods and
+// Deployments do not catch up at the same time: an older pod, or none, would then stand for those that are to be evicted.
 func (c *workloadCopy) rolledOut(generation int64) bool {
 	live, err := c.deployments.Deployments(c.namespace).Get(c.deployment.Name)
 	if err != nil {
@@ -250,7 +252,10 @@ func (c *workloadCopy) rolledOut(generation int64) bool {
 	}
 	want, status := *c.deployment.Spec.Replicas, live.Status
 	return live.Generation >= generation && status.ObservedGeneration >= live.Generation &&
-		status.UpdatedReplicas == want && status.Replicas == want && status.AvailableReplicas == want && len(c.all()) == int(want)
+		status.UpdatedReplicas == want && status.Replicas == want && status.AvailableReplicas == want && len(c.all()) == int(want) &&
+		len(c.running()) == int(want) && !slices.ContainsFunc(c.all(), func(pod *corev1.Pod) bool {
+		return pod.Annotations[revisionAnnotation] != live.Spec.Template.Annotations[revisionAnnotation]
+	})
 }
 
 func (c *workloadCopy) all() []*corev1.Pod {
