@@ -112,7 +112,7 @@ func auditRules() []auditv1.PolicyRule {
 
 // start starts the cluster with one node less than it has topologies: the topology changes, the nodes do not.
 func start(ctx context.Context, o Options) (*environment, error) {
-	folder, err := os.MkdirTemp("", "sno-soak-")
+	folder, err := os.MkdirTemp("", "sno-faults-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder: %w", err)
 	}

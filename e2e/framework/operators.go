@@ -86,21 +86,6 @@ func (f *OperatorFlags) Bind(flags *flag.FlagSet) {
 		})
 }
 
-// Arguments returns the flags for another process in the same folder.
-func (f *OperatorFlags) Arguments() []string {
-	var arguments []string
-	for _, value := range f.commands {
-		arguments = append(arguments, "-operator="+value)
-	}
-	for _, value := range f.folders {
-		arguments = append(arguments, "-operator-crds="+value)
-	}
-	for _, value := range f.objects {
-		arguments = append(arguments, "-operator-objects="+value)
-	}
-	return arguments
-}
-
 // Read returns the operators of the flags.
 func (f *OperatorFlags) Read() (Operators, error) {
 	return ReadOperators(f.commands, f.folders, f.objects...)
