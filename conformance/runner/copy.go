@@ -243,8 +243,9 @@ func policyError(err error) error {
 	return err
 }
 
-// rolledOut reports whether all pods of the present template are available, and no others are there. The caches of pods and
-// Deployments do not catch up at the same time: an older pod, or none, would then stand for those that are to be evicted.
+// rolledOut reports whether all pods of the present template are available, and no others are there. The caches of pods
+// and Deployments do not catch up at the same time: an older pod, or none, would then stand for those that are to be
+// evicted.
 func (c *workloadCopy) rolledOut(generation int64) bool {
 	live, err := c.deployments.Deployments(c.namespace).Get(c.deployment.Name)
 	if err != nil {

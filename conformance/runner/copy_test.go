@@ -14,8 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The Deployment is in the cache as rolled out, and the pods are as they were: nothing would be evicted, and the check would
-// pass.
+// The Deployment is in the cache as rolled out, and the pods are as they were: nothing would be evicted, and the check
+// would pass.
 func TestRolledOutWaitsForPods(t *testing.T) {
 	const namespace, revision = "a-copy", "2"
 	pod := func(name, revision string, phase corev1.PodPhase) *corev1.Pod {
