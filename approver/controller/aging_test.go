@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -28,12 +29,22 @@ var errNoAnswer = errors.New("no answer")
 // requestLists lists requests by signer.
 type requestLists struct {
 	client.Reader
+	mu  sync.Mutex
 	all []certificatesv1.CertificateSigningRequest
 	err error
 }
 
+// change makes a change that a read in the background sees whole.
+func (r *requestLists) change(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
+}
+
 func (r *requestLists) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
 	signer, _ := (&client.ListOptions{}).ApplyOptions(options).FieldSelector.RequiresExactMatch("spec.signerName")
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	list.(*certificatesv1.CertificateSigningRequestList).Items = slices.DeleteFunc(slices.Clone(r.all),
 		func(request certificatesv1.CertificateSigningRequest) bool { return request.Spec.SignerName != signer })
 	return r.err
@@ -60,6 +71,7 @@ func TestRequestsPending(t *testing.T) {
 					t.Fatal(err)
 				}
 				<-time.After(a.requestsEvery)
+				synctest.Wait() // the read that is due at the same time has ended
 			}
 			got := patch.ReasonAsExpected
 			if report := a.current().Observe(time.Now()); report != nil {
@@ -75,7 +87,7 @@ func TestRequestsPending(t *testing.T) {
 		add := func(signer string) {
 			request := certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{SignerName: signer}}
 			request.CreationTimestamp.Time = time.Now()
-			lists.all = append(lists.all, request)
+			lists.change(func() { lists.all = append(lists.all, request) })
 		}
 		add("example.com/other")
 		expect(0, "AsExpected", 0, time.Minute)
@@ -90,12 +102,14 @@ func TestRequestsPending(t *testing.T) {
 		expect(time.Minute, "AsExpected", 0, 0)
 		state = patch.InForce
 		expect(0, "RequestsPending", 2, time.Minute)
-		lists.err = errNoAnswer
+		lists.change(func() { lists.err = errNoAnswer })
 		expect(time.Minute, "RequestsPending", 2, time.Minute)
-		lists.err = nil
-		for i, decision := range []certificatesv1.RequestConditionType{certificatesv1.CertificateDenied, certificatesv1.CertificateApproved} {
-			lists.all[i+1].Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: decision, Status: corev1.ConditionTrue}}
-		}
+		lists.change(func() {
+			lists.err = nil
+			for i, decision := range []certificatesv1.RequestConditionType{certificatesv1.CertificateDenied, certificatesv1.CertificateApproved} {
+				lists.all[i+1].Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: decision, Status: corev1.ConditionTrue}}
+			}
+		})
 		expect(time.Minute, "AsExpected", 0, time.Minute)
 	})
 }
