@@ -32,12 +32,10 @@ run: ## The controllers on an embedded cluster; ONCE=1 ends after the checks, SC
 shell: ## A shell with kubectl, kubectl-sno and sno-tests on such a cluster without controllers; its end removes the cluster
 	@go run ./e2e/cmd/sno-run -shell $(RUN_FLAGS) $(if $(SCENARIO),-scenario='$(SCENARIO)')
 
-# What starts clusters, or builds programs of other modules, is in `make e2e`: Go's cache of results does not know what they depend on.
-CLUSTERS := ./e2e/proof ./e2e/embeddedtarget ./e2e/framework
-# The Ginkgo suites have targets of their own; the tables beside them run here.
-SUITES := Faults|Kubelets|Machines|Modules
+# What starts clusters is in Ginkgo suites: Go's cache of results does not know what that depends on. The tables beside them run here.
+SUITES := Faults|Kubelets|Machines|Modules|Vendored
 UNIT_TEST := $(TEST) -skip='^Test($(SUITES))$$'
-UNIT = go list $(addprefix ./,$(addsuffix /...,$(filter-out testcluster/kube,$(MODULES)))) | grep -vE '/e2e/(proof|embeddedtarget|framework)$$'
+UNIT = go list $(addprefix ./,$(addsuffix /...,$(filter-out testcluster/kube,$(MODULES))))
 .PHONY: test race
 test: ## Tests of all modules, without those that start clusters; results of unchanged packages come from Go's cache
 	@$(with-kube-assets) && $(UNIT_TEST) -short -p 4 $$($(UNIT))
@@ -74,7 +72,7 @@ FLAGS = -- -test.run='^Test($(SUITES))$$' -out='$(abspath $(OUT))'
 PROCS := 1
 .PHONY: suite conformance conformance-vendored conformance-baseline conformance-controls
 conformance conformance-baseline conformance-vendored e2e: OUT := $(CONFORMANCE_OUT)
-conformance conformance-baseline conformance-vendored e2e: PROCS := 4
+conformance conformance-baseline conformance-vendored conformance-controls e2e proof: PROCS := 4
 chosen = $(if $(SCENARIOS), && ($(SCENARIOS)))
 suite: # One suite: SUITE=modules, LABELS='none-sno && baseline'; a failed spec prints its own command.
 	@$(GINKGO) ./$(SUITE) $(FLAGS) $(SUITE_FLAGS)
@@ -97,17 +95,19 @@ conformance-vendored: LABELS = vendored$(chosen)
 conformance-vendored:
 	@$(GINKGO) ./modules $(FLAGS) $(CONFORMANCE_FLAGS)
 # Faults of embedded clusters, which the checks that evaluate a record must detect; CONTROLS=regexp selects.
+conformance-controls: LABELS = controls
 conformance-controls:
-	@$(with-kube-assets) && $(TEST) -count=1 ./e2e/embeddedtarget -run='^TestClusterControls' -controls='$(CONTROLS)'
+	@$(GINKGO) $(if $(CONTROLS),--focus='$(CONTROLS)') ./modules $(FLAGS)
 
 .PHONY: e2e proof soak guides
 e2e: LABELS := smoke
 e2e: ## The modules, the suite and faults on embedded clusters: a fixed part of `make nightly`
-	@$(GINKGO) ./modules $(FLAGS) $(CONFORMANCE_FLAGS)
-	@$(with-kube-assets) && $(TEST) -count=1 -short -parallel=4 $(CLUSTERS)
+	@$(GINKGO) ./modules ./vendored $(FLAGS)
 	@$(MAKE) --no-print-directory soak N=10
-proof: # Everything that -short leaves out, in every package: every crash, every kind of cluster, the commands of documents.
-	@$(with-kube-assets) && $(UNIT_TEST) -shuffle=on -timeout=3h -p 2 -parallel=4 $$($(UNIT)) $(CLUSTERS)
+proof: LABELS := !conformance && !controls
+proof: # Everything else that -short leaves out, in every package, and every spec on embedded clusters: every crash, every kind of cluster.
+	@$(with-kube-assets) && $(UNIT_TEST) -shuffle=on -timeout=3h -p 2 -parallel=4 $$($(UNIT))
+	@$(GINKGO) ./modules ./vendored $(FLAGS)
 # N kills of the controllers, a bad API server, two leaders, or one of them: ONLY=kills, bad or leaders. SOAK_FLAGS such as -seed=2.
 N ?= 20
 soak: PROCS := 2

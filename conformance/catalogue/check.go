@@ -176,5 +176,5 @@ func (c Check) KindOf(control Control) ControlKind {
 	}
 }
 
-// onCluster returns a control that e2e/embeddedtarget implements under the check's id and this name.
+// onCluster returns a control that e2e/modules implements under the check's id and this name.
 func onCluster(name string) Control { return Control{Name: name} }

@@ -17,8 +17,8 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// fixtures are states of embedded clusters with the modules. This command updates them: `go test -C e2e
-// ./embeddedtarget -run TestCapture -capture ../../conformance/catalogue/testdata`.
+// fixtures are states of embedded clusters with the modules. This command updates them: `make suite SUITE=modules
+// LABELS=capture SUITE_FLAGS=-capture=conformance/catalogue/testdata`.
 func fixtures() []string {
 	return []string{"none-sno-day2-workers", "cloud-sno-day1-workers", "ha", "arbiter", "two-node", "external"}
 }

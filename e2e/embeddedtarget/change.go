@@ -22,13 +22,13 @@ var ErrModule = errors.New("unknown module")
 
 const startLimit = time.Minute
 
-func (s *system) restartNode(ctx context.Context, node string) error {
+func (s *System) restartNode(ctx context.Context, node string) error {
 	return operand.Restart(ctx, s.Cluster, node)
 }
 
 // setTopology changes the topology. As on a real cluster, a single control-plane node gets two more before the topology
 // becomes highly available, and they are removed after it has become single again.
-func (s *system) setTopology(ctx context.Context, controlPlane, infrastructure configv1.TopologyMode) error {
+func (s *System) setTopology(ctx context.Context, controlPlane, infrastructure configv1.TopologyMode) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if controlPlane == configv1.HighlyAvailableTopologyMode && s.Scenario.Masters == 1 && len(s.added) == 0 {
@@ -65,12 +65,12 @@ func (s *system) setTopology(ctx context.Context, controlPlane, infrastructure c
 }
 
 // sweep deletes the pods of a removed node, which no controller would do within a minute.
-func (s *system) sweep(ctx context.Context, node string) error {
+func (s *System) sweep(ctx context.Context, node string) error {
 	pods, err := s.podsOf(ctx, node)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.settle)
+	ctx, cancel := context.WithTimeout(ctx, s.times.Settle)
 	defer cancel()
 	for i := range pods {
 		if err := operand.Remove(ctx, s.Cluster, &pods[i]); err != nil {
@@ -81,7 +81,7 @@ func (s *system) sweep(ctx context.Context, node string) error {
 }
 
 // sweepLate deletes pods that the scheduler has bound to a node after its removal, with a stale cache.
-func (s *system) sweepLate(ctx context.Context) error {
+func (s *System) sweepLate(ctx context.Context) error {
 	s.mu.Lock()
 	removed := slices.Clone(s.removed)
 	s.mu.Unlock()
@@ -94,7 +94,7 @@ func (s *system) sweepLate(ctx context.Context) error {
 }
 
 // outage stops the API server for a time, and starts it even if the context ends.
-func (s *system) outage(ctx context.Context, length time.Duration) error {
+func (s *System) outage(ctx context.Context, length time.Duration) error {
 	if err := s.Cluster.KillAPIServer(); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (s *system) outage(ctx context.Context, length time.Duration) error {
 }
 
 // restartOperator restarts the operator of a module's operands. The stock approver has no process.
-func (s *system) restartOperator(ctx context.Context, name string) error {
+func (s *System) restartOperator(ctx context.Context, name string) error {
 	module := framework.Module(name)
 	if !slices.Contains(framework.AllModules(), module) {
 		return fmt.Errorf("%w %q", ErrModule, name)
@@ -119,7 +119,7 @@ func (s *system) restartOperator(ctx context.Context, name string) error {
 }
 
 // upgrade restarts every operator, as new images would.
-func (s *system) upgrade(ctx context.Context) error {
+func (s *System) upgrade(ctx context.Context) error {
 	return s.Upgrade(ctx, func(ctx context.Context) error {
 		for _, module := range framework.AllModules() {
 			if err := s.RestartOperator(ctx, module); err != nil {

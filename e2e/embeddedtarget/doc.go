@@ -4,7 +4,4 @@
 // variants. "sno" has operators that vendor the modules of operands, and the controllers of all modules of this
 // repository. "vendored" has an operator that vendors it for every module, and no controllers. "baseline" has stand-ins
 // of the stock operators, and no controllers.
-//
-// With -short, as CI runs them, its tests leave out what takes minutes, and take a fixed list of clusters and controls
-// that stands in the test.
 package embeddedtarget

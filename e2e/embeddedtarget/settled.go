@@ -36,11 +36,11 @@ const (
 
 var errUnsettled = errors.New("does not settle")
 
-// settled waits until every Deployment exists and is settled, and until the controllers have the expected reasons. For
+// Settled waits until every Deployment exists and is settled, and until the controllers have the expected reasons. For
 // hosts that are commands see givenSettled.
-func (s *system) settled(ctx context.Context) error {
+func (s *System) Settled(ctx context.Context) error {
 	var wrong string
-	err := wait.PollUntilContextTimeout(ctx, poll, s.settle, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, poll, s.times.Settle, true, func(ctx context.Context) (bool, error) {
 		now, err := s.moving(ctx, s.deployments(false))
 		if err == nil {
 			wrong = now
@@ -48,22 +48,22 @@ func (s *system) settled(ctx context.Context) error {
 		return now == "", err
 	})
 	if err != nil {
-		return fmt.Errorf("%w within %s: %s: %w", errUnsettled, s.settle, wrong, err)
+		return fmt.Errorf("%w within %s: %s: %w", errUnsettled, s.times.Settle, wrong, err)
 	}
 	for module := range s.later {
 		if s.variant == Baseline { // its hosts report no conditions
 			break
 		}
-		if err := s.WaitHost(ctx, module, s.settle); err != nil {
-			return fmt.Errorf("%s: %w%s", module, err, s.unfinished(context.WithoutCancel(ctx)))
+		if err := s.WaitHost(ctx, module, s.times.Settle); err != nil {
+			return fmt.Errorf("%s: %w%s", module, err, s.Unfinished(context.WithoutCancel(ctx)))
 		}
 	}
 	for module, wanted := range ExpectedReasons(s.Scenario) {
 		if !s.variant.controls(module) || s.operators.Has(module) {
 			continue
 		}
-		if _, err := s.WaitReason(ctx, module, s.settle, wanted...); err != nil {
-			return fmt.Errorf("%s: %w%s", module, err, s.unfinished(context.WithoutCancel(ctx)))
+		if _, err := s.WaitReason(ctx, module, s.times.Settle, wanted...); err != nil {
+			return fmt.Errorf("%s: %w%s", module, err, s.Unfinished(context.WithoutCancel(ctx)))
 		}
 	}
 	return s.givenSettled(ctx)
@@ -72,13 +72,13 @@ func (s *system) settled(ctx context.Context) error {
 // givenSettled waits until the operands of hosts that are commands are settled and neither they nor the conditions of
 // their controllers have changed for a while. It does not require any condition of such a host, or of a controller next
 // to it. If the limit is over, that is printed and is no error: the checks find what is wrong.
-func (s *system) givenSettled(ctx context.Context) error {
+func (s *System) givenSettled(ctx context.Context) error {
 	if len(s.operators.Modules()) == 0 {
 		return nil
 	}
 	var last, wrong string
 	since := time.Now()
-	err := wait.PollUntilContextTimeout(ctx, poll, s.settle, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, poll, s.times.Settle, true, func(ctx context.Context) (bool, error) {
 		moving, err := s.moving(ctx, s.deployments(true))
 		if err != nil {
 			return false, err
@@ -97,16 +97,16 @@ func (s *system) givenSettled(ctx context.Context) error {
 		if wrong != "" || now != last {
 			last, since = now, time.Now()
 		}
-		return time.Since(since) >= s.quiet, nil
+		return time.Since(since) >= s.times.Quiet, nil
 	})
 	if !wait.Interrupted(err) || ctx.Err() != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(s.progress, "The operands of the given operators have not settled within %s: %s\n", s.settle, cmp.Or(wrong, "they keep changing"))
+	_, _ = fmt.Fprintf(s.progress, "The operands of the given operators have not settled within %s: %s\n", s.times.Settle, cmp.Or(wrong, "they keep changing"))
 	return nil
 }
 
-func (s *system) idleOperators(ctx context.Context) ([]string, error) {
+func (s *System) idleOperators(ctx context.Context) ([]string, error) {
 	idle, err := s.IdleOperators(ctx)
 	var names []string
 	for _, module := range idle {
@@ -116,7 +116,7 @@ func (s *system) idleOperators(ctx context.Context) ([]string, error) {
 }
 
 // givenState describes the operands of hosts that are commands, and the conditions of their controllers.
-func (s *system) givenState(ctx context.Context) (string, error) {
+func (s *System) givenState(ctx context.Context) (string, error) {
 	var text strings.Builder
 	for _, key := range s.deployments(true) {
 		live := &appsv1.Deployment{}
@@ -168,7 +168,7 @@ func ExpectedReasons(s scenario.Scenario) map[framework.Module][]string {
 }
 
 // deployments returns the Deployments of hosts that are commands, or all others.
-func (s *system) deployments(given bool) []client.ObjectKey {
+func (s *System) deployments(given bool) []client.ObjectKey {
 	var keys []client.ObjectKey
 	add := func(module framework.Module, namespace, name string) {
 		if s.operators.Has(module) == given {
@@ -198,7 +198,7 @@ func moduleOf(o scenario.Operand) framework.Module {
 }
 
 // moving returns what is not settled, or nothing. A pod that is unschedulable is settled.
-func (s *system) moving(ctx context.Context, keys []client.ObjectKey) (string, error) {
+func (s *System) moving(ctx context.Context, keys []client.ObjectKey) (string, error) {
 	if err := s.sweepLate(ctx); err != nil {
 		return "", err
 	}
@@ -236,9 +236,9 @@ func (s *system) moving(ctx context.Context, keys []client.ObjectKey) (string, e
 	return "", nil
 }
 
-// unfinished describes Deployments that are not rolled out, with their pods and the end of the controller manager's
+// Unfinished describes Deployments that are not rolled out, with their pods and the end of the controller manager's
 // log. A rollout that waits for a node is settled, but unfinished.
-func (s *system) unfinished(ctx context.Context) string {
+func (s *System) Unfinished(ctx context.Context) string {
 	var text strings.Builder
 	kube := s.Cluster.Client()
 	for _, key := range slices.Concat(s.deployments(false), s.deployments(true)) {
@@ -290,7 +290,7 @@ func isSettled(pod *corev1.Pod) bool {
 	return false
 }
 
-func (s *system) logTails() error {
+func (s *System) logTails() error {
 	var errs []error
 	for _, module := range framework.AllModules() {
 		for _, name := range []string{module.Host().Name, module.Controller().Name} {
@@ -306,7 +306,7 @@ func (s *system) logTails() error {
 	return errors.Join(errs...)
 }
 
-func (s *system) podsOf(ctx context.Context, node string) ([]corev1.Pod, error) {
+func (s *System) podsOf(ctx context.Context, node string) ([]corev1.Pod, error) {
 	list, err := s.Cluster.Clientset().CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
 	if err != nil {
 		return nil, fmt.Errorf("list the pods of node %s: %w", node, err)

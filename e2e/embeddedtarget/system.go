@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"golang.org/x/sync/errgroup"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/joining"
@@ -123,24 +123,32 @@ func (v Variant) Programs(operators framework.Operators) ([]programs.Program, er
 	return needed, nil
 }
 
-type system struct {
+// System is a cluster for the conformance suite.
+type System struct {
 	*framework.ScenarioCluster
 	variant Variant
+	times   cluster.Times
 	// withEtcd means that etcd is in the cluster. later are the hosts that are not started with the cluster.
-	withEtcd      bool
-	later         map[framework.Module][]string
-	operators     framework.Operators
-	settle, quiet time.Duration
-	progress      io.Writer
-	stop          sync.Once
+	withEtcd  bool
+	later     map[framework.Module][]string
+	operators framework.Operators
+	progress  io.Writer
+	stop      sync.Once
 
 	mu sync.Mutex
 	// added are control-plane nodes that a topology has added, and removed those that the next one has removed.
 	added, removed []string
 }
 
-// start returns when the operators and controllers have settled and the day-2 workers have joined.
-func start(ctx context.Context, o Options) (*system, error) {
+// Start starts a cluster and returns when it has settled with its day-2 workers. It stops with Stop and with the
+// context.
+func Start(ctx context.Context, o Options) (*System, error) {
+	if o.Times == (cluster.Times{}) {
+		o.Times = cluster.SimulatedTimes()
+	}
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
 	hosts, err := o.Variant.hostsWith(o.Operators)
 	if err != nil {
 		return nil, err
@@ -163,16 +171,15 @@ func start(ctx context.Context, o Options) (*system, error) {
 			others[module] = args
 		}
 	}
-	cluster, err := framework.Start(ctx, framework.Config{
+	started, err := framework.Start(ctx, framework.Config{
 		Scenario: o.Scenario, Hosts: first, Operators: o.Operators, QuorumGuard: guarded, HostCreatesRouter: o.Variant == Vendored,
 		RealMinReadySeconds: o.RealMinReadySeconds, APIServer: o.APIServer, Keep: o.Keep, Progress: o.Progress,
 	})
 	if err != nil {
 		return nil, err
 	}
-	s := &system{
-		ScenarioCluster: cluster, variant: o.Variant, withEtcd: withEtcd, later: others, operators: o.Operators, settle: o.Times.Settle, quiet: o.Times.Quiet,
-		progress: o.Progress,
+	s := &System{
+		ScenarioCluster: started, variant: o.Variant, times: o.Times, withEtcd: withEtcd, later: others, operators: o.Operators, progress: o.Progress,
 	}
 	if err := s.bringUp(ctx); err != nil {
 		if !errors.Is(err, framework.ErrOperatorEnded) { // the end of its log is in the error
@@ -186,7 +193,7 @@ func start(ctx context.Context, o Options) (*system, error) {
 	return s, nil
 }
 
-func (s *system) bringUp(ctx context.Context) error {
+func (s *System) bringUp(ctx context.Context) error {
 	// Where nodes may request certificates, an unknown client may request those of an unknown node.
 	if err := joining.Prepare(ctx, s.Cluster); err != nil {
 		return err
@@ -211,10 +218,10 @@ func (s *system) bringUp(ctx context.Context) error {
 }
 
 // waitSettled waits until the cluster has settled, or a given operator ends.
-func (s *system) waitSettled(ctx context.Context) error {
+func (s *System) waitSettled(ctx context.Context) error {
 	waiting, cancel := s.UntilOperatorEnds(ctx)
 	defer cancel()
-	err := s.settled(waiting)
+	err := s.Settled(waiting)
 	if errors.Is(context.Cause(waiting), framework.ErrOperatorEnded) {
 		return context.Cause(waiting)
 	}
@@ -222,7 +229,7 @@ func (s *system) waitSettled(ctx context.Context) error {
 }
 
 // startOperators starts the controllers and the later hosts, and etcd for one of them.
-func (s *system) startOperators(ctx context.Context) error {
+func (s *System) startOperators(ctx context.Context) error {
 	var endpoints []string
 	if s.withEtcd {
 		var names []string
@@ -263,7 +270,7 @@ func (s *system) startOperators(ctx context.Context) error {
 }
 
 // startStandIns installs what the stock operators do in addition to the hosts, and starts the later hosts.
-func (s *system) startStandIns(ctx context.Context) error {
+func (s *System) startStandIns(ctx context.Context) error {
 	if err := s.InstallStockApprover(ctx); err != nil {
 		return err
 	}
@@ -274,7 +281,7 @@ func (s *system) startStandIns(ctx context.Context) error {
 }
 
 // startHosts starts the later hosts, that of etcd with further arguments.
-func (s *system) startHosts(ctx context.Context, etcd []string) error {
+func (s *System) startHosts(ctx context.Context, etcd []string) error {
 	for module, args := range s.later {
 		if module == framework.EtcdGuard {
 			args = slices.Concat(args, etcd)
@@ -289,7 +296,7 @@ func (s *system) startHosts(ctx context.Context, etcd []string) error {
 // placeByDefault writes the default placement that the installer writes for one control-plane node without a load
 // balancer, and the ingress operator on such a node (U-ING-3, U-TOP-6). The enhancement, whose rows the scenarios are,
 // has no such field.
-func (s *system) placeByDefault(ctx context.Context) error {
+func (s *System) placeByDefault(ctx context.Context) error {
 	if s.Scenario.Platform != configv1.NonePlatformType || s.Scenario.ControlPlaneTopology != configv1.SingleReplicaTopologyMode {
 		return nil
 	}
@@ -303,6 +310,6 @@ func (s *system) placeByDefault(ctx context.Context) error {
 }
 
 // Stop stops everything. Further calls do nothing.
-func (s *system) Stop() {
+func (s *System) Stop() {
 	s.stop.Do(s.ScenarioCluster.Stop)
 }

@@ -3,7 +3,6 @@
 package embeddedtarget
 
 import (
-	"context"
 	"io"
 
 	"github.com/solonode/sno/conformance/cluster"
@@ -36,23 +35,8 @@ type Options struct {
 	Times cluster.Times
 }
 
-// Start starts a cluster and returns when it has settled with its day-2 workers. It stops with Target.Stop, with the
-// context, and with this process.
-func Start(ctx context.Context, o Options) (cluster.Target, error) {
-	if o.Times == (cluster.Times{}) {
-		o.Times = cluster.SimulatedTimes()
-	}
-	if o.Progress == nil {
-		o.Progress = io.Discard
-	}
-	s, err := start(ctx, o)
-	if err != nil {
-		return cluster.Target{}, err
-	}
-	return s.target(o), nil
-}
-
-func (s *system) target(o Options) cluster.Target {
+// Target returns the cluster as a target of runs, which Target.Stop stops.
+func (s *System) Target() cluster.Target {
 	var namespaces []string
 	if s.variant == Vendored { // what OLM installs is not of the payload, but must follow the topology here
 		namespaces = append(cluster.PayloadNamespaces(), framework.OLMNamespace)
@@ -61,12 +45,12 @@ func (s *system) target(o Options) cluster.Target {
 		PayloadNamespaces: namespaces,
 
 		Config:   s.Cluster.RESTConfig(),
-		Scenario: s.Scenario.Name, Description: s.Scenario.Description, Variant: string(o.Variant), Provider: Provider,
+		Scenario: s.Scenario.Name, Description: s.Scenario.Description, Variant: string(s.variant), Provider: Provider,
 		ControlPlaneOrigin: s.Cluster.Origin(), Operators: s.HostOperators, IdleOperators: s.idleOperators,
 		Expected: report.Modes{
 			ControlPlane: string(s.Scenario.ControlPlaneTopology), Infrastructure: string(s.Scenario.InfrastructureTopology),
 		},
-		Times: o.Times, Image: image, Progress: o.Progress,
+		Times: s.times, Image: image, Progress: s.progress,
 		RestartNode: s.restartNode, SetTopology: s.setTopology, Outage: s.outage, Upgrade: s.upgrade, RestartOperator: s.restartOperator,
 		MayDrain: true, Logs: s.Cluster.CopyLogs, Stop: s.Stop,
 	}

@@ -3,31 +3,20 @@
 package framework_test
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/e2e/framework"
-	"github.com/solonode/sno/testcluster/assets"
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
@@ -105,181 +94,5 @@ func TestOperatorFlags(t *testing.T) {
 	}
 	if got := operators.Modules(); !slices.Equal(got, []framework.Module{framework.Ingress, framework.EtcdGuard}) {
 		t.Errorf("modules: %v", got)
-	}
-}
-
-// lines is a log that several programs write.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-// An operator that is a command runs in the folder of this process with its own kubeconfig, is restarted as a container
-// is, and its definitions replace those of the cluster.
-func TestOperators(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for the back-off of an operator; make proof runs it")
-	}
-	t.Parallel()
-	ctx, dir := t.Context(), t.TempDir()
-	script := write(t, 0o700, filepath.Join(dir, "operator"), `#!/bin/sh
-echo "started with $* in $PWD as $KUBECONFIG"
-trap 'echo terminated; exit 0' TERM
-while :; do sleep 1000 & wait $!; done
-`)
-	deaf := write(t, 0o700, filepath.Join(dir, "deaf"), "#!/bin/sh\ntrap '' TERM\necho started\nwhile :; do sleep 1000; done\n")
-	definition := givenMachineConfigurations(t, ctx, filepath.Join(dir, "crds"))
-	operators, err := framework.ReadOperators(
-		[]string{"machineconfig=" + script + " --kubeconfig={kubeconfig} 'one word'", "console=" + deaf}, []string{filepath.Join(dir, "crds")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var progress lines
-	s, err := framework.Start(ctx, framework.Config{
-		Scenario: "none-sno", Hosts: map[framework.Module][]string{framework.MachineConfig: {"--stock"}, framework.Console: {"--stock"}}, Operators: operators,
-		Progress: &progress,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Stop()
-	live := &apiextensionsv1.CustomResourceDefinition{}
-	if err := s.Cluster.Client().Get(ctx, client.ObjectKey{Name: definition}, live); err != nil || !slices.Equal(live.Spec.Names.ShortNames, []string{"given"}) {
-		t.Errorf("the definition is not that of the folder: %v, %v", live.Spec.Names.ShortNames, err)
-	}
-	program := s.Cluster.Program(framework.MachineConfig.Host().Name)
-	started := func(times int) {
-		t.Helper()
-		err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, waitTimeout, true, func(context.Context) (bool, error) {
-			return strings.Count(program.LogTail(10_000), "started") == times, nil
-		})
-		if err != nil {
-			t.Fatalf("it has not started %d times:\n%s\n%s", times, program.LogTail(10_000), &progress)
-		}
-	}
-	started(1)
-	folder, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	kubeconfig := filepath.Join(s.Cluster.Dir(), "administrator-given-machine-config-operator.kubeconfig")
-	if want := fmt.Sprintf("started with --kubeconfig=%s one word in %s as %s\n", kubeconfig, folder, kubeconfig); program.LogTail(10_000)+"\n" != want {
-		t.Errorf("it was started with\n%s\nwant\n%s", program.LogTail(10_000), want)
-	}
-	if err := s.WaitHost(ctx, framework.MachineConfig, time.Millisecond); err != nil {
-		t.Errorf("something waits for the conditions of a command: %v", err)
-	}
-
-	// Wanted ends are no exits.
-	waiting, cancel := s.UntilOperatorEnds(ctx)
-	defer cancel()
-	if err := s.RestartOperator(ctx, framework.MachineConfig); err != nil {
-		t.Fatal(err)
-	}
-	started(2)
-	began := time.Now()
-	if err := s.RestartOperator(ctx, framework.Console); err != nil || time.Since(began) < 30*time.Second {
-		t.Errorf("an operator that ignores SIGTERM: %v after %s", err, time.Since(began))
-	}
-	if waiting.Err() != nil || !strings.Contains(program.LogTail(10_000), "terminated") {
-		t.Errorf("after a restart: %v\n%s", context.Cause(waiting), program.LogTail(10_000))
-	}
-
-	// Others are reported, and it starts again.
-	if err := syscall.Kill(program.PID(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-waiting.Done():
-	case <-time.After(waitTimeout):
-		t.Fatal("its end was not noticed")
-	}
-	for name, text := range map[string]string{"error": context.Cause(waiting).Error(), "progress": progress.String()} {
-		if !strings.Contains(text, "ended by itself: machineconfig, signal: killed ("+script) || !strings.Contains(text, "log ends with:\nstarted with --kubeconfig") {
-			t.Errorf("%s: %s", name, text)
-		}
-	}
-	if !errors.Is(context.Cause(waiting), framework.ErrOperatorEnded) {
-		t.Errorf("the cause is %v", context.Cause(waiting))
-	}
-	started(3)
-	want := []report.Operator{
-		{Module: "machineconfig", Command: script + " --kubeconfig={kubeconfig} 'one word'", Exits: 1}, {Module: "console", Command: deaf},
-	}
-	if diff := cmp.Diff(want, s.HostOperators()); diff != "" {
-		t.Error(diff)
-	}
-
-	// A wanted start comes first.
-	if err := syscall.Kill(program.PID(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	<-program.Exited()
-	if err := s.RestartOperator(ctx, framework.MachineConfig); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.StopOperators(ctx); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-time.After(11 * time.Second): // more than the back-off
-	case <-ctx.Done():
-	}
-	if program.PID() != 0 {
-		t.Error("it has started again after StopOperators")
-	}
-}
-
-// givenMachineConfigurations writes another definition of a kind that not every cluster has, and returns its name.
-func givenMachineConfigurations(t *testing.T, ctx context.Context, folder string) string {
-	t.Helper()
-	module, err := assets.ModuleFolder(ctx, "github.com/openshift/api")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(module, "operator", "v1", "zz_generated.crd-manifests", "0000_80_machine-config_01_machineconfigurations-Default.crd.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	definition := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.Unmarshal(text, definition); err != nil {
-		t.Fatal(err)
-	}
-	definition.Spec.Names.ShortNames = []string{"given"}
-	if text, err = yaml.Marshal(definition); err != nil {
-		t.Fatal(err)
-	}
-	write(t, 0o600, filepath.Join(folder, "definition.yaml"), string(text))
-	return definition.Name
-}
-
-// A program that the kernel does not start is an error, and nothing stays.
-func TestOperatorThatDoesNotStart(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a cluster; make proof runs it")
-	}
-	t.Parallel()
-	operators, err := framework.ReadOperators([]string{"auth=" + write(t, 0o700, filepath.Join(t.TempDir(), "operator"), "no program")}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := framework.Start(t.Context(), framework.Config{Scenario: "none-sno", Hosts: map[framework.Module][]string{framework.Auth: nil}, Operators: operators})
-	if err == nil {
-		s.Stop()
-	}
-	if !errors.Is(err, syscall.ENOEXEC) || !strings.Contains(err.Error(), "operator of auth: start authentication-operator") {
-		t.Errorf("%v", err)
 	}
 }

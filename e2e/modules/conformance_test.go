@@ -53,7 +53,7 @@ var _ = ginkgo.ReportAfterSuite("write the reports", writeReports)
 func entries(variant embeddedtarget.Variant) []ginkgo.TableEntry {
 	var all []ginkgo.TableEntry
 	add := func(s scenario.Scenario, tiers string, disruptive bool) {
-		labels := ginkgo.Label(string(variant), s.Name, tiers)
+		labels := ginkgo.Label(string(variant), s.Name, tiers, "conformance")
 		if slices.Contains(smoke, s.Name) && disruptive == (variant == embeddedtarget.SNO && s.Name == disturbed) {
 			labels = append(labels, suite.Smoke)
 		}
@@ -125,12 +125,12 @@ func run(ctx context.Context, variant embeddedtarget.Variant, name string, chose
 		// The router is rolled out several times after a change of the topology, by a given operator at its own speed.
 		options.Times.Converge = cluster.RealTimes().Converge
 	}
-	target, err := embeddedtarget.Start(ctx, options)
+	s, err := embeddedtarget.Start(ctx, options)
 	if err != nil {
 		return found, err
 	}
-	defer target.Stop()
-	started, err := runner.New(ctx, target, chosen)
+	defer s.Stop()
+	started, err := runner.New(ctx, s.Target(), chosen)
 	if err != nil {
 		return found, err
 	}

@@ -4,7 +4,6 @@ package modules
 
 import (
 	"flag"
-	"os"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/solonode/sno/conformance/runner"
 	"github.com/solonode/sno/e2e/embeddedtarget"
 	"github.com/solonode/sno/e2e/framework"
+	"github.com/solonode/sno/e2e/framework/steps"
 	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/e2e/programs"
 )
@@ -32,13 +32,7 @@ var (
 func init() { operators.Bind(flag.CommandLine) } //nolint:gochecknoinits // flags of a test
 
 func TestModules(t *testing.T) {
-	root, err := programs.Root(t.Context())
-	if err == nil {
-		err = os.Chdir(root) // paths in flags are relative to it
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	steps.Configure(t)
 	suite.Run(t, "modules", "suite SUITE=modules")
 }
 
@@ -46,7 +40,7 @@ func TestModules(t *testing.T) {
 var _ = ginkgo.SynchronizedBeforeSuite(func(ctx ginkgo.SpecContext) {
 	given, err := operators.Read()
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
-	var needed []programs.Program
+	needed := []programs.Program{programs.KubectlSNO, programs.SNOTests, programs.Approve}
 	for _, variant := range embeddedtarget.Variants() {
 		of, err := variant.Programs(given)
 		gomega.Expect(err).NotTo(gomega.HaveOccurred())

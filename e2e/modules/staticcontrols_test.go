@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package embeddedtarget
+package modules
 
 import (
-	"context"
 	"fmt"
 	"reflect"
-	"testing"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,51 +16,10 @@ import (
 	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/e2e/embeddedtarget"
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/testcluster/embedded"
 )
-
-// TestControlsOnCluster makes the change of every control of every static check on a real cluster without operators,
-// and repeats the check.
-func TestControlsOnCluster(t *testing.T) {
-	t.Parallel()
-	names := []string{"none-sno-day2-workers", "ha"}
-	if testing.Short() {
-		names = names[:1]
-	}
-	for _, name := range names {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			ctx := t.Context()
-			s, err := start(ctx, options(name, SNO))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Stop()
-			if err := s.freeze(ctx); err != nil {
-				t.Fatal(err)
-			}
-			w := written{T: t, ctx: ctx, kube: s.Cluster.Client()}
-			w.before = w.read()
-			for _, check := range catalogue.All() {
-				if check.Tier == catalogue.Static && (check.NotApplicable == nil || check.NotApplicable(w.before) == "") {
-					w.controls(check)
-				}
-			}
-		})
-	}
-}
-
-func (s *system) freeze(ctx context.Context) error {
-	if err := s.StopOperators(ctx); err != nil {
-		return err
-	}
-	for _, name := range []string{embedded.Scheduler, embedded.Kubelets, embedded.ControllerManager} {
-		if err := s.Cluster.Component(name).Kill(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // controlNamespace is for additional objects of controls.
 const controlNamespace = "openshift-control"
@@ -69,52 +28,51 @@ const controlNamespace = "openshift-control"
 // default.
 var impossible = map[string]bool{"an unknown topology": true, "no topology": true}
 
-type written struct {
-	*testing.T
-	ctx    context.Context //nolint:containedctx // of the test
-	kube   client.Client
-	before *catalogue.State
-}
+var _ = DescribeTable("Every control of every static check changes its verdict, on a real cluster without operators",
+	func(ctx SpecContext, name string) {
+		s := startSystem(ctx, patient(name, embeddedtarget.SNO))
+		Expect(s.StopOperators(ctx)).To(Succeed())
+		for _, name := range []string{embedded.Scheduler, embedded.Kubelets, embedded.ControllerManager} {
+			Expect(s.Cluster.Component(name).Kill()).To(Succeed())
+		}
+		before := s.read()
+		for _, check := range catalogue.All() {
+			if check.Tier == catalogue.Static && (check.NotApplicable == nil || check.NotApplicable(before) == "") {
+				before = s.controls(check, before)
+			}
+		}
+	},
+	Entry("of one node", Label(suite.Smoke), "none-sno-day2-workers"),
+	Entry("that is highly available", Label(suite.Long), "ha"),
+)
 
-func (w written) read() *catalogue.State {
-	w.Helper()
-	state, err := cluster.Read(w.ctx, w.kube, append(cluster.PayloadNamespaces(), controlNamespace))
-	if err != nil {
-		w.Fatal(err)
-	}
+func (s *system) read() *catalogue.State {
+	GinkgoHelper()
+	state, err := cluster.Read(s.ctx, s.kube, append(cluster.PayloadNamespaces(), controlNamespace))
+	Expect(err).NotTo(HaveOccurred())
 	return state
 }
 
-func (w written) controls(check catalogue.Check) {
-	w.Helper()
-	negative, positive := 0, 0
+// controls makes the change of each control and repeats the check. It returns the objects when all are reverted.
+func (s *system) controls(check catalogue.Check, before *catalogue.State) *catalogue.State {
+	GinkgoHelper()
+	possible := map[bool]int{}
 	for _, control := range check.Controls {
-		changed := &catalogue.Input{State: w.before.DeepCopy()}
+		changed := &catalogue.Input{State: before.DeepCopy()}
 		if !control.Change(changed) || impossible[control.Name] {
 			continue
 		}
-		err := w.write(w.before, changed.State)
-		now := w.read()
-		if err != nil {
-			w.Fatalf("%s, %q: make it: %v", check.ID, control.Name, err)
-		}
+		Expect(s.write(before, changed.State)).To(Succeed(), "%s, make %q", check.ID, control.Name)
+		now := s.read()
 		evidence, err := check.Run(&catalogue.Input{State: now})
-		if held := holds(evidence); err != nil || held != control.MustPass {
-			w.Errorf("%s, %q: held %t (%v), want %t: %+v", check.ID, control.Name, held, err, control.MustPass, evidence)
-		}
-		if control.MustPass {
-			positive++
-		} else {
-			negative++
-		}
-		if err := w.write(now, w.before); err != nil {
-			w.Fatalf("%s, %q: revert it: %v", check.ID, control.Name, err)
-		}
-		w.before = w.read()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(holds(evidence)).To(Equal(control.MustPass), "%s, %q: %+v", check.ID, control.Name, evidence)
+		possible[control.MustPass]++
+		Expect(s.write(now, before)).To(Succeed(), "%s, revert %q", check.ID, control.Name)
+		before = s.read()
 	}
-	if negative == 0 || positive == 0 {
-		w.Errorf("%s: %d negative and %d positive controls are possible on a cluster", check.ID, negative, positive)
-	}
+	Expect(possible).To(And(HaveKey(true), HaveKey(false)), "%s has negative and positive controls that are possible on a cluster", check.ID)
+	return before
 }
 
 func holds(evidence []report.Evidence) bool {
@@ -126,11 +84,11 @@ func holds(evidence []report.Evidence) bool {
 	return len(evidence) > 0
 }
 
-func (w written) write(from, to *catalogue.State) error {
+func (s *system) write(from, to *catalogue.State) error {
 	was, is := objects(from), objects(to)
 	for key, object := range was {
 		if is[key] == nil {
-			if err := w.kube.Delete(w.ctx, object, client.GracePeriodSeconds(0)); err != nil && !apierrors.IsNotFound(err) {
+			if err := s.kube.Delete(s.ctx, object, client.GracePeriodSeconds(0)); err != nil && !apierrors.IsNotFound(err) {
 				return err
 			}
 		}
@@ -138,11 +96,11 @@ func (w written) write(from, to *catalogue.State) error {
 	for key, object := range is {
 		switch {
 		case was[key] == nil:
-			if err := w.create(object); err != nil {
+			if err := s.createAgain(object); err != nil {
 				return fmt.Errorf("%s: %w", key, err)
 			}
 		case !same(was[key], object):
-			if err := w.update(object); err != nil {
+			if err := s.update(object); err != nil {
 				return fmt.Errorf("%s: %w", key, err)
 			}
 		}
@@ -171,19 +129,19 @@ func bare(object client.Object) client.Object {
 	return c
 }
 
-func (w written) create(object client.Object) error {
+func (s *system) createAgain(object client.Object) error {
 	fresh, _ := object.DeepCopyObject().(client.Object)
 	fresh.SetResourceVersion("")
 	fresh.SetUID("")
 	if fresh.GetNamespace() != "" {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fresh.GetNamespace()}}
-		if err := w.kube.Create(w.ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := s.kube.Create(s.ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}
 	if pod, ok := fresh.(*corev1.Pod); ok {
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: "default"}}
-		if err := w.kube.Create(w.ctx, account); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := s.kube.Create(s.ctx, account); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 		// The API server defaults these, but refuses them from clients.
@@ -192,36 +150,36 @@ func (w written) create(object client.Object) error {
 			pod.Spec.Containers = []corev1.Container{{Name: "control", Image: "control"}}
 		}
 	}
-	return w.both(fresh, w.kube.Create(w.ctx, fresh), object)
+	return s.both(fresh, s.kube.Create(s.ctx, fresh), object)
 }
 
 // update writes spec and metadata, then the status. A pod cannot move, so it is replaced.
-func (w written) update(object client.Object) error {
+func (s *system) update(object client.Object) error {
 	live, _ := object.DeepCopyObject().(client.Object)
-	if err := w.kube.Get(w.ctx, client.ObjectKeyFromObject(object), live); err != nil {
+	if err := s.kube.Get(s.ctx, client.ObjectKeyFromObject(object), live); err != nil {
 		return err
 	}
 	fresh, _ := object.DeepCopyObject().(client.Object)
 	fresh.SetResourceVersion(live.GetResourceVersion())
 	fresh.SetUID(live.GetUID())
-	err := w.kube.Update(w.ctx, fresh)
+	err := s.kube.Update(s.ctx, fresh)
 	if _, pod := object.(*corev1.Pod); pod && apierrors.IsInvalid(err) {
-		if err := w.kube.Delete(w.ctx, live, client.GracePeriodSeconds(0)); err != nil {
+		if err := s.kube.Delete(s.ctx, live, client.GracePeriodSeconds(0)); err != nil {
 			return err
 		}
-		return w.create(object)
+		return s.createAgain(object)
 	}
-	return w.both(fresh, err, object)
+	return s.both(fresh, err, object)
 }
 
-func (w written) both(fresh client.Object, err error, object client.Object) error {
+func (s *system) both(fresh client.Object, err error, object client.Object) error {
 	if err != nil {
 		return err
 	}
 	status, _ := object.DeepCopyObject().(client.Object)
 	status.SetResourceVersion(fresh.GetResourceVersion())
 	status.SetUID(fresh.GetUID())
-	if err := w.kube.Status().Update(w.ctx, status); err != nil && !apierrors.IsNotFound(err) { // not every kind has one
+	if err := s.kube.Status().Update(s.ctx, status); err != nil && !apierrors.IsNotFound(err) { // not every kind has one
 		return err
 	}
 	return nil

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package embeddedtarget
+package modules
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -29,6 +31,7 @@ import (
 
 	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/e2e/framework"
+	"github.com/solonode/sno/e2e/framework/steps"
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/operand"
@@ -42,6 +45,7 @@ const (
 	router  = "router-default"
 	console = "console"
 
+	poll = 50 * time.Millisecond
 	// writes is the interval of a client that keeps writing: shorter than Times.Quiet, and long enough for a run to begin.
 	writes = 2 * time.Second
 	// An election that an outage of disturbedTimes outlives.
@@ -54,65 +58,50 @@ var (
 	errWatch    = errors.New("the watch of certificate requests was closed")
 )
 
-// disturbance causes a fault. It may replace the acts of a target. The result reverts the fault; it is not nil.
-type disturbance func(ctx context.Context, s *system, target *cluster.Target) (undo undo, err error)
+// disturbance causes a fault until the end of the spec. It may replace the acts of a target.
+type disturbance func(s *system, target *cluster.Target)
 
-type undo func(context.Context) error
-
-func nothing(context.Context) error { return nil }
-
-// and returns an undo that first calls u.
-func (u undo) and(next undo) undo {
-	return func(ctx context.Context) error { return errors.Join(u(ctx), next(ctx)) }
-}
-
-// background runs a client until it is undone. The client ends with its context.
-func background(ctx context.Context, run func(context.Context) error) undo {
-	ctx, cancel := context.WithCancel(ctx)
+// background runs a client until the end of the spec. The client ends with its context.
+func background(run func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx) }()
-	return func(context.Context) error {
+	DeferCleanup(func() {
 		cancel()
-		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
-			return fmt.Errorf("the disturbance ended: %w", err)
-		}
-		return nil
-	}
+		Expect(<-ended).To(Or(Succeed(), MatchError(context.Canceled)), "the disturbance ended")
+	})
 }
 
 // create creates an object.
-func create(ctx context.Context, s *system, object client.Object) (undo, error) {
-	if err := s.Cluster.Client().Create(ctx, object, client.FieldOwner(faultName)); err != nil {
-		return nothing, fmt.Errorf("create %s: %w", client.ObjectKeyFromObject(object), err)
-	}
-	return func(ctx context.Context) error { return client.IgnoreNotFound(s.Cluster.Client().Delete(ctx, object)) }, nil
+func (s *system) create(object client.Object) {
+	GinkgoHelper()
+	Expect(s.kube.Create(s.ctx, object, client.FieldOwner(faultName))).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(s.kube.Delete(ctx, object))).To(Succeed()) })
 }
 
 // keepWriting annotates an object at an interval.
 func keepWriting(object client.Object) disturbance {
-	return func(ctx context.Context, s *system, _ *cluster.Target) (undo, error) {
+	return func(s *system, _ *cluster.Target) {
 		annotate := func(ctx context.Context, value string) error {
 			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/%s":%s}}}`, faultName, value))
 			target, _ := object.DeepCopyObject().(client.Object)
-			return s.Cluster.Client().Patch(ctx, target, patch, client.FieldOwner(faultName))
+			return s.kube.Patch(ctx, target, patch, client.FieldOwner(faultName))
 		}
-		stop := background(ctx, func(ctx context.Context) error {
+		DeferCleanup(func(ctx SpecContext) { Expect(annotate(ctx, "null")).To(Succeed()) })
+		background(func(ctx context.Context) error {
 			return wait.PollUntilContextCancel(ctx, writes, true, func(ctx context.Context) (bool, error) {
 				return false, annotate(ctx, fmt.Sprintf("%q", time.Now().Format(time.RFC3339Nano)))
 			})
 		})
-		return stop.and(func(ctx context.Context) error { return annotate(ctx, "null") }), nil
 	}
 }
 
 // approveAll approves every certificate request for the identity of a node, as it comes.
-func approveAll(ctx context.Context, s *system, _ *cluster.Target) (undo, error) {
+func approveAll(s *system, _ *cluster.Target) {
 	requests := s.Cluster.Clientset().CertificatesV1().CertificateSigningRequests()
-	watching, err := requests.Watch(ctx, metav1.ListOptions{FieldSelector: "spec.signerName=" + certificatesv1.KubeAPIServerClientKubeletSignerName})
-	if err != nil {
-		return nothing, fmt.Errorf("watch certificate requests: %w", err)
-	}
-	return background(ctx, func(ctx context.Context) error {
+	watching, err := requests.Watch(context.Background(), metav1.ListOptions{FieldSelector: "spec.signerName=" + certificatesv1.KubeAPIServerClientKubeletSignerName})
+	Expect(err).NotTo(HaveOccurred())
+	background(func(ctx context.Context) error {
 		defer watching.Stop()
 		for {
 			select {
@@ -134,20 +123,21 @@ func approveAll(ctx context.Context, s *system, _ *cluster.Target) (undo, error)
 				}
 			}
 		}
-	}), nil
+	})
 }
 
 // deadlock makes rollouts of the console wait for themselves on one node, where its operator would not.
-func deadlock(ctx context.Context, s *system, _ *cluster.Target) (undo, error) {
-	restart, err := stop(ctx, s, framework.Console)
-	if err != nil {
-		return restart, err
+func deadlock(s *system, _ *cluster.Target) {
+	s.stopOperator(framework.Console)
+	before := s.consoleDeployment()
+	write := func(ctx context.Context, spec *appsv1.DeploymentSpec) error {
+		body, err := json.Marshal([]any{map[string]any{"op": "replace", "path": "/spec", "value": spec}})
+		if err != nil {
+			return err
+		}
+		return s.kube.Patch(ctx, before.DeepCopy(), client.RawPatch(types.JSONPatchType, body), client.FieldOwner(faultName))
 	}
-	deployments := s.Cluster.Clientset().AppsV1().Deployments(scenario.ConsoleNamespace)
-	before, err := deployments.Get(ctx, console, metav1.GetOptions{})
-	if err != nil {
-		return restart, fmt.Errorf("read the console: %w", err)
-	}
+	DeferCleanup(func(ctx SpecContext) { Expect(write(ctx, &before.Spec)).To(Succeed()) })
 	spec := before.Spec.DeepCopy()
 	spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{
 		MaxUnavailable: ptr.To(intstr.FromInt32(0)), MaxSurge: ptr.To(intstr.FromInt32(1)),
@@ -155,144 +145,116 @@ func deadlock(ctx context.Context, s *system, _ *cluster.Target) (undo, error) {
 	spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
 		{LabelSelector: before.Spec.Selector, TopologyKey: corev1.LabelHostname},
 	}}}
-	write := func(ctx context.Context, spec *appsv1.DeploymentSpec) error {
-		body, err := json.Marshal([]any{map[string]any{"op": "replace", "path": "/spec", "value": spec}})
-		if err != nil {
-			return err
-		}
-		_, err = deployments.Patch(ctx, console, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: faultName})
-		return err
-	}
-	undone := undo(func(ctx context.Context) error { return write(ctx, &before.Spec) }).and(restart)
-	return undone, write(ctx, spec)
+	Expect(write(s.ctx, spec)).To(Succeed())
 }
 
-// stop stops a module's operator and its controller.
-func stop(ctx context.Context, s *system, module framework.Module) (undo, error) {
-	names := []string{module.Host().Name, module.Controller().Name}
-	restart := func(ctx context.Context) error {
-		for _, name := range names {
-			if program := s.Cluster.Program(name); program != nil && program.PID() == 0 {
-				if err := program.Start(ctx); err != nil {
-					return err
-				}
-			}
+func (s *system) consoleDeployment() *appsv1.Deployment {
+	GinkgoHelper()
+	live := &appsv1.Deployment{}
+	Expect(s.kube.Get(s.ctx, client.ObjectKey{Namespace: scenario.ConsoleNamespace, Name: console}, live)).To(Succeed())
+	return live
+}
+
+// stopOperator stops a module's operator and its controller.
+func (s *system) stopOperator(module framework.Module) {
+	GinkgoHelper()
+	for _, name := range []string{module.Host().Name, module.Controller().Name} {
+		program := s.Cluster.Program(name)
+		if program == nil {
+			continue
 		}
-		return nil
-	}
-	for _, name := range names {
-		if program := s.Cluster.Program(name); program != nil {
-			if err := program.Terminate(ctx); err != nil {
-				return restart, err
+		DeferCleanup(func(ctx SpecContext) {
+			if program.PID() == 0 { // the check may have restarted it
+				Expect(program.Start(ctx)).To(Succeed())
 			}
-		}
+		})
+		Expect(program.Terminate(s.ctx)).To(Succeed())
 	}
-	return restart, nil
 }
 
 func stopped(module framework.Module) disturbance {
-	return func(ctx context.Context, s *system, _ *cluster.Target) (undo, error) { return stop(ctx, s, module) }
+	return func(s *system, _ *cluster.Target) { s.stopOperator(module) }
 }
 
 // forbidEvictions creates a budget over the console that allows no eviction, and waits for its status.
-func forbidEvictions(ctx context.Context, s *system, _ *cluster.Target) (undo, error) {
-	live, err := s.Cluster.Clientset().AppsV1().Deployments(scenario.ConsoleNamespace).Get(ctx, console, metav1.GetOptions{})
-	if err != nil {
-		return nothing, fmt.Errorf("read the console: %w", err)
-	}
+func forbidEvictions(s *system, _ *cluster.Target) {
+	live := s.consoleDeployment()
 	budget := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: faultName},
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: live.Spec.Selector, MaxUnavailable: ptr.To(intstr.FromInt32(0))},
 	}
-	remove, err := create(ctx, s, budget)
-	if err != nil {
-		return nothing, err
-	}
-	return remove, wait.PollUntilContextTimeout(ctx, poll, waitTimeout, true, func(ctx context.Context) (bool, error) {
-		err := s.Cluster.Client().Get(ctx, client.ObjectKeyFromObject(budget), budget)
-		return budget.Status.ObservedGeneration >= budget.Generation, err
-	})
+	s.create(budget)
+	Eventually(s.ctx, func(g Gomega) {
+		g.Expect(s.kube.Get(s.ctx, client.ObjectKeyFromObject(budget), budget)).To(Succeed())
+		g.Expect(budget.Status.ObservedGeneration).To(BeNumerically(">=", budget.Generation))
+	}).Should(Succeed())
 }
 
 // forbidPods creates a quota that forbids new pods of the router, and waits until the API server enforces it.
-func forbidPods(ctx context.Context, s *system, _ *cluster.Target) (undo, error) {
-	kube := s.Cluster.Clientset()
-	remove, err := create(ctx, s, &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Namespace: scenario.RouterNamespace, Name: faultName},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
-	})
-	if err != nil {
-		return nothing, err
-	}
-	err = wait.PollUntilContextTimeout(ctx, poll, waitTimeout, true, func(ctx context.Context) (bool, error) {
-		pod := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: scenario.RouterNamespace, Name: faultName},
-			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: faultName, Image: faultName}}},
-		}
-		_, err := kube.CoreV1().Pods(scenario.RouterNamespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if apierrors.IsForbidden(err) {
-			return true, nil
-		}
-		return false, err
-	})
+func forbidPods(s *system, _ *cluster.Target) {
 	// A write of the ReplicaSets ends their back-off.
-	retry := func(ctx context.Context) error {
-		sets, err := kube.AppsV1().ReplicaSets(scenario.RouterNamespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
+	DeferCleanup(func(ctx SpecContext) {
+		sets := &appsv1.ReplicaSetList{}
+		Expect(s.kube.List(ctx, sets, client.InNamespace(scenario.RouterNamespace))).To(Succeed())
 		for i := range sets.Items {
 			body := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/%s":"undone"}}}`, faultName)
-			if _, err := kube.AppsV1().ReplicaSets(scenario.RouterNamespace).Patch(ctx, sets.Items[i].Name, types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
-				return err
-			}
+			Expect(s.kube.Patch(ctx, &sets.Items[i], client.RawPatch(types.MergePatchType, body))).To(Succeed())
 		}
-		return nil
-	}
-	return remove.and(retry), err
+	})
+	meta := metav1.ObjectMeta{Namespace: scenario.RouterNamespace, Name: faultName}
+	s.create(&corev1.ResourceQuota{ObjectMeta: meta, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}}})
+	Eventually(s.ctx, func() bool {
+		pod := &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: faultName, Image: faultName}}}}
+		return apierrors.IsForbidden(s.kube.Create(s.ctx, pod, client.DryRunAll))
+	}).Should(BeTrue(), "the quota is enforced")
 }
 
 // cordon cordons a node, as a person does with kubectl.
-func cordon(ctx context.Context, s *system, node string, cordoned bool) error {
+func (s *system) cordon(ctx context.Context, node string, cordoned bool) error {
 	body := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, cordoned)
-	if _, err := s.Cluster.Clientset().CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "kubectl-cordon"}); err != nil {
-		return fmt.Errorf("cordon node %s (%t): %w", node, cordoned, err)
-	}
-	return nil
+	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}
+	return s.kube.Patch(ctx, object, client.RawPatch(types.MergePatchType, body), client.FieldOwner("kubectl-cordon"))
+}
+
+func (s *system) uncordonLater(node string) {
+	DeferCleanup(func(ctx SpecContext) { Expect(s.cordon(ctx, node, false)).To(Succeed()) })
 }
 
 // cordonedByRestart makes each restart of the control-plane node leave it unschedulable.
-func cordonedByRestart(_ context.Context, s *system, target *cluster.Target) (undo, error) {
+func cordonedByRestart(s *system, target *cluster.Target) {
 	restart := target.RestartNode
 	target.RestartNode = func(ctx context.Context, node string) error {
 		if node != controlPlaneNode {
 			return restart(ctx, node)
 		}
-		return errors.Join(cordon(ctx, s, node, true), restart(ctx, node))
+		return errors.Join(s.cordon(ctx, node, true), restart(ctx, node))
 	}
-	return func(ctx context.Context) error { return cordon(ctx, s, controlPlaneNode, false) }, nil
+	s.uncordonLater(controlPlaneNode)
 }
 
 // partialUpgrade makes an upgrade begin and end before its last operator is replaced. Another one completes.
-func partialUpgrade(_ context.Context, s *system, target *cluster.Target) (undo, error) {
+func partialUpgrade(s *system, target *cluster.Target) {
 	target.Upgrade = func(ctx context.Context) error {
 		if err := s.Upgrade(ctx, func(context.Context) error { return errUpgrade }); !errors.Is(err, errUpgrade) {
 			return fmt.Errorf("begin an upgrade: %w", err)
 		}
 		return nil
 	}
-	return func(ctx context.Context) error { return s.Upgrade(ctx, nothing) }, nil
+	DeferCleanup(func(ctx SpecContext) {
+		Expect(s.Upgrade(ctx, func(context.Context) error { return nil })).To(Succeed())
+	})
 }
 
 func cordoned(node string) disturbance {
-	return func(ctx context.Context, s *system, _ *cluster.Target) (undo, error) {
-		return func(ctx context.Context) error { return cordon(ctx, s, node, false) }, cordon(ctx, s, node, true)
+	return func(s *system, _ *cluster.Target) {
+		s.uncordonLater(node)
+		Expect(s.cordon(s.ctx, node, true)).To(Succeed())
 	}
 }
 
 // leaveBudget creates a budget that disturbs nothing.
-func leaveBudget(ctx context.Context, s *system, _ *cluster.Target) (undo, error) {
-	return create(ctx, s, &policyv1.PodDisruptionBudget{
+func leaveBudget(s *system, _ *cluster.Target) {
+	s.create(&policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: scenario.ConsoleNamespace, Name: faultName},
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": faultName}}, MaxUnavailable: ptr.To(intstr.FromInt32(1)),
@@ -303,12 +265,8 @@ func leaveBudget(ctx context.Context, s *system, _ *cluster.Target) (undo, error
 // answerRequests replaces the controller of drains by one that acknowledges all requests of nodes, and drains them or
 // not.
 func answerRequests(drain bool) disturbance {
-	return func(ctx context.Context, s *system, _ *cluster.Target) (undo, error) {
-		restart, err := stop(ctx, s, framework.MachineConfig)
-		if err != nil {
-			return restart, err
-		}
-		nodes := s.Cluster.Clientset().CoreV1().Nodes()
+	return func(s *system, _ *cluster.Target) {
+		s.stopOperator(framework.MachineConfig)
 		answer := func(ctx context.Context, node *corev1.Node) error {
 			desired := node.Annotations[machineconfig.DesiredDrainAnnotation]
 			if desired == "" || desired == node.Annotations[machineconfig.LastAppliedDrainAnnotation] {
@@ -324,13 +282,12 @@ func answerRequests(drain bool) disturbance {
 				}
 			}
 			body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, machineconfig.LastAppliedDrainAnnotation, desired)
-			_, err := nodes.Patch(ctx, node.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: faultName})
-			return err
+			return s.kube.Patch(ctx, node, client.RawPatch(types.MergePatchType, body), client.FieldOwner(faultName))
 		}
-		end := background(ctx, func(ctx context.Context) error {
+		background(func(ctx context.Context) error {
 			return wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
-				list, err := nodes.List(ctx, metav1.ListOptions{})
-				if err != nil {
+				list := &corev1.NodeList{}
+				if err := s.kube.List(ctx, list); err != nil {
 					return false, err
 				}
 				for i := range list.Items {
@@ -341,18 +298,20 @@ func answerRequests(drain bool) disturbance {
 				return false, nil
 			})
 		})
-		return end.and(restart), nil
 	}
 }
 
 // longOutage starts an election with two candidates, and makes the outage of the API server longer than its leader may
 // be without the Lease. The outage ends when the other candidate leads.
-func longOutage(ctx context.Context, s *system, target *cluster.Target) (undo, error) {
+func longOutage(s *system, target *cluster.Target) {
 	kube := s.Cluster.Clientset()
 	lease := metav1.ObjectMeta{Namespace: framework.SystemNamespace, Name: faultName}
+	DeferCleanup(func(ctx SpecContext) {
+		Expect(client.IgnoreNotFound(kube.CoordinationV1().Leases(lease.Namespace).Delete(ctx, lease.Name, metav1.DeleteOptions{}))).To(Succeed())
+	})
 	leads := make(chan string, 2)
-	candidate := func(identity string) func(context.Context) error {
-		return func(ctx context.Context) error {
+	candidate := func(identity string) {
+		background(func(ctx context.Context) error {
 			elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 				Lock:          &resourcelock.LeaseLock{LeaseMeta: lease, Client: kube.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: identity}},
 				LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
@@ -363,10 +322,10 @@ func longOutage(ctx context.Context, s *system, target *cluster.Target) (undo, e
 			}
 			elector.Run(logr.NewContext(ctx, logr.Discard()))
 			return nil
-		}
+		})
 	}
 	leader := func(ctx context.Context, identity string) error {
-		ctx, cancel := context.WithTimeout(ctx, waitTimeout)
+		ctx, cancel := context.WithTimeout(ctx, steps.Timeout)
 		defer cancel()
 		select {
 		case got := <-leads:
@@ -379,11 +338,9 @@ func longOutage(ctx context.Context, s *system, target *cluster.Target) (undo, e
 		}
 	}
 	first, second := faultName+"-0", faultName+"-1"
-	end := background(ctx, candidate(first))
-	err := leader(ctx, first)
-	end = end.and(background(ctx, candidate(second))).and(func(ctx context.Context) error {
-		return client.IgnoreNotFound(kube.CoordinationV1().Leases(lease.Namespace).Delete(ctx, lease.Name, metav1.DeleteOptions{}))
-	})
+	candidate(first)
+	Expect(leader(s.ctx, first)).To(Succeed())
+	candidate(second)
 	outage := target.Outage
 	target.Outage = func(ctx context.Context, length time.Duration) error {
 		if err := outage(ctx, length+leaseDuration); err != nil {
@@ -391,16 +348,15 @@ func longOutage(ctx context.Context, s *system, target *cluster.Target) (undo, e
 		}
 		return leader(ctx, second)
 	}
-	return end, err
 }
 
 // withoutControllerManager ends the controller manager during the outage of the API server.
-func withoutControllerManager(_ context.Context, s *system, target *cluster.Target) (undo, error) {
+func withoutControllerManager(s *system, target *cluster.Target) {
 	manager, outage := s.Cluster.Component(embedded.ControllerManager), target.Outage
 	target.Outage = func(ctx context.Context, length time.Duration) error {
 		return errors.Join(manager.Kill(), outage(ctx, length))
 	}
-	return manager.Start, nil
+	DeferCleanup(func(ctx SpecContext) { Expect(manager.Start(ctx)).To(Succeed()) })
 }
 
 func routerDeployment() client.Object {

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package proof
+package modules
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,16 +27,17 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/solonode/sno/e2e/framework/steps"
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/machineconfig/fit"
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
-var fitRandomSeed = flag.Uint64("fit-random-seed", 0, "the random seed of the first cluster; 0 takes 1 with -short, otherwise the time")
-
 const (
-	// fitClusters is the number of clusters, fitBatch of them in parallel on one control plane. A label in every node
-	// selector separates their nodes, and their applications have different names.
+	// fitClusters is the largest number of clusters, fitBatch of them in parallel on one control plane. A label in every
+	// node selector separates their nodes, and their applications have different names.
 	fitClusters = 200
 	fitBatch    = 25
 	// fitShare is the least percentage of drains that the check must allow, because a check that refuses everything would
@@ -50,86 +50,67 @@ const (
 	fitPoll     = 200 * time.Millisecond
 )
 
-// The real scheduler must place what the fit check allows: on each random cluster a worker is drained by evictions if
-// the check reports room. A pod without a node is a failure.
-func TestAllowedDrainsLeaveNothingPending(t *testing.T) {
-	ctx := t.Context()
-	c, err := embedded.Start(ctx, embedded.Config{CRDs: []string{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Stop() })
-	if err := c.EnsureNamespace(ctx, fitSpace); err != nil {
-		t.Fatal(err)
-	}
-	factory := informers.NewSharedInformerFactory(c.Clientset(), 0)
-	pods := factory.Core().V1().Pods().Informer()
-	if err := pods.AddIndexers(cache.Indexers{roundLabel: func(object any) ([]string, error) {
-		return []string{object.(*corev1.Pod).Labels[roundLabel]}, nil
-	}}); err != nil {
-		t.Fatal(err)
-	}
-	factory.Start(ctx.Done())
-	factory.WaitForCacheSync(ctx.Done())
+// On each random cluster a worker is drained by evictions if the check reports room. A pod without a node is a failure.
+var _ = DescribeTable("The real scheduler places every pod of a drain that the fit check allows",
+	func(ctx SpecContext, atLeast int, randomSeed func() int64) {
+		outliving, started := steps.Outliving(ctx)
+		c, err := embedded.Start(outliving, embedded.Config{CRDs: []string{}, Progress: GinkgoWriter, Keep: suite.Keep()})
+		started()
+		Expect(err).NotTo(HaveOccurred())
+		steps.UntilEnd(c, func() { _ = c.Stop() })
+		Expect(c.EnsureNamespace(ctx, fitSpace)).To(Succeed())
+		factory := informers.NewSharedInformerFactory(c.Clientset(), 0)
+		pods := factory.Core().V1().Pods().Informer()
+		Expect(pods.AddIndexers(cache.Indexers{roundLabel: func(object any) ([]string, error) {
+			return []string{object.(*corev1.Pod).Labels[roundLabel]}, nil
+		}})).To(Succeed())
+		factory.Start(ctx.Done())
+		factory.WaitForCacheSync(ctx.Done())
 
-	atLeast, randomSeed := fitClusters, uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
-	if testing.Short() {
-		atLeast, randomSeed = fitBatch, 1
-	}
-	if *fitRandomSeed != 0 {
-		randomSeed = *fitRandomSeed
-	}
-	t.Logf("the first of at least %d random clusters has -fit-random-seed=%d", atLeast, randomSeed)
-	reasons := map[string]int{}
-	count, moved := 0, 0
-	tooFew := func() bool { return reasons[fit.ReasonRoomElsewhere]*100 < count*fitShare }
-	for ; count < atLeast || count < fitClusters && tooFew(); count += fitBatch {
-		rounds := make([]*round, fitBatch)
-		for i := range rounds {
-			rounds[i] = newRound(c, pods.GetIndexer(), randomSeed+uint64(count+i)) //nolint:gosec // few
-		}
-		if err := addNodes(ctx, c, rounds); err != nil {
-			t.Fatal(err)
-		}
-		everyRound(ctx, t, rounds, (*round).build)
-		everyRound(ctx, t, rounds, (*round).settle)
-		everyRound(ctx, t, rounds, (*round).drain)
-		if err := tearDown(ctx, c.Clientset()); err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range rounds {
-			reasons[r.verdict.Reason]++
-			moved += r.moved
-		}
-	}
-	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-		t.Logf("%4d %s", reasons[reason], reason)
-	}
-	t.Logf("%d of %d drains were allowed, %d pods moved", reasons[fit.ReasonRoomElsewhere], count, moved)
-	if tooFew() {
-		t.Errorf("only %d of %d drains were allowed, want %d%%", reasons[fit.ReasonRoomElsewhere], count, fitShare)
-	}
-}
-
-func everyRound(ctx context.Context, t *testing.T, rounds []*round, do func(*round, context.Context) error) {
-	t.Helper()
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(fitBatch)
-	for _, r := range rounds {
-		group.Go(func() error {
-			if err := do(r, ctx); err != nil {
-				return fmt.Errorf("cluster of -fit-random-seed=%d: %w", r.randomSeed, err)
+		first := uint64(randomSeed()) //nolint:gosec // any number will do
+		everyRound := func(rounds []*round, do func(*round, context.Context) error) {
+			GinkgoHelper()
+			group, ctx := errgroup.WithContext(ctx)
+			for _, r := range rounds {
+				group.Go(func() error {
+					if err := do(r, ctx); err != nil {
+						return fmt.Errorf("random cluster %d: %w", r.randomSeed, err)
+					}
+					return nil
+				})
 			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
-}
+			Expect(group.Wait()).To(Succeed())
+		}
+		reasons := map[string]int{}
+		count, moved := 0, 0
+		tooFew := func() bool { return reasons[fit.ReasonRoomElsewhere]*100 < count*fitShare }
+		for ; count < atLeast || count < fitClusters && tooFew(); count += fitBatch {
+			rounds := make([]*round, fitBatch)
+			var nodes []embedded.NodeSpec
+			for i := range rounds {
+				rounds[i] = newRound(c, pods.GetIndexer(), first+uint64(count+i)) //nolint:gosec // few
+				nodes = append(nodes, rounds[i].nodes()...)
+			}
+			Expect(c.AddNodes(ctx, nodes...)).To(Succeed())
+			everyRound(rounds, (*round).build)
+			everyRound(rounds, (*round).settle)
+			everyRound(rounds, (*round).drain)
+			Expect(tearDown(ctx, c.Clientset())).To(Succeed())
+			for _, r := range rounds {
+				reasons[r.verdict.Reason]++
+				moved += r.moved
+			}
+		}
+		AddReportEntry(fmt.Sprintf("%d pods moved, results of the check", moved), reasons)
+		Expect(tooFew()).To(BeFalse(), "%d of %d drains were allowed, want %d%%", reasons[fit.ReasonRoomElsewhere], count, fitShare)
+	},
+	Entry("on a few random clusters", Label(suite.Smoke), fitBatch, func() int64 { return 1 }),
+	Entry("on many random clusters, which --seed=NUMBER repeats", Label(suite.Long), fitClusters, GinkgoRandomSeed),
+)
 
 type round struct {
 	kube       kubernetes.Interface
+	client     client.Client
 	pods       cache.Indexer
 	randomSeed uint64
 	random     *rand.Rand
@@ -143,20 +124,12 @@ type round struct {
 
 func newRound(c *embedded.Cluster, pods cache.Indexer, randomSeed uint64) *round {
 	return &round{
-		kube: c.Clientset(), pods: pods, randomSeed: randomSeed, random: rand.New(rand.NewPCG(randomSeed, randomSeed)), //nolint:gosec // a test
+		kube: c.Clientset(), client: c.Client(), pods: pods, randomSeed: randomSeed, random: rand.New(rand.NewPCG(randomSeed, randomSeed)), //nolint:gosec // a test
 		id: fmt.Sprint(randomSeed), replicas: map[string]int32{},
 	}
 }
 
 func (r *round) chance(percent int) bool { return r.random.IntN(100) < percent }
-
-func addNodes(ctx context.Context, c *embedded.Cluster, rounds []*round) error {
-	var nodes []embedded.NodeSpec
-	for _, r := range rounds {
-		nodes = append(nodes, r.nodes()...)
-	}
-	return c.AddNodes(ctx, nodes...) //nolint:wrapcheck // names the action
-}
 
 func (r *round) nodes() []embedded.NodeSpec {
 	var nodes []embedded.NodeSpec
@@ -205,27 +178,26 @@ func (r *round) addApp(ctx context.Context, name, other string) error {
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name, roundLabel: r.id}}, Spec: r.podSpec(name, other)}
 	meta := metav1.ObjectMeta{Namespace: fitSpace, Name: name, Labels: map[string]string{roundLabel: r.id}}
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
-	var err error
+	var app client.Object
 	switch kind := r.random.IntN(10); {
 	case kind < 6:
-		_, err = r.kube.AppsV1().Deployments(fitSpace).Create(ctx, &appsv1.Deployment{ObjectMeta: meta,
-			Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: selector, Template: template}}, metav1.CreateOptions{})
+		app = &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: selector, Template: template}}
 	case kind < 8:
-		_, err = r.kube.AppsV1().ReplicaSets(fitSpace).Create(ctx, &appsv1.ReplicaSet{ObjectMeta: meta,
-			Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: selector, Template: template}}, metav1.CreateOptions{})
+		app = &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: selector, Template: template}}
 	default:
-		_, err = r.kube.AppsV1().StatefulSets(fitSpace).Create(ctx, &appsv1.StatefulSet{ObjectMeta: meta,
-			Spec: appsv1.StatefulSetSpec{Replicas: &replicas, Selector: selector, Template: template, PodManagementPolicy: appsv1.ParallelPodManagement}}, metav1.CreateOptions{})
+		app = &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
+			Replicas: &replicas, Selector: selector, Template: template, PodManagementPolicy: appsv1.ParallelPodManagement,
+		}}
 	}
-	if err != nil {
+	if err := r.client.Create(ctx, app); err != nil {
 		return fmt.Errorf("make application %s: %w", name, err)
 	}
 	if !r.chance(15) {
 		return nil
 	}
-	_, err = r.kube.PolicyV1().PodDisruptionBudgets(fitSpace).Create(ctx, &policyv1.PodDisruptionBudget{ObjectMeta: meta, Spec: policyv1.PodDisruptionBudgetSpec{
+	err := r.client.Create(ctx, &policyv1.PodDisruptionBudget{ObjectMeta: meta, Spec: policyv1.PodDisruptionBudgetSpec{
 		Selector: selector, MaxUnavailable: ptr.To(intstr.FromInt32(r.random.Int32N(5))),
-	}}, metav1.CreateOptions{})
+	}})
 	if err != nil {
 		return fmt.Errorf("make the budget over application %s: %w", name, err)
 	}
@@ -305,16 +277,14 @@ func (r *round) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	orphan := metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}
 	for _, app := range unplaced {
 		delete(r.replicas, app)
-		for _, err := range []error{
-			r.kube.AppsV1().Deployments(fitSpace).Delete(ctx, app, orphan),
-			r.kube.AppsV1().ReplicaSets(fitSpace).Delete(ctx, app, orphan),
-			r.kube.AppsV1().StatefulSets(fitSpace).Delete(ctx, app, orphan),
-			r.kube.PolicyV1().PodDisruptionBudgets(fitSpace).Delete(ctx, app, orphan),
+		meta := metav1.ObjectMeta{Namespace: fitSpace, Name: app}
+		for _, object := range []client.Object{
+			&appsv1.Deployment{ObjectMeta: meta}, &appsv1.ReplicaSet{ObjectMeta: meta}, &appsv1.StatefulSet{ObjectMeta: meta}, &policyv1.PodDisruptionBudget{ObjectMeta: meta},
 		} {
-			if err != nil && !apierrors.IsNotFound(err) {
+			err := r.client.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground))
+			if client.IgnoreNotFound(err) != nil {
 				return fmt.Errorf("delete application %s: %w", app, err)
 			}
 		}

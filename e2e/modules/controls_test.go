@@ -1,31 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package embeddedtarget
+package modules
 
 import (
 	"context"
-	"flag"
-	"fmt"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/conformance/runner"
+	"github.com/solonode/sno/e2e/embeddedtarget"
 	"github.com/solonode/sno/e2e/framework"
+	"github.com/solonode/sno/e2e/framework/suite"
 )
-
-var onlyControls = flag.String("controls", "", "regular expression for the ids and names of the controls that TestClusterControls runs")
-
-// shortControls are the controls with -short: one of each way to disturb a cluster with a worker.
-const shortControls = "^SNO-(TOP-008|MCO-001)"
 
 // Clusters of the controls: one for changes of the topology and the outage, two for other faults.
 const (
@@ -49,8 +44,6 @@ type clusterControl struct {
 	// settle replaces that of disturbedTimes, unless it is zero.
 	settle time.Duration
 }
-
-func (c clusterControl) String() string { return c.check + " " + c.name }
 
 // clusterControls returns the controls of each check in succession.
 func clusterControls() []clusterControl {
@@ -107,66 +100,13 @@ func TestClusterControlsAreDeclared(t *testing.T) {
 		}
 	}
 	for _, control := range clusterControls() {
-		implemented = append(implemented, control.String())
+		implemented = append(implemented, control.check+" "+control.name)
 	}
 	slices.Sort(declared)
 	slices.Sort(implemented)
 	if diff := cmp.Diff(declared, implemented); diff != "" {
 		t.Errorf("controls (-declared +implemented):\n%s", diff)
 	}
-}
-
-// TestClusterControls causes the fault of every control of kind cluster on a cluster with the modules while the check
-// runs: it must fail with evidence about the disturbed object. Without the fault it must pass.
-func TestClusterControls(t *testing.T) {
-	if testing.Short() && *onlyControls == "" {
-		*onlyControls = shortControls
-	}
-	only, err := regexp.Compile(*onlyControls)
-	if err != nil {
-		t.Fatalf("-controls: %v", err)
-	}
-	chosen := slices.DeleteFunc(clusterControls(), func(c clusterControl) bool { return !only.MatchString(c.String()) })
-	if len(chosen) == 0 {
-		t.Fatalf("-controls: %q matches no control", *onlyControls)
-	}
-	fmt.Fprintf(os.Stdout, "%-11s  %-66s  %-7s  %-12s  %8s\n", "CHECK", "CONTROL", "KIND", "RESULT", "TIME")
-	for _, name := range []string{single, withWorker, several} {
-		controls := slices.DeleteFunc(slices.Clone(chosen), func(c clusterControl) bool { return c.scenario != name })
-		if len(controls) == 0 {
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o := options(name, SNO)
-			o.Progress = t.Output()
-			s, err := start(t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Stop()
-			u := &up{s, t, t.Context()}
-			for i, control := range controls {
-				if i == 0 || controls[i-1].check != control.check {
-					u.undisturbed(o, control)
-				}
-				u.disturbed(o, control)
-				u.must(u.settled(u.ctx))
-			}
-		})
-	}
-}
-
-// undisturbed runs the check of a control without the fault.
-func (u *up) undisturbed(o Options, control clusterControl) {
-	u.t.Helper()
-	o.Times = cluster.SimulatedTimes()
-	began := time.Now()
-	result := u.result(u.acts(o, control), control.check, func() {})
-	if result.Status != report.Passed {
-		u.t.Errorf("%s, without a fault, is %s: %s %+v %+v", control.check, result.Status, result.Reason, result.Evidence, result.Controls)
-	}
-	row(control.check, "none", "-", string(result.Status), time.Since(began))
 }
 
 // disturbedTimes limit the waits for what does not come. A busy machine may make other objects fail as well.
@@ -176,13 +116,52 @@ func disturbedTimes() cluster.Times {
 	return times
 }
 
-// disturbed runs the check of a control with the fault.
-func (u *up) disturbed(o Options, control clusterControl) {
-	u.t.Helper()
-	if o.Times = disturbedTimes(); control.settle > 0 {
-		o.Times.Settle = control.settle
+// smokeControls are one of each way to disturb a cluster with a worker.
+var smokeControls = []string{"SNO-TOP-008", "SNO-MCO-001"}
+
+// Each control of kind cluster causes its fault on a cluster with the modules while its check runs.
+var _ = Describe("A check that evaluates a record", func() {
+	for _, name := range []string{single, withWorker, several} {
+		Context("on "+name, Ordered, ContinueOnFailure, Label("controls-"+name, "controls"), func() {
+			var shared *system
+			BeforeAll(func(ctx SpecContext) { shared = startSystem(ctx, patient(name, embeddedtarget.SNO)) })
+			last := ""
+			for _, control := range clusterControls() {
+				if control.scenario != name {
+					continue
+				}
+				var labels Labels
+				if slices.Contains(smokeControls, control.check) {
+					labels = Label(suite.Smoke)
+				}
+				if control.check != last {
+					It(control.check+" passes without a fault", labels, func(ctx SpecContext) {
+						s := shared.during(ctx)
+						target := s.acts(control)
+						target.Times = cluster.SimulatedTimes()
+						Expect(s.result(target, control.check, func() {})).To(HaveField("Status", report.Passed))
+					})
+				}
+				last = control.check
+				It(control.check+" fails when "+control.name, labels, func(ctx SpecContext) { shared.during(ctx).detects(control) })
+			}
+		})
 	}
-	acts := u.acts(o, control)
+})
+
+// during returns the system for another spec.
+func (s *system) during(ctx context.Context) *system {
+	return &system{s.System, ctx, s.kube, s.target}
+}
+
+// detects runs the check of a control with the fault. It must fail with evidence about the disturbed object.
+func (s *system) detects(control clusterControl) {
+	GinkgoHelper()
+	DeferCleanup(s.Settled) // when the fault is undone
+	acts := s.acts(control)
+	if acts.Times = disturbedTimes(); control.settle > 0 {
+		acts.Times.Settle = control.settle
+	}
 	target := acts
 	if !control.onlyAPI {
 		// The runner copies its target before the disturbance replaces acts.
@@ -190,36 +169,17 @@ func (u *up) disturbed(o Options, control clusterControl) {
 		target.Outage = func(ctx context.Context, length time.Duration) error { return acts.Outage(ctx, length) }
 		target.Upgrade = func(ctx context.Context) error { return acts.Upgrade(ctx) }
 	}
-	undo, began := undo(nothing), time.Now()
-	result := u.result(target, control.check, func() {
-		var err error
-		if undo, err = control.disturb(u.ctx, u.system, &acts); err != nil {
-			u.t.Errorf("%s: disturb the cluster: %v", control, err)
-		}
-	})
-	took := time.Since(began)
-	if err := undo(u.ctx); err != nil {
-		u.t.Errorf("%s: undo it: %v", control, err)
-	}
-	got := "detected"
-	if !detected(control, result) {
-		got = "NOT DETECTED"
-		u.t.Errorf("%s: the check is %s, want evidence that %s is %q: %s %+v", control, result.Status, control.object, control.got, result.Reason, result.Evidence)
-	}
-	row(control.check, control.name, string(catalogue.KindCluster), got, took)
-}
-
-func detected(control clusterControl, result report.Result) bool {
-	return result.Status == report.Failed && slices.ContainsFunc(result.Evidence, func(e report.Evidence) bool {
+	result := s.result(target, control.check, func() { control.disturb(s, &acts) })
+	Expect(result.Status).To(Equal(report.Failed), "%s %+v", result.Reason, result.Evidence)
+	Expect(slices.ContainsFunc(result.Evidence, func(e report.Evidence) bool {
 		return !e.Held && e.Object == control.object && strings.Contains(e.Got, control.got)
-	})
+	})).To(BeTrue(), "evidence that %s is %q: %s %+v", control.object, control.got, result.Reason, result.Evidence)
 }
 
 // acts returns the cluster as a target of one run.
-func (u *up) acts(o Options, control clusterControl) cluster.Target {
-	target := u.target(o)
-	target.Stop, target.Progress = nil, u.t.Output()
-	if control.onlyAPI {
+func (s *system) acts(control clusterControl) cluster.Target {
+	target := s.target
+	if target.Progress = GinkgoWriter; control.onlyAPI {
 		target.RestartNode, target.SetTopology, target.Outage, target.Upgrade, target.RestartOperator, target.MayDrain = nil, nil, nil, nil, nil, false
 	}
 	return target
@@ -227,30 +187,15 @@ func (u *up) acts(o Options, control clusterControl) cluster.Target {
 
 // result runs one check. It calls begin before a scheduled check, which runs as soon as the runner starts, and between
 // the start and the acts of a disruptive one.
-func (u *up) result(target cluster.Target, id string, begin func()) report.Result {
-	u.t.Helper()
+func (s *system) result(target cluster.Target, id string, begin func()) report.Result {
+	GinkgoHelper()
 	check, err := catalogue.Lookup(id)
-	u.must(err)
-	if check.Tier != catalogue.Disruptive {
-		begin()
-	}
-	run, err := runner.New(u.ctx, target, runner.Selection{Tiers: catalogue.Tiers(), IDs: []string{id}})
-	u.must(err)
-	defer func() {
-		if err := run.Close(u.ctx); err != nil {
-			u.t.Errorf("the run leaves something behind: %v", err)
-		}
-	}()
-	u.must(run.Start(u.ctx))
+	Expect(err).NotTo(HaveOccurred())
+	var later []func()
 	if check.Tier == catalogue.Disruptive {
+		later = append(later, begin)
+	} else {
 		begin()
 	}
-	result, err := run.Result(u.ctx, id)
-	u.must(err)
-	return result
-}
-
-// row prints a row of the table. `make conformance-controls` runs the tests such that each appears at once.
-func row(check, control, kind, result string, took time.Duration) {
-	fmt.Fprintf(os.Stdout, "%-11s  %-66s  %-7s  %-12s  %6.1f s\n", check, control, kind, result, took.Seconds())
+	return byID(s.run(target, runner.Selection{Tiers: catalogue.Tiers(), IDs: []string{id}}, later...))[id]
 }

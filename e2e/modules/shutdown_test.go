@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package modules
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	ignition "github.com/coreos/ignition/v2/config/v3_2"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	configv1 "github.com/openshift/api/config/v1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	"github.com/vincent-petithory/dataurl"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/e2e/framework/suite"
+	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/testcluster/assets"
+	"github.com/solonode/sno/topology"
+)
+
+var _ = DescribeTable("The kubelet's own loader reads the periods of a graceful shutdown, and logind waits as long, by Ignition's own parser", Label(suite.Smoke),
+	// kubelet is the total and the part for critical pods in seconds, as its loader reads them.
+	func(ctx SpecContext, ordinary, critical int, bound time.Duration, kubelet string) {
+		decision := machineconfig.Decide(shutdownInputs(int64(ordinary), int64(critical), bound))
+		Expect(decision.Result).To(BeNil())
+		configuration := map[string]any{}
+		Expect(json.Unmarshal(decision.KubeletConfig.Spec.KubeletConfig.Raw, &configuration)).To(Succeed())
+		Expect(readByKubelet(ctx, configuration)).To(Equal(kubelet))
+		total, _, _ := strings.Cut(kubelet, " ")
+		Expect(logindDelay(decision.MachineConfig.Spec.Config.Raw)).To(Equal(total))
+	},
+	Entry("of ordinary pods", 30, 30, time.Duration(0), "60 30"),
+	Entry("of pods without any", 0, 0, time.Duration(0), "60 30"),
+	Entry("of slower ones", 45, 31, time.Duration(0), "120 60"),
+	Entry("of a pod that wants an hour", 3600, 30, time.Duration(0), "180 30"),
+	Entry("of pods that want forever", 1<<40, 1<<40, time.Duration(0), "180 90"),
+	Entry("with the smallest bound", 1, 3600, machineconfig.MinShutdownBound, "10 5"),
+	Entry("with a bound of a day", 3600, 3600, 24*time.Hour, "7200 3600"),
+)
+
+var _ = DescribeTable("The kubelet's own loader refuses", Label(suite.Smoke),
+	func(ctx SpecContext, configuration map[string]any) {
+		_, err := readByKubelet(ctx, configuration)
+		Expect(err).To(HaveOccurred())
+	},
+	Entry("critical pods longer than all", map[string]any{"shutdownGracePeriod": "10s", "shutdownGracePeriodCriticalPods": "20s"}),
+	Entry("less than a second", map[string]any{"shutdownGracePeriod": "10ms"}),
+	Entry("no duration", map[string]any{"shutdownGracePeriod": "soon"}),
+	Entry("a number", map[string]any{"shutdownGracePeriod": 60}),
+)
+
+// shutdownInputs returns a cluster of one node with an ordinary and a critical pod with these grace periods in seconds.
+func shutdownInputs(ordinary, critical int64, bound time.Duration) machineconfig.Inputs {
+	master := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "master-0", Labels: map[string]string{machineconfig.MasterRole: ""}}}
+	pool := mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: machineconfig.MasterPool, Labels: map[string]string{machineconfig.MasterPoolLabel: ""}}}
+	pool.Status.Conditions = []mcfgv1.MachineConfigPoolCondition{{Type: mcfgv1.MachineConfigPoolUpdated, Status: corev1.ConditionTrue}}
+	pods := make([]corev1.Pod, 2)
+	for i, grace := range []int64{ordinary, critical} {
+		pods[i].Spec.NodeName, pods[i].Spec.TerminationGracePeriodSeconds = master.Name, ptr.To(grace)
+	}
+	pods[1].Spec.Priority = ptr.To[int32](2_000_001_000)
+	return machineconfig.Inputs{
+		Cluster: &topology.Cluster{ControlPlane: topology.ReadingOf(configv1.SingleReplicaTopologyMode), Infrastructure: topology.ReadingOf(configv1.SingleReplicaTopologyMode)},
+		Nodes:   []corev1.Node{master}, Pods: pods, Pools: []mcfgv1.MachineConfigPool{pool}, ShutdownBound: bound,
+	}
+}
+
+// readByKubelet returns what the kubelet's loader reads of a configuration. The operator merges the fields into its
+// kubelet.conf, which needs at least some others.
+func readByKubelet(ctx SpecContext, configuration map[string]any) (string, error) {
+	GinkgoHelper()
+	program, err := assets.EnsureProgram(ctx, filepath.Join("testcluster", "assets", "testdata", "kubelet-config", "main.go"), GinkgoWriter)
+	Expect(err).NotTo(HaveOccurred())
+	configuration["apiVersion"], configuration["kind"], configuration["failCgroupV1"] = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration", false
+	text, err := json.Marshal(configuration)
+	Expect(err).NotTo(HaveOccurred())
+	file := filepath.Join(GinkgoT().TempDir(), "kubelet.conf")
+	Expect(os.WriteFile(file, text, 0o600)).To(Succeed())
+	output, err := exec.CommandContext(ctx, program, file).CombinedOutput()
+	return strings.TrimSpace(string(output)), err
+}
+
+// logindDelay returns the InhibitDelayMaxSec of the only file of an Ignition config.
+func logindDelay(raw []byte) string {
+	GinkgoHelper()
+	config, report, err := ignition.Parse(raw)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(report.Entries).To(BeEmpty())
+	Expect(config.Storage.Files).To(HaveLen(1))
+	Expect(config.Storage.Files[0].Path).To(HavePrefix("/etc/systemd/logind.conf.d/"))
+	content, err := dataurl.DecodeString(*config.Storage.Files[0].Contents.Source)
+	Expect(err).NotTo(HaveOccurred())
+	delay, found := strings.CutPrefix(string(content.Data), "[Login]\nInhibitDelayMaxSec=")
+	Expect(found).To(BeTrue(), "%q", content.Data)
+	return strings.TrimSpace(delay)
+}

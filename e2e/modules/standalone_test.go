@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package modules
+
+import (
+	"maps"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/e2e/framework"
+	"github.com/solonode/sno/e2e/framework/steps"
+	"github.com/solonode/sno/e2e/framework/suite"
+	"github.com/solonode/sno/patch/ownership"
+	"github.com/solonode/sno/testcluster/operand"
+	"github.com/solonode/sno/testcluster/scenario"
+)
+
+const overrideKey = "useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer"
+
+// highlyAvailable returns the Deployments after the console module has released them: downloads may be on any node.
+func highlyAvailable() []scenario.Operand {
+	operands := scenario.Operands{Pool: scenario.PoolMaster, Console: 2, OAuth: 3}.List()
+	operands[1].Pool = scenario.PoolWorker
+	return operands
+}
+
+// startAlone starts a release without topologies (R-SUITE-8): no console and no authentication operator runs, downloads
+// is a static manifest of the cluster-version-operator, and console and the OAuth servers are an installer's.
+func startAlone(ctx SpecContext, name string) *steps.Cluster {
+	GinkgoHelper()
+	c := steps.Start(ctx, framework.Config{Scenario: name, Release: scenario.OldRelease, VersionOperator: true})
+	for _, deployment := range []*appsv1.Deployment{
+		madeForThree(scenario.ConsoleNamespace, "console", map[string]string{"app": "console", "component": "ui"}, 2, 1, 1),
+		madeForThree(scenario.OAuthServerNamespace, "oauth-openshift", map[string]string{"app": "oauth-openshift"}, 3, 2, 3),
+		madeForThree(scenario.OAuthAPIServerNamespace, "apiserver", map[string]string{"app": "openshift-oauth-apiserver"}, 3, 1, 0),
+	} {
+		Expect(c.Kube.Create(ctx, deployment, client.FieldOwner(scenario.InstallerManager))).To(Succeed())
+	}
+	return c
+}
+
+func reasons(console, auth string) map[framework.Module]string {
+	return map[framework.Module]string{framework.Console: console, framework.Auth: auth}
+}
+
+// Fields of the cluster-version-operator are taken over in any case, those of the installer only with
+// --force-conflicts.
+var _ = Describe("The controllers of console and auth alone, on a release without topologies,", func() {
+	onOneNode := func(ctx SpecContext, name string) *steps.Cluster {
+		GinkgoHelper()
+		c := startAlone(ctx, name)
+		c.RunAll(reasons("FieldOwnedByOther", "FieldOwnedByOther"))
+		want := c.Scenario.Operands.List()
+		c.Settled(want[1:2]) // downloads
+		overridden(c)
+		untouched(c, want[0], want[2], want[3])
+		c.Quiet()
+
+		c.RunAll(reasons(asExpected, asExpected), "--force-conflicts")
+		c.Disturb(want)
+		overridden(c)
+		c.Quiet()
+		return c
+	}
+	It("take over what runs on one node, and follow its growth to three and back", Label(suite.Smoke), func(ctx SpecContext) {
+		c := onOneNode(ctx, "none-sno")
+		want := c.Scenario.Operands.List()
+		c.AddMasters("master-1", "master-2")
+		c.Quiet()
+		c.Settled(want)
+
+		Expect(c.SetTopology(ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode)).To(Succeed())
+		c.Settled(highlyAvailable()) // console and downloads are released and as before
+		c.Expect(reasons(notNeeded, asExpected))
+		released(c)
+		c.Quiet()
+
+		Expect(c.SetTopology(ctx, configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode)).To(Succeed())
+		c.Settled(want)
+		c.Expect(reasons(asExpected, asExpected))
+		overridden(c)
+		c.Quiet()
+		c.Settled(want)
+	})
+	It("take over what runs on one node with workers", Label(suite.Long), func(ctx SpecContext) { onOneNode(ctx, "none-sno-day1-workers") })
+	It("leave what is right for three nodes", Label(suite.Long), func(ctx SpecContext) {
+		c := startAlone(ctx, "ha")
+		c.RunAll(reasons(notNeeded, asExpected), "--force-conflicts")
+		c.Disturb(highlyAvailable()) // nothing pins downloads there
+		released(c)
+		c.Quiet()
+	})
+})
+
+// overridden checks what an old release needs on one node: the entry that makes downloads unmanaged, which blocks
+// upgrades, and the override of the authentication operator.
+func overridden(c *steps.Cluster) {
+	GinkgoHelper()
+	Expect(version(c).Spec.Overrides).To(HaveExactElements(And(HaveField("Name", "downloads"), HaveField("Unmanaged", true))))
+	value, _ := override(c)
+	Expect(value).To(BeTrue(), overrideKey)
+}
+
+func released(c *steps.Cluster) {
+	GinkgoHelper()
+	Expect(version(c).Spec.Overrides).To(BeEmpty())
+	_, found := override(c)
+	Expect(found).To(BeFalse(), overrideKey)
+}
+
+func version(c *steps.Cluster) *configv1.ClusterVersion {
+	GinkgoHelper()
+	version := &configv1.ClusterVersion{}
+	Expect(c.Kube.Get(c.Ctx, client.ObjectKey{Name: scenario.ClusterVersionName}, version)).To(Succeed())
+	return version
+}
+
+func override(c *steps.Cluster) (value any, found bool) {
+	GinkgoHelper()
+	authentication, err := c.Object(c.Ctx, framework.Auth)
+	Expect(err).NotTo(HaveOccurred())
+	value, found, err = unstructured.NestedFieldNoCopy(authentication.Object, "spec", "unsupportedConfigOverrides", overrideKey)
+	Expect(err).NotTo(HaveOccurred())
+	return value, found
+}
+
+// untouched checks that the modules own no field of what the installer made.
+func untouched(c *steps.Cluster, operands ...scenario.Operand) {
+	GinkgoHelper()
+	for _, o := range operands {
+		live, err := operand.Deployment(c.Ctx, c.Kube, o)
+		Expect(err).NotTo(HaveOccurred())
+		for _, module := range []framework.Module{framework.Console, framework.Auth} {
+			owned, err := ownership.Applied(live, module.FieldOwner(), "")
+			Expect(err).NotTo(HaveOccurred())
+			Expect(owned.Empty()).To(BeTrue(), "%s owns %s of %s", module, owned, o.Name)
+		}
+	}
+}
+
+// madeForThree returns a Deployment that keeps its pods on different control-plane nodes, whatever their revision.
+func madeForThree(namespace, name string, labels map[string]string, replicas, unavailable, surge int32) *appsv1.Deployment {
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: maps.Clone(labels)},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To(replicas),
+			Selector: &metav1.LabelSelector{MatchLabels: maps.Clone(labels)},
+			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{
+				MaxUnavailable: ptr.To(intstr.FromInt32(unavailable)), MaxSurge: ptr.To(intstr.FromInt32(surge)),
+			}},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(labels)},
+				Spec: corev1.PodSpec{
+					NodeSelector: map[string]string{scenario.MasterTaint: ""},
+					Tolerations:  []corev1.Toleration{{Key: scenario.MasterTaint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}},
+					Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+						RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+							LabelSelector: &metav1.LabelSelector{MatchLabels: maps.Clone(labels)}, TopologyKey: corev1.LabelHostname,
+						}},
+					}},
+					Containers: []corev1.Container{{
+						Name: name, Image: name,
+						Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+							corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("50Mi"),
+						}},
+					}},
+				},
+			},
+		},
+	}
+}
