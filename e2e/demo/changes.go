@@ -69,7 +69,6 @@ func (j *job) read(ctx context.Context) (map[patched]*unstructured.Unstructured,
 // showChanges prints the fields that the controllers own now and their former values, from the objects themselves.
 func (j *job) showChanges(before, after map[patched]*unstructured.Unstructured) error {
 	j.heading("What they changed")
-	nothing := true
 	for _, p := range j.patchedObjects() {
 		own, err := changes(p, before[p], after[p])
 		switch {
@@ -81,30 +80,24 @@ func (j *job) showChanges(before, after map[patched]*unstructured.Unstructured) 
 		case len(own) == 0 && j.expectsPatch(p.module):
 			return fmt.Errorf("%w: the %s controller reports success but owns no field of %s", ErrVerificationFailed, p.module, p)
 		}
-		if len(own) > 0 {
-			nothing = false
-			j.printf("  %s, by the %s controller", p, p.module)
-			j.table([]string{"  FIELD", "BEFORE", "NOW", "OWNER BEFORE"}, own)
+		j.printf("  %s, by the %s controller: %d field(s)", p, p.module, len(own))
+		for _, line := range own {
+			j.printf("    %s", line)
 		}
-	}
-	if nothing {
-		j.printf("  Nothing: everything was where it belongs on this cluster.")
 	}
 	return nil
 }
 
 // changes returns the fields of an object that its controller owns, without its own bookkeeping. They include fields
 // whose value is unchanged.
-func changes(p patched, before, after *unstructured.Unstructured) ([][]string, error) {
+func changes(p patched, before, after *unstructured.Unstructured) (lines []string, err error) {
 	owned, err := ownership.Applied(after, p.module.FieldOwner(), "")
 	if err != nil {
 		return nil, fmt.Errorf("read the owners of %s: %w", p, err)
 	}
-	var rows [][]string
 	seen := map[string]bool{patch.ReplacedAnnotation(string(p.module)): true}
 	owned.Leaves().Iterate(func(path fieldpath.Path) {
-		// Up to a list, whose elements get a line each.
-		var names []string
+		var names []string // up to a list
 		for _, element := range path {
 			if element.FieldName == nil {
 				break
@@ -116,70 +109,19 @@ func changes(p patched, before, after *unstructured.Unstructured) ([][]string, e
 			return
 		}
 		seen[field] = true
-		owners, err := ownership.Managers(before, field)
-		owner := strings.Join(owners, ",")
-		if err != nil || owner == "" {
-			owner = ownership.None
-		}
-		live, desired := at(before, names), at(after, names)
-		for i := range max(len(live), len(desired)) {
-			label, by := "", ""
-			if i == 0 {
-				label, by = "  "+short(names), owner
-			}
-			rows = append(rows, []string{label, line(live, i), line(desired, i), by})
-		}
+		lines = append(lines, fmt.Sprintf("%s: %s, was %s", field, value(after, names), value(before, names)))
 	})
-	return rows, nil
+	return lines, nil
 }
 
-func short(names []string) string {
-	const whole = 5
-	if len(names) <= whole {
-		return "." + strings.Join(names, ".")
-	}
-	return "." + strings.Join(names[:2], ".") + "..." + names[len(names)-1]
-}
-
-func at(object *unstructured.Unstructured, names []string) []string {
+func value(object *unstructured.Unstructured, names []string) string {
 	value, found, err := unstructured.NestedFieldNoCopy(object.Object, names...)
 	if err != nil || !found {
-		return nil
-	}
-	list, ok := value.([]any)
-	if !ok {
-		return []string{text(value)}
-	}
-	var lines []string
-	for _, element := range list {
-		lines = append(lines, text(element))
-	}
-	return lines
-}
-
-func line(lines []string, i int) string {
-	if i >= len(lines) {
 		return ownership.None
 	}
-	return lines[i]
-}
-
-// text returns a value on one short line.
-func text(value any) string {
-	m, _ := value.(map[string]any)
-	switch {
-	case m["key"] != nil && m["effect"] != nil:
-		return fmt.Sprintf("%v:%v %v", m["key"], m["effect"], m["operator"])
-	case m["topologyKey"] != nil:
-		return fmt.Sprintf("spread by %v", m["topologyKey"])
-	case m["matchLabels"] != nil:
-		return text(m["matchLabels"])
-	case m["unmanaged"] != nil:
-		return fmt.Sprintf("%v %v/%v unmanaged: %v", m["kind"], m["namespace"], m["name"], m["unmanaged"])
-	}
-	encoded, err := json.Marshal(value)
+	text, err := json.Marshal(value)
 	if err != nil {
-		return fmt.Sprint(value)
+		return err.Error()
 	}
-	return string(encoded)
+	return string(text)
 }

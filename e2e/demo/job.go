@@ -7,18 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,12 +37,10 @@ type Options struct {
 	Scenario string
 	// Operators are hosts instead of the stand-ins.
 	Operators framework.Operators
-	// Once ends after the proof. Otherwise the cluster stays up and changes are printed until ctx ends.
+	// Once ends after the proof. Otherwise the cluster stays up until ctx ends.
 	Once bool
-	// Out receives the output; Colour enables colours of a terminal.
-	Out    io.Writer
-	Colour bool
-	Keep   bool
+	Out  io.Writer
+	Keep bool
 	// OnReady, if not nil, is called with a cluster that stays up.
 	OnReady func(*embedded.Cluster)
 }
@@ -59,7 +55,6 @@ const (
 )
 
 type job struct {
-	terminal
 	options  Options
 	scenario scenario.Scenario
 	env      *framework.ScenarioCluster
@@ -75,7 +70,7 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	options.Out = &synchronized{out: options.Out}
-	j := &job{terminal: terminal{out: options.Out, colour: options.Colour}, options: options, scenario: s}
+	j := &job{options: options, scenario: s}
 	j.heading("sno: the cluster operators on %s", s.Name)
 	j.printf("  %s", s.Description)
 	j.printf("  %s", j.expectation())
@@ -83,33 +78,49 @@ func Run(ctx context.Context, options Options) error {
 	if err := j.start(ctx); err != nil {
 		return err
 	}
-	defer j.stop()
+	defer j.env.Stop()
 	if err := j.whileOperatorsRun(ctx, j.prove); err != nil {
 		if errors.Is(err, framework.ErrOperatorEnded) {
 			return err
 		}
-		j.printf("\n%s %v", j.paint(red, "The proof did not hold:"), err)
+		j.printf("\nThe proof did not hold: %v", err)
 		j.logs()
 		return err
 	}
-	j.printf("\n%s", j.paint(green, "The proof held."))
-	j.operators()
+	j.printf("\nThe proof held.")
+	for _, line := range report.OperatorLines(report.Report{Operators: j.env.HostOperators()}) {
+		j.printf("  %s", line)
+	}
 	if options.Once {
 		return nil
 	}
 	return j.stay(ctx)
 }
 
-func (j *job) stop() {
-	j.env.Stop()
+// stay keeps the cluster up until ctx ends.
+func (j *job) stay(ctx context.Context) error {
+	if err := j.env.UseRealMinReadySeconds(ctx); err != nil {
+		return err
+	}
+	j.heading("The cluster stays up until Ctrl-C")
+	j.printf("  export KUBECONFIG=%s", j.env.Cluster.KubeconfigPath())
+	j.printf("  kubectl get pods -A -o wide --watch")
+	j.printf("  kubectl patch infrastructure cluster --subresource status --type merge -p '{\"status\":{\"controlPlaneTopology\":\"HighlyAvailable\",\"infrastructureTopology\":\"HighlyAvailable\"}}'")
+	j.printf("  Log of the controllers: %s", j.env.Cluster.Program(programs.KubectlSNO.Name).LogPath())
+	if j.options.OnReady != nil {
+		j.options.OnReady(j.env.Cluster)
+	}
+	<-ctx.Done()
+	j.printf("\nStopping the cluster")
+	return nil
 }
 
-// operators prints which host operators were given and which are stand-ins.
-func (j *job) operators() {
-	for _, line := range report.OperatorLines(report.Report{Operators: j.env.HostOperators()}) {
-		j.printf("  %s", line)
-	}
+// printf prints a line. A closed terminal ends the process by a signal, so errors are ignored.
+func (j *job) printf(format string, args ...any) {
+	_, _ = fmt.Fprintf(j.options.Out, format+"\n", args...)
 }
+
+func (j *job) heading(format string, args ...any) { j.printf("\n"+format, args...) }
 
 func (j *job) expectation() string {
 	if j.scenario.Pool == scenario.PoolNone {
@@ -121,7 +132,7 @@ func (j *job) expectation() string {
 // start builds the programs and starts the cluster with the host operators.
 func (j *job) start(ctx context.Context) error {
 	j.heading("Build and start")
-	err := programs.BuildAll(ctx, indent{j.out}, programs.KubectlSNO, programs.IngressHost, programs.ConsoleHost, programs.AuthHost, programs.EtcdHost)
+	err := programs.BuildAll(ctx, indent{j.options.Out}, programs.KubectlSNO, programs.IngressHost, programs.ConsoleHost, programs.AuthHost, programs.EtcdHost)
 	if err != nil {
 		return err
 	}
@@ -130,7 +141,7 @@ func (j *job) start(ctx context.Context) error {
 	// which has no pool and cannot be rolled out on two nodes. A given operator has downloads itself.
 	manifest := j.scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode && !j.options.Operators.Has(framework.Console)
 	j.env, err = framework.Start(ctx, framework.Config{
-		Scenario: j.scenario.Name, Progress: indent{j.out}, Keep: j.options.Keep, VersionOperator: manifest, Operators: j.options.Operators,
+		Scenario: j.scenario.Name, Progress: indent{j.options.Out}, Keep: j.options.Keep, VersionOperator: manifest, Operators: j.options.Operators,
 		Hosts: map[framework.Module][]string{
 			framework.Ingress: {"--stock"}, framework.Console: {"--downloads=" + strconv.FormatBool(!manifest)}, framework.Auth: nil,
 		},
@@ -179,51 +190,36 @@ func (j *job) whileOperatorsRun(ctx context.Context, do func(context.Context) er
 }
 
 func (j *job) prove(ctx context.Context) error {
-	routed := j.scenario.Pool != scenario.PoolNone
-	if routed {
-		if err := j.before(ctx); err != nil {
+	var before map[patched]*unstructured.Unstructured
+	read := func(ctx context.Context) (err error) {
+		before, err = j.read(ctx)
+		return err
+	}
+	changed := func(ctx context.Context) error {
+		after, err := j.read(ctx)
+		if err != nil {
+			return err
+		}
+		return j.showChanges(before, after)
+	}
+	steps := []func(context.Context) error{
+		j.before, j.operandsBefore, read, j.runControllers, j.decided, j.operandsDecided, j.besideGiven, changed, j.after, j.operandsAfter, j.noneIdle,
+	}
+	if j.scenario.Pool == scenario.PoolNone {
+		steps = []func(context.Context) error{
+			j.operandsBefore, read, j.runControllers, j.nothingToRoute, j.operandsDecided, j.besideGiven, changed, j.operandsAfter, j.noneIdle,
+		}
+	}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	if err := j.operandsBefore(ctx); err != nil {
-		return err
-	}
-	before, err := j.read(ctx)
-	if err != nil {
-		return err
-	}
-	if err := j.runControllers(ctx); err != nil {
-		return err
-	}
-	if routed {
-		err = j.decided(ctx)
-	} else {
-		err = j.nothingToRoute(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	if err := j.operandsDecided(ctx); err != nil {
-		return err
-	}
-	if err := j.besideGiven(ctx); err != nil {
-		return err
-	}
-	after, err := j.read(ctx)
-	if err != nil {
-		return err
-	}
-	if err := j.showChanges(before, after); err != nil {
-		return err
-	}
-	if routed {
-		if err := j.after(ctx); err != nil {
-			return err
-		}
-	}
-	if err := j.operandsAfter(ctx); err != nil {
-		return err
-	}
+	return nil
+}
+
+// noneIdle returns an error if a given operator has done nothing.
+func (j *job) noneIdle(ctx context.Context) error {
 	idle, err := j.env.IdleOperators(ctx)
 	if err == nil && len(idle) > 0 {
 		err = fmt.Errorf("%w: given operators that have written no Lease, status or operand: %v", ErrVerificationFailed, idle)
@@ -237,21 +233,20 @@ func (j *job) before(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	table := j.columns([]string{"PODS DELETED", "ROUTER", "NODE", "POOL", ""}, []string{"", places[0].Pod, "day2-worker-0", "master", ""})
-	j.showPlaces(table, "0", places)
+	j.showPlaces(0, places)
 	if waiting := j.scenario.PendingUntilDay2; waiting > 0 {
-		j.printf("  %s", j.paint(dim, fmt.Sprintf("%d router(s) Pending: no other node takes it until another worker joins", waiting)))
+		j.printf("  %d router(s) Pending: no other node takes it until another worker joins", waiting)
 	}
 	if j.scenario.Day2Workers > 0 {
 		if err := j.scenario.AddDay2Workers(ctx, j.env.Cluster); err != nil {
 			return err
 		}
-		j.printf("  %s", j.paint(dim, fmt.Sprintf("%d worker(s) joined", j.scenario.Day2Workers)))
+		j.printf("  %d worker(s) joined", j.scenario.Day2Workers)
 		if j.scenario.PendingUntilDay2 > 0 {
 			if places, err = j.router.settled(ctx, "", 0); err != nil {
 				return err
 			}
-			j.showPlaces(table, "0", places)
+			j.showPlaces(0, places)
 		}
 	}
 	floated := offPool(places, scenario.PoolMaster)
@@ -259,14 +254,14 @@ func (j *job) before(ctx context.Context) error {
 		if places, err = j.router.restart(ctx, places[0]); err != nil {
 			return err
 		}
-		j.showPlaces(table, strconv.Itoa(i), places)
+		j.showPlaces(i, places)
 		floated = offPool(places, scenario.PoolMaster)
 	}
 	switch hasWorkers := j.scenario.Day1Workers+j.scenario.Day2Workers > 0; {
 	case j.scenario.Pool != scenario.PoolMaster:
 		j.printf("  That is where it belongs on this cluster.")
 	case floated:
-		j.printf("  %s", j.paint(red, "The router left the control plane. DNS still points there: ingress is down."))
+		j.printf("  The router left the control plane. DNS still points there: ingress is down.")
 	case hasWorkers:
 		return fmt.Errorf("%w: the router never left the control plane without the controller, so staying there would prove nothing", ErrVerificationFailed)
 	default:
@@ -326,9 +321,8 @@ func (j *job) after(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrVerificationFailed, err)
 	}
-	table := j.columns([]string{"PODS DELETED", "ROUTER", "NODE", "POOL", ""}, []string{"", places[0].Pod, "day2-worker-0", "master", ""})
 	for i := 0; ; i++ {
-		j.showPlaces(table, strconv.Itoa(i), places)
+		j.showPlaces(i, places)
 		if err := check(j.scenario, places); err != nil {
 			return err
 		}
@@ -339,7 +333,7 @@ func (j *job) after(ctx context.Context) error {
 			if err := j.taintControlPlane(ctx); err != nil {
 				return err
 			}
-			j.printf("  %s", j.paint(dim, "mastersSchedulable is now false: the control plane has its NoSchedule taint and is no worker any more"))
+			j.printf("  mastersSchedulable is now false: the control plane has its NoSchedule taint and is no worker any more")
 		}
 		if places, err = j.router.restart(ctx, places[i%len(places)]); err != nil {
 			return fmt.Errorf("%w: %w", ErrVerificationFailed, err)
@@ -416,16 +410,9 @@ func (j *job) controllerSynced(ctx context.Context) error {
 	return nil
 }
 
-func (j *job) showPlaces(table columns, label string, places []place) {
-	for i, p := range places {
-		mark := j.paint(green, "ok")
-		if j.scenario.Pool == scenario.PoolMaster && p.Pool != string(scenario.PoolMaster) {
-			mark = j.paint(red, "not on the control plane")
-		}
-		if i > 0 {
-			label = ""
-		}
-		table.row(label, p.Pod, p.Node, p.Pool, mark)
+func (j *job) showPlaces(deleted int, places []place) {
+	for _, p := range places {
+		j.printf("  %d pod(s) deleted: %s is on %s, pool %s", deleted, p.Pod, p.Node, p.Pool)
 	}
 }
 
@@ -440,15 +427,9 @@ func (j *job) logs() {
 		names = append(names, module.Host().Name)
 	}
 	for _, name := range names {
-		content, err := os.ReadFile(filepath.Join(j.env.Cluster.Dir(), name+".log"))
-		if err != nil {
-			continue
+		if program := j.env.Cluster.Program(name); program != nil {
+			j.printf("  The log of %s ends with:\n%s", name, program.LogTail(1500))
 		}
-		const tail = 1500
-		if len(content) > tail {
-			content = content[len(content)-tail:]
-		}
-		j.printf("  The log of %s ends with:\n%s", name, content)
 	}
 	j.printf("  Run it with -keep to have all logs.")
 }
@@ -473,5 +454,3 @@ func (i indent) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
-
-func stamp() string { return time.Now().Format(time.TimeOnly) }

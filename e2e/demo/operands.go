@@ -11,9 +11,7 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -63,48 +61,39 @@ func (j *job) operandsExpectation() string {
 // operandsBefore prints the Deployments before the controllers run, once they are settled.
 func (j *job) operandsBefore(ctx context.Context) error {
 	j.heading("Before: console, downloads and the OAuth servers")
-	rows, err := j.operandsRolledOut(ctx)
-	if err != nil {
-		return err
-	}
-	j.table([]string{"DEPLOYMENT", "REPLICAS", "READY", "NODES", ""}, rows)
-	return nil
+	state, err := j.operandsRolledOut(ctx)
+	j.printf("%s", state)
+	return err
 }
 
-// operandsRolledOut waits until the operators have made the Deployments and their rows are the same twice in a row, and
-// returns the rows.
-func (j *job) operandsRolledOut(ctx context.Context) ([][]string, error) {
-	var last, now [][]string
+// operandsRolledOut waits until the operators have made the Deployments and their state is the same twice in a row, and
+// returns the state.
+func (j *job) operandsRolledOut(ctx context.Context) (string, error) {
+	last, now := "", ""
 	err := wait.PollUntilContextTimeout(ctx, restPoll, operandsTimeout, true, func(ctx context.Context) (bool, error) {
 		var err error
 		last = now
-		now, err = j.operandRows(ctx)
-		made := !slices.ContainsFunc(now, func(row []string) bool { return row[1] == "-" })
-		return err == nil && made && slices.EqualFunc(last, now, slices.Equal), err
+		now, err = j.operands(ctx)
+		return err == nil && now == last, client.IgnoreNotFound(err)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: the operators do not create their Deployments: %w", ErrVerificationFailed, err)
+		return "", fmt.Errorf("%w: the operators do not create their Deployments: %w", ErrVerificationFailed, err)
 	}
 	return now, nil
 }
 
-func (j *job) operandRows(ctx context.Context) ([][]string, error) {
-	var rows [][]string
+// operands describes the Deployments, a line for each.
+func (j *job) operands(ctx context.Context) (string, error) {
+	var lines []string
 	for _, o := range j.scenario.Operands.List() {
-		var live appsv1.Deployment
-		err := j.kube.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, &live)
-		if apierrors.IsNotFound(err) {
-			rows = append(rows, []string{o.String(), "-", "-", "-", ""})
-			continue
-		}
+		live, err := operand.Deployment(ctx, j.kube, o)
 		if err != nil {
-			return nil, fmt.Errorf("read Deployment %s: %w", o, err)
+			return "", err
 		}
 		var pods corev1.PodList
 		if err := j.kube.List(ctx, &pods, client.InNamespace(o.Namespace), client.MatchingLabels(live.Spec.Selector.MatchLabels)); err != nil {
-			return nil, fmt.Errorf("list the pods of %s: %w", o, err)
+			return "", fmt.Errorf("list the pods of %s: %w", o, err)
 		}
-		mark := ""
 		var nodes []string
 		for i := range pods.Items {
 			pod := &pods.Items[i]
@@ -112,18 +101,13 @@ func (j *job) operandRows(ctx context.Context) ([][]string, error) {
 			case pod.Spec.NodeName != "":
 				nodes = append(nodes, pod.Spec.NodeName)
 			case pending([]corev1.Pod{*pod}) != nil:
-				nodes, mark = append(nodes, "Pending"), j.paint(red, "a pod finds no node")
+				nodes = append(nodes, "Pending")
 			}
 		}
 		slices.Sort(nodes)
-		if *live.Spec.Replicas != o.Replicas && mark == "" {
-			mark = j.paint(red, fmt.Sprintf("wanted: %d", o.Replicas))
-		}
-		rows = append(rows, []string{
-			o.String(), fmt.Sprint(*live.Spec.Replicas), fmt.Sprint(live.Status.ReadyReplicas), strings.Join(nodes, " "), mark,
-		})
+		lines = append(lines, fmt.Sprintf("  %s: %d of %d pods are ready, wanted: %d; on %s", o, live.Status.ReadyReplicas, *live.Spec.Replicas, o.Replicas, strings.Join(nodes, " ")))
 	}
-	return rows, nil
+	return strings.Join(lines, "\n"), nil
 }
 
 func (j *job) operandsDecided(ctx context.Context) error {
@@ -179,18 +163,10 @@ func (j *job) operandsAfter(ctx context.Context) error {
 	if err := settled(); err != nil {
 		return err
 	}
-	rows, err := j.operandRows(ctx)
+	state, err := j.operands(ctx)
 	if err != nil {
 		return err
 	}
-	for i, o := range want {
-		note := "ok, never without a pod while it rolled out"
-		if o.MinAvailable == 0 {
-			note = "ok, the old pod ended first: one writer on a node"
-		}
-		rows[i][4] = j.paint(green, note)
-	}
-	j.table([]string{"DEPLOYMENT", "REPLICAS", "READY", "NODES", ""}, rows)
-	j.printf("  %s", j.paint(dim, fmt.Sprintf("All rolled out in %.1f s, and came back after a drain of %s", rolled.Seconds(), node)))
+	j.printf("%s\n  All rolled out in %.1f s, those that can without a time without a pod, and came back after a drain of %s", state, rolled.Seconds(), node)
 	return nil
 }

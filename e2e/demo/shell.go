@@ -42,11 +42,11 @@ func Shell(ctx context.Context, options Options, shell Bash) error {
 	kubectl := node.Program("kubectl")
 	shell.Programs = map[string]string{"kubectl": kubectl, "oc": kubectl, programs.KubectlSNO.Name: plugin, programs.SNOTests.Name: tests}
 
-	j := &job{terminal: terminal{out: options.Out, colour: options.Colour}, options: options, scenario: s}
+	j := &job{options: options, scenario: s}
 	if err := j.start(ctx); err != nil {
 		return err
 	}
-	defer j.stop()
+	defer j.env.Stop()
 	if err := j.whileOperatorsRun(ctx, j.installed); err != nil {
 		return err
 	}

@@ -133,7 +133,6 @@ type System struct {
 	later     map[framework.Module][]string
 	operators framework.Operators
 	progress  io.Writer
-	stop      sync.Once
 
 	mu sync.Mutex
 	// added are control-plane nodes that a topology has added, and removed those that the next one has removed.
@@ -307,9 +306,4 @@ func (s *System) placeByDefault(ctx context.Context) error {
 		return fmt.Errorf("write the default placement: %w", err)
 	}
 	return nil
-}
-
-// Stop stops everything. Further calls do nothing.
-func (s *System) Stop() {
-	s.stop.Do(s.ScenarioCluster.Stop)
 }

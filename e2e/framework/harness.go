@@ -152,11 +152,18 @@ func (s *ScenarioCluster) prepareHost(ctx context.Context, module Module) ([]str
 
 // Stop stops the cluster. The next start removes a folder that cannot be removed now.
 func (s *ScenarioCluster) Stop() {
-	if s.endVersionOperator != nil {
-		// Its error is only relevant while the cluster is in use.
-		_ = s.endVersionOperator()
-	}
+	// Its error is only relevant while the cluster is in use.
+	_ = s.stopVersionOperator()
 	_ = s.Cluster.Stop()
+}
+
+// stopVersionOperator stops the stand-in of the cluster-version-operator, if it runs.
+func (s *ScenarioCluster) stopVersionOperator() error {
+	end := s.endVersionOperator
+	if s.endVersionOperator = nil; end == nil {
+		return nil
+	}
+	return end()
 }
 
 // RunHost starts or restarts a host operator, which has all rights. Arguments are those of the stand-in.

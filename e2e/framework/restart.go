@@ -44,10 +44,5 @@ func (s *ScenarioCluster) StopOperators(ctx context.Context) error {
 			}
 		}
 	}
-	if s.endVersionOperator == nil {
-		return nil
-	}
-	end := s.endVersionOperator
-	s.endVersionOperator = nil
-	return end()
+	return s.stopVersionOperator()
 }

@@ -27,7 +27,7 @@ import (
 func main() { os.Exit(run()) }
 
 func run() int {
-	options := demo.Options{Out: os.Stdout, Colour: term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""}
+	options := demo.Options{Out: os.Stdout}
 	flag.StringVar(&options.Scenario, "scenario", "none-sno-day2-workers", "Scenario; -list prints all.")
 	flag.BoolVar(&options.Once, "once", false, "Stop after the proof. The exit code is 0 only if it held.")
 	flag.BoolVar(&options.Keep, "keep", false, "Keep the cluster's folder with the logs of every component.")

@@ -3,11 +3,10 @@
 package demo
 
 import (
-	"bytes"
 	"errors"
+	"io"
+	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/solonode/sno/testcluster/scenario"
 )
@@ -44,18 +43,10 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestTable(t *testing.T) {
+func TestUnknownScenario(t *testing.T) {
 	t.Parallel()
-	var out bytes.Buffer
-	terminal{out: &out}.table([]string{"NAME", "WHERE", ""}, [][]string{{"a", "master-0", "ok"}, {"longer", "m", ""}})
-	want := "  NAME    WHERE\n  a       master-0  ok\n  longer  m\n"
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	out.Reset()
-	coloured := terminal{out: &out, colour: true}
-	coloured.columns([]string{"A", "B"}, []string{"xx", ""}).row(coloured.paint(red, "x"), "y")
-	if want := "  " + dim + "A   B" + plain + "\n  " + red + "x" + plain + "   y\n"; out.String() != want {
-		t.Errorf("colours count as width: got %q, want %q", out.String(), want)
+	err := Run(t.Context(), Options{Scenario: "none-such", Once: true, Out: io.Discard})
+	if !errors.Is(err, scenario.ErrUnknown) || !strings.Contains(err.Error(), "none-sno-day2-workers") {
+		t.Errorf("got %v, want ErrUnknown and the known names", err)
 	}
 }
