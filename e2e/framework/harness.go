@@ -252,7 +252,7 @@ func (s *ScenarioCluster) RunController(ctx context.Context, module Module, args
 	if err := s.InstallRBAC(ctx, module, args...); err != nil {
 		return nil, err
 	}
-	return s.runAs(ctx, module.Controller(), module.Account(), nil, args)
+	return s.RunInstalled(ctx, module.Controller(), module.Account(), nil, args...)
 }
 
 // InstallAllControllers prepares the cluster for kubectl-sno, all controllers in one process, and applies the rights of
@@ -275,7 +275,7 @@ func (s *ScenarioCluster) RunAllControllers(ctx context.Context, args ...string)
 	if err := s.InstallAllControllers(ctx); err != nil {
 		return nil, err
 	}
-	return s.runAs(ctx, programs.KubectlSNO, AllAccount, []string{"run"}, args)
+	return s.RunInstalled(ctx, programs.KubectlSNO, AllAccount, []string{"run"}, args...)
 }
 
 // RunInstalled starts or restarts a program with an existing service account of SystemNamespace, and the arguments of
@@ -283,11 +283,6 @@ func (s *ScenarioCluster) RunAllControllers(ctx context.Context, args ...string)
 func (s *ScenarioCluster) RunInstalled(
 	ctx context.Context, program programs.Program, account string, container []string, args ...string,
 ) (*embedded.Component, error) {
-	return s.runAs(ctx, program, account, container, args)
-}
-
-// runAs starts or restarts a program with an existing service account.
-func (s *ScenarioCluster) runAs(ctx context.Context, program programs.Program, account string, verb, args []string) (*embedded.Component, error) {
 	if running := s.Cluster.Program(program.Name); running != nil {
 		if err := running.Terminate(ctx); err != nil {
 			return nil, err
@@ -301,7 +296,7 @@ func (s *ScenarioCluster) runAs(ctx context.Context, program programs.Program, a
 	if err != nil {
 		return nil, err
 	}
-	all := append(slices.Clone(verb),
+	all := append(slices.Clone(container),
 		"--kubeconfig", kubeconfig, "--leader-elect-resource-namespace", SystemNamespace, "--metrics-bind-address", "0", "--health-probe-bind-address", "0")
 	return s.Cluster.Run(ctx, program.Name, binary, append(all, args...)...)
 }

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/onsi/ginkgo/v2"
-	"github.com/onsi/gomega"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/cluster"
@@ -41,23 +41,23 @@ var smoke, disturbed = []string{"none-sno", "none-sno-day2-workers", "ha"}, "non
 // reportEntry is the name of the entry of Ginkgo's report that has the conformance report of a cluster.
 const reportEntry = "conformance report"
 
-var _ = ginkgo.Describe("The conformance suite", func() {
+var _ = Describe("The conformance suite", func() {
 	for _, variant := range embeddedtarget.Variants() {
-		ginkgo.DescribeTable(captions[variant], check, entries(variant))
+		DescribeTable(captions[variant], check, entries(variant))
 	}
 })
 
-var _ = ginkgo.ReportAfterSuite("write the reports", writeReports)
+var _ = ReportAfterSuite("write the reports", writeReports)
 
 // entries has an entry for each scenario (R-SUITE-1, R-SUITE-5); with the modules one more that has the disruptive tier.
-func entries(variant embeddedtarget.Variant) []ginkgo.TableEntry {
-	var all []ginkgo.TableEntry
+func entries(variant embeddedtarget.Variant) []TableEntry {
+	var all []TableEntry
 	add := func(s scenario.Scenario, tiers string, disruptive bool) {
-		labels := ginkgo.Label(string(variant), s.Name, tiers, "conformance")
+		labels := Label(string(variant), s.Name, tiers, "conformance")
 		if slices.Contains(smoke, s.Name) && disruptive == (variant == embeddedtarget.SNO && s.Name == disturbed) {
 			labels = append(labels, suite.Smoke)
 		}
-		all = append(all, ginkgo.Entry(fmt.Sprintf("%s, %s: %s", s.Name, tiers, s.Description), labels, variant, s.Name, disruptive))
+		all = append(all, Entry(fmt.Sprintf("%s, %s: %s", s.Name, tiers, s.Description), labels, variant, s.Name, disruptive))
 	}
 	for _, s := range scenario.All() {
 		add(s, "undisturbed", false)
@@ -84,12 +84,12 @@ func selection(disruptive bool) runner.Selection {
 }
 
 // check runs the suite on a new cluster and compares the results with those that are expected.
-func check(ctx ginkgo.SpecContext, variant embeddedtarget.Variant, name string, disruptive bool) {
+func check(ctx SpecContext, variant embeddedtarget.Variant, name string, disruptive bool) {
 	folder := filepath.Join(suite.Out(), string(variant), name)
-	gomega.Expect(os.MkdirAll(folder, 0o755)).To(gomega.Succeed())
+	Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
 	log, err := os.Create(filepath.Join(folder, "run.log"))
-	gomega.Expect(err).NotTo(gomega.HaveOccurred())
-	ginkgo.DeferCleanup(log.Close)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(log.Close)
 	limited, cancel := context.WithTimeoutCause(ctx, *limit, fmt.Errorf("it took longer than %s", *limit))
 	defer cancel()
 	found, err := run(limited, variant, name, selection(disruptive), folder, log)
@@ -97,18 +97,18 @@ func check(ctx ginkgo.SpecContext, variant embeddedtarget.Variant, name string, 
 		found = lost(variant, name, selection(disruptive), ctx.Err(), errors.Join(err, context.Cause(limited)))
 	}
 	text, encoding := json.Marshal(found)
-	gomega.Expect(encoding).NotTo(gomega.HaveOccurred())
-	ginkgo.AddReportEntry(reportEntry, string(text), ginkgo.ReportEntryVisibilityNever) // a string is the same in every process
+	Expect(encoding).NotTo(HaveOccurred())
+	AddReportEntry(reportEntry, string(text), ReportEntryVisibilityNever) // a string is the same in every process
 	counts := make([]string, 0, len(report.Statuses()))
 	for _, status := range report.Statuses() {
 		counts = append(counts, fmt.Sprintf("%d %s", found.Counts[status], status))
 	}
-	ginkgo.GinkgoWriter.Println(strings.Join(counts, ", "))
+	GinkgoWriter.Println(strings.Join(counts, ", "))
 	if err == nil {
 		err = verdict(variant, found)
 	}
 	if err != nil {
-		ginkgo.Fail(fmt.Sprintf("%v\nThe log of the run and, after a failed check, artifacts are in %s", err, folder))
+		Fail(fmt.Sprintf("%v\nThe log of the run and, after a failed check, artifacts are in %s", err, folder))
 	}
 }
 
@@ -213,7 +213,7 @@ func names() (all []string) {
 }
 
 // writeReports writes the reports of each variant and prints a table of all. An interrupted run has them too.
-func writeReports(all ginkgo.Report) {
+func writeReports(all Report) {
 	reports := map[embeddedtarget.Variant][]report.Report{}
 	for _, spec := range all.SpecReports {
 		for _, entry := range spec.ReportEntries {
@@ -221,12 +221,12 @@ func writeReports(all ginkgo.Report) {
 				continue
 			}
 			var r report.Report
-			gomega.Expect(json.Unmarshal(fmt.Append(nil, entry.GetRawValue()), &r)).To(gomega.Succeed(), spec.FullText())
+			Expect(json.Unmarshal(fmt.Append(nil, entry.GetRawValue()), &r)).To(Succeed(), spec.FullText())
 			reports[embeddedtarget.Variant(r.Variant)] = append(reports[embeddedtarget.Variant(r.Variant)], r)
 		}
 	}
 	known, err := waivers()
-	gomega.Expect(err).NotTo(gomega.HaveOccurred())
+	Expect(err).NotTo(HaveOccurred())
 	for _, variant := range embeddedtarget.Variants() {
 		of := reports[variant]
 		if len(of) == 0 {
@@ -239,14 +239,14 @@ func writeReports(all ginkgo.Report) {
 			unused := report.Apply(of, known, time.Now())
 			for why, waivers := range map[string][]report.Waiver{"expired": unused.Expired, "unused": unused.Stale} {
 				for _, w := range waivers {
-					ginkgo.GinkgoWriter.Printf("The waiver of %s %s is %s\n", w.ID, w.Scenario, why)
+					GinkgoWriter.Printf("The waiver of %s %s is %s\n", w.ID, w.Scenario, why)
 				}
 			}
 		}
 		folder := filepath.Join(suite.Out(), string(variant))
-		ginkgo.GinkgoWriter.Printf("\n%s; reports in %s\n", captions[variant], folder)
-		gomega.Expect(matrix.WriteTable(ginkgo.GinkgoWriter, of)).To(gomega.Succeed())
-		gomega.Expect(write(folder, variant, of)).To(gomega.Succeed())
+		GinkgoWriter.Printf("\n%s; reports in %s\n", captions[variant], folder)
+		Expect(report.WriteMarkdown(GinkgoWriter, of...)).To(Succeed())
+		Expect(write(folder, variant, of)).To(Succeed())
 	}
 }
 

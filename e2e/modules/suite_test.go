@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/onsi/ginkgo/v2"
-	"github.com/onsi/gomega"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/runner"
@@ -37,16 +37,16 @@ func TestModules(t *testing.T) {
 }
 
 // The first process builds what the clusters need; the others find it.
-var _ = ginkgo.SynchronizedBeforeSuite(func(ctx ginkgo.SpecContext) {
+var _ = SynchronizedBeforeSuite(func(ctx SpecContext) {
 	given, err := operators.Read()
-	gomega.Expect(err).NotTo(gomega.HaveOccurred())
+	Expect(err).NotTo(HaveOccurred())
 	needed := []programs.Program{programs.KubectlSNO, programs.SNOTests, programs.Approve}
 	for _, variant := range embeddedtarget.Variants() {
 		of, err := variant.Programs(given)
-		gomega.Expect(err).NotTo(gomega.HaveOccurred())
+		Expect(err).NotTo(HaveOccurred())
 		needed = append(needed, of...)
 	}
-	gomega.Expect(programs.BuildAll(ctx, ginkgo.GinkgoWriter, needed...)).To(gomega.Succeed())
+	Expect(programs.BuildAll(ctx, GinkgoWriter, needed...)).To(Succeed())
 	_, err = runner.Select(catalogue.All(), selection(true))
-	gomega.Expect(err).NotTo(gomega.HaveOccurred(), "-modules and -tiers name what there is")
+	Expect(err).NotTo(HaveOccurred(), "-modules and -tiers name what there is")
 }, func() { programs.SkipUpToDateChecks() })
