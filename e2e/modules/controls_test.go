@@ -122,7 +122,7 @@ var smokeControls = []string{"SNO-TOP-008", "SNO-MCO-001"}
 // Each control of kind cluster causes its fault on a cluster with the modules while its check runs.
 var _ = Describe("A check that evaluates a record", func() {
 	for _, name := range []string{single, withWorker, several} {
-		Context("on "+name, Ordered, ContinueOnFailure, Label("controls-"+name, "controls"), func() {
+		Context("on "+name, Ordered, ContinueOnFailure, Label("controls"), func() {
 			var shared *system
 			BeforeAll(func(ctx SpecContext) { shared = startSystem(ctx, patient(name, embeddedtarget.SNO)) })
 			last := ""
