@@ -52,9 +52,7 @@ func (v Variant) hosts() (map[framework.Module][]string, error) {
 	case Vendored:
 		hosts := map[framework.Module][]string{}
 		for _, module := range framework.AllModules() {
-			if module.HasHost() {
-				hosts[module] = nil
-			}
+			hosts[module] = nil
 		}
 		// Its placement is not that of the stock operator.
 		hosts[framework.Ingress] = []string{"--create-default"}
@@ -97,11 +95,6 @@ func (v Variant) Operators(scenarioName string, operators framework.Operators) (
 	return operators.Report(hosts), nil
 }
 
-// controls reports whether the module's controller runs: with Vendored only without a host.
-func (v Variant) controls(module framework.Module) bool {
-	return v == SNO || v == Vendored && !module.HasHost()
-}
-
 // Programs returns the programs that the clusters of a variant need, without those of the operators.
 func (v Variant) Programs(operators framework.Operators) ([]programs.Program, error) {
 	hosts, err := v.hosts()
@@ -113,7 +106,7 @@ func (v Variant) Programs(operators framework.Operators) ([]programs.Program, er
 		if _, ok := hosts[module]; ok && !operators.Has(module) {
 			needed = append(needed, module.Host())
 		}
-		if v.controls(module) {
+		if v == SNO {
 			needed = append(needed, module.Controller())
 		}
 	}
@@ -159,7 +152,7 @@ func Start(ctx context.Context, o Options) (*System, error) {
 	// With an external control plane the release has no guard of etcd.
 	withEtcd := planned.ControlPlaneTopology != configv1.ExternalTopologyMode
 	// A given etcd operator has guards of its own, as those since 4.8 do.
-	guarded := withEtcd && o.Variant.controls(framework.EtcdGuard) && !o.Operators.Has(framework.EtcdGuard)
+	guarded := withEtcd && o.Variant == SNO && !o.Operators.Has(framework.EtcdGuard)
 	// The others start later: they need members of etcd, or what the controllers need.
 	first, others := map[framework.Module][]string{}, map[framework.Module][]string{}
 	for module, args := range hosts {
@@ -247,15 +240,11 @@ func (s *System) startOperators(ctx context.Context) error {
 		return err
 	}
 	if s.variant == Vendored {
-		if _, err := s.RunOLMOperator(ctx); err != nil {
-			return err
-		}
+		_, err := s.RunOLMOperator(ctx)
+		return err
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, module := range framework.AllModules() {
-		if !s.variant.controls(module) {
-			continue
-		}
 		group.Go(func() error {
 			var args []string
 			if module == framework.EtcdGuard {

@@ -117,9 +117,6 @@ func (m Module) Controller() programs.Program { return modules[m].controller }
 // Host returns the operator that vendors the module, which with --stock is the stand-in of the stock operator.
 func (m Module) Host() programs.Program { return modules[m].host }
 
-// HasHost reports whether there is such an operator.
-func (m Module) HasHost() bool { return m.Host().Name != "" }
-
 // installMachineConfiguration installs the kinds of a machine-config operator that are used without one, and the object
 // with the controller's conditions.
 func installMachineConfiguration(ctx context.Context, c *embedded.Cluster) error {
