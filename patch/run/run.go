@@ -26,7 +26,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -38,15 +37,9 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// classChanged ends a generation of the manager: the leader-election durations change.
-type classChanged struct{ mode configv1.TopologyMode }
-
-func (c classChanged) Error() string {
-	return fmt.Sprintf("the leader-election durations change with the topology %s", c.mode)
-}
-
-// errKindsAdded ends a generation of the manager: the API server serves an additional optional kind.
-var errKindsAdded = errors.New("the cluster serves kinds that it did not serve before")
+// ErrRestart says that the process has to start again: the leader-election durations change with the topology, or the cluster
+// serves more kinds. The Lease is released.
+var ErrRestart = errors.New("the process has to start again")
 
 const (
 	pollServed      = 2 * time.Second // until required kinds are served
@@ -57,8 +50,8 @@ const (
 	shutdownTimeout = 20 * time.Second       // for running reconciles
 )
 
-// Run runs the modules' controllers until the context ends, which is no error. name is the name of the Lease. When the
-// topology changes the leader-election durations, Run releases the Lease and restarts the controllers in this process.
+// Run runs the modules' controllers until the context ends, which is no error. name is the name of the Lease. It returns an
+// ErrRestart when what is fixed at the start changes; a Pod then starts the process again. Run can be called once in a process.
 func Run(ctx context.Context, restConfig *rest.Config, name string, options Options, modules ...controller.Module) error {
 	if err := options.Validate(); err != nil {
 		return err
@@ -67,39 +60,16 @@ func Run(ctx context.Context, restConfig *rest.Config, name string, options Opti
 	if err != nil {
 		return err
 	}
-	identity, err := newIdentity()
-	if err != nil {
-		return err
-	}
-	log := logr.FromContextOrDiscard(ctx)
 	restConfig = unthrottled(restConfig)
 	known := &controller.Topology{}
-	mode := initialMode(ctx, restConfig, known)
-	for {
-		p := &process{
-			name: name, identity: identity, options: options, modules: modules, rest: restConfig, metrics: counters,
-			topology: known, class: topology.LeaderElection(mode), synced: make(chan struct{}),
-		}
-		err := p.run(ctx)
-		var changed classChanged
-		switch {
-		case ctx.Err() != nil && err != nil:
-			return nil // a controller may still be running, so the Lease must expire
-		case ctx.Err() != nil:
-			if err := p.releaseLease(ctx); err != nil {
-				log.Info("Lease was not released and has to expire", "cause", err.Error())
-			}
-			return nil
-		case errors.As(err, &changed):
-			mode = changed.mode
-			log.Info("Leader election follows the topology", "controlPlaneTopology", string(mode),
-				"leaseDuration", topology.LeaderElection(mode).LeaseDuration.String())
-		case errors.Is(err, errKindsAdded):
-			log.Info("Cluster serves more kinds, starting again")
-		default:
-			return err
-		}
+	p := &process{
+		name: name, options: options, modules: modules, rest: restConfig, metrics: counters, topology: known,
+		class: topology.LeaderElection(initialMode(ctx, restConfig, known)), synced: make(chan struct{}),
 	}
+	if err := p.run(ctx); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
 }
 
 // unthrottled returns a config without the default rate limit of the client: the API server limits requests itself.
@@ -128,15 +98,14 @@ func initialMode(ctx context.Context, restConfig *rest.Config, known *controller
 	return cluster.ControlPlane.Mode
 }
 
-// process is one generation of the manager, which has fixed leader-election durations.
 type process struct {
-	name, identity string // of the Lease, and of this replica in it
-	options        Options
-	modules        []controller.Module
-	rest           *rest.Config
-	metrics        *metrics.Metrics
-	topology       *controller.Topology
-	class          topology.LeaderElectionClass
+	name     string // of the Lease
+	options  Options
+	modules  []controller.Module
+	rest     *rest.Config
+	metrics  *metrics.Metrics
+	topology *controller.Topology
+	class    topology.LeaderElectionClass // fixed at the start
 
 	manager ctrl.Manager
 	caches  controller.Caches
@@ -176,22 +145,13 @@ func (p *process) run(ctx context.Context) error {
 		RenewDeadline:                 &p.class.RenewDeadline,
 		RetryPeriod:                   &p.class.RetryPeriod,
 		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
-		// Every generation of the manager has controllers of the same names.
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	}
-	lock, err := p.lock()
-	if err != nil {
+	var err error
+	if managerOptions.LeaderElectionResourceLockInterface, err = p.lock(); err != nil {
 		return err
-	}
-	if lock != nil {
-		managerOptions.LeaderElectionResourceLockInterface = lock
 	}
 	if p.manager, err = ctrl.NewManager(p.rest, managerOptions); err != nil {
 		return fmt.Errorf("creating the manager: %w", err)
-	}
-	if lock != nil {
-		//nolint:staticcheck,nolintlint // a lock takes no other recorder, and only newer releases deprecate it
-		lock.LockConfig.EventRecorder = p.manager.GetEventRecorderFor(p.identity)
 	}
 	if p.caches, err = controller.NewCaches(p.manager, p.objects()); err != nil {
 		return err
@@ -203,7 +163,9 @@ func (p *process) run(ctx context.Context) error {
 	); err != nil {
 		return fmt.Errorf("preparing the manager: %w", err)
 	}
-	if err := p.manager.Start(ctx); err != nil {
+	if err := p.manager.Start(ctx); errors.Is(err, ErrRestart) {
+		return err
+	} else if err != nil {
 		return fmt.Errorf("running the manager: %w", err)
 	}
 	return nil
@@ -230,17 +192,26 @@ func (p *process) syncAndFollow(ctx context.Context) error {
 		now := time.Now()
 		cluster, err := p.topology.Read(ctx, p.caches)
 		other := err == nil && cluster != nil && topology.LeaderElection(cluster.ControlPlane.Mode) != p.class
-		if changed.since(other, now) >= stableTopology && p.options.LeaderElect {
-			return false, classChanged{cluster.ControlPlane.Mode}
+		if changed.since(other, now) >= stableTopology && p.options.LeaderElect && p.answers(ctx) {
+			return false, fmt.Errorf("%w: leader election follows the topology %s", ErrRestart, cluster.ControlPlane.Mode)
 		}
 		if len(p.absent) > 0 && now.Sub(polled) >= pollOptional {
 			polled = now
 			if anyServed(p.manager.GetRESTMapper(), p.absent) {
-				return false, errKindsAdded
+				return false, fmt.Errorf("%w: the cluster serves kinds that it did not serve before", ErrRestart)
 			}
 		}
 		return false, nil
 	}))
+}
+
+// answers reports whether the API server answers. During an outage the Lease cannot be released, and another process would have
+// to wait until it expires; on a single node a change of the topology also rolls out the API server.
+func (p *process) answers(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, pollServed)
+	defer cancel()
+	err := p.manager.GetAPIReader().Get(ctx, controller.Infrastructure.Key(), controller.Infrastructure.PartialMetadata())
+	return client.IgnoreNotFound(err) == nil
 }
 
 // stopwatch measures for how long a condition has been true.
@@ -257,7 +228,7 @@ func (s *stopwatch) since(isTrue bool, now time.Time) time.Duration {
 	return now.Sub(s.began)
 }
 
-// anyServed reports whether one of the kinds is served; false during an outage, in which a restart releases the Lease.
+// anyServed reports whether one of the kinds is served; false during an outage, in which the Lease cannot be released.
 func anyServed(mapper meta.RESTMapper, absent []schema.GroupVersionKind) bool {
 	return slices.ContainsFunc(absent, func(gvk schema.GroupVersionKind) bool {
 		_, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
