@@ -20,10 +20,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 )
 
-const leaseRetry = time.Second
+const leaseRetry = time.Second // while the API server is unavailable
 
 // lock returns the Lease, nil without leader election.
-func (p *process) lock() (resourcelock.Interface, error) {
+func (p *process) lock() (*lease, error) {
 	lock, err := leaderelection.NewResourceLock(rest.CopyConfig(p.rest), noRecorders{}, leaderelection.Options{
 		LeaderElection: p.options.LeaderElect, LeaderElectionID: p.name + ".sno.solonode.github.io",
 		LeaderElectionNamespace: p.options.LeaderElectNamespace, RenewDeadline: p.class.RenewDeadline,
@@ -37,34 +37,29 @@ func (p *process) lock() (resourcelock.Interface, error) {
 	return &lease{Interface: lock}, nil
 }
 
-// lease retries the first read every second while the API server is unavailable: on a single node, where a process often
-// starts before the API server, the election itself retries after up to 132 s.
+// lease retries requests while the API server is unavailable, until the first answer and when the process ends to start again.
+// On a single node a process often starts before the API server does, and the election itself retries after up to 132 s; it
+// does not retry a release, without which the next process waits for up to 270 s.
 //
 // It does not release the Lease of another process. The election reads the Lease before a release, but takes the holder
 // from its last renewal, which another process may have outlived while this one was stopped.
 type lease struct {
 	resourcelock.Interface
 	answered atomic.Bool
+	ending   atomic.Bool
 	holder   atomic.Pointer[string] // by the last read
 }
 
 var errOtherHolder = errors.New("another process holds the Lease")
 
 func (l *lease) Get(ctx context.Context) (record *resourcelock.LeaderElectionRecord, raw []byte, err error) {
-	_ = wait.PollUntilContextCancel(ctx, leaseRetry, true, func(ctx context.Context) (bool, error) {
-		first := err == nil
-		if record, raw, err = l.Interface.Get(ctx); err == nil {
-			l.holder.Store(&record.HolderIdentity)
-		}
-		if l.answered.Load() || !isUnavailable(err) {
-			l.answered.Store(true)
-			return true, nil
-		}
-		if first {
-			logr.FromContextOrDiscard(ctx).Info("Cannot read the Lease, retrying", "every", leaseRetry.String(), "cause", err.Error())
-		}
-		return false, nil
+	err = l.retry(ctx, func() error {
+		record, raw, err = l.Interface.Get(ctx)
+		return err
 	})
+	if err == nil {
+		l.holder.Store(&record.HolderIdentity)
+	}
 	return record, raw, err
 }
 
@@ -72,7 +67,25 @@ func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRe
 	if holder := l.holder.Load(); record.HolderIdentity == "" && holder != nil && *holder != l.Identity() {
 		return fmt.Errorf("%w: %q", errOtherHolder, *holder)
 	}
-	return l.Interface.Update(ctx, record)
+	return l.retry(ctx, func() error { return l.Interface.Update(ctx, record) })
+}
+
+func (l *lease) retry(ctx context.Context, request func() error) (err error) {
+	logged := false
+	_ = wait.PollUntilContextCancel(ctx, leaseRetry, true, func(ctx context.Context) (bool, error) {
+		err = request()
+		if l.answered.Load() && !l.ending.Load() || !isUnavailable(err) {
+			l.answered.Store(true)
+			return true, nil
+		}
+		if !logged {
+			logr.FromContextOrDiscard(ctx).Info("API server does not answer a request for the Lease, retrying",
+				"every", leaseRetry.String(), "cause", err.Error())
+			logged = true
+		}
+		return false, nil
+	})
+	return err
 }
 
 // isUnavailable reports whether the API server did not answer, or cannot process requests.

@@ -81,7 +81,7 @@ func unthrottled(config *rest.Config) *rest.Config {
 	return config
 }
 
-// initialMode reads the control-plane topology once. If that fails, it returns HighlyAvailable, the default.
+// initialMode reads the control-plane topology. If that fails for ten seconds, it returns HighlyAvailable, the default.
 func initialMode(ctx context.Context, restConfig *rest.Config, known *controller.Topology) configv1.TopologyMode {
 	log := logr.FromContextOrDiscard(ctx)
 	ctx, cancel := context.WithTimeout(ctx, topologyTimeout)
@@ -89,7 +89,10 @@ func initialMode(ctx context.Context, restConfig *rest.Config, known *controller
 	var cluster *topology.Cluster
 	reader, err := client.New(restConfig, client.Options{})
 	if err == nil {
-		cluster, err = known.Read(ctx, reader)
+		_ = wait.PollUntilContextCancel(ctx, pollServed, true, func(ctx context.Context) (bool, error) {
+			cluster, err = known.Read(ctx, reader)
+			return controller.IsNotServed(err) || !isUnavailable(err), nil
+		})
 	}
 	if cluster == nil {
 		log.Info("Topology is not known yet, starting with the default leader-election durations", "cause", fmt.Sprint(err))
@@ -107,6 +110,7 @@ type process struct {
 	topology *controller.Topology
 	class    topology.LeaderElectionClass // fixed at the start
 
+	lease   *lease // nil without leader election
 	manager ctrl.Manager
 	caches  controller.Caches
 	absent  []schema.GroupVersionKind // optional kinds that are not served; set before synced is closed
@@ -147,8 +151,11 @@ func (p *process) run(ctx context.Context) error {
 		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
 	}
 	var err error
-	if managerOptions.LeaderElectionResourceLockInterface, err = p.lock(); err != nil {
+	if p.lease, err = p.lock(); err != nil {
 		return err
+	}
+	if p.lease != nil {
+		managerOptions.LeaderElectionResourceLockInterface = p.lease
 	}
 	if p.manager, err = ctrl.NewManager(p.rest, managerOptions); err != nil {
 		return fmt.Errorf("creating the manager: %w", err)
@@ -193,16 +200,23 @@ func (p *process) syncAndFollow(ctx context.Context) error {
 		cluster, err := p.topology.Read(ctx, p.caches)
 		other := err == nil && cluster != nil && topology.LeaderElection(cluster.ControlPlane.Mode) != p.class
 		if changed.since(other, now) >= stableTopology && p.options.LeaderElect && p.answers(ctx) {
-			return false, fmt.Errorf("%w: leader election follows the topology %s", ErrRestart, cluster.ControlPlane.Mode)
+			return false, p.restart(fmt.Sprintf("leader election follows the topology %s", cluster.ControlPlane.Mode))
 		}
 		if len(p.absent) > 0 && now.Sub(polled) >= pollOptional {
 			polled = now
 			if anyServed(p.manager.GetRESTMapper(), p.absent) {
-				return false, fmt.Errorf("%w: the cluster serves kinds that it did not serve before", ErrRestart)
+				return false, p.restart("the cluster serves kinds that it did not serve before")
 			}
 		}
 		return false, nil
 	}))
+}
+
+func (p *process) restart(cause string) error {
+	if p.lease != nil {
+		p.lease.ending.Store(true)
+	}
+	return fmt.Errorf("%w: %s", ErrRestart, cause)
 }
 
 // answers reports whether the API server answers. During an outage the Lease cannot be released, and another process would have

@@ -164,17 +164,7 @@ func (s *sampleServer) eventually(what string, check func() error) {
 // ends waits until the process has ended by itself with exit code 0, and has said why, and checks that nobody holds the Lease.
 func (s *sampleServer) ends(p *apiserver.Process, why string) {
 	s.Helper()
-	p.WaitForLog(why)
-	s.eventually("the process ends", func() error {
-		ended, err := p.Ended()
-		if err != nil {
-			s.Fatalf("it ended with %v", err)
-		}
-		if !ended {
-			return errors.New("not yet")
-		}
-		return nil
-	})
+	p.WaitForEnd(why)
 	if err := s.leaseLasts(1)(); err != nil || s.holder != "" {
 		s.Errorf("the Lease was not released, %q holds it: %v", s.holder, err)
 	}
