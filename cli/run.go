@@ -59,7 +59,8 @@ One process leads through a Lease, whose durations follow the topology. Outside 
 	return command
 }
 
-// startAgain replaces the process by a new one with the same arguments; it returns only if that fails, as it does on Windows.
+// startAgain replaces the process by a new one with the same arguments; it returns only if that fails, as it does on
+// Windows.
 func startAgain(cause error) error {
 	klog.Background().Info("Starting again", "cause", cause.Error())
 	path, err := os.Executable()

@@ -37,9 +37,9 @@ func (p *process) lock() (*lease, error) {
 	return &lease{Interface: lock}, nil
 }
 
-// lease retries requests while the API server is unavailable, until the first answer and when the process ends to start again.
-// On a single node a process often starts before the API server does, and the election itself retries after up to 132 s; it
-// does not retry a release, without which the next process waits for up to 270 s.
+// lease retries requests while the API server is unavailable, until the first answer and when the process ends to start
+// again. On a single node a process often starts before the API server does, and the election itself retries after up
+// to 132 s; it does not retry a release, without which the next process waits for up to 270 s.
 //
 // It does not release the Lease of another process. The election reads the Lease before a release, but takes the holder
 // from its last renewal, which another process may have outlived while this one was stopped.

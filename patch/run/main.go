@@ -20,8 +20,8 @@ import (
 	"github.com/solonode/sno/patch/controller"
 )
 
-// Main runs a controller until SIGINT or SIGTERM, or until it has to start again. It returns the exit code: 0, 1 after a failure,
-// 2 for invalid flags.
+// Main runs a controller until SIGINT or SIGTERM, or until it has to start again. It returns the exit code: 0, 1 after
+// a failure, 2 for invalid flags.
 func Main(name string, args []string, modules ...controller.Module) int {
 	options, err := parse(name, args, os.Stderr, modules)
 	switch {

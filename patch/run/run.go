@@ -37,8 +37,8 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// ErrRestart says that the process has to start again: the leader-election durations change with the topology, or the cluster
-// serves more kinds. The Lease is released.
+// ErrRestart says that the process has to start again: the leader-election durations change with the topology, or the
+// cluster serves more kinds. The Lease is released.
 var ErrRestart = errors.New("the process has to start again")
 
 const (
@@ -50,8 +50,9 @@ const (
 	shutdownTimeout = 20 * time.Second       // for running reconciles
 )
 
-// Run runs the modules' controllers until the context ends, which is no error. name is the name of the Lease. It returns an
-// ErrRestart when what is fixed at the start changes; a Pod then starts the process again. Run can be called once in a process.
+// Run runs the modules' controllers until the context ends, which is no error. name is the name of the Lease. It
+// returns an ErrRestart when what is fixed at the start changes; a Pod then starts the process again. Run can be called
+// once in a process.
 func Run(ctx context.Context, restConfig *rest.Config, name string, options Options, modules ...controller.Module) error {
 	if err := options.Validate(); err != nil {
 		return err
@@ -219,8 +220,8 @@ func (p *process) restart(cause string) error {
 	return fmt.Errorf("%w: %s", ErrRestart, cause)
 }
 
-// answers reports whether the API server answers. During an outage the Lease cannot be released, and another process would have
-// to wait until it expires; on a single node a change of the topology also rolls out the API server.
+// answers reports whether the API server answers. During an outage the Lease cannot be released, and another process
+// would have to wait until it expires; on a single node a change of the topology also rolls out the API server.
 func (p *process) answers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, pollServed)
 	defer cancel()

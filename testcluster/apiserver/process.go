@@ -124,8 +124,8 @@ func (p *Process) Ended() (bool, error) {
 	}
 }
 
-// WaitForEnd waits until the output contains the text and the process has ended by itself, and fails the test unless the exit
-// code is 0.
+// WaitForEnd waits until the output contains the text and the process has ended by itself, and fails the test unless
+// the exit code is 0.
 func (p *Process) WaitForEnd(text string) {
 	p.t.Helper()
 	p.WaitForLog(text)

@@ -15,8 +15,8 @@ import (
 	"github.com/solonode/sno/testcluster/crds"
 )
 
-// A process that starts during an outage leads as soon as the API server answers, and starts again with the durations of the
-// topology, which it could not read before.
+// A process that starts during an outage leads as soon as the API server answers, and starts again with the durations
+// of the topology, which it could not read before.
 func TestStartDuringOutage(t *testing.T) {
 	server := apiserver.Start(t, apiserver.Options{CRDs: []string{crds.Infrastructures}})
 	s, proxy := newSampleServer(t, server), server.Proxy(t)

@@ -161,7 +161,8 @@ func (s *sampleServer) eventually(what string, check func() error) {
 	apiserver.Eventually(s, what, check)
 }
 
-// ends waits until the process has ended by itself with exit code 0, and has said why, and checks that nobody holds the Lease.
+// ends waits until the process has ended by itself with exit code 0, and has said why, and checks that nobody holds the
+// Lease.
 func (s *sampleServer) ends(p *apiserver.Process, why string) {
 	s.Helper()
 	p.WaitForEnd(why)
