@@ -3,7 +3,13 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 
 	"github.com/solonode/sno/cli/operatorcondition"
 	"github.com/solonode/sno/patch/run"
@@ -44,7 +50,22 @@ One process leads through a Lease, whose durations follow the topology. Outside 
 			chosen = append(chosen, condition)
 		}
 		p.log(command, true)
-		return run.Run(command.Context(), config, processName, options, chosen...)
+		err = run.Run(command.Context(), config, processName, options, chosen...)
+		if errors.Is(err, run.ErrRestart) {
+			return startAgain(err)
+		}
+		return err
 	}
 	return command
+}
+
+// startAgain replaces the process by a new one with the same arguments; it returns only if that fails, as it does on
+// Windows.
+func startAgain(cause error) error {
+	klog.Background().Info("Starting again", "cause", cause.Error())
+	path, err := os.Executable()
+	if err == nil {
+		err = syscall.Exec(path, os.Args, os.Environ())
+	}
+	return fmt.Errorf("%w; start this command again (%w)", cause, err)
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -60,7 +59,7 @@ func (e *environment) badServer(ctx context.Context) (*BadServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	pid, holder, err := e.identity(ctx, p)
+	pid, _, err := e.identity(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -117,11 +116,11 @@ func (e *environment) badServer(ctx context.Context) (*BadServer, error) {
 	if figures.Settled > recovery {
 		found = append(found, Violation{InvariantSame, fmt.Sprintf("settled %s after the end of the faults, want at most %s", figures.Settled, recovery)})
 	}
-	again, still, err := e.identity(ctx, p)
+	again, _, err := e.identity(ctx, p)
 	if err != nil {
 		return figures, err
 	}
-	found = append(found, slices.Concat(SameProcess(pid, again), SameHolder(holder, still))...)
+	found = append(found, SameProcess(pid, again)...)
 	output, err := os.ReadFile(p.component.LogPath())
 	if err != nil {
 		return figures, fmt.Errorf("read the log of %s: %w", p.name, err)

@@ -286,7 +286,8 @@ func (e *environment) run(ctx context.Context, name string, program programs.Pro
 	all := append(args, "--kubeconfig", kubeconfig, "--leader-elect-resource-namespace", framework.SystemNamespace,
 		"--metrics-bind-address", "0", "--health-probe-bind-address", "0")
 	p := &process{Proxy: proxy, name: name, lease: lease, mark: proxy.NextRun()}
-	if p.component, err = e.Cluster.Run(ctx, name, binary, all...); err != nil {
+	p.component, err = e.Cluster.RunProcess(ctx, embedded.Process{Name: name, Path: binary, Args: all, Ended: framework.StartAgain(ctx)})
+	if err != nil {
 		proxy.Stop()
 		return nil, err
 	}

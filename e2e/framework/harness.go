@@ -298,7 +298,16 @@ func (s *ScenarioCluster) RunInstalled(
 	}
 	all := append(slices.Clone(container),
 		"--kubeconfig", kubeconfig, "--leader-elect-resource-namespace", SystemNamespace, "--metrics-bind-address", "0", "--health-probe-bind-address", "0")
-	return s.Cluster.Run(ctx, program.Name, binary, append(all, args...)...)
+	return s.Cluster.RunProcess(ctx, embedded.Process{Name: program.Name, Path: binary, Args: append(all, args...), Ended: StartAgain(ctx)})
+}
+
+// StartAgain returns what starts a controller again that ended by itself with exit code 0, as its Pod would.
+func StartAgain(ctx context.Context) func(*embedded.Component, string) {
+	return func(c *embedded.Component, _ string) {
+		if c.ExitCode() == 0 {
+			_ = c.Start(context.WithoutCancel(ctx)) // it fails when the cluster was stopped meanwhile
+		}
+	}
 }
 
 // Object reads the object with a module's conditions.

@@ -16,7 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Caches maps each Object to its cache. The cache of an optional kind that is not served is nil and counts as empty.
+// Caches maps each Object to its cache, not all to one with cache.ByObject: the modules may list and watch only objects
+// of these names, and ByObject has one field selector for all objects of a kind in a namespace. The cache of an
+// optional kind that is not served is nil and counts as empty.
 type Caches map[Object]cache.Cache
 
 // NewCaches adds a cache of each object to the manager. It sends no requests.

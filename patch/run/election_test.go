@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
 func TestIsUnavailable(t *testing.T) {
@@ -45,5 +48,58 @@ func TestUnthrottled(t *testing.T) {
 	}
 	if got := unthrottled(&rest.Config{QPS: 7}); got.QPS != 7 {
 		t.Errorf("QPS that was set is %v, want 7", got.QPS)
+	}
+}
+
+// unstable is a Lease on an API server that answers after some failures.
+type unstable struct {
+	resourcelock.Interface
+	failures int
+}
+
+func (u *unstable) answer() error {
+	if u.failures--; u.failures >= 0 {
+		return errors.New("connection refused")
+	}
+	return nil
+}
+
+func (*unstable) Identity() string { return "one" }
+
+func (u *unstable) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	return &resourcelock.LeaderElectionRecord{HolderIdentity: "one"}, nil, u.answer()
+}
+
+func (u *unstable) Update(context.Context, resourcelock.LeaderElectionRecord) error {
+	return u.answer()
+}
+
+func TestLeaseRetries(t *testing.T) {
+	for name, test := range map[string]struct {
+		answered, ending bool
+		fails            bool
+	}{
+		"before the first answer": {},
+		"later":                   {answered: true, fails: true},
+		"when the process ends to be started again": {answered: true, ending: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &unstable{failures: 2}
+				l := &lease{Interface: server}
+				l.answered.Store(test.answered)
+				l.ending.Store(test.ending)
+				began := time.Now()
+				_, _, err := l.Get(t.Context())
+				if failed := err != nil; failed != test.fails || !failed && time.Since(began) != 2*leaseRetry {
+					t.Errorf("a read: %v after %s", err, time.Since(began))
+				}
+				server.failures = 2
+				l.answered.Store(test.answered)
+				if err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{}); (err != nil) != test.fails {
+					t.Errorf("a release: %v", err)
+				}
+			})
+		})
 	}
 }

@@ -62,13 +62,18 @@ func TestStopwatch(t *testing.T) {
 	}
 }
 
-type fakeManager struct{ ctrl.Manager }
+type fakeManager struct {
+	ctrl.Manager
+	live fakeCache
+}
 
 func (fakeManager) GetRESTMapper() meta.RESTMapper { return mapper{} }
 
+func (f fakeManager) GetAPIReader() client.Reader { return f.live }
+
 type fakeCache struct {
 	cache.Cache
-	mode func() configv1.TopologyMode
+	mode func() configv1.TopologyMode // "" for an API server that does not answer
 }
 
 func (fakeCache) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
@@ -78,13 +83,19 @@ func (fakeCache) GetInformer(context.Context, client.Object, ...cache.InformerGe
 func (fakeCache) WaitForCacheSync(context.Context) bool { return true }
 
 func (c fakeCache) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	if c.mode() == "" {
+		return errors.New("connection refused")
+	}
+	if _, ok := into.(*unstructured.Unstructured); !ok {
+		return nil
+	}
 	return unstructured.SetNestedMap(into.(*unstructured.Unstructured).Object, map[string]any{
 		"controlPlaneTopology": string(c.mode()), "infrastructureTopology": "SingleReplica", "platform": "None",
 	}, "status")
 }
 
-// A generation of the manager ends when other durations have been required for 2 s.
-func TestReelection(t *testing.T) {
+// The process ends when other durations have been required for 2 s and the API server answers.
+func TestDurationsChange(t *testing.T) {
 	const (
 		ha   = configv1.HighlyAvailableTopologyMode
 		sr   = configv1.SingleReplicaTopologyMode
@@ -97,6 +108,7 @@ func TestReelection(t *testing.T) {
 	for name, test := range map[string]struct {
 		readings   []reading
 		noElection bool
+		outage     time.Duration // of the API server, from the beginning; the cache keeps its state
 		want       time.Duration // 0 for never
 	}{
 		"the same":                     {readings: []reading{{0, ha}}},
@@ -106,6 +118,7 @@ func TestReelection(t *testing.T) {
 		"another for less than 2 s":    {readings: []reading{{0, sr}, {2 * time.Second, ha}}},
 		"another with an interruption": {readings: []reading{{0, sr}, {time.Second, dual}, {3 * time.Second / 2, sr}}, want: 7 * time.Second / 2},
 		"another, without election":    {readings: []reading{{0, sr}}, noElection: true},
+		"another, during an outage":    {readings: []reading{{0, sr}}, outage: 10 * time.Second, want: 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -118,16 +131,22 @@ func TestReelection(t *testing.T) {
 					}
 					return mode
 				}}
+				live := fakeCache{mode: func() configv1.TopologyMode {
+					if time.Since(started) < test.outage {
+						return ""
+					}
+					return sr
+				}}
 				p := &process{
 					options: Options{LeaderElect: !test.noElection}, class: topology.LeaderElection(ha), topology: &controller.Topology{},
-					manager: fakeManager{}, caches: controller.Caches{controller.Infrastructure: infrastructure}, synced: make(chan struct{}),
+					manager: fakeManager{live: live}, caches: controller.Caches{controller.Infrastructure: infrastructure}, synced: make(chan struct{}),
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				err := p.syncAndFollow(ctx)
 				var want error
 				if test.want > 0 {
-					want = classChanged{sr}
+					want = ErrRestart
 				}
 				if after := time.Since(started); !errors.Is(err, want) || want != nil && after != test.want {
 					t.Errorf("it ends after %v: %v; want %v after %v", after, err, want, test.want)

@@ -20,7 +20,8 @@ import (
 	"github.com/solonode/sno/patch/controller"
 )
 
-// Main runs a controller until SIGINT or SIGTERM. It returns the exit code: 0, 1 after a failure, 2 for invalid flags.
+// Main runs a controller until SIGINT or SIGTERM, or until it has to start again. It returns the exit code: 0, 1 after
+// a failure, 2 for invalid flags.
 func Main(name string, args []string, modules ...controller.Module) int {
 	options, err := parse(name, args, os.Stderr, modules)
 	switch {
@@ -32,11 +33,16 @@ func Main(name string, args []string, modules ...controller.Module) int {
 	logger := textlogger.NewLogger(options.Logging)
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)
-	if err := runWith(logr.NewContext(ctrl.SetupSignalHandler(), logger), name, options, modules); err != nil {
+	err = runWith(logr.NewContext(ctrl.SetupSignalHandler(), logger), name, options, modules)
+	switch {
+	case errors.Is(err, ErrRestart):
+		logger.Info("Controller ends, to be started again by its Pod", "cause", err.Error())
+	case err != nil:
 		logger.Error(err, "Controller failed")
 		return 1
+	default:
+		logger.Info("Controller stopped")
 	}
-	logger.Info("Controller stopped")
 	return 0
 }
 

@@ -26,7 +26,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -38,15 +37,9 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// classChanged ends a generation of the manager: the leader-election durations change.
-type classChanged struct{ mode configv1.TopologyMode }
-
-func (c classChanged) Error() string {
-	return fmt.Sprintf("the leader-election durations change with the topology %s", c.mode)
-}
-
-// errKindsAdded ends a generation of the manager: the API server serves an additional optional kind.
-var errKindsAdded = errors.New("the cluster serves kinds that it did not serve before")
+// ErrRestart says that the process has to start again: the leader-election durations change with the topology, or the
+// cluster serves more kinds. The Lease is released.
+var ErrRestart = errors.New("the process has to start again")
 
 const (
 	pollServed      = 2 * time.Second // until required kinds are served
@@ -57,8 +50,9 @@ const (
 	shutdownTimeout = 20 * time.Second       // for running reconciles
 )
 
-// Run runs the modules' controllers until the context ends, which is no error. name is the name of the Lease. When the
-// topology changes the leader-election durations, Run releases the Lease and restarts the controllers in this process.
+// Run runs the modules' controllers until the context ends, which is no error. name is the name of the Lease. It
+// returns an ErrRestart when what is fixed at the start changes; a Pod then starts the process again. Run can be called
+// once in a process.
 func Run(ctx context.Context, restConfig *rest.Config, name string, options Options, modules ...controller.Module) error {
 	if err := options.Validate(); err != nil {
 		return err
@@ -67,39 +61,16 @@ func Run(ctx context.Context, restConfig *rest.Config, name string, options Opti
 	if err != nil {
 		return err
 	}
-	identity, err := newIdentity()
-	if err != nil {
-		return err
-	}
-	log := logr.FromContextOrDiscard(ctx)
 	restConfig = unthrottled(restConfig)
 	known := &controller.Topology{}
-	mode := initialMode(ctx, restConfig, known)
-	for {
-		p := &process{
-			name: name, identity: identity, options: options, modules: modules, rest: restConfig, metrics: counters,
-			topology: known, class: topology.LeaderElection(mode), synced: make(chan struct{}),
-		}
-		err := p.run(ctx)
-		var changed classChanged
-		switch {
-		case ctx.Err() != nil && err != nil:
-			return nil // a controller may still be running, so the Lease must expire
-		case ctx.Err() != nil:
-			if err := p.releaseLease(ctx); err != nil {
-				log.Info("Lease was not released and has to expire", "cause", err.Error())
-			}
-			return nil
-		case errors.As(err, &changed):
-			mode = changed.mode
-			log.Info("Leader election follows the topology", "controlPlaneTopology", string(mode),
-				"leaseDuration", topology.LeaderElection(mode).LeaseDuration.String())
-		case errors.Is(err, errKindsAdded):
-			log.Info("Cluster serves more kinds, starting again")
-		default:
-			return err
-		}
+	p := &process{
+		name: name, options: options, modules: modules, rest: restConfig, metrics: counters, topology: known,
+		class: topology.LeaderElection(initialMode(ctx, restConfig, known)), synced: make(chan struct{}),
 	}
+	if err := p.run(ctx); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
 }
 
 // unthrottled returns a config without the default rate limit of the client: the API server limits requests itself.
@@ -111,7 +82,7 @@ func unthrottled(config *rest.Config) *rest.Config {
 	return config
 }
 
-// initialMode reads the control-plane topology once. If that fails, it returns HighlyAvailable, the default.
+// initialMode reads the control-plane topology. If that fails for ten seconds, it returns HighlyAvailable, the default.
 func initialMode(ctx context.Context, restConfig *rest.Config, known *controller.Topology) configv1.TopologyMode {
 	log := logr.FromContextOrDiscard(ctx)
 	ctx, cancel := context.WithTimeout(ctx, topologyTimeout)
@@ -119,7 +90,10 @@ func initialMode(ctx context.Context, restConfig *rest.Config, known *controller
 	var cluster *topology.Cluster
 	reader, err := client.New(restConfig, client.Options{})
 	if err == nil {
-		cluster, err = known.Read(ctx, reader)
+		_ = wait.PollUntilContextCancel(ctx, pollServed, true, func(ctx context.Context) (bool, error) {
+			cluster, err = known.Read(ctx, reader)
+			return controller.IsNotServed(err) || !isUnavailable(err), nil
+		})
 	}
 	if cluster == nil {
 		log.Info("Topology is not known yet, starting with the default leader-election durations", "cause", fmt.Sprint(err))
@@ -128,16 +102,16 @@ func initialMode(ctx context.Context, restConfig *rest.Config, known *controller
 	return cluster.ControlPlane.Mode
 }
 
-// process is one generation of the manager, which has fixed leader-election durations.
 type process struct {
-	name, identity string // of the Lease, and of this replica in it
-	options        Options
-	modules        []controller.Module
-	rest           *rest.Config
-	metrics        *metrics.Metrics
-	topology       *controller.Topology
-	class          topology.LeaderElectionClass
+	name     string // of the Lease
+	options  Options
+	modules  []controller.Module
+	rest     *rest.Config
+	metrics  *metrics.Metrics
+	topology *controller.Topology
+	class    topology.LeaderElectionClass // fixed at the start
 
+	lease   *lease // nil without leader election
 	manager ctrl.Manager
 	caches  controller.Caches
 	absent  []schema.GroupVersionKind // optional kinds that are not served; set before synced is closed
@@ -176,22 +150,16 @@ func (p *process) run(ctx context.Context) error {
 		RenewDeadline:                 &p.class.RenewDeadline,
 		RetryPeriod:                   &p.class.RetryPeriod,
 		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
-		// Every generation of the manager has controllers of the same names.
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	}
-	lock, err := p.lock()
-	if err != nil {
+	var err error
+	if p.lease, err = p.lock(); err != nil {
 		return err
 	}
-	if lock != nil {
-		managerOptions.LeaderElectionResourceLockInterface = lock
+	if p.lease != nil {
+		managerOptions.LeaderElectionResourceLockInterface = p.lease
 	}
 	if p.manager, err = ctrl.NewManager(p.rest, managerOptions); err != nil {
 		return fmt.Errorf("creating the manager: %w", err)
-	}
-	if lock != nil {
-		//nolint:staticcheck,nolintlint // a lock takes no other recorder, and only newer releases deprecate it
-		lock.LockConfig.EventRecorder = p.manager.GetEventRecorderFor(p.identity)
 	}
 	if p.caches, err = controller.NewCaches(p.manager, p.objects()); err != nil {
 		return err
@@ -203,7 +171,9 @@ func (p *process) run(ctx context.Context) error {
 	); err != nil {
 		return fmt.Errorf("preparing the manager: %w", err)
 	}
-	if err := p.manager.Start(ctx); err != nil {
+	if err := p.manager.Start(ctx); errors.Is(err, ErrRestart) {
+		return err
+	} else if err != nil {
 		return fmt.Errorf("running the manager: %w", err)
 	}
 	return nil
@@ -230,17 +200,33 @@ func (p *process) syncAndFollow(ctx context.Context) error {
 		now := time.Now()
 		cluster, err := p.topology.Read(ctx, p.caches)
 		other := err == nil && cluster != nil && topology.LeaderElection(cluster.ControlPlane.Mode) != p.class
-		if changed.since(other, now) >= stableTopology && p.options.LeaderElect {
-			return false, classChanged{cluster.ControlPlane.Mode}
+		if changed.since(other, now) >= stableTopology && p.options.LeaderElect && p.answers(ctx) {
+			return false, p.restart(fmt.Sprintf("leader election follows the topology %s", cluster.ControlPlane.Mode))
 		}
 		if len(p.absent) > 0 && now.Sub(polled) >= pollOptional {
 			polled = now
 			if anyServed(p.manager.GetRESTMapper(), p.absent) {
-				return false, errKindsAdded
+				return false, p.restart("the cluster serves kinds that it did not serve before")
 			}
 		}
 		return false, nil
 	}))
+}
+
+func (p *process) restart(cause string) error {
+	if p.lease != nil {
+		p.lease.ending.Store(true)
+	}
+	return fmt.Errorf("%w: %s", ErrRestart, cause)
+}
+
+// answers reports whether the API server answers. During an outage the Lease cannot be released, and another process
+// would have to wait until it expires; on a single node a change of the topology also rolls out the API server.
+func (p *process) answers(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, pollServed)
+	defer cancel()
+	err := p.manager.GetAPIReader().Get(ctx, controller.Infrastructure.Key(), controller.Infrastructure.PartialMetadata())
+	return client.IgnoreNotFound(err) == nil
 }
 
 // stopwatch measures for how long a condition has been true.
@@ -257,7 +243,7 @@ func (s *stopwatch) since(isTrue bool, now time.Time) time.Duration {
 	return now.Sub(s.began)
 }
 
-// anyServed reports whether one of the kinds is served; false during an outage, in which a restart releases the Lease.
+// anyServed reports whether one of the kinds is served; false during an outage, in which the Lease cannot be released.
 func anyServed(mapper meta.RESTMapper, absent []schema.GroupVersionKind) bool {
 	return slices.ContainsFunc(absent, func(gvk schema.GroupVersionKind) bool {
 		_, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)

@@ -3,17 +3,39 @@
 package cabundle_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"testing"
 	"time"
 
+	"k8s.io/client-go/util/cert"
+
 	"github.com/solonode/sno/render/cabundle"
-	"github.com/solonode/sno/render/fixture"
 )
 
+// authority returns a certificate that is valid for ten years.
+func authority(t *testing.T, name string) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := cert.NewSelfSignedCACert(cert.Config{CommonName: name}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := cert.EncodeCertificates(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(encoded)
+}
+
 func TestUnion(t *testing.T) {
-	a, b, c := fixture.CA(t, "a"), fixture.CA(t, "b"), fixture.CA(t, "c")
+	a, b, c := authority(t, "a"), authority(t, "b"), authority(t, "c")
 	for name, test := range map[string]struct {
 		bundles []string
 		want    string
@@ -37,9 +59,8 @@ func TestUnion(t *testing.T) {
 	}
 }
 
-// A certificate of the fixture is valid for ten years.
 func TestValid(t *testing.T) {
-	a, b := fixture.CA(t, "a"), fixture.CA(t, "b")
+	a, b := authority(t, "a"), authority(t, "b")
 	if got, err := cabundle.UnionUnexpired(time.Now(), b, a+b); err != nil || got != b+a {
 		t.Errorf("error %v, got\n%s", err, got)
 	}
@@ -49,7 +70,7 @@ func TestValid(t *testing.T) {
 }
 
 func TestFirst(t *testing.T) {
-	a, b := fixture.CA(t, "a"), fixture.CA(t, "b")
+	a, b := authority(t, "a"), authority(t, "b")
 	got, err := cabundle.FirstCertificate([]byte(a + b))
 	if err != nil || string(got) != a {
 		t.Errorf("error %v, got\n%s\nwant\n%s", err, got, a)

@@ -124,6 +124,21 @@ func (p *Process) Ended() (bool, error) {
 	}
 }
 
+// WaitForEnd waits until the output contains the text and the process has ended by itself, and fails the test unless
+// the exit code is 0.
+func (p *Process) WaitForEnd(text string) {
+	p.t.Helper()
+	p.WaitForLog(text)
+	p.stopped = true
+	select {
+	case <-p.ended:
+		NoError(p.t, p.err)
+	case <-time.After(timeout):
+		p.stopped = false
+		p.t.Fatalf("the controller does not end by itself")
+	}
+}
+
 // Logs returns the output of the process so far.
 func (p *Process) Logs() string {
 	p.t.Helper()

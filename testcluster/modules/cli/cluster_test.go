@@ -13,11 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -68,10 +70,15 @@ func newCluster(t *testing.T) *cluster {
 			t.Cleanup(func() { c.must(client.IgnoreNotFound(c.admin.Delete(context.WithoutCancel(t.Context()), object))) })
 		}
 	}
-	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
-	status := `{"status":{"controlPlaneTopology":"SingleReplica","infrastructureTopology":"SingleReplica","platformStatus":{"type":"None"}}}`
-	c.must(c.admin.Status().Patch(t.Context(), infrastructure, client.RawPatch(types.MergePatchType, []byte(status))))
+	c.setTopology(configv1.SingleReplicaTopologyMode)
 	return c
+}
+
+func (c *cluster) setTopology(mode configv1.TopologyMode) {
+	c.Helper()
+	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+	status := fmt.Sprintf(`{"status":{"controlPlaneTopology":%q,"infrastructureTopology":%q,"platformStatus":{"type":"None"}}}`, mode, mode)
+	c.must(c.admin.Status().Patch(c.Context(), infrastructure, client.RawPatch(types.MergePatchType, []byte(status))))
 }
 
 func (c *cluster) must(err error) {
@@ -230,6 +237,29 @@ func TestRun(t *testing.T) {
 		"--leader-elect-resource-namespace=sno-system", "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	if code != 0 {
 		t.Errorf("after Ctrl-C it ends with %d:\n%s", code, screen)
+	}
+}
+
+// The leader-election durations follow the topology, in the same process with the same arguments.
+func TestRunStartsAgain(t *testing.T) {
+	c := newCluster(t)
+	p := apiserver.StartProgram(t, "run", "--modules=ingress", "--kubeconfig", c.kubeconfig, "--leader-elect-resource-namespace=sno-system")
+	leads := func(seconds int32) func() error {
+		return func() error {
+			lease := &coordinationv1.Lease{}
+			err := c.admin.Get(t.Context(), client.ObjectKey{Namespace: "sno-system", Name: "kubectl-sno.sno.solonode.github.io"}, lease)
+			if got := ptr.Deref(lease.Spec.LeaseDurationSeconds, 0); err == nil && (got != seconds || ptr.Deref(lease.Spec.HolderIdentity, "") == "") {
+				err = fmt.Errorf("%q leads for %d s", ptr.Deref(lease.Spec.HolderIdentity, ""), got)
+			}
+			return err
+		}
+	}
+	apiserver.Eventually(t, "it leads with the durations of one node", leads(270))
+	c.setTopology(configv1.HighlyAvailableTopologyMode)
+	p.WaitForLog(`"Starting again" cause="the process has to start again: leader election follows the topology HighlyAvailable"`)
+	apiserver.Eventually(t, "it leads with the durations of three nodes", leads(137))
+	if ended, err := p.Ended(); ended {
+		t.Errorf("the process ended: %v", err)
 	}
 }
 

@@ -70,7 +70,8 @@ func TestKindsServedLater(t *testing.T) {
 
 	c.InstallCRDs(crds.Consoles, crds.ClusterVersions)
 	c.Apply("installer", operatorOf(operatorv1.Unmanaged))
-	p.WaitForLog("Cluster serves more kinds, starting again")
+	p.WaitForEnd("the cluster serves kinds that it did not serve before")
+	p = c.Start()
 	c.Eventually("managementState is followed", c.HasCondition(operatorObject, condition, "False", "OptedOut"))
 	c.Check(func() error { return c.Untouched(consoleObject, downloadsObject) })
 	c.Patch("oc", operatorObject, managementState, operatorv1.Managed)
