@@ -48,7 +48,7 @@ The exit code is 0 if all checks that ran passed or are waived, 1 if not, 2 for 
 	c.Flags().StringVar(&o.artifacts, "artifacts", "", "folder for artifacts of failed checks, and for the output of the commands")
 	c.Flags().StringVar(&o.waivers, "waivers", "", "file of waivers: known failures with an expiry date")
 	c.Flags().StringSliceVarP(&o.outputs, "output", "o", nil,
-		"folder for the report in all forms, or a file that ends in .yaml, .json, .xml (JUnit), .md or .html; may be repeated")
+		"folder for the report in all forms, or a file that ends in .yaml, .json, .xml (JUnit) or .html; may be repeated")
 	c.MarkFlagsMutuallyExclusive("tiers", "disruptive")
 	return c
 }

@@ -270,7 +270,6 @@ func write(folder string, variant embeddedtarget.Variant, reports []report.Repor
 		"report.yaml": func(w io.Writer) error { return report.WriteYAML(w, reports...) },
 		"report.json": func(w io.Writer) error { return report.WriteJSON(w, reports...) },
 		"junit.xml":   func(w io.Writer) error { return report.WriteJUnit(w, reports...) },
-		"report.md":   func(w io.Writer) error { return report.WriteMarkdown(w, reports...) },
 		"report.html": func(w io.Writer) error { return report.WriteHTML(w, page) },
 	} {
 		file, err := os.Create(filepath.Join(folder, name))
