@@ -45,20 +45,3 @@ func TestOperators(t *testing.T) {
 		})
 	}
 }
-
-func TestValidateOperators(t *testing.T) {
-	right := Operator{Module: "auth", Command: "a"}
-	for want, operators := range map[string][]Operator{
-		"":                                 {right, {Module: "ingress", Command: "b", StandIn: true, Exits: 1}},
-		"operators[0].module: it is empty": {{Command: "a"}},
-		"operators[1].module: \"auth\" is a duplicate": {right, right},
-		"operators[0].command: it is empty":            {{Module: "auth", StandIn: true}},
-		"operators[0].exits: it is -1":                 {{Module: "auth", Command: "a", Exits: -1}},
-	} {
-		r := smallReport()
-		r.Operators = operators
-		if err := r.Validate(); (err == nil) != (want == "") || err != nil && err.Error() != want {
-			t.Errorf("%v, want %s", err, want)
-		}
-	}
-}
