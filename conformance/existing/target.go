@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -71,9 +70,6 @@ func Target(ctx context.Context, options Options) (cluster.Target, error) {
 	if err != nil {
 		return cluster.Target{}, err
 	}
-	for _, note := range append(unservedNotes(served), unknownTopologyNotes(infrastructure)...) {
-		fmt.Fprintln(options.Progress, note)
-	}
 	target := cluster.Target{
 		Config: c.config, Scenario: scenario(options, infrastructure), Description: "existing cluster at " + c.config.Host,
 		Provider: ProviderName, Times: cluster.RealTimes(), Image: options.Image, Progress: options.Progress,
@@ -136,41 +132,4 @@ func (c *connection) infrastructure(ctx context.Context, served map[string]bool)
 	default:
 		return nil, fmt.Errorf("%w: read Infrastructure cluster: %w", ErrUnreachable, err)
 	}
-}
-
-func unservedNotes(served map[string]bool) []string {
-	var missing []string
-	for _, p := range required[catalogue.Static] {
-		// A cluster without the Machine API is usual on a single node.
-		if strings.HasSuffix(p.group, ".openshift.io") && p.resource != "machines" && !served[p.kind()] {
-			missing = append(missing, p.kind())
-		}
-	}
-	if len(missing) == 0 || !served["infrastructures.config.openshift.io"] { // the runner rejects other clusters
-		return nil
-	}
-	return []string{"This cluster does not serve " + strings.Join(missing, ", ") + ": checks that need them do not apply."}
-}
-
-// unknownTopologyNotes returns notes about unknown topologies, with which the checks run nevertheless.
-func unknownTopologyNotes(infrastructure *configv1.Infrastructure) []string {
-	if infrastructure == nil {
-		return nil
-	}
-	known := []configv1.TopologyMode{
-		configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableArbiterMode, configv1.DualReplicaTopologyMode,
-		configv1.SingleReplicaTopologyMode, configv1.ExternalTopologyMode,
-	}
-	var notes []string
-	for _, f := range []struct {
-		field string
-		value configv1.TopologyMode
-	}{
-		{"controlPlaneTopology", infrastructure.Status.ControlPlaneTopology}, {"infrastructureTopology", infrastructure.Status.InfrastructureTopology},
-	} {
-		if !slices.Contains(known, f.value) {
-			notes = append(notes, fmt.Sprintf("Infrastructure cluster: status.%s is %q, which is none of %v. The checks run nevertheless.", f.field, f.value, known))
-		}
-	}
-	return notes
 }
