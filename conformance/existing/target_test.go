@@ -175,7 +175,7 @@ func TestBootstrapperWithoutRight(t *testing.T) {
 	const id = "SNO-APP-003"
 	file := kubeconfigOf(t, "administrator", masters)
 	runCheck := func() report.Result {
-		result, _ := onlyCheck(t, id, Options{Kubeconfig: file, Image: "an/image"}, func(*cluster.Target) {})
+		result, _ := onlyCheck(t, id, Options{Kubeconfig: file, Image: "an/image"})
 		return result
 	}
 	if got := runCheck(); got.Status != report.Inconclusive || !strings.Contains(got.Reason, "may not create certificatesigningrequests.certificates.k8s.io") {
