@@ -54,8 +54,8 @@ func attach(target *cluster.Target, o Options) {
 	}
 }
 
-// run appends the arguments to the line, each as one word, and returns catalogue.ErrNotPerformed if the hook fails or is
-// stopped. Its output is printed, and appended to a log of the artifacts.
+// run appends the arguments to the line, each as one word, and returns catalogue.ErrNotPerformed if the hook fails or
+// is stopped. Its output is printed, and appended to a log of the artifacts.
 func (h hook) run(ctx context.Context, env []string, args ...string) error {
 	fmt.Fprintf(h.progress, "%s: running %s\n", h.name, h.line)
 	var output bytes.Buffer
