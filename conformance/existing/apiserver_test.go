@@ -38,13 +38,6 @@ func TestMain(m *testing.M) {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(configv1.Install(scheme))
 	utilruntime.Must(operatorv1.Install(scheme))
-	if act := os.Getenv(actVariable); act != "" {
-		if err := perform(context.Background(), act); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
 	code := 1
 	err := startServer(context.Background())
 	if err == nil {

@@ -3,23 +3,30 @@
 package existing
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/cluster"
-	"github.com/solonode/sno/conformance/internal/shell"
 )
 
-// OutageVariable is the environment variable with the length of an outage, in seconds.
-const OutageVariable = "SNO_OUTAGE_SECONDS"
+const (
+	// OutageVariable is the environment variable with the length of an outage, in seconds.
+	OutageVariable = "SNO_OUTAGE_SECONDS"
+	// grace is how long a command may clean up after SIGTERM, before it is killed.
+	grace = 30 * time.Second
+	// readLimit is for the rest of the output: a process that has left the group can keep the pipe open.
+	readLimit = time.Second
+)
 
-// hook is a command that acts on the cluster. Its success proves nothing: the run observes the cluster.
+// hook is a line of the shell that acts on the cluster. Its success proves nothing: the run observes the cluster.
 type hook struct {
 	// name is that of its flag.
 	name, line, artifacts string
@@ -47,34 +54,66 @@ func attach(target *cluster.Target, o Options) {
 	}
 }
 
-// run returns catalogue.ErrNotPerformed if the hook fails or is stopped.
+// run appends the arguments to the line, each as one word, and returns catalogue.ErrNotPerformed if the hook fails or
+// is stopped. Its output is printed, and appended to a log of the artifacts.
 func (h hook) run(ctx context.Context, env []string, args ...string) error {
-	log, err := h.log()
-	if err != nil {
-		return err
+	fmt.Fprintf(h.progress, "%s: running %s\n", h.name, h.line)
+	var output bytes.Buffer
+	to := []io.Writer{h.progress, &output}
+	if h.artifacts != "" {
+		log, err := h.log()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = log.Close() }()
+		to = append(to, log)
 	}
-	defer func() { _ = log.Close() }()
-	say := func(line string) {
-		fmt.Fprintf(h.progress, "%s: %s\n", h.name, line)
-		fmt.Fprintln(log, line)
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", h.line + ` "$@"`, "sh"}, args...)...)
+	cmd.Env, cmd.WaitDelay = append(os.Environ(), env...), grace
+	err := runGroup(cmd, io.MultiWriter(to...))
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		err = fmt.Errorf("the command was stopped: %w", context.Cause(ctx))
+	default:
+		err = fmt.Errorf("the command failed: %w", err)
+		lines := bytes.Split(bytes.TrimSpace(output.Bytes()), []byte("\n"))
+		if last := lines[len(lines)-1]; len(last) > 0 {
+			err = fmt.Errorf("%w: %.200s", err, last)
+		}
 	}
-	say("running " + h.line)
-	left, err := shell.Command{Line: h.line, Args: args, Env: env, Out: say, Err: say}.Run(ctx)
-	if left {
-		say("processes that it left were killed")
-	}
-	if err != nil {
-		say(err.Error())
-		return fmt.Errorf("%w: %s: %w", catalogue.ErrNotPerformed, h.name, err)
-	}
-	return nil
+	fmt.Fprintf(h.progress, "%s: %v\n", h.name, err)
+	return fmt.Errorf("%w: %s: %w", catalogue.ErrNotPerformed, h.name, err)
 }
 
-// log is a file of the artifacts, to which every run of the hook is appended.
-func (h hook) log() (io.WriteCloser, error) {
-	if h.artifacts == "" {
-		return nowhere{io.Discard}, nil
+// runGroup runs a command in a process group of its own, which the end of the context ends with SIGTERM. What the
+// command leaves in the group is killed.
+func runGroup(cmd *exec.Cmd, output io.Writer) error {
+	// A file, not a writer: Wait would wait for processes that the command leaves.
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("make a pipe: %w", err)
 	}
+	defer func() { _ = reader.Close() }()
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		_, _ = io.Copy(output, reader)
+	}()
+	cmd.Stdout, cmd.Stderr = writer, writer
+	ownGroup(cmd)
+	if err = cmd.Start(); err == nil {
+		err = cmd.Wait()
+		killGroup(cmd)
+	}
+	_ = writer.Close()
+	_ = reader.SetReadDeadline(time.Now().Add(readLimit))
+	<-copied
+	return err
+}
+
+func (h hook) log() (io.WriteCloser, error) {
 	if err := os.MkdirAll(h.artifacts, 0o755); err != nil {
 		return nil, fmt.Errorf("create the folder for artifacts: %w", err)
 	}
@@ -84,8 +123,3 @@ func (h hook) log() (io.WriteCloser, error) {
 	}
 	return file, nil
 }
-
-type nowhere struct{ io.Writer }
-
-// Close does nothing.
-func (nowhere) Close() error { return nil }

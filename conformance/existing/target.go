@@ -3,19 +3,17 @@
 package existing
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/cluster"
@@ -67,15 +65,12 @@ func Target(ctx context.Context, options Options) (cluster.Target, error) {
 	if len(missing) > 0 {
 		return cluster.Target{}, forbidden(c.source, missing, options.Tiers)
 	}
-	infrastructure, err := c.infrastructure(ctx, served)
+	scenario, err := c.scenario(ctx, options.Scenario)
 	if err != nil {
 		return cluster.Target{}, err
 	}
-	for _, note := range append(unservedNotes(served), unknownTopologyNotes(infrastructure)...) {
-		fmt.Fprintln(options.Progress, note)
-	}
 	target := cluster.Target{
-		Config: c.config, Scenario: scenario(options, infrastructure), Description: "existing cluster at " + c.config.Host,
+		Config: c.config, Scenario: scenario, Description: "existing cluster at " + c.config.Host,
 		Provider: ProviderName, Times: cluster.RealTimes(), Image: options.Image, Progress: options.Progress,
 		PayloadNamespaces: options.PayloadNamespaces,
 	}
@@ -84,15 +79,19 @@ func Target(ctx context.Context, options Options) (cluster.Target, error) {
 }
 
 // scenario is never empty, because it identifies reports.
-func scenario(options Options, infrastructure *configv1.Infrastructure) string {
-	switch {
-	case options.Scenario != "":
-		return options.Scenario
-	case infrastructure != nil && infrastructure.Status.InfrastructureName != "":
-		return infrastructure.Status.InfrastructureName
-	default:
-		return ProviderName
+func (c *connection) scenario(ctx context.Context, configured string) (string, error) {
+	if configured != "" {
+		return configured, nil
 	}
+	var infrastructure configv1.Infrastructure
+	text, err := c.kube.Discovery().RESTClient().Get().AbsPath("/apis/config.openshift.io/v1/infrastructures/cluster").DoRaw(ctx)
+	if err == nil {
+		err = json.Unmarshal(text, &infrastructure)
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("%w: read Infrastructure cluster: %w", ErrUnreachable, err)
+	}
+	return cmp.Or(infrastructure.Status.InfrastructureName, ProviderName), nil
 }
 
 // served returns the resources of the server as "resource.group". Groups with an unavailable aggregated server are left
@@ -113,64 +112,4 @@ func (c *connection) served() (map[string]bool, error) {
 		}
 	}
 	return served, nil
-}
-
-func (c *connection) infrastructure(ctx context.Context, served map[string]bool) (*configv1.Infrastructure, error) {
-	if !served["infrastructures.config.openshift.io"] {
-		return nil, nil
-	}
-	scheme := runtime.NewScheme()
-	if err := configv1.Install(scheme); err != nil {
-		return nil, err
-	}
-	kube, err := client.New(c.config, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrUnreachable, c.source, err)
-	}
-	infrastructure := &configv1.Infrastructure{}
-	switch err := kube.Get(ctx, client.ObjectKey{Name: "cluster"}, infrastructure); {
-	case err == nil:
-		return infrastructure, nil
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		return nil, nil
-	default:
-		return nil, fmt.Errorf("%w: read Infrastructure cluster: %w", ErrUnreachable, err)
-	}
-}
-
-func unservedNotes(served map[string]bool) []string {
-	var missing []string
-	for _, p := range required[catalogue.Static] {
-		// A cluster without the Machine API is usual on a single node.
-		if strings.HasSuffix(p.group, ".openshift.io") && p.resource != "machines" && !served[p.kind()] {
-			missing = append(missing, p.kind())
-		}
-	}
-	if len(missing) == 0 || !served["infrastructures.config.openshift.io"] { // the runner rejects other clusters
-		return nil
-	}
-	return []string{"This cluster does not serve " + strings.Join(missing, ", ") + ": checks that need them do not apply."}
-}
-
-// unknownTopologyNotes returns notes about unknown topologies, with which the checks run nevertheless.
-func unknownTopologyNotes(infrastructure *configv1.Infrastructure) []string {
-	if infrastructure == nil {
-		return nil
-	}
-	known := []configv1.TopologyMode{
-		configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableArbiterMode, configv1.DualReplicaTopologyMode,
-		configv1.SingleReplicaTopologyMode, configv1.ExternalTopologyMode,
-	}
-	var notes []string
-	for _, f := range []struct {
-		field string
-		value configv1.TopologyMode
-	}{
-		{"controlPlaneTopology", infrastructure.Status.ControlPlaneTopology}, {"infrastructureTopology", infrastructure.Status.InfrastructureTopology},
-	} {
-		if !slices.Contains(known, f.value) {
-			notes = append(notes, fmt.Sprintf("Infrastructure cluster: status.%s is %q, which is none of %v. The checks run nevertheless.", f.field, f.value, known))
-		}
-	}
-	return notes
 }

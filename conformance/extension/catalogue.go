@@ -5,7 +5,6 @@ package extension
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -16,14 +15,9 @@ import (
 )
 
 func (p Program) catalogue() *cobra.Command {
-	var markdown bool
-	c := &cobra.Command{
+	return &cobra.Command{
 		Use: "catalogue", GroupID: groupPeople, Short: "Print every check", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if markdown {
-				_, err := p.Out.Write(p.markdown())
-				return err
-			}
 			table := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(table, "ID\tMODULE\tLEVEL\tTIER\tTITLE")
 			for _, check := range p.Catalogue {
@@ -32,8 +26,6 @@ func (p Program) catalogue() *cobra.Command {
 			return table.Flush()
 		},
 	}
-	c.Flags().BoolVar(&markdown, "markdown", false, "print docs/conformance.md")
-	return c
 }
 
 func (p Program) explain() *cobra.Command {
@@ -62,17 +54,6 @@ func explained(check catalogue.Check) string {
 		fmt.Fprintf(&b, "  %s, %s: %s\n", expectation(control), check.KindOf(control), control.Name)
 	}
 	return b.String()
-}
-
-// kinds returns the kinds of a check's controls.
-func kinds(check catalogue.Check) string {
-	var all []string
-	for _, kind := range catalogue.ControlKinds() {
-		if slices.ContainsFunc(check.Controls, func(control catalogue.Control) bool { return check.KindOf(control) == kind }) {
-			all = append(all, string(kind))
-		}
-	}
-	return strings.Join(all, ", ")
 }
 
 func expectation(control catalogue.Control) string {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/cluster"
-	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/conformance/runner"
 )
 
@@ -42,19 +41,12 @@ func (c *clusterFlags) connect(ctx context.Context, p Program, chosen []catalogu
 	options := c.options
 	options.Tiers, options.Artifacts, options.Progress = runner.TiersOf(chosen), artifacts, p.Err
 	target, err = p.Provider(ctx, options)
+	if target.Times == (cluster.Times{}) {
+		target.Times = cluster.RealTimes()
+	}
 	if target.Stop == nil {
 		return target, func() {}, err
 	}
 	target.Stop = sync.OnceFunc(target.Stop)
 	return target, target.Stop, err
-}
-
-// runChecks runs checks on the configured cluster.
-func (c *clusterFlags) runChecks(ctx context.Context, p Program, chosen []catalogue.Check, artifacts string, each func(finished)) (report.Report, error) {
-	target, stop, err := c.connect(ctx, p, chosen, artifacts)
-	defer stop()
-	if err != nil {
-		return report.Report{}, err
-	}
-	return execution{Program: p, target: target, checks: chosen, artifacts: artifacts, each: each}.run(ctx)
 }

@@ -20,9 +20,9 @@ func (p Program) command(args []string) *cobra.Command {
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
 	root.AddGroup(&cobra.Group{ID: groupPeople, Title: "For people:"}, &cobra.Group{ID: groupContract, Title: "For OpenShift's test runner:"})
-	root.AddCommand(p.run(), p.recover(), p.compare(), p.traffic(), p.catalogue(), p.explain())
+	root.AddCommand(p.run(), p.recover(), p.compare(), p.catalogue(), p.explain())
 	root.AddCommand(p.Further...)
-	root.AddCommand(p.info(), p.list(), p.runTest(), p.runSuite(), p.images(), p.update())
+	root.AddCommand(p.info(), p.list(), p.runTest(), p.runSuite(), p.images())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
 }
@@ -49,11 +49,7 @@ func (p Program) info() *cobra.Command {
 	return contract(&cobra.Command{
 		Use: "info", Short: "Print the description of this extension", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			about := info{APIVersion: apiVersion, Source: p.Build, Component: self, Images: images}
-			for _, c := range p.choices() {
-				about.Suites = append(about.Suites, c.suite)
-			}
-			return encodeOne(p.Out, about)
+			return encodeOne(p.Out, info{APIVersion: apiVersion, Source: p.Build, Component: self, Suites: p.suites(), Images: images})
 		},
 	})
 }

@@ -48,6 +48,8 @@ type suite struct {
 	Qualifiers       []string      `json:"qualifiers"`
 	ClusterStability string        `json:"clusterStability,omitempty"`
 	TestTimeout      time.Duration `json:"testTimeout,omitempty"`
+	// label is that of its checks; empty for all.
+	label string
 }
 
 type image struct {

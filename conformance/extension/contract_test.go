@@ -34,7 +34,6 @@ func TestGolden(t *testing.T) {
 		"explain.txt":       {"explain", "SNO-ETC-001"},
 		"disruptive.txt":    {"explain", "SNO-ETC-002"},
 		"catalogue.txt":     {"catalogue"},
-		"catalogue.md":      {"catalogue", "--markdown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, out, _ := (&fake{ends: everyEnding}).run(t, nil, args...)

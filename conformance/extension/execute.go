@@ -32,13 +32,10 @@ type execution struct {
 	// each is called for every finished check, never concurrently.
 	each func(finished)
 
-	runner Runner
+	runner runner.Running
 }
 
 func (e execution) run(ctx context.Context) (done report.Report, err error) {
-	if e.target.Times == (cluster.Times{}) {
-		e.target.Times = cluster.RealTimes()
-	}
 	var nonDisruptive, disruptive []catalogue.Check
 	for _, check := range e.checks {
 		if check.Tier == catalogue.Disruptive {

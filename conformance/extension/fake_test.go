@@ -174,7 +174,7 @@ func (f *fake) runContext(ctx context.Context, in io.Reader, args ...string) (co
 			}
 			return cluster.Target{Stop: func() { f.stopped = f.closed == 1 }}, nil
 		},
-		Connect: func(_ context.Context, _ cluster.Target, selection runner.Selection) (Runner, error) {
+		Connect: func(_ context.Context, _ cluster.Target, selection runner.Selection) (runner.Running, error) {
 			f.selection = selection
 			return f, nil
 		},

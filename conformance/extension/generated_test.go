@@ -4,8 +4,12 @@ package extension
 
 import (
 	"bytes"
+	"encoding/json"
+	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/solonode/sno/conformance/catalogue"
 )
@@ -13,23 +17,61 @@ import (
 // Files that are generated from the catalogue are committed, so that reviews show its changes.
 
 func TestConformancePage(t *testing.T) {
-	golden(t, filepath.Join("..", "..", "docs", "conformance.md"), Program{Catalogue: catalogue.All()}.markdown())
+	golden(t, filepath.Join("..", "..", "docs", "conformance.md"), page(catalogue.All()))
 }
 
-// -update does not remove a test without a successor: see update.
+// -update does not remove a test without a successor. To remove one, delete it from the file in the same change.
 func TestTestsOfTheLastRelease(t *testing.T) {
-	file := filepath.Join(metadataFolder, metadataFile())
-	now := specs(catalogue.All())
-	before, err := readSpecs(file)
+	file := filepath.Join(".openshift-tests-extension", "sno_external_conformance.json")
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := missingTests(before, now); err != nil {
+	var before []spec
+	if err := json.Unmarshal(text, &before); err != nil {
 		t.Fatal(err)
+	}
+	now := specs(catalogue.All())
+	if missing := missingTests(before, now); len(missing) > 0 {
+		t.Fatalf("tests are missing: if a title has changed, add the old one to titles in specs.go: %q", missing)
 	}
 	var data bytes.Buffer
 	if err := encodeOne(&data, now); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, file, data.Bytes())
+}
+
+// missingTests returns the old tests that are neither in the catalogue nor the original name of another test.
+func missingTests(before, now []spec) []string {
+	known := map[string]bool{}
+	for _, s := range now {
+		known[s.Name] = true
+		known[s.OriginalName] = true
+	}
+	var missing []string
+	for _, s := range before {
+		if !known[s.Name] && (s.OriginalName == "" || !known[s.OriginalName]) {
+			missing = append(missing, s.Name)
+		}
+	}
+	return missing
+}
+
+func TestRenamedTest(t *testing.T) {
+	const title = "The router has a pod"
+	older := someChecks()
+	older[0].Title = title
+	before := specs(older)
+	if diff := cmp.Diff([]string{before[0].Name}, missingTests(before, specs(someChecks()))); diff != "" {
+		t.Errorf("missing (-want +got):\n%s", diff)
+	}
+	titles["SNO-ING-001"] = title
+	t.Cleanup(func() { delete(titles, "SNO-ING-001") })
+	renamed := specs(someChecks())
+	for _, released := range [][]spec{before, renamed} {
+		if missing := missingTests(released, renamed); len(missing) > 0 || renamed[0].OriginalName != before[0].Name {
+			t.Errorf("missing: %q, the original name is %q", missing, renamed[0].OriginalName)
+		}
+	}
 }

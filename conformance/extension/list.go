@@ -4,6 +4,7 @@ package extension
 
 import (
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func (p Program) list() *cobra.Command {
@@ -20,11 +21,7 @@ func (p Program) list() *cobra.Command {
 		return encode(p.Out, output, specs(among(checks, env.topology)), func(s spec) string { return s.Name })
 	}
 	suites := func(*cobra.Command, []string) error {
-		var all []suite
-		for _, c := range p.choices() {
-			all = append(all, c.suite)
-		}
-		return encode(p.Out, output, all, func(s suite) string { return s.Name })
+		return encode(p.Out, output, p.suites(), func(s suite) string { return s.Name })
 	}
 	components := func(*cobra.Command, []string) error {
 		return encode(p.Out, output, []component{self}, component.String)
@@ -48,4 +45,20 @@ func (p Program) list() *cobra.Command {
 	root.GroupID = groupContract
 	root.AddCommand(all[1:]...)
 	return root
+}
+
+// environmentFlags are the flags with which origin describes the cluster. Only the topology has an effect on these
+// tests.
+type environmentFlags struct {
+	topology string
+}
+
+func (e *environmentFlags) bind(flags *pflag.FlagSet) {
+	flags.StringVar(&e.topology, "topology", "", "controlPlaneTopology of the cluster; checks that cannot apply to it are left out")
+	for _, name := range []string{"platform", "network", "network-stack", "upgrade", "architecture", "external-connectivity", "version"} {
+		flags.String(name, "", "accepted without an effect")
+	}
+	for _, name := range []string{"optional-capability", "fact", "api-group", "feature-gate"} {
+		flags.StringArray(name, nil, "accepted without an effect")
+	}
 }

@@ -40,18 +40,8 @@ func pipedNames(in io.Reader) ([]string, error) {
 	return names, nil
 }
 
-// unique drops duplicates, because origin rejects a second result.
-func unique(names []string) []string {
-	var all []string
-	for _, name := range names {
-		if !slices.Contains(all, name) {
-			all = append(all, name)
-		}
-	}
-	return all
-}
-
-// checksByName returns the checks in the catalogue's order, and the unknown names.
+// checksByName returns the checks in the catalogue's order, and the unknown names, each once: origin rejects a second
+// result.
 func (p Program) checksByName(names []string) (checks []catalogue.Check, unknownNames []string) {
 	known := map[string]bool{}
 	for _, check := range p.Catalogue {
@@ -62,7 +52,7 @@ func (p Program) checksByName(names []string) (checks []catalogue.Check, unknown
 		}
 	}
 	for _, name := range names {
-		if !known[name] {
+		if !known[name] && !slices.Contains(unknownNames, name) {
 			unknownNames = append(unknownNames, name)
 		}
 	}

@@ -14,13 +14,13 @@ import (
 type encoder func(io.Writer, ...report.Report) error
 
 var encoders = map[string]encoder{
-	".yaml": report.WriteYAML, ".json": report.WriteJSON, ".xml": report.WriteJUnit, ".md": report.WriteMarkdown,
+	".yaml": report.WriteYAML, ".json": report.WriteJSON, ".xml": report.WriteJUnit,
 	".html": func(w io.Writer, reports ...report.Report) error {
 		return report.WriteHTML(w, report.HTML{Reports: reports})
 	},
 }
 
-var folderFiles = []string{"report.yaml", "report.json", "junit.xml", "report.md", "report.html"}
+var folderFiles = []string{"report.yaml", "report.json", "junit.xml", "report.html"}
 
 // outputFiles expands folders to their files and creates the folders, so that invalid names fail before the run.
 func outputFiles(outputs []string) ([]string, error) {

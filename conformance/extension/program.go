@@ -10,11 +10,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/cluster"
-	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/existing"
 	"github.com/solonode/sno/conformance/runner"
 )
 
@@ -32,12 +31,13 @@ type Program struct {
 	In       io.Reader
 	Out, Err io.Writer
 	// Colour is set if Err is a terminal with colours.
-	Colour   bool
+	Colour bool
+	// Provider is nil for existing.Target.
 	Provider Provider
 	Build    Build
 
 	Catalogue []catalogue.Check
-	Connect   func(context.Context, cluster.Target, runner.Selection) (Runner, error)
+	Connect   func(context.Context, cluster.Target, runner.Selection) (runner.Running, error)
 	Now       func() time.Time
 	// Further are commands that are not of the suite.
 	Further []*cobra.Command
@@ -47,50 +47,18 @@ type Program struct {
 type Provider func(context.Context, ClusterOptions) (cluster.Target, error)
 
 // ClusterOptions choose and describe the cluster.
-type ClusterOptions struct {
-	// Kubeconfig is a file; empty for the usual locations.
-	Kubeconfig string
-	// Scenario is the cluster's name in reports; empty for its infrastructure name.
-	Scenario string
-	// Image is that of copies; empty for the provider's choice.
-	Image string
-	// PayloadNamespaces are those of OpenShift's own objects; empty for cluster.PayloadNamespaces.
-	PayloadNamespaces []string
-	Tiers             []catalogue.Tier
-	// RebootCommand, OutageCommand and UpgradeCommand perform acts that the API does not allow; see package existing.
-	RebootCommand, OutageCommand, UpgradeCommand string
-	// Route is set for a recovery: requests are sent through it while the router is deleted.
-	Route *types.NamespacedName
-	// Artifacts is a folder for logs of the cluster; empty for none.
-	Artifacts string
-	Progress  io.Writer
-}
-
-// Runner contains the used methods of runner.Runner.
-type Runner interface {
-	Start(ctx context.Context) error
-	Result(ctx context.Context, id string) (report.Result, error)
-	Report() report.Report
-	Collect(ctx context.Context, folder string) error
-	Close(ctx context.Context) error
-}
-
-// connect returns a nil interface with an error, not a nil pointer.
-func connect(ctx context.Context, target cluster.Target, chosen runner.Selection) (Runner, error) {
-	run, err := runner.New(ctx, target, chosen)
-	if err != nil {
-		return nil, err
-	}
-	return run, nil
-}
+type ClusterOptions = existing.Options
 
 // Main runs the program, prints errors, and returns the exit code.
 func (p Program) Main(ctx context.Context, args []string) int {
 	if p.Catalogue == nil {
 		p.Catalogue = catalogue.All()
 	}
+	if p.Provider == nil {
+		p.Provider = existing.Target
+	}
 	if p.Connect == nil {
-		p.Connect = connect
+		p.Connect = runner.Connect
 	}
 	if p.Now == nil {
 		p.Now = time.Now

@@ -39,7 +39,7 @@ func TestQualifiersAreCEL(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := Program{Catalogue: someChecks()}
-	for _, c := range p.choices() {
+	for _, c := range p.suites() {
 		checks, err := p.inSuite(c.Name)
 		if err != nil {
 			t.Fatal(err)

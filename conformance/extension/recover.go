@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -14,22 +13,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/solonode/sno/conformance/catalogue"
-	"github.com/solonode/sno/conformance/cluster"
+	"github.com/solonode/sno/conformance/disturb"
 	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/conformance/runner"
 	"github.com/solonode/sno/conformance/traffic"
 )
 
 type recoverOptions struct {
-	run                          runOptions
-	route, routeAddress, outside string
-	folder                       string
+	run                 runOptions
+	route, routeAddress string
+	folder              string
 }
 
 const (
 	// canaryRoute exists on every OpenShift cluster, for requests of its ingress operator.
 	canaryRoute = "openshift-ingress-canary/canary"
-	ownClient   = "sno-tests"
 	// answeredFor is how long requests must be answered before traffic counts as restored.
 	answeredFor = 5 * time.Second
 	// firstAnswer is for the first requests, before anything is disturbed.
@@ -38,20 +36,22 @@ const (
 
 var (
 	errNoTraffic = errors.New("requests through the Route are not answered before a disruption")
-	errWorse     = errors.New("a check is worse than before")
+	// errUnrecovered is returned if a step was not performed, an operand is not available, or requests are not answered.
+	errUnrecovered = errors.New("not recovered")
+	errWorse       = errors.New("a check is worse than before")
 )
 
 func (p Program) recover() *cobra.Command {
 	var o recoverOptions
 	c := &cobra.Command{
 		Use: "recover -o FOLDER", GroupID: groupPeople, Short: "Check a cluster before and after disruptions with traffic", Args: cobra.NoArgs,
-		Long: `Check a cluster, disturb it while clients send requests through a Route, check it again and compare the reports.
+		Long: `Check a cluster, disturb it while a client sends requests through a Route, check it again and compare the reports.
 
 The disruptions: the pods of the default router are deleted; every node of the control plane reboots, with --reboot-command; the
 cluster is upgraded, with --upgrade-command. Each must be proved, and requests must be answered again before the next one.
 
-sno-tests sends a request every 50 ms, each with a new connection. --client-command adds a client elsewhere, for example
-'ssh laptop sno-tests traffic'. The folder gets before.yaml, after.yaml with the requests, requests.txt and difference.txt.
+The client is this program: a request every 50 ms, each with a new connection. The folder gets before.yaml, and after.yaml with the
+requests.
 
 The exit code is 0 if the cluster recovered and no check became worse, 1 if not, 2 for invalid arguments or an unusable cluster.`,
 		RunE: func(c *cobra.Command, _ []string) error { return p.recovered(c.Context(), o) },
@@ -64,9 +64,7 @@ The exit code is 0 if the cluster recovered and no check became worse, 1 if not,
 	flags.StringVar(&o.run.waivers, "waivers", "", "file of waivers: known failures with an expiry date")
 	flags.StringVar(&o.route, "route", canaryRoute, "NAMESPACE/NAME of the Route; it must answer GET with a status below 400")
 	flags.StringVar(&o.routeAddress, "route-address", "", "HOST:PORT to connect to, if the host of the Route does not resolve")
-	flags.StringVar(&o.outside, "client-command", "",
-		"shell command of a further client; it gets the URL and the address as arguments, and prints \"ok\" or \"failed\" for each request")
-	flags.StringVarP(&o.folder, "output", "o", "", "folder for the reports and their difference")
+	flags.StringVarP(&o.folder, "output", "o", "", "folder for the reports")
 	_ = c.MarkFlagRequired("output") // the flag exists
 	return c
 }
@@ -94,106 +92,117 @@ func (p Program) recovered(ctx context.Context, o recoverOptions) error {
 		return err
 	}
 	target.Stop = nil // a run must not delete the cluster
-	if target.Times == (cluster.Times{}) {
-		target.Times = cluster.RealTimes()
-	}
 	endpoint, err := endpointOf(ctx, target.Config, route, o.routeAddress)
 	if err != nil {
 		return err
 	}
-	suite := recoverySuite{Program: p, options: o, target: target, checks: chosen, waivers: waivers}
-	before, err := suite.run(ctx, "before", nil)
+	suite := func(when string, measured []report.Measurement) (report.Report, error) {
+		fmt.Fprintf(p.Err, "\nThe suite %s the disruptions:\n", when)
+		a := assessment{
+			execution: execution{Program: p, target: target, checks: chosen, artifacts: o.run.artifacts},
+			waivers:   waivers, files: []string{filepath.Join(o.folder, when+".yaml")}, measured: measured,
+		}
+		if a.artifacts != "" {
+			a.artifacts = filepath.Join(a.artifacts, when)
+		}
+		return a.run(ctx)
+	}
+	before, err := suite("before", nil)
 	if err != nil {
 		return err
 	}
-	r, err := p.disrupt(ctx, target, endpoint, o.outside)
+	disturber, err := runner.Disturber(ctx, target)
 	if err != nil {
 		return err
 	}
-	all := r.requests()
-	err = p.write(filepath.Join(o.folder, "requests.txt"), func(w io.Writer) error { return writeRequests(w, all) })
-	after, failure := suite.run(ctx, "after", measurements(all))
-	err = errors.Join(err, failure)
+	fmt.Fprintf(p.Err, "\nRequests to %s\n", endpoint.URL)
+	users := traffic.Start(ctx, endpoint)
+	defer users.Stop()
+	if err := users.WaitAnswered(ctx, answeredFor, firstAnswer); err != nil {
+		return fmt.Errorf("%w; --route-address names the router if the host does not resolve: %w", errNoTraffic, err)
+	}
+	r := recovery{users: users, stable: answeredFor, limit: disturber.Target.Times.Settle}
+	failure := r.run(ctx, stepsOf(disturber))
+	if ctx.Err() != nil {
+		return fmt.Errorf("the recovery was interrupted: %w", context.Cause(ctx))
+	}
+	for _, row := range r.rows {
+		fmt.Fprintf(p.Out, "%s: %s\n", row.What, row.Measured)
+	}
+	after, err := suite("after", r.rows)
+	failure = errors.Join(failure, err)
 	if len(after.Results) > 0 {
 		difference := report.Diff([]report.Report{before}, []report.Report{after})
-		err = errors.Join(err, p.write(filepath.Join(o.folder, "difference.txt"), difference.WriteText))
+		failure = errors.Join(failure, difference.WriteText(p.Out))
 		if difference.Regressed() {
-			err = errors.Join(errWorse, err)
+			failure = errors.Join(failure, errWorse)
 		}
 	}
-	if err := errors.Join(r.verdict(), err); err != nil {
-		return fmt.Errorf("%w: %w", errFailed, err)
+	if failure != nil {
+		return fmt.Errorf("%w: %w", errFailed, failure)
 	}
 	return nil
 }
 
-// recoverySuite is the suite that runs before and after the disruptions.
-type recoverySuite struct {
-	Program
-	options recoverOptions
-	target  cluster.Target
-	checks  []catalogue.Check
-	waivers []report.Waiver
+type step struct {
+	name string
+	act  func(context.Context) (*catalogue.Disruption, error)
 }
 
-func (s recoverySuite) run(ctx context.Context, when string, measured []report.Measurement) (report.Report, error) {
-	fmt.Fprintf(s.Err, "\nThe suite %s the disruptions:\n", when)
-	show := newScreen(s.Err, s.Colour, s.checks)
-	artifacts := s.options.run.artifacts
-	if artifacts != "" {
-		artifacts = filepath.Join(artifacts, when)
+// stepsOf are those of which the target is capable.
+func stepsOf(disturber *disturb.Disturber) []step {
+	steps := []step{{"the router is deleted", disturber.DeleteRouters}}
+	if disturber.Target.RestartNode != nil {
+		steps = append(steps, step{"the control plane reboots", disturber.RestartControlPlane})
 	}
-	done, err := execution{Program: s.Program, target: s.target, checks: s.checks, artifacts: artifacts, each: show.finished}.run(ctx)
-	if len(done.Results) == 0 {
-		return done, err
+	if disturber.Target.Upgrade != nil {
+		steps = append(steps, step{"the cluster is upgraded", disturber.Upgrade})
 	}
-	unused := report.Apply([]report.Report{done}, s.waivers, s.Now())
-	done.Measurements = measured
-	file := filepath.Join(s.options.folder, when+".yaml")
-	err = errors.Join(err, writeFile(file, done, report.WriteYAML))
-	show.summary(done, unused, []string{file})
-	return done, err
+	return steps
 }
 
-// disrupt performs the disruptions of which the target is capable. It returns an error if they cannot begin or are
-// interrupted.
-func (p Program) disrupt(ctx context.Context, target cluster.Target, endpoint traffic.Endpoint, outside string) (*recovery, error) {
-	disturber, err := runner.Disturber(ctx, target)
-	if err != nil {
-		return nil, err
-	}
-	r := &recovery{stable: answeredFor, limit: target.Times.Settle}
-	r.steps = []step{{name: "the router is deleted", act: disturber.DeleteRouters}}
-	if target.RestartNode != nil {
-		r.steps = append(r.steps, step{name: "the control plane reboots", act: disturber.RestartControlPlane})
-	}
-	if target.Upgrade != nil {
-		r.steps = append(r.steps, step{name: "the cluster is upgraded", act: disturber.Upgrade})
-	}
-	fmt.Fprintf(p.Err, "\nRequests to %s\n", endpoint.URL)
-	r.clients = []trafficClient{{name: ownClient, requester: traffic.Start(ctx, endpoint)}}
-	if outside != "" {
-		problems := func(line string) { fmt.Fprintf(p.Err, "client-command: %s\n", line) }
-		r.clients = append(r.clients, trafficClient{name: outside, requester: traffic.Listen(ctx, outside, endpoint, problems)})
-	}
-	for _, c := range r.clients {
-		if err := c.WaitAnswered(ctx, answeredFor, firstAnswer); err != nil {
-			r.stop()
-			return nil, fmt.Errorf("%w; --route-address names the router if the host does not resolve: %w", errNoTraffic, err)
+// recovery performs steps while a client sends requests.
+type recovery struct {
+	users *traffic.Generator
+	// Requests count as answered again after stable without a failure, for which limit is the time.
+	stable, limit time.Duration
+	// rows are the requests of each step.
+	rows []report.Measurement
+}
+
+// run performs the steps until one of them has a problem.
+func (r *recovery) run(ctx context.Context, steps []step) error {
+	for _, s := range steps {
+		begun := time.Now()
+		err := r.perform(ctx, s)
+		samples, failed := r.users.Since(begun), 0
+		for _, sample := range samples {
+			if sample.Problem != "" {
+				failed++
+			}
+		}
+		outage := traffic.Longest(traffic.Outages(samples), time.Now())
+		r.rows = append(r.rows, report.Measurement{
+			What:     "Requests through the Route, " + s.name,
+			Measured: fmt.Sprintf("%d sent, %d failed, longest outage %.2f s", len(samples), failed, outage.Seconds()),
+			Held:     err == nil,
+		})
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", errUnrecovered, s.name, err)
 		}
 	}
-	r.run(ctx)
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("the recovery was interrupted: %w", context.Cause(ctx))
-	}
-	return r, nil
+	return nil
 }
 
-// write writes a text into a file and to the standard output.
-func (p Program) write(name string, content func(io.Writer) error) error {
-	file, err := os.Create(name)
+func (r *recovery) perform(ctx context.Context, s step) error {
+	disruption, err := s.act(ctx)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+		return err
 	}
-	return errors.Join(content(io.MultiWriter(file, p.Out)), file.Close())
+	for _, o := range disruption.Operands {
+		if o.Failure != "" {
+			err = errors.Join(err, fmt.Errorf("%s: %s", o.Name, o.Failure))
+		}
+	}
+	return errors.Join(err, r.users.WaitAnswered(ctx, r.stable, r.limit))
 }

@@ -7,12 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	routev1 "github.com/openshift/api/route/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/conformance/traffic"
@@ -24,8 +24,8 @@ var (
 )
 
 func parseRoute(text string) (types.NamespacedName, error) {
-	namespace, name, found := strings.Cut(text, "/")
-	if !found || namespace == "" || name == "" || strings.Contains(name, "/") {
+	namespace, name, err := cache.SplitMetaNamespaceKey(text)
+	if err != nil || namespace == "" || name == "" {
 		return types.NamespacedName{}, fmt.Errorf("%w: %q", errRouteName, text)
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil

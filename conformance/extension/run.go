@@ -48,7 +48,7 @@ The exit code is 0 if all checks that ran passed or are waived, 1 if not, 2 for 
 	c.Flags().StringVar(&o.artifacts, "artifacts", "", "folder for artifacts of failed checks, and for the output of the commands")
 	c.Flags().StringVar(&o.waivers, "waivers", "", "file of waivers: known failures with an expiry date")
 	c.Flags().StringSliceVarP(&o.outputs, "output", "o", nil,
-		"folder for the report in all forms, or a file that ends in .yaml, .json, .xml (JUnit), .md or .html; may be repeated")
+		"folder for the report in all forms, or a file that ends in .yaml, .json, .xml (JUnit) or .html; may be repeated")
 	c.MarkFlagsMutuallyExclusive("tiers", "disruptive")
 	return c
 }
@@ -66,20 +66,44 @@ func (p Program) check(ctx context.Context, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	show := newScreen(p.Err, p.Colour, checks)
-	done, err := o.cluster.runChecks(ctx, p, checks, o.artifacts, show.finished)
+	target, stop, err := o.cluster.connect(ctx, p, checks, o.artifacts)
+	defer stop()
+	if err != nil {
+		return err
+	}
+	done, err := assessment{execution: execution{Program: p, target: target, checks: checks, artifacts: o.artifacts}, waivers: waivers, files: files}.run(ctx)
 	if len(done.Results) == 0 {
 		return err
 	}
-	unused := report.Apply([]report.Report{done}, waivers, p.Now())
-	for _, file := range files {
-		err = errors.Join(err, writeFile(file, done, encoders[filepath.Ext(file)]))
-	}
-	show.summary(done, unused, files)
 	if failure := report.Verdict([]report.Report{done}); failure != nil {
 		err = errors.Join(fmt.Errorf("%w: %w", errFailed, failure), err)
 	}
 	return err
+}
+
+// assessment is a run of checks with its report.
+type assessment struct {
+	execution
+	waivers  []report.Waiver
+	files    []string
+	measured []report.Measurement
+}
+
+// run writes the report into the files and prints a summary. A run that has not ended has no results.
+func (a assessment) run(ctx context.Context) (report.Report, error) {
+	show := newScreen(a.Err, a.Colour, a.checks)
+	a.each = show.finished
+	done, err := a.execution.run(ctx)
+	if len(done.Results) == 0 {
+		return done, err
+	}
+	unused := report.Apply([]report.Report{done}, a.waivers, a.Now())
+	done.Measurements = a.measured
+	for _, file := range a.files {
+		err = errors.Join(err, writeFile(file, done, encoders[filepath.Ext(file)]))
+	}
+	show.summary(done, unused, a.files)
+	return done, err
 }
 
 func (o runOptions) selection() runner.Selection {

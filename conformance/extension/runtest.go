@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,7 +40,7 @@ func (p Program) runTest() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			names := unique(append(append(names, args...), piped...))
+			names := slices.Concat(names, args, piped)
 			if len(names) == 0 {
 				return errors.New("no test given: use -n NAME; `sno-tests list tests -o names` prints the names")
 			}
@@ -78,7 +79,12 @@ func (p Program) test(ctx context.Context, cluster *clusterFlags, checks []catal
 		out.put(line(f))
 		fmt.Fprintf(p.Err, "%s %s\n", f.result.Status, f.check.Text())
 	}
-	done, err := cluster.runChecks(ctx, p, checks, artifactFolder(), put)
+	var done report.Report
+	target, stop, err := cluster.connect(ctx, p, checks, artifactFolder())
+	defer stop()
+	if err == nil {
+		done, err = execution{Program: p, target: target, checks: checks, artifacts: artifactFolder(), each: put}.run(ctx)
+	}
 	if err == nil {
 		return done, nil
 	}

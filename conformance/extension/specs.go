@@ -10,7 +10,7 @@ import (
 	"github.com/solonode/sno/conformance/catalogue"
 )
 
-// titles are the titles with which renamed checks were released, by id. update requires an entry when a title changes,
+// titles are the titles with which renamed checks were released, by id. A test requires an entry when a title changes,
 // so that results of a test can be followed over releases.
 var titles = map[string]string{}
 

@@ -17,68 +17,43 @@ const (
 	disruptiveTimeout = 90 * time.Minute // and every node restarts, with slow firmware
 )
 
-type choice struct {
-	suite
-	holds func(catalogue.Check) bool
-}
-
-func (p Program) choices() []choice {
-	stability := map[catalogue.Tier]string{catalogue.Static: "Stable", catalogue.Scheduled: "Stable", catalogue.Disruptive: "Disruptive"}
-	timeouts := map[catalogue.Tier]time.Duration{
-		catalogue.Static: staticTimeout, catalogue.Scheduled: scheduledTimeout, catalogue.Disruptive: disruptiveTimeout,
+// suites are the tiers, all checks, and the modules.
+func (p Program) suites() []suite {
+	all := []suite{
+		newSuite("static", "The static tier: reads the cluster", "tier:static", "Stable", staticTimeout),
+		newSuite("scheduled", "The scheduled tier: runs copies of Deployments in their own namespaces", "tier:scheduled", "Stable", scheduledTimeout),
+		newSuite("disruptive", "The disruptive tier: disturbs the cluster: evictions, restarts of nodes, changes of the topology", "tier:disruptive", "Disruptive", disruptiveTimeout),
+		newSuite("all", "Every check", "", "Disruptive", disruptiveTimeout),
 	}
-	does := map[catalogue.Tier]string{
-		catalogue.Static:     "reads the cluster",
-		catalogue.Scheduled:  "runs copies of Deployments in their own namespaces",
-		catalogue.Disruptive: "disturbs the cluster: evictions, restarts of nodes, changes of the topology",
-	}
-	var all []choice
-	for _, tier := range catalogue.Tiers() {
-		all = append(all, choice{
-			suite: suite{
-				Name: "sno/" + string(tier), Description: "The " + string(tier) + " tier: " + does[tier], Qualifiers: labelled("tier:" + string(tier)),
-				ClusterStability: stability[tier], TestTimeout: timeouts[tier],
-			},
-			holds: func(check catalogue.Check) bool { return check.Tier == tier },
-		})
-	}
-	all = append(all, choice{
-		suite: suite{
-			Name: "sno/all", Description: "Every check", Qualifiers: []string{fmt.Sprintf("source == %q", self)},
-			ClusterStability: "Disruptive", TestTimeout: disruptiveTimeout,
-		},
-		holds: func(catalogue.Check) bool { return true },
-	})
 	for _, module := range catalogue.Modules(p.Catalogue) {
-		all = append(all, choice{
-			suite: suite{
-				Name: "sno/" + module, Description: "Every check of " + module, Qualifiers: labelled("module:" + module),
-				ClusterStability: "Disruptive", TestTimeout: disruptiveTimeout,
-			},
-			holds: func(check catalogue.Check) bool { return check.Module == module },
-		})
+		all = append(all, newSuite(module, "Every check of "+module, "module:"+module, "Disruptive", disruptiveTimeout))
 	}
 	return all
 }
 
-// labelled returns a qualifier for a label. It contains the source, because other extensions may use the label.
-func labelled(label string) []string {
-	return []string{fmt.Sprintf("(source == %q) && (labels.exists(l, l==%q))", self, label)}
+// newSuite returns the suite of the checks with a label, all if it is empty. Its qualifier contains the source, because
+// other extensions may use the label.
+func newSuite(name, description, label, stability string, timeout time.Duration) suite {
+	qualifier := fmt.Sprintf("source == %q", self)
+	if label != "" {
+		qualifier = fmt.Sprintf("(%s) && (labels.exists(l, l==%q))", qualifier, label)
+	}
+	return suite{Name: "sno/" + name, Description: description, Qualifiers: []string{qualifier}, ClusterStability: stability, TestTimeout: timeout, label: label}
 }
 
 func (p Program) inSuite(name string) ([]catalogue.Check, error) {
-	choices := p.choices()
-	i := slices.IndexFunc(choices, func(c choice) bool { return c.Name == name })
-	if i < 0 {
-		var names []string
-		for _, c := range choices {
-			names = append(names, c.Name)
+	var names []string
+	for _, s := range p.suites() {
+		if names = append(names, s.Name); s.Name != name {
+			continue
 		}
-		return nil, fmt.Errorf("unknown suite %q, want one of %v", name, names)
+		checks := slices.DeleteFunc(slices.Clone(p.Catalogue), func(check catalogue.Check) bool {
+			return s.label != "" && !slices.Contains(check.Labels(), s.label)
+		})
+		if len(checks) == 0 {
+			return nil, fmt.Errorf("suite %s has no checks", name)
+		}
+		return checks, nil
 	}
-	checks := slices.DeleteFunc(slices.Clone(p.Catalogue), func(check catalogue.Check) bool { return !choices[i].holds(check) })
-	if len(checks) == 0 {
-		return nil, fmt.Errorf("suite %s has no checks", name)
-	}
-	return checks, nil
+	return nil, fmt.Errorf("unknown suite %q, want one of %v", name, names)
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report contains the results of a conformance run, SingleNodeConformanceReport, as YAML, JSON, Markdown, JUnit
-// and one HTML page, and the differences between two reports.
+// Package report contains the results of a conformance run, SingleNodeConformanceReport, as YAML, JSON, JUnit and one
+// HTML page, and the differences between two reports.
 //
 // It does not depend on clusters or checks. Every result contains objects, fields, wanted and found values, and the
 // results of the check's controls.

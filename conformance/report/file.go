@@ -95,8 +95,8 @@ func readFile(path string) ([]Report, error) {
 	return Read(path, file)
 }
 
-// Read reads YAML documents or JSON. Unknown fields, other kinds, duplicate or contradictory results, and wrong counts
-// are errors. name is the name of the file in errors.
+// Read reads YAML documents or JSON. Unknown fields, other kinds and duplicate results are errors. name is the name of
+// the file in errors.
 func Read(name string, r io.Reader) ([]Report, error) {
 	var reports []Report
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(r))
@@ -122,15 +122,38 @@ func Read(name string, r io.Reader) ([]Report, error) {
 
 func validateAll(name string, reports []Report) error {
 	var errs []error
-	seen := map[string]bool{}
 	for i, report := range reports {
-		if err := report.Validate(); err != nil {
+		if err := report.validate(); err != nil {
 			errs = append(errs, fmt.Errorf("%w: %s: report %d (%s): %w", ErrReport, name, i+1, report.Scenario, err))
 		}
-		if seen[report.Scenario] {
-			errs = append(errs, fmt.Errorf("%w: %s: report %d: scenario: %q is a duplicate", ErrReport, name, i+1, report.Scenario))
+	}
+	return errors.Join(errs...)
+}
+
+// validate returns all faults with which reports cannot be compared, each with its field.
+func (r Report) validate() error {
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if r.APIVersion != APIVersion {
+		fault("apiVersion: %q is not %s", r.APIVersion, APIVersion)
+	}
+	if r.Kind != Kind {
+		fault("kind: %q is not %s", r.Kind, Kind)
+	}
+	if r.Scenario == "" {
+		fault("scenario: it is empty")
+	}
+	seen := map[string]bool{}
+	for i, result := range r.Results {
+		switch {
+		case result.ID == "":
+			fault("results[%d].id: it is empty", i)
+		case seen[result.ID]:
+			fault("results[%d].id: %q is a duplicate", i, result.ID)
+		case !slices.Contains(Statuses(), result.Status):
+			fault("results[%d] (%s).status: %q is none of %v", i, result.ID, result.Status, Statuses())
 		}
-		seen[report.Scenario] = true
+		seen[result.ID] = true
 	}
 	return errors.Join(errs...)
 }

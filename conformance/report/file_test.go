@@ -74,15 +74,13 @@ func TestReadRefuses(t *testing.T) {
 		{"another kind", "kind: " + Kind, "kind: Pod", `report 1 (none-sno): kind: "Pod" is not`},
 		{"another version", "v1alpha1", "v2", `apiVersion: "conformance.sno.solonode.github.io/v2" is not`},
 		{"no scenario", "scenario: none-sno\nseconds", "scenario: \"\"\nseconds", "scenario: it is empty"},
-		{"count", "  passed: 1", "  passed: 2", "counts.passed: it is 2, but 1 results are passed"},
-		{"missing count", "  passed: 1\n", "", "counts.passed: it is missing"},
-		{"another count", "  passed: 1", "  passed: 1\n  great: 3", "counts.great: unknown status"},
+		{"no id", "  id: SNO-TOP-002", "  id: \"\"", "results[1].id: it is empty"},
+		{"an id twice", "  id: SNO-TOP-002", "  id: SNO-TOP-001", `results[1].id: "SNO-TOP-001" is a duplicate`},
 		{"unknown status", "status: passed", "status: great", `status: "great" is none of`},
 		{"wrong type", "seconds: 12.5", "seconds: long", "seconds"},
 		{"not YAML", "provider: embedded", "provider: [", "document 1"},
 		{"no mapping", good, "- a\n- b\n", "document 1"},
 		{"nothing", good, "# nothing\n---\n", "no report found"},
-		{"twice", good, good + "---\n" + good, `report 2: scenario: "none-sno" is a duplicate`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			bad := strings.Replace(good, test.old, test.replaced, 1)
@@ -97,47 +95,6 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-func TestValidate(t *testing.T) {
-	held := []Evidence{{Held: true}}
-	detected := []Control{{Detected: true}}
-	for _, test := range []struct {
-		name   string
-		result Result
-		want   string
-	}{
-		{"passed", Result{ID: "a", Module: "m", Status: Passed, Evidence: held, Controls: detected}, ""},
-		{"passed without evidence", Result{ID: "a", Module: "m", Status: Passed, Controls: detected}, "results[0] (a).status: it is passed, but not every evidence"},
-		{"passed with bad evidence", Result{ID: "a", Module: "m", Status: Passed, Evidence: []Evidence{{}}, Controls: detected}, "not every evidence held"},
-		{"passed without controls", Result{ID: "a", Module: "m", Status: Passed, Evidence: held}, "not every control was detected"},
-		{"passed with a control undetected", Result{ID: "a", Module: "m", Status: Passed, Evidence: held, Controls: []Control{{}}}, "not every control"},
-		{"failed", Result{ID: "a", Module: "m", Status: Failed, Evidence: []Evidence{{}}}, ""},
-		{"failed with an error", Result{ID: "a", Module: "m", Status: Failed, Reason: "forbidden"}, ""},
-		{"failed without a failure", Result{ID: "a", Module: "m", Status: Failed, Evidence: held}, "reason: the check failed without a failed evidence or a reason"},
-		{"skipped without reason", Result{ID: "a", Module: "m", Status: Skipped}, "reason: it is empty, and the check is skipped"},
-		{"not applicable without reason", Result{ID: "a", Module: "m", Status: NotApplicable}, "reason: it is empty"},
-		{"inconclusive without reason", Result{ID: "a", Module: "m", Status: Inconclusive}, "reason: it is empty"},
-		{"no id", Result{Module: "m", Status: Skipped, Reason: "r"}, "results[0] ().id: it is empty"},
-		{"no module", Result{ID: "a", Status: Skipped, Reason: "r"}, "module: it is empty"},
-		{"waiver without a failure", Result{ID: "a", Module: "m", Status: Skipped, Reason: "r", Waiver: &Waiver{Expires: "2027-01-01"}}, "waiver: the check is skipped"},
-		{"waiver without a date", Result{ID: "a", Module: "m", Status: Failed, Reason: "r", Waiver: &Waiver{Expires: "soon"}}, `waiver.expires: "soon" is not a date`},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			report := Report{APIVersion: APIVersion, Kind: Kind, Scenario: "s", Results: []Result{test.result}}
-			report.Count()
-			err := report.Validate()
-			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %q", err, test.want)
-			}
-		})
-	}
-	twice := smallReport()
-	twice.Results = append(twice.Results, twice.Results[0])
-	twice.Count()
-	if err := twice.Validate(); err == nil || !strings.Contains(err.Error(), "].id: \""+twice.Results[0].ID+"\" is a duplicate") {
-		t.Errorf("a duplicate id: got %v", err)
-	}
-}
-
 func TestReadFiles(t *testing.T) {
 	folder := t.TempDir()
 	file := func(name string, reports ...Report) string {
@@ -149,7 +106,7 @@ func TestReadFiles(t *testing.T) {
 	}
 	all := []Report{smallReport(), smallReport(), smallReport()}
 	all[1].Scenario, all[2].Scenario = "second", "third"
-	one, two, again := file("one.yaml", all[0], all[1]), file("two.yaml", all[2]), file("again.yaml", all[1])
+	one, two, again, twice := file("one.yaml", all[0], all[1]), file("two.yaml", all[2]), file("again.yaml", all[1]), file("twice.yaml", all[0], all[0])
 	got, err := ReadFiles(one, two)
 	if err != nil {
 		t.Fatal(err)
@@ -159,6 +116,9 @@ func TestReadFiles(t *testing.T) {
 	}
 	if _, err := ReadFiles(one, again); !errors.Is(err, ErrReport) || !strings.Contains(err.Error(), one) || !strings.Contains(err.Error(), again) {
 		t.Errorf("a scenario in two files: got %v", err)
+	}
+	if _, err := ReadFiles(twice); !errors.Is(err, ErrReport) || !strings.Contains(err.Error(), `"none-sno" is also in`) {
+		t.Errorf("a scenario twice in a file: got %v", err)
 	}
 	if _, err := ReadFiles(filepath.Join(folder, "none.yaml")); !errors.Is(err, ErrReport) || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: got %v", err)

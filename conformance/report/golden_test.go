@@ -24,8 +24,6 @@ func TestGolden(t *testing.T) {
 	}{
 		{"report.yaml", func(w io.Writer) error { return WriteYAML(w, smallReport()) }},
 		{"report.json", func(w io.Writer) error { return WriteJSON(w, smallReport()) }},
-		{"report.md", func(w io.Writer) error { return WriteMarkdown(w, smallReport()) }},
-		{"matrix.md", func(w io.Writer) error { return WriteMarkdown(w, sampleReports("sno")...) }},
 		{"junit.xml", func(w io.Writer) error { return WriteJUnit(w, smallReport()) }},
 		{"diff.txt", func(w io.Writer) error { return Diff(before, after).WriteText(w) }},
 	} {

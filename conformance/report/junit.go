@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/onsi/ginkgo/v2/reporters"
@@ -82,29 +81,5 @@ func (r Result) junit() reporters.JUnitTestCase {
 	return test
 }
 
-func (r Result) details() string {
-	var text strings.Builder
-	fmt.Fprintf(&text, "\n%s\n", r.Requirement)
-	if r.Reason != "" {
-		fmt.Fprintln(&text, r.Reason)
-	}
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	for i, e := range r.Evidence {
-		if i == 0 {
-			fmt.Fprintln(table, "\tobject\tfield\twant\tgot")
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", symbol(e.Held), e.Object, e.Field, e.Want, e.Got)
-	}
-	for _, c := range r.Controls {
-		fmt.Fprintf(table, "%s\tcontrol %s\t\tmust %s\t%s\n", symbol(c.Detected), c.Name, c.Want, c.Got)
-	}
-	_ = table.Flush() // a strings.Builder returns no errors
-	return text.String()
-}
-
-func symbol(good bool) string {
-	if good {
-		return markPassed.Symbol()
-	}
-	return markFailed.Symbol()
-}
+// details are the requirement and the text for people.
+func (r Result) details() string { return "\n" + r.Requirement + "\n" + r.Text() }

@@ -2,6 +2,11 @@
 
 package report
 
+import (
+	"fmt"
+	"strings"
+)
+
 // mark is a status in a table, with a separate value for waived failures. The worst is the first.
 type mark int
 
@@ -71,6 +76,17 @@ func (t tally) Worst() (mark, bool) {
 		}
 	}
 	return markSkipped, false
+}
+
+// sentence returns the text below a matrix: "✘ 2 failed, ✔ 5 passed".
+func (t tally) sentence() string {
+	var parts []string
+	for m, n := range t {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d %s", mark(m).Symbol(), n, mark(m).Words()))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (t tally) Done() int { return t[markFailed] + t[markInconclusive] + t[markWaived] + t[markPassed] }

@@ -3,7 +3,6 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,21 +72,4 @@ func OperatorLines(reports ...Report) []string {
 		lines = append(lines, operator.text())
 	}
 	return lines
-}
-
-func writeOperators(b *bytes.Buffer, reports []Report) {
-	o := operatorsOf(reports)
-	if text := o.StandInText(); text != "" {
-		fmt.Fprintf(b, "\n%s\n", plain(text))
-	}
-	for i, operator := range o.Given {
-		if i == 0 {
-			b.WriteString("\nOperators given for the run:\n\n")
-		}
-		fmt.Fprintf(b, "- %s: %s", plain(operator.Module), code(operator.Command))
-		if text := operator.ExitText(); text != "" {
-			fmt.Fprintf(b, " (%s)", text)
-		}
-		b.WriteString("\n")
-	}
 }

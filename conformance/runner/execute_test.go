@@ -48,6 +48,7 @@ func TestExecute(t *testing.T) {
 		"a missing permission":              {catalogue.Check{Run: failing(fmt.Errorf("read: %w", catalogue.ErrForbidden))}, report.Inconclusive},
 		"the server forbids it":             {catalogue.Check{Run: failing(apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", nil))}, report.Inconclusive},
 		"the cluster prevents it":           {catalogue.Check{Run: failing(fmt.Errorf("read: %w", catalogue.ErrInconclusive))}, report.Inconclusive},
+		"an act that did not happen":        {catalogue.Check{Run: failing(fmt.Errorf("reboot: %w", catalogue.ErrNotPerformed))}, report.Inconclusive},
 		"it does not apply":                 {catalogue.Check{Run: holds(there), NotApplicable: func(*catalogue.State) string { return "why" }}, report.NotApplicable},
 		"the target does not allow its act": {catalogue.Check{Run: holds(there), Tier: catalogue.Disruptive, Act: catalogue.StopAPIServer}, report.Skipped},
 		"an act that nobody performs":       {catalogue.Check{Run: holds(there), Tier: catalogue.Disruptive, Act: "x"}, report.Failed},

@@ -61,6 +61,24 @@ type Runner struct {
 	results map[string]*outcome
 }
 
+// Running contains the methods of a Runner, for tests of what uses one.
+type Running interface {
+	Start(ctx context.Context) error
+	Result(ctx context.Context, id string) (report.Result, error)
+	Report() report.Report
+	Collect(ctx context.Context, folder string) error
+	Close(ctx context.Context) error
+}
+
+// Connect is New with an interface, which is nil with an error.
+func Connect(ctx context.Context, target cluster.Target, selection Selection) (Running, error) {
+	r, err := New(ctx, target, selection)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
 type outcome struct {
 	done   chan struct{}
 	result report.Result

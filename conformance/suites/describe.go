@@ -32,7 +32,7 @@ func describe(all []catalogue.Check, inputs Inputs) bool {
 		inputs.Tiers = []catalogue.Tier{catalogue.Static, catalogue.Scheduled}
 	}
 	if inputs.NewRunner == nil {
-		inputs.NewRunner = newRunner
+		inputs.NewRunner = runner.Connect
 	}
 	chosen, err := runner.Select(all, runner.Selection{Tiers: inputs.Tiers, Modules: inputs.Modules, IDs: inputs.IDs})
 	if err != nil {
@@ -77,7 +77,7 @@ type session struct {
 	inputs    Inputs
 	checks    []catalogue.Check
 	target    cluster.Target
-	runner    Runner
+	runner    runner.Running
 	stop      context.CancelFunc
 	err       error
 	collected bool

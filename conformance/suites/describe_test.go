@@ -102,6 +102,8 @@ func (f *fake) Result(_ context.Context, id string) (report.Result, error) {
 	return result, f.errs
 }
 
+func (f *fake) Report() report.Report { return report.Report{} }
+
 func (f *fake) Collect(_ context.Context, folder string) error {
 	f.log("collect %s", folder)
 	return nil
@@ -120,7 +122,7 @@ func TestSpecs(t *testing.T) {
 	}
 	f := &fake{}
 	in := inputs(f)
-	in.NewRunner = func(_ context.Context, _ cluster.Target, selection runner.Selection) (Runner, error) {
+	in.NewRunner = func(_ context.Context, _ cluster.Target, selection runner.Selection) (runner.Running, error) {
 		f.log("run %v %v", selection.Tiers, selection.IDs)
 		return f, nil
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/cluster"
-	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/conformance/runner"
 )
 
@@ -23,23 +22,6 @@ type Inputs struct {
 	IDs     []string
 	// Artifacts is the folder for artifacts of failed checks; empty for none.
 	Artifacts string
-	// NewRunner is nil for runner.New.
-	NewRunner func(context.Context, cluster.Target, runner.Selection) (Runner, error)
-}
-
-// Runner contains the used methods of runner.Runner.
-type Runner interface {
-	Start(ctx context.Context) error
-	Result(ctx context.Context, id string) (report.Result, error)
-	Collect(ctx context.Context, folder string) error
-	Close(ctx context.Context) error
-}
-
-// newRunner returns a nil interface with an error, not a nil pointer.
-func newRunner(ctx context.Context, target cluster.Target, selection runner.Selection) (Runner, error) {
-	run, err := runner.New(ctx, target, selection)
-	if err != nil {
-		return nil, err
-	}
-	return run, nil
+	// NewRunner is nil for runner.Connect.
+	NewRunner func(context.Context, cluster.Target, runner.Selection) (runner.Running, error)
 }

@@ -4,6 +4,5 @@
 // long none of them was answered.
 //
 // Every request of a Generator has a separate connection, as those of many users, and is sent on schedule, whatever the
-// results of earlier ones. Nothing is retried. An Outside client is another program, on any machine, that reports its
-// requests as lines.
+// results of earlier ones. Nothing is retried.
 package traffic

@@ -35,18 +35,17 @@ type Endpoint struct {
 	Within time.Duration
 	// Interval is the time between two requests; 0 for the constant.
 	Interval time.Duration
-	// Each is called with every request that has ended, never concurrently; it may be nil.
-	Each func(Sample)
 }
 
 // Generator sends requests to one endpoint until Stop is called.
 type Generator struct {
-	Requests
 	endpoint Endpoint
 	client   *http.Client
 	stop     context.CancelFunc
 	done     chan struct{}
-	each     sync.Mutex
+
+	mu      sync.Mutex
+	samples []Sample
 }
 
 // Start begins to send requests.
@@ -62,7 +61,7 @@ func Start(ctx context.Context, endpoint Endpoint) *Generator {
 		}
 	}
 	g := &Generator{
-		Requests: Requests{to: endpoint.URL}, endpoint: endpoint, stop: stop, done: make(chan struct{}),
+		endpoint: endpoint, stop: stop, done: make(chan struct{}),
 		client: &http.Client{
 			Timeout: cmp.Or(endpoint.Within, answerTimeout), Transport: transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -101,12 +100,9 @@ func (g *Generator) ask(ctx context.Context) {
 	if sample.Done = time.Now(); sample.Problem != "" && ctx.Err() != nil {
 		return
 	}
-	g.add(sample)
-	if g.endpoint.Each != nil {
-		g.each.Lock()
-		defer g.each.Unlock()
-		g.endpoint.Each(sample)
-	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.samples = append(g.samples, sample)
 }
 
 func (g *Generator) problem(ctx context.Context) string {

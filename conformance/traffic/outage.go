@@ -61,16 +61,3 @@ func Longest(outages []Outage, now time.Time) time.Duration {
 	}
 	return longest
 }
-
-// Silence returns the longest time between two dates in which no request was sent that was answered. Without outages it
-// is the time between two requests. Unlike [Outages] it counts a client that sends nothing.
-func Silence(samples []Sample, from, to time.Time) time.Duration {
-	samples = slices.SortedStableFunc(slices.Values(samples), func(a, b Sample) int { return a.Sent.Compare(b.Sent) })
-	longest, last := time.Duration(0), from
-	for _, s := range samples {
-		if s.Problem == "" && s.Sent.After(last) && s.Sent.Before(to) {
-			longest, last = max(longest, s.Sent.Sub(last)), s.Sent
-		}
-	}
-	return max(longest, to.Sub(last))
-}

@@ -72,27 +72,3 @@ func TestLongest(t *testing.T) {
 		})
 	}
 }
-
-func TestSilence(t *testing.T) {
-	for _, test := range []struct {
-		name     string
-		samples  []Sample
-		from, to int
-		want     time.Duration
-	}{
-		{name: "nothing is sent", to: 700, want: 700 * time.Millisecond},
-		{name: "all are answered", samples: requests("oooo"), to: 400, want: 100 * time.Millisecond},
-		{name: "between two answers", samples: requests("ooxxxoo"), to: 700, want: 400 * time.Millisecond},
-		{name: "until the end", samples: requests("ooxxxxx"), to: 700, want: 600 * time.Millisecond},
-		{name: "from the beginning", samples: requests("xxxooo"), to: 600, want: 300 * time.Millisecond},
-		{name: "a client that pauses", samples: []Sample{{Sent: at(0)}, {Sent: at(100)}, {Sent: at(600)}}, to: 700, want: 500 * time.Millisecond},
-		{name: "only in the period", samples: requests("xxxxooo"), from: 400, to: 700, want: 100 * time.Millisecond},
-		{name: "unsorted", samples: []Sample{{Sent: at(200)}, {Sent: at(100)}}, to: 300, want: 100 * time.Millisecond},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			if got := Silence(test.samples, at(test.from), at(test.to)); got != test.want {
-				t.Errorf("got %s, want %s", got, test.want)
-			}
-		})
-	}
-}

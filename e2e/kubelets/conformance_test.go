@@ -101,8 +101,7 @@ var _ = It("`sno-tests recover` finds traffic and the conformance suite restored
 	cmd := exec.CommandContext(ctx, binary, "recover", "-o", folder, "--artifacts", filepath.Join(folder, "artifacts"),
 		"--kubeconfig", s.Kind.Kubeconfig(), "--scenario", s.Scenario.Name,
 		"--reboot-command", rebootCommand, "--upgrade-command", "curl --fail --silent --show-error "+operator.URL,
-		"--route", metav1.NamespaceDefault+"/"+siteName, "--route-address", net.JoinHostPort(s.address, "443"),
-		"--client-command", binary+" traffic")
+		"--route", metav1.NamespaceDefault+"/"+siteName, "--route-address", net.JoinHostPort(s.address, "443"))
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, s.Progress
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -111,8 +110,7 @@ var _ = It("`sno-tests recover` finds traffic and the conformance suite restored
 	Expect(err).NotTo(HaveOccurred())
 	var rows []bench.Row
 	for _, m := range after[0].Measurements {
-		what := strings.Replace(m.What, binary, "sno-tests", 1)
-		rows = append(rows, bench.Row{What: what, Measured: m.Measured, Bound: "answered again", Compared: "-", Held: m.Held})
+		rows = append(rows, bench.Row{What: m.What, Measured: m.Measured, Bound: "answered again", Compared: "-", Held: m.Held})
 	}
 	record(rows...)
 }, NodeTimeout(40*time.Minute))

@@ -245,7 +245,7 @@ func writeReports(all Report) {
 		}
 		folder := filepath.Join(suite.Out(), string(variant))
 		GinkgoWriter.Printf("\n%s; reports in %s\n", captions[variant], folder)
-		Expect(report.WriteMarkdown(GinkgoWriter, of...)).To(Succeed())
+		Expect(matrix.WriteTable(GinkgoWriter, of)).To(Succeed())
 		Expect(write(folder, variant, of)).To(Succeed())
 	}
 }
@@ -270,7 +270,6 @@ func write(folder string, variant embeddedtarget.Variant, reports []report.Repor
 		"report.yaml": func(w io.Writer) error { return report.WriteYAML(w, reports...) },
 		"report.json": func(w io.Writer) error { return report.WriteJSON(w, reports...) },
 		"junit.xml":   func(w io.Writer) error { return report.WriteJUnit(w, reports...) },
-		"report.md":   func(w io.Writer) error { return report.WriteMarkdown(w, reports...) },
 		"report.html": func(w io.Writer) error { return report.WriteHTML(w, page) },
 	} {
 		file, err := os.Create(filepath.Join(folder, name))

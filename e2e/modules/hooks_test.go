@@ -7,7 +7,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -28,7 +27,6 @@ import (
 	"github.com/solonode/sno/e2e/embeddedtarget"
 	"github.com/solonode/sno/e2e/framework/steps"
 	"github.com/solonode/sno/e2e/framework/suite"
-	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
@@ -111,7 +109,7 @@ var _ = It("A kubeconfig and commands give the verdicts of the provider, and the
 	s.recovers(s.hooked(machines.URL))
 })
 
-// recovers runs `sno-tests recover` with the commands and an outside client. With a command that does nothing it fails.
+// recovers runs `sno-tests recover` with the commands. With a command that does nothing it fails.
 // No simulated node has traffic, so the test's application answers only while the router is available.
 func (s *system) recovers(hooks existing.Options) {
 	GinkgoHelper()
@@ -133,8 +131,6 @@ func (s *system) recovers(hooks existing.Options) {
 		}
 	}))
 	DeferCleanup(application.Close)
-	outside, err := programs.Build(s.ctx, programs.SNOTests, GinkgoWriter)
-	Expect(err).NotTo(HaveOccurred())
 	for _, test := range []struct {
 		name, reboot string
 		code         int
@@ -147,14 +143,9 @@ func (s *system) recovers(hooks existing.Options) {
 		By(test.name)
 		folder := GinkgoT().TempDir()
 		var out, progress bytes.Buffer
-		code := extension.Program{Out: &out, Err: &progress, Provider: func(ctx context.Context, o extension.ClusterOptions) (cluster.Target, error) {
-			return byExisting(ctx, existing.Options{
-				Kubeconfig: o.Kubeconfig, Scenario: o.Scenario, Tiers: o.Tiers, Route: o.Route,
-				RebootCommand: o.RebootCommand, UpgradeCommand: o.UpgradeCommand, Artifacts: o.Artifacts, Progress: o.Progress,
-			})
-		}}.Main(s.ctx, []string{
+		code := extension.Program{Out: &out, Err: &progress, Provider: byExisting}.Main(s.ctx, []string{
 			"recover", "-o", folder, "--kubeconfig", hooks.Kubeconfig, "--reboot-command", test.reboot, "--upgrade-command", hooks.UpgradeCommand,
-			"--route-address", application.Listener.Addr().String(), "--client-command", outside + " traffic", "--tiers", "static",
+			"--route-address", application.Listener.Addr().String(), "--tiers", "static",
 		})
 		Expect(code).To(Equal(test.code), "%s\n%s", &progress, &out)
 		Expect(progress.String()).To(ContainSubstring(test.problem))
@@ -163,16 +154,12 @@ func (s *system) recovers(hooks existing.Options) {
 			Expect(err).NotTo(HaveOccurred())
 			Expect(reports).To(HaveLen(1), file)
 			if file == "after.yaml" {
-				Expect(reports[0].Measurements).To(HaveLen(2 * len(test.steps)))
+				Expect(reports[0].Measurements).To(HaveLen(len(test.steps)))
 			}
 		}
-		requests, err := os.ReadFile(filepath.Join(folder, "requests.txt"))
-		Expect(err).NotTo(HaveOccurred())
 		for _, step := range test.steps {
-			Expect(strings.Count(string(requests), step)).To(Equal(2), "%q for both clients:\n%s", step, requests)
+			Expect(strings.Count(out.String(), step)).To(Equal(1), "the requests while %s:\n%s", step, &out)
 		}
-		difference, err := os.ReadFile(filepath.Join(folder, "difference.txt"))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(string(difference)).NotTo(ContainSubstring("regression"))
+		Expect(out.String()).NotTo(ContainSubstring("regression"))
 	}
 }

@@ -15,8 +15,6 @@ import (
 	"golang.org/x/term"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/solonode/sno/conformance/cluster"
-	"github.com/solonode/sno/conformance/existing"
 	"github.com/solonode/sno/conformance/extension"
 )
 
@@ -28,10 +26,9 @@ func run() int {
 	defer stop()
 	return extension.Program{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
-		Colour:   term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("NO_COLOR") == "",
-		Build:    extension.ReadBuild(),
-		Provider: fromKubeconfig,
-		Further:  []*cobra.Command{newManPages()},
+		Colour:  term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("NO_COLOR") == "",
+		Build:   extension.ReadBuild(),
+		Further: []*cobra.Command{newManPages()},
 	}.Main(ctx, os.Args[1:])
 }
 
@@ -44,11 +41,4 @@ func newManPages() *cobra.Command {
 			return doc.GenManTree(c.Root(), &doc.GenManHeader{Section: "1", Manual: "sno", Source: "sno " + c.Root().Version}, folder[0])
 		},
 	}
-}
-
-func fromKubeconfig(ctx context.Context, o extension.ClusterOptions) (cluster.Target, error) {
-	return existing.Target(ctx, existing.Options{
-		Kubeconfig: o.Kubeconfig, Scenario: o.Scenario, Image: o.Image, PayloadNamespaces: o.PayloadNamespaces, Tiers: o.Tiers, Route: o.Route,
-		RebootCommand: o.RebootCommand, OutageCommand: o.OutageCommand, UpgradeCommand: o.UpgradeCommand, Artifacts: o.Artifacts, Progress: o.Progress,
-	})
 }

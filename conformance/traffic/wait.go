@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -16,38 +15,23 @@ const pollInterval = 20 * time.Millisecond
 // ErrLost is returned when requests are not answered.
 var ErrLost = errors.New("traffic is lost")
 
-// Requests are those of one client.
-type Requests struct {
-	// to describes what receives them, for errors.
-	to string
-
-	mu      sync.Mutex
-	samples []Sample
-}
-
-func (r *Requests) add(sample Sample) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.samples = append(r.samples, sample)
-}
-
 // Since returns the requests that were sent at or after that time and have ended, in the order in which they ended.
-func (r *Requests) Since(when time.Time) []Sample {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(r.samples), func(s Sample) bool { return s.Sent.Before(when) })
+func (g *Generator) Since(when time.Time) []Sample {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(g.samples), func(s Sample) bool { return s.Sent.Before(when) })
 }
 
 // WaitAnswered waits until all requests sent from now on have been answered for the duration stable. After timeout it
 // returns ErrLost with the last problem.
-func (r *Requests) WaitAnswered(ctx context.Context, stable, timeout time.Duration) error {
+func (g *Generator) WaitAnswered(ctx context.Context, stable, timeout time.Duration) error {
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	again := time.NewTicker(pollInterval)
 	defer again.Stop()
 	for {
-		good, problem := streak(r.Since(begin))
+		good, problem := streak(g.Since(begin))
 		if good >= stable {
 			return nil
 		}
@@ -56,7 +40,7 @@ func (r *Requests) WaitAnswered(ctx context.Context, stable, timeout time.Durati
 			if problem == "" {
 				problem = "no request has ended"
 			}
-			return fmt.Errorf("%w: %s for %s: %s", ErrLost, r.to, time.Since(begin).Round(time.Second), problem)
+			return fmt.Errorf("%w: %s for %s: %s", ErrLost, g.endpoint.URL, time.Since(begin).Round(time.Second), problem)
 		case <-again.C:
 		}
 	}
