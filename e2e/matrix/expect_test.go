@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/solonode/sno/conformance/report"
 )
 
@@ -77,6 +79,49 @@ func TestCompare(t *testing.T) {
 	// A skipped one does not hide the others.
 	if err := expected.Compare([]report.Report{sample("fails", report.Skipped, "why"), sample("passes", report.Passed, "")}); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestTable(t *testing.T) {
+	mixed := sample("a", report.Failed, "")
+	mixed.Results = append(mixed.Results, sample("a", report.Passed, "").Results[0], sample("a", report.Skipped, "").Results[0])
+	waived := sample("with-a-longer-name", report.Failed, "")
+	waived.Results[0].Waiver = &report.Waiver{}
+	vague := sample("c", report.Inconclusive, "a control was not detected")
+	vague.Results[0].Module = "auth"
+	lost := sample("d", report.Failed, "it crashed")
+	lost.Results[0].Evidence = nil
+	lost.Results = append(lost.Results, lost.Results[0], sample("d", report.Skipped, "it was not selected").Results[0])
+	interrupted := sample("e", report.Inconclusive, "it was interrupted")
+	interrupted.Results[0].Evidence = nil
+	interrupted.Results = append(interrupted.Results, interrupted.Results[0])
+	mixed.Operators = []report.Operator{{Module: "ingress", Command: "./ingress-operator start", Exits: 1}, {Module: "auth", Command: "authentication-operator", StandIn: true}}
+	var b strings.Builder
+	if err := WriteTable(&b, []report.Report{mixed, waived, vague, lost, interrupted}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `SCENARIO            INGRESS   AUTH
+a                   ✘ 1 of 2  –
+with-a-longer-name  ✔ 1       –
+c                   –         ? 0 of 1
+d                   ✘ 0 of 2  –
+e                   ? 0 of 2  –
+
+Stand-ins for operators of OpenShift: auth
+Given operator of ingress: ./ingress-operator start (ended by itself and was restarted, times: 1)
+
+a  SNO-ING-001 failed: One
+    Node a b: want c, got c
+
+c  SNO-ING-001 inconclusive: One
+    a control was not detected
+
+d  every check: failed: it crashed
+
+e  every check: inconclusive: it was interrupted
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Error(diff)
 	}
 }
 
