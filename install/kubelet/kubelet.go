@@ -71,7 +71,14 @@ func AddMember(b *ignition.Builder, source, runtime string, pods netip.Prefix, d
 		"authorization":      map[string]any{"mode": "Webhook"},
 		"rotateCertificates": true, "serverTLSBootstrap": true,
 		"clusterDNS": []string{dns.String()}, "clusterDomain": "cluster.local",
+		"shutdownGracePeriodByPodPriority": shutdownPeriods,
 	})
+}
+
+// shutdownPeriods let pods end gracefully when the machine restarts (R-MCO-3): workloads first, then pods of class
+// system-cluster-critical, the control plane last (U-REN-41). The kubelet makes logind wait for the sum.
+var shutdownPeriods = []map[string]int{
+	{"priority": 0, "shutdownGracePeriodSeconds": 90}, {"priority": 2000000000, "shutdownGracePeriodSeconds": 30}, {"priority": 2000001000, "shutdownGracePeriodSeconds": 60},
 }
 
 // AccessFiles returns the files with which a member requests its certificate, from an inline kubeconfig. The kubelet
