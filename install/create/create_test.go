@@ -125,6 +125,7 @@ func TestSingleNode(t *testing.T) {
 			}
 			want := in.Settings
 			want.ClusterName, want.BaseDomain, want.InstallationDisk, want.KernelArguments = "sno", "example.com", "/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", []string{"nosmt"}
+			want.StatusCertificate, want.StatusKey = string(in.State.StatusCert), string(in.State.StatusKey)
 			want.MachineNetworks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 			if profile == inputs.Kubernetes {
 				want.MasterIgnition = "/" + node.UserMasterIgnition

@@ -88,6 +88,7 @@ func (in *Input) settings() node.Settings {
 		s.InstallationDisk = c.BootstrapInPlace.InstallationDisk
 	}
 	s.InstallerArguments = c.InstallerArguments
+	s.StatusCertificate, s.StatusKey = string(in.State.StatusCert), string(in.State.StatusKey)
 	return s
 }
 
@@ -184,6 +185,21 @@ func firstOf(n installconfig.Networking) (pods netip.Prefix, dns netip.Addr) {
 	}
 	return pods, dns
 }
+
+// statusUnit shows the phases of the live system to others, also after a failure that ends bootkube.service.
+const statusUnit = `[Unit]
+Description=Show the status of the installation
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+ExecStart=/%s serve-status
+Restart=always
+RestartSec=5
+
+[Install]
+WantedBy=multi-user.target
+`
 
 // unit returns a unit that runs sno-install until it succeeds.
 func unit(description, executable, command string, more ...string) string {

@@ -48,6 +48,7 @@ func SingleNode(in Input) ([]byte, error) {
 	}
 	live.AddFile(own, files.File{Path: node.NodeAdditions, Mode: 0o600, Content: text})
 	live.AddUnit(own, "bootkube.service", unit("Install this machine from the live system", s.Executable(), "bootstrap-in-place", "Requires=kubelet.service"))
+	live.AddUnit(own, "sno-install-status.service", fmt.Sprintf(statusUnit, s.Executable()))
 	in.addMachine(&live)
 	in.addPulls(&live)
 	errs = append(errs, in.addManifests(&live, node.LiveManifests), in.addProgram(&live), kubelet.AddStandalone(&live, own, in.runtime()))
