@@ -67,6 +67,17 @@ func newBootstrap(errs io.Writer) *cobra.Command {
 	return c
 }
 
+func newNodeImage(errs io.Writer) *cobra.Command {
+	var m onMachine
+	return m.bind(&cobra.Command{
+		Use: "add-node-image", Short: "Add kubelet and container runtime of a release to this live system",
+		Long: "Add kubelet, container runtime and oc of the release to this live system, in memory, if its image does not have them.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return phases(c, m.status, bootstrap.NodeImagePhases(bootstrap.Options{Root: m.root, Podman: "podman", Output: errs, Interval: interval}), errs)
+		},
+	})
+}
+
 func checkMachine(ctx context.Context, s *node.Settings) error {
 	in, err := settingsInput(s)
 	if err != nil {

@@ -100,7 +100,7 @@ func newServeStatus() *cobra.Command {
 		Use: "serve-status", Short: "Show the status of the installation to other machines, from the live system",
 		Long: "Serve the status of bootstrap-in-place, without secrets, by HTTPS with the certificate of the installation, for wait-for.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			serve, err := m.statusServer(c.Context(), node.LiveSettings, node.LiveStatus)
+			serve, err := m.statusServer(c.Context(), node.LiveSettings, node.NodeImageStatus, node.LiveStatus)
 			if err != nil {
 				return err
 			}

@@ -123,14 +123,18 @@ func add(b *ignition.Builder, source, description, arguments, runtime string, fi
 	}
 	b.AddFile(source, files.File{Path: ConfigFile, Mode: 0o644, Content: text})
 	b.AddDir(source, DropInDir, 0o755)
-	b.AddUnit(source, Unit, fmt.Sprintf(unit, description, EnvironmentFile, ConfigFile, DropInDir, arguments))
+	wants := "network-online.target"
+	if runtime == CRIO {
+		wants += " crio.service" // which images of CoreOS do not start by themselves
+	}
+	b.AddUnit(source, Unit, fmt.Sprintf(unit, description, wants, EnvironmentFile, ConfigFile, DropInDir, arguments))
 	return nil
 }
 
 // unit restarts the kubelet, without a limit, until its files have been rendered.
 const unit = `[Unit]
 Description=%s
-Wants=network-online.target
+Wants=%s
 After=network-online.target crio.service containerd.service
 StartLimitIntervalSec=0
 

@@ -22,7 +22,7 @@ import (
 
 const standaloneUnit = `[Unit]
 Description=Kubelet of the bootstrap phase, for static pods
-Wants=network-online.target
+Wants=network-online.target crio.service
 After=network-online.target crio.service containerd.service
 StartLimitIntervalSec=0
 

@@ -60,8 +60,9 @@ const (
 // StatusDir is the folder of the commands' status files, in memory, relative to the root.
 const StatusDir = "run/sno-install"
 
-// Status files of three commands.
+// Status files of commands.
 const (
+	NodeImageStatus  = StatusDir + "/add-node-image.json"
 	LiveStatus       = StatusDir + "/bootstrap-in-place.json"
 	PostRebootStatus = StatusDir + "/post-reboot.json"
 	AllInOneStatus   = StatusDir + "/aiokube.json"
