@@ -17,7 +17,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/render/files"
@@ -100,13 +99,9 @@ func podsReady(ctx context.Context, m *controlplane.Machine) error {
 	if err != nil {
 		return err //nolint:wrapcheck // it names the folder
 	}
-	config, err := m.ClientConfig()
+	client, err := newClient(m)
 	if err != nil {
-		return err //nolint:wrapcheck // it names the file
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("connect to the API server: %w", err)
+		return err
 	}
 	for _, f := range list {
 		if path.Dir(f.Path) != node.ManifestDir {

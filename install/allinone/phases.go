@@ -14,6 +14,7 @@ import (
 	"github.com/solonode/sno/install/controlplane"
 	"github.com/solonode/sno/install/join"
 	"github.com/solonode/sno/install/kubelet"
+	"github.com/solonode/sno/install/monitor"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
 )
@@ -40,7 +41,10 @@ func Phases(m *controlplane.Machine) []phase.Phase {
 		{Name: "api", Limit: long, Run: m.WaitForAPI},
 		{Name: "apply-manifests", Limit: long, Run: func(ctx context.Context, p *phase.Progress) error { return apply(ctx, m, p) }},
 		{Name: "join", Limit: long, Run: func(ctx context.Context, p *phase.Progress) error { return approve(ctx, m, p) }},
-		{Name: "finish", Limit: short, Done: m.FileExists(node.AllInOneMarker), Run: func(context.Context, *phase.Progress) error {
+		{Name: "finish", Limit: short, Done: m.FileExists(node.AllInOneMarker), Run: func(ctx context.Context, p *phase.Progress) error {
+			if err := p.Until(ctx, m.Interval, "the API server", func(ctx context.Context) error { return publish(ctx, m) }); err != nil {
+				return err //nolint:wrapcheck // it names the object
+			}
 			return m.WriteFiles(files.File{Path: node.AllInOneMarker, Mode: 0o600})
 		}},
 	}
@@ -111,17 +115,38 @@ func approve(ctx context.Context, m *controlplane.Machine, p *phase.Progress) er
 	if err != nil {
 		return fmt.Errorf("%s: %w: %w", m.SettingsFile, err, phase.ErrInput)
 	}
-	config, err := m.ClientConfig()
+	client, err := newClient(m)
 	if err != nil {
-		return err //nolint:wrapcheck // it names the file
-	}
-	config.QPS = -1 // priority and fairness of the server limits the rate
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("connect to the API server: %w", err)
+		return err
 	}
 	return join.Approve(ctx, join.Options{ //nolint:wrapcheck // it names the node
 		Client: client, Root: m.Root, Name: s.Name, Addresses: s.Addresses, Since: created, Interval: m.Interval, Now: time.Now,
 		Restart: func(ctx context.Context) error { return m.Systemctl(ctx, "restart", "kubelet.service") },
 	}, p)
+}
+
+// publish writes the status of the installation to the cluster.
+func publish(ctx context.Context, m *controlplane.Machine) error {
+	client, err := newClient(m)
+	if err != nil {
+		return err
+	}
+	all, err := monitor.Read(ctx, m.Path(node.AllInOneStatus))
+	if err != nil {
+		return err //nolint:wrapcheck // it names the file
+	}
+	return monitor.Publish(ctx, client, all) //nolint:wrapcheck // it names the object
+}
+
+func newClient(m *controlplane.Machine) (*kubernetes.Clientset, error) {
+	config, err := m.ClientConfig()
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the file
+	}
+	config.QPS = -1 // priority and fairness of the server limits the rate
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	return client, nil
 }

@@ -66,6 +66,9 @@ func (l *live) additions(s *node.Settings) (*ignition.Builder, error) {
 		}
 		b.AddFile(own, files.File{Path: c.to, Mode: 0o600, Content: content})
 	}
+	if content, err := os.ReadFile(l.Path(node.LiveStatus)); err == nil { // it may not have been writable
+		b.AddFile(own, files.File{Path: node.BootstrapStatus, Mode: 0o600, Content: content})
+	}
 	if !s.ProgramInImage {
 		content, err := os.ReadFile(l.o.Program)
 		if err != nil {

@@ -89,6 +89,7 @@ func TestAdditions(t *testing.T) {
 		}
 		return string(text)
 	}
+	put(t, m.root, node.LiveStatus, "{}")
 	rendered := node.Rendered + "/files/"
 	c := enriched(t, l)
 	for name, want := range map[string]struct {
@@ -100,6 +101,7 @@ func TestAdditions(t *testing.T) {
 		node.KubeletBootstrap:               {0o600, content(node.Rendered + "/auth/kubeconfig-kubelet")},
 		node.Snapshot:                       {0o600, "a snapshot"},
 		node.LogBundle:                      {0o600, "a bundle"},
+		node.BootstrapStatus:                {0o600, "{}"},
 		node.Program:                        {0o755, string(program)},
 		"etc/site.conf":                     {0o600, "site"},
 		"etc/kubernetes/kubelet.env":        {0o644, "KUBELET_NODE_ARGS=--hostname-override=master0 --node-ip=192.0.2.10\n"},

@@ -70,7 +70,7 @@ func New(out, errs io.Writer) *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	create := &cobra.Command{Use: "create", Short: "Write Ignition configs", Args: noArguments, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	create.AddCommand(newSingleNode(out, errs), newAllInOne(out, errs), newWorker(out))
-	root.AddCommand(create, newPreflight(out), newEmbed(out), newBootstrap(errs), newStart(out, errs), newRestore(out, errs), newPostReboot(errs),
+	root.AddCommand(create, newPreflight(out), newEmbed(out), newNodeImage(errs), newBootstrap(errs), newServeStatus(), newWaitFor(out, errs), newStart(out, errs), newRestore(out, errs), newPostReboot(errs),
 		newAllInOneNode(errs), newRemoveUnformed(out, errs), newRotate(errs), newGather(out), newLeftovers(out), newManPages())
 	return root
 }

@@ -49,6 +49,7 @@ const (
 	metadataFile      = "metadata.json"
 	kubeconfigFile    = "auth/kubeconfig"
 	passwordFile      = "auth/kubeadmin-password"
+	statusCAFile      = "auth/status-ca.crt"
 )
 
 const singleNodeLong = `Write the Ignition config of a live system that installs its machine as a single-node cluster. The folder --dir has
@@ -376,7 +377,7 @@ func (c *creation) files(in create.Input, now time.Time) ([]files.File, error) {
 	secret := func(path string, content []byte) files.File {
 		return files.File{Path: path, Mode: 0o600, Content: content}
 	}
-	list := []files.File{secret(c.file, text), secret(kubeconfigFile, in.State.Kubeconfig)}
+	list := []files.File{secret(c.file, text), secret(kubeconfigFile, in.State.Kubeconfig), secret(statusCAFile, in.State.StatusCA)}
 	if in.State.Password != "" {
 		list = append(list, secret(passwordFile, []byte(in.State.Password)))
 	}

@@ -129,6 +129,7 @@ func TestCreate(t *testing.T) {
 			want := map[string]fs.FileMode{
 				"install-config.yaml": 0o644, test.file: 0o600, "auth": 0o700, "auth/kubeconfig": 0o600, "metadata.json": 0o644,
 				"sno-install-state": 0o700, "sno-install-state/identity.json": 0o600, "sno-install-state/kubeconfig": 0o600, "sno-install-state/manifests": 0o700,
+				"auth/status-ca.crt": 0o600, "sno-install-state/status-ca.crt": 0o600, "sno-install-state/status.crt": 0o600, "sno-install-state/status.key": 0o600,
 			}
 			if test.password {
 				want["auth/kubeadmin-password"], want["sno-install-state/kubeadmin-password"], want["worker.ign"] = 0o600, 0o600, 0o600

@@ -34,7 +34,7 @@ add them to the master config, write the disk and restart. --installer is called
 const postRebootLong = `Finish the installation after the restart: approve the two certificate requests of this node and no others, wait until the operators run
 the control plane, and remove what only the installation needs, including this program.`
 
-type onMachine struct{ root, status string }
+type onMachine struct{ root, status, listen string }
 
 func (o *onMachine) bind(c *cobra.Command) *cobra.Command {
 	c.Args = noArguments
@@ -67,6 +67,17 @@ func newBootstrap(errs io.Writer) *cobra.Command {
 	return c
 }
 
+func newNodeImage(errs io.Writer) *cobra.Command {
+	var m onMachine
+	return m.bind(&cobra.Command{
+		Use: "add-node-image", Short: "Add kubelet and container runtime of a release to this live system",
+		Long: "Add kubelet, container runtime and oc of the release to this live system, in memory, if its image does not have them.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return phases(c, m.status, bootstrap.NodeImagePhases(bootstrap.Options{Root: m.root, Podman: "podman", Output: errs, Interval: interval}), errs)
+		},
+	})
+}
+
 func checkMachine(ctx context.Context, s *node.Settings) error {
 	in, err := settingsInput(s)
 	if err != nil {
@@ -91,6 +102,7 @@ func newPostReboot(errs io.Writer) *cobra.Command {
 	return m.bind(&cobra.Command{
 		Use: "post-reboot", Short: "Finish the installation after the restart", Long: postRebootLong,
 		RunE: func(c *cobra.Command, _ []string) error {
+			defer m.serve(c.Context(), errs, node.BootstrapSettings, node.BootstrapStatus, node.PostRebootStatus)()
 			return phases(c, m.status, postreboot.Phases(postreboot.Options{Root: m.root, Systemctl: systemctl(errs), Interval: interval, Now: time.Now}), errs)
 		},
 	})
@@ -112,6 +124,7 @@ func newAllInOneNode(errs io.Writer) *cobra.Command {
 	return m.bind(&cobra.Command{
 		Use: "aiokube", Short: "Make this machine a cluster of its own", Long: "Start the control plane of an all-in-one node, and join its kubelet.",
 		RunE: func(c *cobra.Command, _ []string) error {
+			defer m.serve(c.Context(), errs, node.AllInOneSettings, node.AllInOneStatus)()
 			return phases(c, m.status, allinone.Phases(m.allInOne(errs)), errs)
 		},
 	})

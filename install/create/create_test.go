@@ -125,6 +125,7 @@ func TestSingleNode(t *testing.T) {
 			}
 			want := in.Settings
 			want.ClusterName, want.BaseDomain, want.InstallationDisk, want.KernelArguments = "sno", "example.com", "/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", []string{"nosmt"}
+			want.StatusCertificate, want.StatusKey = string(in.State.StatusCert), string(in.State.StatusKey)
 			want.MachineNetworks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 			if profile == inputs.Kubernetes {
 				want.MasterIgnition = "/" + node.UserMasterIgnition
@@ -143,6 +144,9 @@ func TestSingleNode(t *testing.T) {
 			}
 			onNode, onLive := paths(t, added), paths(t, text)
 			operators := profile == inputs.OpenShift
+			if strings.Contains(string(text), "node-image.service") != operators {
+				t.Error("only a release has a node image")
+			}
 			for name, want := range map[string]struct{ live, node bool }{
 				keyfile: {true, true}, mirrors: {true, !operators}, pullSecret: {true, !operators}, "/etc/site.conf": {false, true}, "/etc/hosts": {true, false},
 				"/" + node.LiveManifests + "/manifests_site.yaml": {true, false}, "/" + node.Program: {false, false},
@@ -348,6 +352,19 @@ func TestLiveFiles(t *testing.T) {
 	entries, units := ignitiontest.Read(t, text)
 	if diff := cmp.Diff(bootkube, units["bootkube.service"]); diff != "" {
 		t.Errorf("bootkube.service (-want +got):\n%s", diff)
+	}
+	// Since 4.19 the live system gets its kubelet from the release first (U-INS-36).
+	unit := units["node-image.service"]
+	for _, want := range []string{
+		"\nBefore=kubelet.service crio.service bootkube.service\n", "\nExecStartPre=/usr/bin/install -D -m 0755 /usr/local/bin/sno-install /run/sno-install/add-node-image\n",
+		"\nExecStart=/run/sno-install/add-node-image add-node-image\n",
+	} {
+		if !strings.Contains(unit, want) {
+			t.Errorf("node-image.service lacks %q:\n%s", want, unit)
+		}
+	}
+	if !strings.Contains(string(text), `"[Unit]\nRequires=node-image.service\nAfter=node-image.service\n"`) {
+		t.Error("the kubelet does not wait for the node image")
 	}
 	noProxy := manifests.NoProxy(in.Config)
 	for name, want := range map[string]ignitiontest.Entry{

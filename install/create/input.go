@@ -88,6 +88,7 @@ func (in *Input) settings() node.Settings {
 		s.InstallationDisk = c.BootstrapInPlace.InstallationDisk
 	}
 	s.InstallerArguments = c.InstallerArguments
+	s.StatusCertificate, s.StatusKey = string(in.State.StatusCert), string(in.State.StatusKey)
 	return s
 }
 
@@ -184,6 +185,43 @@ func firstOf(n installconfig.Networking) (pods netip.Prefix, dns netip.Addr) {
 	}
 	return pods, dns
 }
+
+// nodeImageUnit adds what a live system of CoreOS lacks since 4.19, before the kubelet starts (U-INS-36). A copy of the
+// program has the SELinux label of ostree, which may write files with labels that the live system does not know.
+const nodeImageUnit = `[Unit]
+Description=Add kubelet and container runtime of the release to the live system
+Wants=network-online.target
+After=network-online.target
+Before=kubelet.service crio.service bootkube.service
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStartPre=/usr/bin/install -D -m 0755 /%[1]s /run/sno-install/add-node-image
+ExecStartPre=/usr/bin/chcon --reference=/usr/bin/ostree /run/sno-install/add-node-image
+ExecStart=/run/sno-install/add-node-image add-node-image
+Restart=on-failure
+RestartSec=10
+RestartPreventExitStatus=2
+
+[Install]
+WantedBy=multi-user.target
+`
+
+// statusUnit shows the phases of the live system to others, also after a failure that ends bootkube.service.
+const statusUnit = `[Unit]
+Description=Show the status of the installation
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+ExecStart=/%s serve-status
+Restart=always
+RestartSec=5
+
+[Install]
+WantedBy=multi-user.target
+`
 
 // unit returns a unit that runs sno-install until it succeeds.
 func unit(description, executable, command string, more ...string) string {

@@ -15,6 +15,8 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
+const nodeImage = "node-image.service"
+
 // SingleNode returns the config of the live system for bootstrap in place (R-BIP-4, R-BIP-8, R-BIP-9). Its spec is
 // 3.2.0 unless the user's files need a later one. The error has all that is wrong.
 func SingleNode(in Input) ([]byte, error) {
@@ -48,6 +50,11 @@ func SingleNode(in Input) ([]byte, error) {
 	}
 	live.AddFile(own, files.File{Path: node.NodeAdditions, Mode: 0o600, Content: text})
 	live.AddUnit(own, "bootkube.service", unit("Install this machine from the live system", s.Executable(), "bootstrap-in-place", "Requires=kubelet.service"))
+	if in.profile() == inputs.OpenShift {
+		live.AddUnit(own, nodeImage, fmt.Sprintf(nodeImageUnit, s.Executable()))
+		live.AddDropIn(own, kubelet.Unit, "10-node-image.conf", "[Unit]\nRequires="+nodeImage+"\nAfter="+nodeImage+"\n")
+	}
+	live.AddUnit(own, "sno-install-status.service", fmt.Sprintf(statusUnit, s.Executable()))
 	in.addMachine(&live)
 	in.addPulls(&live)
 	errs = append(errs, in.addManifests(&live, node.LiveManifests), in.addProgram(&live), kubelet.AddStandalone(&live, own, in.runtime()))

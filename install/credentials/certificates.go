@@ -49,19 +49,11 @@ const (
 // machineConfigServer makes the server's certificate and its CA, which is valid after the bootstrap phase, for workers
 // that are added later (R-WRK-1).
 func machineConfigServer(o Options) (objects []runtime.Object, authority, server, key []byte, err error) {
-	ca := &x509.Certificate{
-		Subject: pkix.Name{CommonName: "machine-config-server-ca"}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
-	}
-	caCert, caKey, caPEM, caKeyPEM, err := sign(o, ca, nil, nil)
+	caCert, caKey, caPEM, caKeyPEM, err := sign(o, authorityOf("machine-config-server-ca"), nil, nil)
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
-	serving := &x509.Certificate{
-		Subject: pkix.Name{CommonName: "system:machine-config-server"}, DNSNames: []string{"api-int." + o.Domain, "localhost"},
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	_, _, serverPEM, serverKeyPEM, err := sign(o, serving, caCert, caKey)
+	_, _, serverPEM, serverKeyPEM, err := sign(o, serving("system:machine-config-server", "api-int."+o.Domain, "localhost"), caCert, caKey)
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
@@ -84,6 +76,30 @@ func machineConfigServer(o Options) (objects []runtime.Object, authority, server
 		signer, bundle, root,
 		secret(serverNamespace, serverTLS, corev1.SecretTypeTLS, map[string][]byte{corev1.TLSCertKey: serverPEM, corev1.TLSPrivateKeyKey: serverKeyPEM}),
 	}, caPEM, serverPEM, serverKeyPEM, nil
+}
+
+// statusServer makes the certificate of the status endpoint and its authority, whose key nobody needs again.
+func statusServer(o Options) (authority, server, key []byte, err error) {
+	ca, caKey, authority, _, err := sign(o, authorityOf("sno-install-status-ca"), nil, nil)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	_, _, server, key, err = sign(o, serving("sno-install", "api."+o.Domain), ca, caKey)
+	return authority, server, key, err
+}
+
+func authorityOf(name string) *x509.Certificate {
+	return &x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
+	}
+}
+
+func serving(name string, hosts ...string) *x509.Certificate {
+	return &x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, DNSNames: hosts,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
 }
 
 // sign makes a key and its certificate, which is self-signed without a parent.

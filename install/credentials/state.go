@@ -40,6 +40,9 @@ const (
 	kubeconfigFile = "kubeconfig"
 	passwordFile   = "kubeadmin-password"
 	manifestDir    = "manifests"
+	statusCAFile   = "status-ca.crt"
+	statusCertFile = "status.crt"
+	statusKeyFile  = "status.key"
 )
 
 // MaxAge is the maximum age of certificates in a folder that is used again (U-INS-19).
@@ -65,6 +68,8 @@ type State struct {
 	Manifests []files.File
 	// Bootstrap are the files of tls/ and auth/, in profile openshift.
 	Bootstrap []files.File
+	// StatusCA is the authority of the machine's status endpoint, with its certificate and key (package monitor).
+	StatusCA, StatusCert, StatusKey []byte
 
 	profile inputs.Profile
 	domain  string
@@ -92,6 +97,10 @@ type Options struct {
 // New makes the state of a new cluster, and writes nothing.
 func New(ctx context.Context, o Options) (*State, error) {
 	s := &State{ClusterID: uuid.NewString(), InfraID: infraID(o.Name), profile: o.Profile, domain: o.Domain}
+	var err error
+	if s.StatusCA, s.StatusCert, s.StatusKey, err = statusServer(o); err != nil {
+		return nil, err
+	}
 	if o.Profile == inputs.OpenShift {
 		return s, s.ofRelease(ctx, o)
 	}
@@ -237,6 +246,7 @@ func Open(dir string, o Options) (*State, error) {
 		return content
 	}
 	s.Kubeconfig = read(kubeconfigFile)
+	s.StatusCA, s.StatusCert, s.StatusKey = read(statusCAFile), read(statusCertFile), read(statusKeyFile)
 	if id.Profile == inputs.OpenShift {
 		s.Password = string(read(passwordFile))
 	}
@@ -273,6 +283,9 @@ func (s *State) Files() ([]files.File, error) {
 	list := []files.File{
 		{Path: identityFile, Mode: 0o600, Content: append(text, '\n')},
 		{Path: kubeconfigFile, Mode: 0o600, Content: s.Kubeconfig},
+		{Path: statusCAFile, Mode: 0o600, Content: s.StatusCA},
+		{Path: statusCertFile, Mode: 0o600, Content: s.StatusCert},
+		{Path: statusKeyFile, Mode: 0o600, Content: s.StatusKey},
 	}
 	if s.Password != "" {
 		list = append(list, files.File{Path: passwordFile, Mode: 0o600, Content: []byte(s.Password)})

@@ -71,7 +71,14 @@ func AddMember(b *ignition.Builder, source, runtime string, pods netip.Prefix, d
 		"authorization":      map[string]any{"mode": "Webhook"},
 		"rotateCertificates": true, "serverTLSBootstrap": true,
 		"clusterDNS": []string{dns.String()}, "clusterDomain": "cluster.local",
+		"shutdownGracePeriodByPodPriority": shutdownPeriods,
 	})
+}
+
+// shutdownPeriods let pods end gracefully when the machine restarts (R-MCO-3): workloads first, then pods of class
+// system-cluster-critical, the control plane last (U-REN-41). The kubelet makes logind wait for the sum.
+var shutdownPeriods = []map[string]int{
+	{"priority": 0, "shutdownGracePeriodSeconds": 90}, {"priority": 2000000000, "shutdownGracePeriodSeconds": 30}, {"priority": 2000001000, "shutdownGracePeriodSeconds": 60},
 }
 
 // AccessFiles returns the files with which a member requests its certificate, from an inline kubeconfig. The kubelet
@@ -116,14 +123,18 @@ func add(b *ignition.Builder, source, description, arguments, runtime string, fi
 	}
 	b.AddFile(source, files.File{Path: ConfigFile, Mode: 0o644, Content: text})
 	b.AddDir(source, DropInDir, 0o755)
-	b.AddUnit(source, Unit, fmt.Sprintf(unit, description, EnvironmentFile, ConfigFile, DropInDir, arguments))
+	wants := "network-online.target"
+	if runtime == CRIO {
+		wants += " crio.service" // which images of CoreOS do not start by themselves
+	}
+	b.AddUnit(source, Unit, fmt.Sprintf(unit, description, wants, EnvironmentFile, ConfigFile, DropInDir, arguments))
 	return nil
 }
 
 // unit restarts the kubelet, without a limit, until its files have been rendered.
 const unit = `[Unit]
 Description=%s
-Wants=network-online.target
+Wants=%s
 After=network-online.target crio.service containerd.service
 StartLimitIntervalSec=0
 

@@ -22,7 +22,7 @@ import (
 
 const standaloneUnit = `[Unit]
 Description=Kubelet of the bootstrap phase, for static pods
-Wants=network-online.target
+Wants=network-online.target crio.service
 After=network-online.target crio.service containerd.service
 StartLimitIntervalSec=0
 
@@ -65,7 +65,7 @@ func networkConfig(route, pods string) string {
 }
 
 // The API of the bootstrap kubelet refuses all requests. A member requests its certificates (R-AIO-9), and has no
-// taints (R-AIO-6).
+// taints (R-AIO-6). When the machine restarts its control plane ends after all other pods (R-MCO-3, U-REN-41).
 func TestAdd(t *testing.T) {
 	member := func(dns string) map[string]any {
 		return map[string]any{
@@ -75,6 +75,10 @@ func TestAdd(t *testing.T) {
 			},
 			"authorization": map[string]any{"mode": "Webhook"}, "rotateCertificates": true, "serverTLSBootstrap": true,
 			"clusterDNS": []any{dns}, "clusterDomain": "cluster.local",
+			"shutdownGracePeriodByPodPriority": []any{
+				map[string]any{"priority": 0.0, "shutdownGracePeriodSeconds": 90.0}, map[string]any{"priority": 2000000000.0, "shutdownGracePeriodSeconds": 30.0},
+				map[string]any{"priority": 2000001000.0, "shutdownGracePeriodSeconds": 60.0},
+			},
 		}
 	}
 	add := func(pods, dns string) func(*ignition.Builder) error {

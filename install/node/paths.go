@@ -23,6 +23,7 @@ const (
 const (
 	BootstrapConfigs    = "etc/kubernetes/bootstrap-configs"
 	BootstrapSettings   = BootstrapConfigs + "/sno-install.yaml"
+	BootstrapStatus     = BootstrapConfigs + "/bootstrap-in-place.json" // the status of the bootstrap phase
 	BootstrapSecrets    = "etc/kubernetes/bootstrap-secrets"
 	BootstrapKubeconfig = BootstrapSecrets + "/kubeconfig"
 	SnapshotDir         = "var/lib/sno-install"
@@ -58,6 +59,14 @@ const (
 
 // StatusDir is the folder of the commands' status files, in memory, relative to the root.
 const StatusDir = "run/sno-install"
+
+// Status files of commands.
+const (
+	NodeImageStatus  = StatusDir + "/add-node-image.json"
+	LiveStatus       = StatusDir + "/bootstrap-in-place.json"
+	PostRebootStatus = StatusDir + "/post-reboot.json"
+	AllInOneStatus   = StatusDir + "/aiokube.json"
+)
 
 // StaticPods are the manifests of the control plane's static pods in ManifestDir, in the order of their start.
 var StaticPods = []string{"etcd-pod.yaml", "kube-apiserver-pod.yaml", "kube-controller-manager-pod.yaml", "kube-scheduler-pod.yaml"}

@@ -42,6 +42,9 @@ type Settings struct {
 	MasterIgnitionCA     string `json:"masterIgnitionCA,omitempty"`
 	// ProgramInImage means that the image has sno-install at ImageProgram, where it stays.
 	ProgramInImage bool `json:"programInImage,omitempty"`
+	// StatusCertificate and StatusKey are for the endpoint with the status of the phases, in PEM.
+	StatusCertificate string `json:"statusCertificate,omitempty"`
+	StatusKey         string `json:"statusKey,omitempty"`
 	// Created is the time of the config in RFC 3339. A clock with an earlier time is wrong.
 	Created string `json:"created"`
 }

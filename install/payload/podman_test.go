@@ -165,6 +165,12 @@ func (p podman) write(s step, folder, assets string, values map[string]string, f
 			return fmt.Errorf("%w: unable to determine features: missing desired version %q", errStandIn, testVersion)
 		}
 	}
+	if strings.HasPrefix(values["operand-kubernetes-version"], "v") {
+		return fmt.Errorf("%w: could not parse --operand-kubernetes-version: Invalid character(s) found in major number \"v1\"", errStandIn)
+	}
+	if config, err := os.ReadFile(values["cluster-configmap-file"]); err == nil && strings.Contains(string(config), "192.0.2.0") {
+		return fmt.Errorf("%w: machineNetwork CIDR is reserved and unsupported: \"192.0.2.0\"", errStandIn)
+	}
 	if fault == "nothing" {
 		return nil
 	}

@@ -242,6 +242,9 @@ func (r Renderer) arguments(ctx context.Context, release *Release, s step, image
 	for _, match := range helped.FindAllStringSubmatch(string(out)+"\n"+string(errs), -1) {
 		known[match[1]] = true
 	}
+	if len(known) == 0 && err != nil && !errors.Is(err, ErrRefused) {
+		return nil, err // the image could not be pulled
+	}
 	if len(known) == 0 {
 		return nil, fmt.Errorf("%v --help lists no flags: %w", s.command, errors.Join(ErrFlag, err))
 	}

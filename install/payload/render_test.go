@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -136,6 +138,38 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// Without network at any pull the error names the render and its image, is none of the input, and the same call goes on.
+func TestNoNetwork(t *testing.T) {
+	t.Parallel()
+	every := 1
+	if testing.Short() {
+		every = 5
+	}
+	for failAt := 1; ; failAt += every {
+		m := newMachine(t)
+		inner, calls, image := m.execute, 0, ""
+		m.execute = func(ctx context.Context, stdout, stderr io.Writer, arguments ...string) error {
+			if calls++; calls < failAt {
+				return inner(ctx, stdout, stderr, arguments...)
+			}
+			image = arguments[slices.IndexFunc(arguments, func(a string) bool { return strings.Contains(a, "@sha256:") })]
+			fmt.Fprintln(stderr, "Error: initializing source docker://"+image+": pinging container registry: dial tcp: no such host")
+			return exec.CommandContext(ctx, "sh", "-c", "exit 125").Run() // podman's own error
+		}
+		err := m.render(t.Context())
+		if calls < failAt {
+			return
+		}
+		if !errors.Is(err, ErrCommand) || errors.Is(err, ErrFlag) || errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "no such host") || !strings.Contains(err.Error(), image) {
+			t.Fatalf("call %d: %v", failAt, err)
+		}
+		m.execute = inner
+		if err := m.render(t.Context()); err != nil {
+			t.Fatalf("after call %d: %v", failAt, err)
+		}
+	}
+}
+
 // Bad input gives an error with the render, its image, and the file or the flag.
 func TestFaults(t *testing.T) {
 	t.Parallel()
@@ -161,6 +195,12 @@ func TestFaults(t *testing.T) {
 		"an object, twice":   {func(t *testing.T, m *machine) { m.says(t, "fault-mco-render", "other object") }, ErrDifferent, "Namespace /api-render: set differently by manifests/api-render.yaml and manifests/again.yaml"},
 		"a file, twice":      {func(t *testing.T, m *machine) { m.says(t, "fault-mco-render", "other file") }, ErrDifferent, "manifests/cluster-config.yaml: set differently by mco-render and a file that was there before"},
 		"no FeatureGate":     {func(t *testing.T, m *machine) { _ = os.Remove(filepath.Join(m.Assets, featureGate)) }, ErrCommand, "api-render of image "},
+		"a network that is refused": {func(t *testing.T, m *machine) {
+			m.has(t, "manifests/cluster-config.yaml", "kind: Other\nmachineNetwork: [{cidr: 192.0.2.0/24}]\n")
+		}, ErrCommand, "etcd-render of image quay.io/example/cluster-etcd-operator@sha256:"},
+		"a network that is refused, the reason": {func(t *testing.T, m *machine) {
+			m.has(t, "manifests/cluster-config.yaml", "kind: Other\nmachineNetwork: [{cidr: 192.0.2.0/24}]\n")
+		}, ErrCommand, `machineNetwork CIDR is reserved and unsupported: "192.0.2.0"`},
 		"no network manifest": {func(t *testing.T, m *machine) {
 			_ = os.Remove(filepath.Join(m.Assets, "manifests/cluster-network-02-config.yml"))
 		}, ErrCommand, "etcd-render of image "},

@@ -51,6 +51,7 @@ var server = sync.OnceValues(func() (*rest.Config, error) {
 	}
 	for _, definition := range []string{
 		"config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml",
+		"config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml",
 		"operator/v1/zz_generated.crd-manifests/0000_12_etcd_01_etcds-Default.crd.yaml",
 		"operator/v1/zz_generated.crd-manifests/0000_20_kube-apiserver_01_kubeapiservers-Default.crd.yaml",
 		"operator/v1/zz_generated.crd-manifests/0000_25_kube-controller-manager_01_kubecontrollermanagers.crd.yaml",
@@ -91,6 +92,7 @@ type machine struct {
 // written has files of Ignition, and others that stay.
 var written = map[string]string{
 	node.BootstrapConfigs + "/more":       "",
+	node.BootstrapStatus:                  `{"command": "bootstrap-in-place", "phases": [{"name": "write-disk"}]}`,
 	node.Snapshot:                         "etcd",
 	node.LogBundle:                        "bundle",
 	node.GatherScript:                     "",
@@ -134,9 +136,12 @@ func (m *machine) empty() {
 	del, everything := metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{}
 	m.must(m.CertificatesV1().CertificateSigningRequests().DeleteCollection(m.Context(), del, everything))
 	m.must(m.CoreV1().Nodes().DeleteCollection(m.Context(), del, everything))
-	if err := m.CoreV1().ConfigMaps("kube-system").Delete(m.Context(), "bootstrap", del); !apierrors.IsNotFound(err) {
-		m.must(err)
+	for _, name := range []string{"bootstrap", "sno-install"} {
+		if err := m.CoreV1().ConfigMaps("kube-system").Delete(m.Context(), name, del); !apierrors.IsNotFound(err) {
+			m.must(err)
+		}
 	}
+	m.remove("/apis/config.openshift.io/v1/clusterversions/version")
 	for _, s := range staticPods {
 		m.must(m.CoreV1().Pods(s.namespace).DeleteCollection(m.Context(), del, everything))
 		m.remove("/apis/config.openshift.io/v1/clusteroperators/" + s.operator)
@@ -404,4 +409,25 @@ func (m *machine) installed() {
 	m.register(corev1.ConditionTrue)
 	m.serve()
 	m.takenOver()
+	m.version("True")
+}
+
+func (m *machine) version(available string) {
+	m.Helper()
+	const path = "/apis/config.openshift.io/v1/clusterversions/version"
+	m.patch(types.ApplyPatchType, path, `{"apiVersion": "config.openshift.io/v1", "kind": "ClusterVersion", "metadata": {"name": "version"}, "spec": {"clusterID": "a"}}`)
+	m.patch(types.MergePatchType, path+"/status", `{"status": {"desired": {"version": "5.0.0", "image": "i"}, "observedGeneration": 1, "versionHash": "h", "availableUpdates": [], "conditions": [
+		{"type": "Progressing", "status": "True", "lastTransitionTime": "2026-11-25T08:00:00Z", "message": "Working towards 5.0.0"},
+		{"type": "Available", "status": "`+available+`", "lastTransitionTime": "2026-11-25T08:00:00Z"}]}}`)
+}
+
+// published returns what the cluster has of the installation's status.
+func (m *machine) published() map[string]string {
+	m.Helper()
+	c, err := m.CoreV1().ConfigMaps("kube-system").Get(m.Context(), "sno-install", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	m.must(err)
+	return c.Data
 }

@@ -17,6 +17,7 @@ func ExamplePhases() {
 	// join
 	// bootstrap-complete
 	// operators
+	// available
 	// clean-data
 	// clean-scripts
 	// clean-units

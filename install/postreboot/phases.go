@@ -21,12 +21,13 @@ import (
 
 	"github.com/solonode/sno/install/controlplane"
 	"github.com/solonode/sno/install/join"
+	"github.com/solonode/sno/install/monitor"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
 )
 
-// ControlPlaneReady is a marker file, relative to the root: the control plane no longer needs files of the bootstrap
-// phase. It exists while these are removed.
+// ControlPlaneReady is a marker file, relative to the root: neither the control plane nor a person needs files of the
+// bootstrap phase any more. It exists while these are removed.
 const ControlPlaneReady = "etc/kubernetes/bootstrap-control-plane-ready"
 
 const (
@@ -57,8 +58,9 @@ func Phases(o Options) []phase.Phase {
 	return append([]phase.Phase{
 		{Name: "api", Limit: apiLimit, Run: o.api},
 		{Name: "join", Limit: joinLimit, Run: o.join},
-		{Name: "bootstrap-complete", Limit: completeLimit, Done: o.completed, Run: o.complete},
-		{Name: "operators", Limit: operatorLimit, Done: o.takenOver, Run: o.operators},
+		{Name: "bootstrap-complete", Limit: completeLimit, Done: o.bootstrapped, Run: o.markBootstrapped},
+		{Name: "operators", Limit: operatorLimit, Run: o.operators},
+		{Name: "available", Limit: operatorLimit, Done: o.complete, Run: o.available},
 	}, o.clean()...)
 }
 
@@ -120,8 +122,8 @@ const (
 	statusComplete     = "complete"
 )
 
-// completed returns false if the API server does not answer, so that the first phase waits for it.
-func (o Options) completed(ctx context.Context) (bool, error) {
+// bootstrapped returns false if the API server does not answer, so that the first phase waits for it.
+func (o Options) bootstrapped(ctx context.Context) (bool, error) {
 	client, err := o.client()
 	if err != nil {
 		return false, nil //nolint:nilerr // the first phase reports it
@@ -130,7 +132,7 @@ func (o Options) completed(ctx context.Context) (bool, error) {
 	return err == nil && m.Data[statusKey] == statusComplete, nil
 }
 
-func (o Options) complete(ctx context.Context, p *phase.Progress) error {
+func (o Options) markBootstrapped(ctx context.Context, p *phase.Progress) error {
 	client, err := o.client()
 	if err != nil {
 		return err
@@ -142,8 +144,8 @@ func (o Options) complete(ctx context.Context, p *phase.Progress) error {
 	})
 }
 
-// takenOver reads the marker that operators writes.
-func (o Options) takenOver(context.Context) (bool, error) {
+// complete reads the marker that available writes.
+func (o Options) complete(context.Context) (bool, error) {
 	_, err := os.Lstat(o.path(ControlPlaneReady))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -151,8 +153,7 @@ func (o Options) takenOver(context.Context) (bool, error) {
 	return err == nil, err //nolint:wrapcheck // it names the file
 }
 
-// operators waits until the operators have taken over the control plane (R-BIP-17), and writes a marker: the settings
-// and the kubeconfig are removed next, so a run that begins again could not read the cluster.
+// operators waits until the operators have taken over the control plane (R-BIP-17).
 func (o Options) operators(ctx context.Context, p *phase.Progress) error {
 	s, err := o.settings()
 	if err != nil {
@@ -163,8 +164,28 @@ func (o Options) operators(ctx context.Context, p *phase.Progress) error {
 		return err
 	}
 	c := controlPlane{client, s}
-	if err := p.Until(ctx, o.Interval, "the control plane", c.ready); err != nil {
-		return err //nolint:wrapcheck // it names the static pods
+	return p.Until(ctx, o.Interval, "the control plane", c.ready) //nolint:wrapcheck // it names the static pods
+}
+
+// available waits until the cluster is complete, so that logs outlast an installation that is not (R-BIP-23). It writes
+// the statuses to the cluster, and a marker: the settings and the kubeconfig are removed next, so a run that begins
+// again could not read the cluster.
+func (o Options) available(ctx context.Context, p *phase.Progress) error {
+	client, err := o.client()
+	if err != nil {
+		return err
+	}
+	if err := p.Until(ctx, o.Interval, "the cluster", func(ctx context.Context) error {
+		if err := monitor.Available(ctx, client); err != nil {
+			return err //nolint:wrapcheck // it names the object
+		}
+		all, err := monitor.Read(ctx, o.path(node.BootstrapStatus), o.path(node.PostRebootStatus))
+		if err != nil {
+			return err //nolint:wrapcheck // it names the file
+		}
+		return monitor.Publish(ctx, client, all) //nolint:wrapcheck // it names the object
+	}); err != nil {
+		return err //nolint:wrapcheck // it has what it waits for
 	}
 	_, err = rotate.WriteChanged(o.Root, []files.File{{Path: ControlPlaneReady, Mode: 0o600}})
 	return err //nolint:wrapcheck // it names the file

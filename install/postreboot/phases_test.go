@@ -27,9 +27,9 @@ func (m *machine) complete() bool {
 	return err == nil && c.Data["status"] == "complete"
 }
 
-// The node joins with its own two requests, the operators take over, and then all files of the bootstrap phase are
-// removed. Before that nothing is removed, and a later run does nothing (R-BIP-2, R-BIP-17, R-APP-4, U-INS-13,
-// U-INS-14, U-INS-15).
+// The node joins with its own two requests, the operators take over and finish, and then all files of the bootstrap
+// phase are removed. Before that nothing is removed, and a later run does nothing. The cluster has the status, without
+// secrets (R-BIP-2, R-BIP-3, R-BIP-17, R-BIP-23, R-APP-4, U-INS-13, U-INS-14, U-INS-15).
 func TestInstallation(t *testing.T) {
 	m := newMachine(t, "openshift")
 	m.ask("client", host, false, "")
@@ -56,6 +56,14 @@ func TestInstallation(t *testing.T) {
 				t.Errorf("without the operators (-want +got):\n%s", diff)
 			}
 			m.takenOver()
+		}},
+		step{"the cluster: ClusterVersion is not available: it does not exist", func() { m.version("False") }},
+		step{"the cluster: ClusterVersion is not available: Progressing: Working towards 5.0.0", func() {
+			if diff := cmp.Diff(before, m.tree()); diff != "" || m.published() != nil {
+				t.Errorf("without ClusterVersion, published %v (-want +got):\n%s", m.published(), diff)
+			}
+			m.put(node.PostRebootStatus, `{"command": "post-reboot", "error": "https://user:hidden@example.com"}`)
+			m.version("True")
 		}})
 	if err != nil {
 		t.Fatal(err)
@@ -63,8 +71,13 @@ func TestInstallation(t *testing.T) {
 	if diff := cmp.Diff([]string{"client Approved " + own, "serving Approved " + own}, m.approved()); diff != "" {
 		t.Errorf("approved (-want +got):\n%s", diff)
 	}
+	m.must(os.Remove(filepath.Join(m.root, node.PostRebootStatus)))
 	if diff := cmp.Diff(kept, m.tree()); diff != "" {
 		t.Errorf("left on the machine (-want +got):\n%s", diff)
+	}
+	status := m.published()
+	if !strings.Contains(status["bootstrap-in-place"], `"write-disk"`) || !strings.Contains(status["post-reboot"], "example.com") || strings.Contains(status["post-reboot"], "hidden") {
+		t.Errorf("the cluster has the status %v", status)
 	}
 	if m.reloads != 1 {
 		t.Errorf("systemd read its units %d times", m.reloads)

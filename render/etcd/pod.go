@@ -148,12 +148,12 @@ export ETCD_NAME=${NODE_NODE_ENVVAR_NAME_ETCD_NAME}
 while [ -n "$(ss -Htan '( sport = 2379 or sport = 2380 or sport = 9978 )')" ]; do sleep 1; done
 env | grep ETCD | grep -v NODE
 exec nice -n -19 ionice -c2 -n0 etcd \
-  --logger=zap --log-level=info --experimental-initial-corrupt-check=true --snapshot-count=10000 \
+  --logger=zap --log-level=info --feature-gates=InitialCorruptCheck=true \
   --initial-advertise-peer-urls=https://${NODE_NODE_ENVVAR_NAME_IP}:2380 \
   --cert-file=%[4]s.crt --key-file=%[4]s.key --trusted-ca-file=%[1]s --client-cert-auth=true \
   --peer-cert-file=%[2]s.crt --peer-key-file=%[2]s.key --peer-trusted-ca-file=%[1]s --peer-client-cert-auth=true \
   --advertise-client-urls=https://${NODE_NODE_ENVVAR_NAME_IP}:2379 \
-  --listen-client-urls=https://%[5]s:2379,unixs://${NODE_NODE_ENVVAR_NAME_IP}:0 \
+  --listen-client-urls=https://%[5]s:2379 --listen-client-http-urls=https://%[5]s:2381 \
   --listen-peer-urls=https://%[5]s:2380 --metrics=extensive --listen-metrics-urls=https://%[5]s:9978`,
 		serverCA, peerFile, initialCluster(all), servingFile, any))
 	server.Resources = podtemplate.Requests("300m", "600Mi")

@@ -63,7 +63,9 @@ func openShiftPod(image, operatorImage, release string, gracePeriod int64, envir
 		"target.workload.openshift.io/management": `{"effect": "PreferredDuringScheduling"}`,
 	}
 	pod.Spec.TerminationGracePeriodSeconds = &gracePeriod
-	mounts := podtemplate.Mounts()
+	pod.Spec.Volumes = append(pod.Spec.Volumes, podtemplate.EmptyDir("tmp-dir"), podtemplate.EmptyDir("ca-bundle-dir"))
+	tmp := corev1.VolumeMount{Name: "tmp-dir", MountPath: "/tmp"}
+	mounts := append(podtemplate.Mounts(), tmp)
 	audit := corev1.VolumeMount{Name: "audit-dir", MountPath: auditDir}
 	privileged := &corev1.SecurityContext{Privileged: ptr.To(true), ReadOnlyRootFilesystem: ptr.To(true)}
 	name := podtemplate.FieldEnv("POD_NAME", "metadata.name")
@@ -74,6 +76,7 @@ func openShiftPod(image, operatorImage, release string, gracePeriod int64, envir
 		return corev1.Container{
 			Name: name, Image: operatorImage, ImagePullPolicy: corev1.PullIfNotPresent, TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 			Command: []string{"cluster-kube-apiserver-operator", verb}, Args: args, Resources: podtemplate.Requests("5m", "50Mi"),
+			VolumeMounts: mounts, SecurityContext: &corev1.SecurityContext{ReadOnlyRootFilesystem: ptr.To(true)},
 		}
 	}
 	server := corev1.Container{
@@ -87,25 +90,27 @@ func openShiftPod(image, operatorImage, release string, gracePeriod int64, envir
 			podtemplate.FieldEnv("HOST_IP", "status.hostIP"),
 			{Name: "GOGC", Value: "100"},
 		},
-		VolumeMounts: append(podtemplate.Mounts(), audit), SecurityContext: privileged, Resources: podtemplate.Requests("265m", "1Gi"),
+		VolumeMounts: append(podtemplate.Mounts(), audit, tmp, corev1.VolumeMount{Name: "ca-bundle-dir", MountPath: "/etc/pki/ca-trust/extracted/pem"}), SecurityContext: privileged, Resources: podtemplate.Requests("265m", "1Gi"),
 		StartupProbe: probe("livez", 5, 10, 30), LivenessProbe: probe("livez?exclude=etcd", 10, 10, 3), ReadinessProbe: probe("readyz", 5, 10, 3),
 	}
 	certSyncer := sidecar("kube-apiserver-cert-syncer", "cert-syncer", syncer, "--namespace=$(POD_NAMESPACE)", "--destination-dir="+certsDir)
-	certSyncer.Env, certSyncer.VolumeMounts = []corev1.EnvVar{name, namespace}, mounts
+	certSyncer.Env = []corev1.EnvVar{name, namespace}
 
 	regeneration := sidecar("kube-apiserver-cert-regeneration-controller", "cert-regeneration-controller", syncer, "--namespace=$(POD_NAMESPACE)", "-v=2")
-	regeneration.Env, regeneration.VolumeMounts = []corev1.EnvVar{namespace}, mounts
+	regeneration.Env, regeneration.VolumeMounts = []corev1.EnvVar{namespace}, []corev1.VolumeMount{mounts[0], tmp}
 	if release != "" {
 		regeneration.Env = append(regeneration.Env, corev1.EnvVar{Name: "OPERATOR_IMAGE_VERSION", Value: release})
 	}
 
 	readyz := sidecar("kube-apiserver-insecure-readyz", "insecure-readyz", "--insecure-port=6080", "--delegate-url="+localURL+"/readyz")
+	readyz.VolumeMounts = []corev1.VolumeMount{tmp}
 	readyz.Ports = []corev1.ContainerPort{{ContainerPort: 6080}}
 
 	checkEndpoints := sidecar("kube-apiserver-check-endpoints", "check-endpoints",
+		"--config", revisioned("configmaps", "config", "config.yaml"), // for the TLS settings of its port
 		"--kubeconfig", unrevisioned("configmaps", "check-endpoints-kubeconfig", "kubeconfig"),
 		"--listen", "0.0.0.0:"+strconv.Itoa(checkEndpointsPort), "--namespace", "$(POD_NAMESPACE)", "--v", "2")
-	checkEndpoints.Env, checkEndpoints.VolumeMounts = []corev1.EnvVar{name, namespace}, mounts
+	checkEndpoints.Env = []corev1.EnvVar{name, namespace}
 	checkEndpoints.Ports = []corev1.ContainerPort{{Name: "check-endpoints", HostPort: checkEndpointsPort, ContainerPort: checkEndpointsPort, Protocol: corev1.ProtocolTCP}}
 	checkEndpoints.Resources = podtemplate.Requests("10m", "50Mi")
 	healthz := podtemplate.Endpoint{Port: checkEndpointsPort, Scheme: corev1.URISchemeHTTPS}

@@ -64,7 +64,7 @@ func policyDefaults(serving bool) map[string]any {
 		"apiVersion": "openshiftcontrolplane.config.openshift.io/v1",
 		"kind":       "OpenShiftControllerManagerConfig",
 		"servingInfo": map[string]any{
-			"bindAddress": fmt.Sprintf("0.0.0.0:%d", policyPort),
+			"bindAddress": fmt.Sprintf("127.0.0.1:%d", policyPort),
 			"bindNetwork": "tcp",
 			"clientCA":    podtemplate.CertDir + "/configmaps/client-ca/ca-bundle.crt",
 			"certFile":    "",

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/observe"
@@ -117,6 +118,9 @@ exec cluster-policy-controller start --config=`+podtemplate.ResourceDir+`/config
 	policy.Env = []corev1.EnvVar{podtemplate.FieldEnv("POD_NAME", "metadata.name"), podtemplate.FieldEnv("POD_NAMESPACE", "metadata.namespace")}
 	policy.Resources = podtemplate.Requests("10m", "200Mi")
 	podtemplate.SetHealthzProbes(&policy, policyPort)
+	for _, p := range []*corev1.Probe{policy.StartupProbe, policy.LivenessProbe, policy.ReadinessProbe} {
+		p.HTTPGet.Host = "localhost"
+	}
 
 	syncer := podtemplate.CertSyncer(component, operator, "cluster-kube-controller-manager-operator", syncerKubeconfig)
 
@@ -127,11 +131,12 @@ exec cluster-kube-controller-manager-operator cert-recovery-controller --kubecon
 	recovery.Resources = podtemplate.Requests("5m", "50Mi")
 
 	containers := []corev1.Container{manager, policy, syncer, recovery}
-	readOnly := true
 	for i := range containers {
 		containers[i].VolumeMounts = mounts
-		containers[i].SecurityContext = &corev1.SecurityContext{ReadOnlyRootFilesystem: &readOnly}
+		containers[i].SecurityContext = &corev1.SecurityContext{ReadOnlyRootFilesystem: ptr.To(true)}
 	}
+	// kube-controller-manager writes elsewhere too.
+	containers[0].VolumeMounts, containers[0].SecurityContext = podtemplate.Mounts(), nil
 	return containers
 }
 

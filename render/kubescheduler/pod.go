@@ -7,11 +7,15 @@ import (
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/observe"
 	"github.com/solonode/sno/render/podtemplate"
 )
+
+// certDir has the self-signed certificate of profile openshift.
+const certDir = "/var/run/kubernetes"
 
 const kubeconfig = podtemplate.ResourceDir + "/configmaps/scheduler-kubeconfig/kubeconfig"
 
@@ -25,6 +29,7 @@ func podFor(s *inputs.Settings, found observe.ClientConfig) (*corev1.Pod, error)
 	images := podtemplate.Images{PullSpecs: s.Images}
 	if s.Profile == inputs.OpenShift {
 		pod.Spec.InitContainers, pod.Spec.Containers = openshiftContainers(&images, flags)
+		pod.Spec.Volumes = append(pod.Spec.Volumes, podtemplate.EmptyDir("tmp-dir"), podtemplate.EmptyDir("var-run-kubernetes"))
 	} else {
 		pod.Spec.Containers = []corev1.Container{kubernetesContainer(&images, flags, podtemplate.Loopback(s.Nodes[0].Addresses[0]))}
 	}
@@ -40,7 +45,7 @@ func flags(s *inputs.Settings, found observe.ClientConfig) ([]string, error) {
 		"-v=2",
 	}
 	if s.Profile == inputs.OpenShift {
-		all = append(all, "--cert-dir=/var/run/kubernetes")
+		all = append(all, "--cert-dir="+certDir)
 	}
 	if found.Serving {
 		const file = podtemplate.ResourceDir + "/secrets/serving-cert/tls"
@@ -103,5 +108,11 @@ func openshiftContainers(images *podtemplate.Images, flags []string) (initial, c
 	recovery.Resources = podtemplate.Requests("5m", "50Mi")
 	recovery.VolumeMounts = podtemplate.Mounts()
 
-	return []corev1.Container{wait}, []corev1.Container{scheduler, syncer, recovery}
+	containers = []corev1.Container{scheduler, syncer, recovery}
+	for i := range containers {
+		containers[i].VolumeMounts = append(containers[i].VolumeMounts, corev1.VolumeMount{Name: "tmp-dir", MountPath: "/tmp"})
+		containers[i].SecurityContext = &corev1.SecurityContext{ReadOnlyRootFilesystem: ptr.To(true)}
+	}
+	containers[0].VolumeMounts = append(containers[0].VolumeMounts, corev1.VolumeMount{Name: "var-run-kubernetes", MountPath: certDir})
+	return []corev1.Container{wait}, containers
 }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 const (
@@ -21,6 +22,10 @@ const (
 
 // Revision is the placeholder for the number of the revision.
 const Revision = "REVISION"
+
+// priority is the value of class system-node-critical. A kubelet that shuts down reads it from static pods as they are
+// written, and ends pods without a value together with workloads (U-REN-41).
+const priority = 2000001000
 
 // NewPod returns a pod without containers: on the host's network, never evicted, with two folders of files named by
 // files.
@@ -35,6 +40,7 @@ func NewPod(namespace, name, files string, labels, annotations map[string]string
 		Spec: corev1.PodSpec{
 			HostNetwork:       true,
 			PriorityClassName: "system-node-critical",
+			Priority:          ptr.To[int32](priority),
 			Tolerations:       []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			Volumes: []corev1.Volume{
 				HostPath("resource-dir", fmt.Sprintf("%s/%s-pod-%s", hostDir, files, Revision)),
