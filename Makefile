@@ -35,7 +35,7 @@ shell: ## A shell with kubectl, kubectl-sno and sno-tests on such a cluster with
 # What starts clusters, or builds programs of other modules, is in `make e2e`: Go's cache of results does not know what they depend on.
 CLUSTERS := ./e2e/proof ./e2e/embeddedtarget ./e2e/framework
 # The Ginkgo suites have targets of their own; the tables beside them run here.
-SUITES := Faults|Kubelets|Machines|Modules
+SUITES := Bench|Faults|Kubelets|Machines|Modules
 UNIT_TEST := $(TEST) -skip='^Test($(SUITES))$$'
 UNIT = go list $(addprefix ./,$(addsuffix /...,$(filter-out testcluster/kube,$(MODULES)))) | grep -vE '/e2e/(proof|embeddedtarget|framework)$$'
 .PHONY: test race
@@ -179,12 +179,12 @@ release-check: ## What other repositories get: each library in an empty module, 
 	@$(with-kube-assets) && go run -C hack ./cmd/release
 
 BENCH_FLAGS ?= -benchmem -count=6
-SCENARIO_FLAGS ?= -make-test -write ../docs/benchmarks.md
 BENCHED := $(filter-out e2e testcluster/kube,$(MODULES))
 .PHONY: bench bench-e2e mutants
 bench: $(addprefix bench-,$(notdir $(BENCHED))) bench-e2e ## All benchmarks; bench-MODULE for one module
-bench-e2e: # The scenarios on embedded clusters; writes the table in docs/benchmarks.md.
-	@go run -C e2e ./cmd/sno-bench $(SCENARIO_FLAGS)
+bench-e2e: OUT := .conformance/bench
+bench-e2e: # Figures on embedded clusters; writes the table in docs/benchmarks.md. LABELS selects, SCENARIO_FLAGS such as -changes=10.
+	@$(GINKGO) ./bench $(FLAGS) -write=../../docs/benchmarks.md $(SCENARIO_FLAGS)
 bench-%:
 	@mkdir -p .bench
 	@$(with-kube-assets) && { $(TEST) -run '^$$' -bench . $(BENCH_FLAGS) './$(dir)/...' >'.bench/$*.txt' 2>&1 || { cat '.bench/$*.txt'; exit 1; }; } && \

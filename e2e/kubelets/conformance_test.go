@@ -27,7 +27,6 @@ import (
 	"github.com/solonode/sno/conformance/existing"
 	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/conformance/runner"
-	"github.com/solonode/sno/e2e/bench"
 	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/e2e/programs"
 )
@@ -77,7 +76,7 @@ var _ = It("The conformance suite has the same verdicts by a kubeconfig and comm
 		Expect(differ).To(BeEmpty(), "by the provider and by commands:\n%s", &text)
 	}
 	counts := byCommands.Counts
-	record(bench.Row{
+	record(suite.Row{
 		What:     "All tiers of the suite by a kubeconfig and commands",
 		Measured: fmt.Sprintf("%d passed, %d skipped, 0 verdicts differ from those with the provider's acts", counts[report.Passed], counts[report.Skipped]),
 		Bound:    "none differs", Compared: "-", Held: true,
@@ -109,10 +108,10 @@ var _ = It("`sno-tests recover` finds traffic and the conformance suite restored
 	Expect(cmd.Run()).To(Succeed(), "%s", &output)
 	after, err := report.ReadFiles(filepath.Join(folder, "after.yaml"))
 	Expect(err).NotTo(HaveOccurred())
-	var rows []bench.Row
+	var rows []suite.Row
 	for _, m := range after[0].Measurements {
 		what := strings.Replace(m.What, binary, "sno-tests", 1)
-		rows = append(rows, bench.Row{What: what, Measured: m.Measured, Bound: "answered again", Compared: "-", Held: m.Held})
+		rows = append(rows, suite.Row{What: what, Measured: m.Measured, Bound: "answered again", Compared: "-", Held: m.Held})
 	}
 	record(rows...)
 }, NodeTimeout(40*time.Minute))

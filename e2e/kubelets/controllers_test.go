@@ -22,8 +22,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/bench"
 	"github.com/solonode/sno/e2e/framework"
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/e2e/programs"
 )
 
@@ -100,10 +100,10 @@ var _ = Describe("The controllers", func() {
 				g.Expect(stale(leases.Items, begun.Add(length))).To(BeEmpty())
 			}).WithTimeout(renewal).Should(Succeed())
 			Expect(cmp.Diff(before, e.state(ctx))).To(BeEmpty(), "before (-) and after (+)")
-			record(bench.Row{
+			record(suite.Row{
 				What:     fmt.Sprintf("API server's static pod stopped for %s, all controllers", length),
-				Measured: fmt.Sprintf("0 of %d pods restarted, 0 of %d leases lost, settled %s after it answered", len(before.Pods), len(before.Leases), seconds(took)),
-				Bound:    "none, none, " + seconds(convergence), Compared: "-", Held: took <= convergence,
+				Measured: fmt.Sprintf("0 of %d pods restarted, 0 of %d leases lost, settled %s after it answered", len(before.Pods), len(before.Leases), suite.Seconds(took)),
+				Bound:    "none, none, " + suite.Seconds(convergence), Compared: "-", Held: took <= convergence,
 			})
 		},
 		Entry("for one minute", NodeTimeout(12*time.Minute), time.Minute),

@@ -39,7 +39,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/bench"
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/e2e/joining"
 )
 
@@ -109,7 +109,7 @@ var _ = Describe("A node (R-APP-1, R-APP-2, R-APP-3, R-APP-4)", func() {
 		for _, name := range j.hostile {
 			j.pending(ctx, name)
 		}
-		record(within("A real kubelet joins, from kubeadm join to Ready, approved by the outside tool", took, joinBound), bench.Row{
+		record(within("A real kubelet joins, from kubeadm join to Ready, approved by the outside tool", took, joinBound), suite.Row{
 			What:     "Requests of a node that joined and renewed, and hostile requests next to them",
 			Measured: fmt.Sprintf("%d approved, %d left pending", len(j.approved), len(j.hostile)), Bound: "no hostile one", Compared: "-", Held: true,
 		})

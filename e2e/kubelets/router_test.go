@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/conformance/traffic"
-	"github.com/solonode/sno/e2e/bench"
 	"github.com/solonode/sno/e2e/framework"
+	"github.com/solonode/sno/e2e/framework/suite"
 )
 
 const (
@@ -188,9 +188,9 @@ func (s *site) publish(ctx context.Context, strategy *operatorv1.EndpointPublish
 }
 
 // outageRow summarises outages, which bound limits.
-func outageRow(what string, outages []time.Duration, bound time.Duration) bench.Row {
+func outageRow(what string, outages []time.Duration, bound time.Duration) suite.Row {
 	sorted := slices.Sorted(slices.Values(outages))
-	rank := func(percent int) string { return seconds(sorted[max(0, (percent*len(sorted)+99)/100-1)]) }
+	rank := func(percent int) string { return suite.Seconds(sorted[max(0, (percent*len(sorted)+99)/100-1)]) }
 	row := within(what, sorted[len(sorted)-1], bound)
 	row.Measured = "outage " + row.Measured
 	if len(sorted) > 1 {
@@ -201,7 +201,7 @@ func outageRow(what string, outages []time.Duration, bound time.Duration) bench.
 
 func TestOutageRow(t *testing.T) {
 	outages := []time.Duration{3 * time.Second, 0, time.Second, 2 * time.Second, 2500 * time.Millisecond}
-	want := bench.Row{What: "rollout", Measured: "outage p50 2.00 s, p90 3.00 s, max 3.00 s of 5", Bound: "max 3.00 s", Compared: "-", Held: true}
+	want := suite.Row{What: "rollout", Measured: "outage p50 2.00 s, p90 3.00 s, max 3.00 s of 5", Bound: "max 3.00 s", Compared: "-", Held: true}
 	if diff := cmp.Diff(want, outageRow("rollout", outages, 3*time.Second)); diff != "" {
 		t.Error(diff)
 	}

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/conformance/traffic"
-	"github.com/solonode/sno/e2e/bench"
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/images"
 )
@@ -109,7 +109,7 @@ func (s *site) rollShared(ctx context.Context, how sharing) *load {
 }
 
 // judge returns the figures; only what is required has a bound.
-func (l *load) judge(how sharing) []bench.Row {
+func (l *load) judge(how sharing) []suite.Row {
 	lost := lostOf(l.http) + lostOf(l.https)
 	longest := max(traffic.Longest(traffic.Outages(l.http), l.ended), traffic.Longest(traffic.Outages(l.https), l.ended))
 	failed, away := 0, time.Duration(0)
@@ -117,21 +117,21 @@ func (l *load) judge(how sharing) []bench.Row {
 		failed, away = failed+cut.Failed, max(away, cut.Length(l.ended))
 	}
 	what := fmt.Sprintf("%d router rollouts on one node, host ports, %s", len(l.deleted), how.name)
-	requests := bench.Row{
+	requests := suite.Row{
 		What: what + ": requests", Bound: "-", Held: true,
-		Compared: fmt.Sprintf("without the router: lost %d of %d, slowest answer %s", lostOf(l.control), len(l.control), seconds(slowest(l.control))),
+		Compared: fmt.Sprintf("without the router: lost %d of %d, slowest answer %s", lostOf(l.control), len(l.control), suite.Seconds(slowest(l.control))),
 		Measured: fmt.Sprintf("lost http %d of %d, https %d of %d; longest outage %s; slowest answer %s",
-			lostOf(l.http), len(l.http), lostOf(l.https), len(l.https), seconds(longest), seconds(max(slowest(l.http), slowest(l.https)))),
+			lostOf(l.http), len(l.http), lostOf(l.https), len(l.https), suite.Seconds(longest), suite.Seconds(max(slowest(l.http), slowest(l.https)))),
 	}
-	connection := bench.Row{
+	connection := suite.Row{
 		What: what + ": one WebSocket", Bound: "-", Held: true, Compared: "-",
-		Measured: fmt.Sprintf("closed %d times, %d failed attempts, without it for at most %s", len(l.cuts), failed, seconds(away)),
+		Measured: fmt.Sprintf("closed %d times, %d failed attempts, without it for at most %s", len(l.cuts), failed, suite.Seconds(away)),
 	}
 	if how.required {
 		requests.Bound, requests.Held = "0 lost", lost == 0
 		connection.Bound, connection.Held = "closed once a drain, 0 failed", failed == 0 && drainedFirst(l.cuts, l.deleted)
 	}
-	return []bench.Row{requests, connection}
+	return []suite.Row{requests, connection}
 }
 
 func lostOf(samples []traffic.Sample) int {

@@ -25,7 +25,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
-	"github.com/solonode/sno/e2e/bench"
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/topology"
 )
@@ -64,7 +64,7 @@ var _ = Describe("A node that is powered off", func() {
 			configure(ctx, e, node)
 			with := powerOff(ctx, e, node, namespace)
 			Expect(without.fault()).NotTo(BeEmpty(), "without the configuration the pods also ended in order, so this proves nothing")
-			record(bench.Row{
+			record(suite.Row{
 				What:     fmt.Sprintf("Node powered off: how a pod ends that needs %d s for it", ordinaryWork),
 				Measured: with.String(), Bound: "hook, its whole grace period, critical pods after it", Compared: "without the configuration: " + without.String(),
 				Held: with.fault() == "",
@@ -233,9 +233,9 @@ func (e ending) String() string {
 		hook = "no hook"
 	}
 	if e.end.IsZero() {
-		return hook + ", killed after " + seconds(e.last.Sub(e.term))
+		return hook + ", killed after " + suite.Seconds(e.last.Sub(e.term))
 	}
-	return hook + ", done after " + seconds(e.end.Sub(e.term))
+	return hook + ", done after " + suite.Seconds(e.end.Sub(e.term))
 }
 
 type ends struct{ ordinary, critical ending }

@@ -38,25 +38,24 @@ var _ = Describe("Bootstrap in place", Ordered, Label("in-place"), func() {
 	It("writes the disk in a live system, which then restarts the machine", func(ctx SpecContext) {
 		began := time.Now()
 		m.bootLive(ctx)
-		figures.addPhases("live", time.Since(began), m.phases)
+		suite.Record(suite.Installations, phaseRows("live", time.Since(began), m.phases)...)
 	}, SpecTimeout(stepTimeout))
 
 	It("boots a node from the disk, of which the operators take over the control plane", func(ctx SpecContext) {
 		began := time.Now()
 		m.boot(ctx, func(ctx context.Context) { put(ctx, m.Machine, versionFile, 0o644, m.read("version")) }, m.takeOver)
-		figures.addPhases("node", time.Since(began), m.phases)
-		figures.add("Bootstrap in place, no API when the live system restarts into the node", seconds(m.api.reset()))
-		live, err := os.Stat(m.path(liveConfig))
-		Expect(err).NotTo(HaveOccurred())
-		figures.add("Bootstrap in place, configs", sizes(live.Size(), m.number(ctx, "stat --format=%s /boot/ignition/config.ign")))
+		suite.Record(suite.Installations, phaseRows("node", time.Since(began), m.phases)...)
+		recordInstallation("Bootstrap in place, no API when the live system restarts into the node", "%s", seconds(m.api.reset()))
+		recordInstallation("Bootstrap in place, configs", "live system %.1f KiB, installed node %.1f MiB",
+			float64(suite.Must(os.Stat(m.path(liveConfig))).Size())/(1<<10), float64(m.number(ctx, "stat --format=%s /boot/ignition/config.ign"))/mebi)
 	}, SpecTimeout(stepTimeout))
 
 	It("is a complete node with the objects of the live system, and leaves no trace of the installation", m.passChecks, SpecTimeout(stepTimeout))
 	m.inspection()
 
 	It("is the same after a restart", func(ctx SpecContext) {
-		figures.add("Bootstrap in place, no API when the node restarts", seconds(m.passChecksAfterRestart(ctx)))
-		figures.add("Bootstrap in place, memory of the machine at rest", mebibytes(m.memory(ctx)))
+		recordInstallation("Bootstrap in place, no API when the node restarts", "%s", seconds(m.passChecksAfterRestart(ctx)))
+		recordInstallation("Bootstrap in place, memory of the machine at rest", "%s", mebibytes(m.memory(ctx)))
 	}, SpecTimeout(stepTimeout))
 
 	It("runs all controllers as pods, and passes the static and scheduled tiers of the conformance suite", m.runModules, SpecTimeout(2*stepTimeout))

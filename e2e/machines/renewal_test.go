@@ -39,7 +39,7 @@ var _ = Describe("All in one, with certificates of five minutes", Ordered, Label
 		m.api.reset()
 		elapse(ctx, time.Until(m.lastEnd(ctx))+time.Second)
 		m.isRenewed(ctx, "after-all-ended")
-		figures.add("All in one, no API while certificates are renewed", seconds(m.api.reset()))
+		recordInstallation("All in one, no API while certificates are renewed", "%s", seconds(m.api.reset()))
 	}, SpecTimeout(2*stepTimeout))
 
 	It("outlives all of its certificates while it is off", func(ctx SpecContext) {

@@ -27,9 +27,17 @@ const (
 const gracePeriod = 2 * time.Minute
 
 var (
-	keep = flag.Bool("keep", false, "keep the clusters and their folders at the end of a suite")
-	out  = flag.String("out", "", "folder for reports and for logs of failed specs; empty for a new one under the temporary folder")
+	keep  = flag.Bool("keep", false, "keep the clusters and their folders at the end of a suite")
+	out   = flag.String("out", "", "folder for reports and for logs of failed specs; empty for a new one under the temporary folder")
+	write = flag.String("write", "", "document whose tables receive the figures of the suite, such as ../../docs/benchmarks.md")
 )
+
+// Must returns the value of a call that must not fail.
+func Must[T any](value T, err error) T {
+	ginkgo.GinkgoHelper()
+	gomega.Expect(err).NotTo(gomega.HaveOccurred())
+	return value
+}
 
 // Keep reports whether clusters stay at the end of the suite.
 func Keep() bool { return *keep }
@@ -63,6 +71,7 @@ func Run(t *testing.T, name, target string) {
 			ginkgo.GinkgoWriter.Printf("Repeat it: make %s GINKGO_FLAGS=%q\n", target, selection(spec))
 		}
 	})
+	ginkgo.ReportAfterSuite("figures", reportFigures)
 	ginkgo.RunSpecs(t, name, suite, reporter)
 }
 
