@@ -87,8 +87,7 @@ var _ = It("The conformance suite has the same verdicts by a kubeconfig and comm
 // stand-in for the cluster-version-operator, with another image of the router (R-SUITE-6, R-SUITE-7, R-SUITE-8).
 var _ = It("`sno-tests recover` finds traffic and the conformance suite restored after the router's deletion, a reboot and an upgrade", later, Serial, func(ctx SpecContext) {
 	s := openSite(ctx, cluster(ctx, day2Workers))
-	binary, err := programs.Build(ctx, programs.SNOTests, s.Progress)
-	Expect(err).NotTo(HaveOccurred())
+	binary := suite.Must(programs.Build(ctx, programs.SNOTests, s.Progress))
 	s.route(ctx)
 	operator := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := s.Upgrade(r.Context(), func(ctx context.Context) error { return s.run(ctx, secondRouter) }); err != nil {
@@ -106,8 +105,7 @@ var _ = It("`sno-tests recover` finds traffic and the conformance suite restored
 	cmd.Stdout, cmd.Stderr = &output, s.Progress
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	Expect(cmd.Run()).To(Succeed(), "%s", &output)
-	after, err := report.ReadFiles(filepath.Join(folder, "after.yaml"))
-	Expect(err).NotTo(HaveOccurred())
+	after := suite.Must(report.ReadFiles(filepath.Join(folder, "after.yaml")))
 	var rows []suite.Row
 	for _, m := range after[0].Measurements {
 		what := strings.Replace(m.What, binary, "sno-tests", 1)
@@ -118,13 +116,11 @@ var _ = It("`sno-tests recover` finds traffic and the conformance suite restored
 
 func verdicts(ctx context.Context, target conformance.Target) report.Report {
 	GinkgoHelper()
-	started, err := runner.New(ctx, target, runner.Selection{Tiers: catalogue.Tiers()})
-	Expect(err).NotTo(HaveOccurred())
+	started := suite.Must(runner.New(ctx, target, runner.Selection{Tiers: catalogue.Tiers()}))
 	defer func() { Expect(started.Close(ctx)).To(Succeed()) }()
 	Expect(started.Start(ctx)).To(Succeed())
 	for _, check := range catalogue.All() {
-		_, err := started.Result(ctx, check.ID)
-		Expect(err).NotTo(HaveOccurred())
+		suite.Must(started.Result(ctx, check.ID))
 	}
 	return started.Report()
 }
@@ -135,8 +131,7 @@ func (s *site) route(ctx context.Context) {
 	Expect(s.Cluster.InstallCRDs(ctx, []string{"route/v1/zz_generated.crd-manifests/routes.crd.yaml"}, nil)).To(Succeed())
 	scheme := runtime.NewScheme()
 	Expect(routev1.Install(scheme)).To(Succeed())
-	kube, err := client.New(s.Cluster.RESTConfig(), client.Options{Scheme: scheme})
-	Expect(err).NotTo(HaveOccurred())
+	kube := suite.Must(client.New(s.Cluster.RESTConfig(), client.Options{Scheme: scheme}))
 	Expect(kube.Create(ctx, &routev1.Route{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: siteName},
 		Spec: routev1.RouteSpec{

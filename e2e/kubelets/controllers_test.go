@@ -116,8 +116,7 @@ var _ = Describe("The controllers", func() {
 func (e *Env) applyAll(ctx context.Context) {
 	GinkgoHelper()
 	node := nodes(e)[0]
-	root, err := programs.Root(ctx)
-	Expect(err).NotTo(HaveOccurred())
+	root := suite.Must(programs.Root(ctx))
 	folders := []string{"config"}
 	for _, module := range framework.AllModules() {
 		folders = append(folders, string(module)+"/config")
@@ -125,8 +124,7 @@ func (e *Env) applyAll(ctx context.Context) {
 	for _, folder := range folders {
 		into := installFolder + "/" + filepath.Dir(folder)
 		onNode(ctx, e.Kind, node, "mkdir", "--parents", into)
-		_, err := e.Kind.Engine().Output(ctx, "cp", filepath.Join(root, filepath.FromSlash(folder)), node+":"+into)
-		Expect(err).NotTo(HaveOccurred())
+		suite.Must(e.Kind.Engine().Output(ctx, "cp", filepath.Join(root, filepath.FromSlash(folder)), node+":"+into))
 	}
 	name, tag, tagged := strings.Cut(e.images[programs.KubectlSNO], ":")
 	Expect(tagged).To(BeTrue(), "the image of kubectl-sno has a tag: %q", name)

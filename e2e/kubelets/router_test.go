@@ -59,8 +59,7 @@ var _ = Describe("The default router", func() {
 			Expect(gone).To(BeNumerically(">", 0), "the router never left the control plane without the module, so this proves nothing")
 
 			s.optOut(ctx, false)
-			_, err := s.router(ctx, "on the control plane", s.onControlPlane)
-			Expect(err).NotTo(HaveOccurred())
+			suite.Must(s.router(ctx, "on the control plane", s.onControlPlane))
 			answered(ctx, users)
 			var outages []time.Duration
 			for range deletions {
@@ -100,8 +99,7 @@ var _ = Describe("The default router", func() {
 			s.publish(ctx, publishing)
 			Expect(s.run(ctx, firstRouter, hostArgs...)).To(Succeed())
 			onHost := publishing.Type == operatorv1.HostNetworkStrategyType
-			_, err := s.router(ctx, "that is published so", func(p *corev1.Pod) bool { return p.Spec.HostNetwork == onHost && s.onControlPlane(p) })
-			Expect(err).NotTo(HaveOccurred())
+			suite.Must(s.router(ctx, "that is published so", func(p *corev1.Pod) bool { return p.Spec.HostNetwork == onHost && s.onControlPlane(p) }))
 			Expect(s.rolledOut(ctx)).To(Succeed())
 			users := s.visit(ctx, "http", port)
 			var outages []time.Duration
@@ -124,8 +122,7 @@ var _ = It("The default router gets its traffic back by itself when the control-
 	e := cluster(ctx)
 	visited(ctx, e, "Restart of the control-plane node", returnBound, func(s *site, _ *traffic.Generator) {
 		Expect(e.Kind.Restart(ctx, s.node)).To(Succeed())
-		_, err := s.router(ctx, "after the restart", s.onControlPlane)
-		Expect(err).NotTo(HaveOccurred())
+		suite.Must(s.router(ctx, "after the restart", s.onControlPlane))
 	})
 })
 
@@ -145,11 +142,9 @@ func (s *site) onControlPlane(pod *corev1.Pod) bool { return pod.Spec.NodeName =
 // deleteRouter deletes the router, and returns the one that replaces it.
 func (s *site) deleteRouter(ctx context.Context) *corev1.Pod {
 	GinkgoHelper()
-	old, err := s.router(ctx, "to delete", func(*corev1.Pod) bool { return true })
-	Expect(err).NotTo(HaveOccurred())
+	old := suite.Must(s.router(ctx, "to delete", func(*corev1.Pod) bool { return true }))
 	Expect(s.Cluster.Client().Delete(ctx, old)).To(Succeed())
-	next, err := s.router(ctx, "that replaces the deleted one", func(p *corev1.Pod) bool { return p.UID != old.UID })
-	Expect(err).NotTo(HaveOccurred())
+	next := suite.Must(s.router(ctx, "that replaces the deleted one", func(p *corev1.Pod) bool { return p.UID != old.UID }))
 	return next
 }
 
@@ -162,8 +157,7 @@ func (s *site) optOut(ctx context.Context, out bool) {
 	}
 	body := fmt.Appendf(nil, `{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":%s}}}`, value)
 	Expect(s.Cluster.Client().Patch(ctx, defaultController(), client.RawPatch(types.MergePatchType, body))).To(Succeed())
-	_, err := s.WaitReason(ctx, framework.Ingress, waitTimeout, reasons...)
-	Expect(err).NotTo(HaveOccurred())
+	suite.Must(s.WaitReason(ctx, framework.Ingress, waitTimeout, reasons...))
 }
 
 // hostNetwork returns how the default router is published without a load balancer.

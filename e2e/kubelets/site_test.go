@@ -29,6 +29,7 @@ import (
 
 	"github.com/solonode/sno/conformance/traffic"
 	"github.com/solonode/sno/e2e/framework"
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/testcluster/images"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -76,9 +77,7 @@ type site struct {
 func openSite(ctx context.Context, e *Env, hostArgs ...string) *site {
 	GinkgoHelper()
 	s := &site{Env: e, node: nodes(e)[0]}
-	var err error
-	s.address, err = e.Kind.Address(ctx, s.node)
-	Expect(err).NotTo(HaveOccurred())
+	s.address = suite.Must(e.Kind.Address(ctx, s.node))
 	s.loadRouters(ctx)
 	DeferCleanup(s.close)
 	for _, object := range s.application() {

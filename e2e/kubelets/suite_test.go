@@ -139,8 +139,7 @@ func within(what string, took, bound time.Duration) suite.Row {
 // nodes returns the names of the nodes, those of the control plane first.
 func nodes(e *Env) []string {
 	GinkgoHelper()
-	names, err := e.Kind.Nodes()
-	Expect(err).NotTo(HaveOccurred())
+	names := suite.Must(e.Kind.Nodes())
 	return names
 }
 
@@ -148,8 +147,7 @@ func nodes(e *Env) []string {
 func lastWorker(ctx context.Context, e *Env) *corev1.Node {
 	GinkgoHelper()
 	names := nodes(e)
-	node, err := e.Kind.Clientset().CoreV1().Nodes().Get(ctx, names[len(names)-1], metav1.GetOptions{})
-	Expect(err).NotTo(HaveOccurred())
+	node := suite.Must(e.Kind.Clientset().CoreV1().Nodes().Get(ctx, names[len(names)-1], metav1.GetOptions{}))
 	Expect(node.Labels).NotTo(Or(HaveKey(rolePrefix+"control-plane"), HaveKey(rolePrefix+"master")), "the cluster has no worker")
 	return node
 }
@@ -157,7 +155,6 @@ func lastWorker(ctx context.Context, e *Env) *corev1.Node {
 // onNode runs a command on a node, and returns its output.
 func onNode(ctx context.Context, c *kind.Cluster, node string, command ...string) string {
 	GinkgoHelper()
-	output, err := c.Exec(ctx, node, command...)
-	Expect(err).NotTo(HaveOccurred())
+	output := suite.Must(c.Exec(ctx, node, command...))
 	return output
 }

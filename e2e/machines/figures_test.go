@@ -125,7 +125,9 @@ func kubernetesVersion() string { return strings.TrimPrefix(version, "v") }
 // A row is compared by what a document shows.
 func TestRows(t *testing.T) {
 	ours, kubeadm := bootTimes{9 * time.Second, 11 * time.Second, 900 * mebi}, bootTimes{10 * time.Second, 10 * time.Second, 800 * mebi}
-	rendered := func(took time.Duration, cost rendering) []suite.Row { return renderedRows(start{took, 5}, start{10 * time.Second, 2}, cost) }
+	rendered := func(took time.Duration, cost rendering) []suite.Row {
+		return renderedRows(start{took, 5}, start{10 * time.Second, 2}, cost)
+	}
 	good := rendering{time.Second, 2 * time.Second, 100 * mebi}
 	const ready, pod, memory, began = "All in one, from the start of the machine to a Ready node: ", "All in one, from the start of the machine to a running pod: ",
 		"All in one, memory of the machine at rest: 900 MiB; ", "Static pods of sno-render on a real kubelet, from the first container to /readyz: "

@@ -95,9 +95,7 @@ func (m *machine) makeLive(ctx context.Context, config string) *nodemachine.Mach
 	m.removeLive()
 	live := m.config
 	live.Name, live.Network, live.Medium, live.InstallTarget = m.config.Name+"-live", m.config.Name, m.medium("iso", config), m.config.Name
-	var err error
-	m.live, err = nodemachine.Create(ctx, live)
-	Expect(err).NotTo(HaveOccurred())
+	m.live = suite.Must(nodemachine.Create(ctx, live))
 	return m.live
 }
 
@@ -135,8 +133,7 @@ func (m *machine) bootLive(ctx context.Context) {
 func (m *machine) runModules(ctx context.Context) {
 	config := m.client(m.Machine)
 	config.QPS = -1
-	signer, err := clientset(config).CoreV1().Secrets("openshift-kube-apiserver-operator").Get(ctx, "admin-kubeconfig-signer", metav1.GetOptions{})
-	Expect(err).NotTo(HaveOccurred())
+	signer := suite.Must(clientset(config).CoreV1().Secrets("openshift-kube-apiserver-operator").Get(ctx, "admin-kubeconfig-signer", metav1.GetOptions{}))
 	e, err := kubelets.Attach(m.lifetime, kubelets.Installed{
 		Existing: embedded.Existing{Config: config, CACert: signer.Data["tls.crt"], CAKey: signer.Data["tls.key"], Progress: GinkgoWriter},
 		Scenario: "none-sno", Provider: "sno-install", Node: hostname, Images: m.Containerd(),
@@ -175,8 +172,7 @@ func (m *machine) keepsRouter(ctx context.Context) {
 // routerPods waits until the router is available on the control-plane node without its former pods, and returns its
 // pods by UID.
 func routerPods(ctx context.Context, kube *kubernetes.Clientset, former map[types.UID]string) map[types.UID]string {
-	deployment, err := kube.AppsV1().Deployments(routerNamespace).Get(ctx, "router-default", metav1.GetOptions{})
-	Expect(err).NotTo(HaveOccurred())
+	deployment := suite.Must(kube.AppsV1().Deployments(routerNamespace).Get(ctx, "router-default", metav1.GetOptions{}))
 	Expect(deployment.Spec.Template.Spec.NodeSelector).To(HaveKey(masterRole))
 	found := map[types.UID]string{}
 	Eventually(ctx, func(g Gomega) {

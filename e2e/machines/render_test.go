@@ -106,8 +106,7 @@ func (m *machine) startControlPlane(ctx context.Context, c controlPlane, paralle
 		functions = append(functions, func(ctx context.Context) { do(ctx, began) })
 	}
 	inParallel(ctx, functions...)
-	first, err := firstPod(m.run(ctx, "crictl pods --output json"))
-	Expect(err).NotTo(HaveOccurred())
+	first := suite.Must(firstPod(m.run(ctx, "crictl pods --output json")))
 	By("the API server is ready " + seconds(ready.Sub(first)) + " after the first container")
 	return ready.Sub(first)
 }
@@ -137,8 +136,7 @@ func (m *machine) verify(ctx context.Context, c controlPlane) []string {
 	m.wait(ctx, check{"the node is Ready", c.kubectl + "wait --for=condition=Ready --timeout=5s node/" + m.Name()},
 		check{"a Deployment's pod runs", c.kubectl + "create deployment pause --image=" + pause + " 2>/dev/null; " + c.kubectl + "rollout status deployment/pause --timeout=5s"},
 		staticPodsReady(c.kubectl, c.staticPods))
-	checks, err := readiness(m.run(ctx, c.kubectl+"get --raw='/readyz?verbose'"))
-	Expect(err).NotTo(HaveOccurred())
+	checks := suite.Must(readiness(m.run(ctx, c.kubectl+"get --raw='/readyz?verbose'")))
 	return checks
 }
 
@@ -242,8 +240,7 @@ func (r *rendered) prepare(ctx context.Context) {
 }
 
 func folder(local, on string) []nodemachine.File {
-	files, err := nodemachine.Folder(local)
-	Expect(err).NotTo(HaveOccurred())
+	files := suite.Must(nodemachine.Folder(local))
 	for i := range files {
 		files[i].Path = on + files[i].Path
 	}
@@ -307,8 +304,7 @@ func (r *rendered) join(ctx context.Context) {
 		check{"the objects of sno-render are created", "! " + kubectl + "create -f /opt/check/rendered/manifests/" + onlyNew},
 		check{"their status is written", kubectl + "apply --server-side --subresource=status --field-manager=sno-render -f /opt/check/rendered/manifests/status/"})
 
-	approve, err := programs.Build(ctx, programs.Approve, GinkgoWriter)
-	Expect(err).NotTo(HaveOccurred())
+	approve := suite.Must(programs.Build(ctx, programs.Approve, GinkgoWriter))
 	Expect(clientcmd.WriteToFile(*r.kubeconfig("output/auth/kubeconfig-localhost", r.Machine), r.path("approve.kubeconfig"))).To(Succeed())
 	tool := joining.ToolAt(approve, r.path("approve.kubeconfig"), r.folder)
 	Expect(tool.WriteInventory(joining.Entry{Name: r.Name(), Addresses: []string{r.Address()}, Window: joining.OpenWindow()})).To(Succeed())
@@ -321,18 +317,15 @@ func (r *rendered) join(ctx context.Context) {
 // putDefinitions writes the CustomResourceDefinitions of the groups config.openshift.io and operator.openshift.io, which
 // a release payload contains, for a cluster with its own control plane and without preview features.
 func (r *rendered) putDefinitions(ctx context.Context) {
-	module, err := assets.ModuleFolder(ctx, "github.com/openshift/api")
-	Expect(err).NotTo(HaveOccurred())
+	module := suite.Must(assets.ModuleFolder(ctx, "github.com/openshift/api"))
 	var files []nodemachine.File
 	for _, pattern := range []string{"*_config-operator_*", "*_etcd_*", "*_kube-apiserver_*", "*_kube-controller-manager_*", "*_kube-scheduler_*"} {
-		names, err := filepath.Glob(filepath.Join(module, "payload-manifests", "crds", pattern+".crd.yaml"))
-		Expect(err).NotTo(HaveOccurred())
+		names := suite.Must(filepath.Glob(filepath.Join(module, "payload-manifests", "crds", pattern+".crd.yaml")))
 		for _, name := range names {
 			if !ofRelease(name) {
 				continue
 			}
-			text, err := os.ReadFile(name)
-			Expect(err).NotTo(HaveOccurred())
+			text := suite.Must(os.ReadFile(name))
 			files = append(files, nodemachine.File{Path: "opt/check/definitions/" + filepath.Base(name), Mode: 0o644, Content: text})
 		}
 	}
@@ -361,8 +354,7 @@ const (
 func (m *machine) secrets(ctx context.Context, c controlPlane) (number int, faults []string) {
 	m.run(ctx, c.kubectl+"create secret generic "+secretName+" --from-literal=key="+secretText)
 	end := strings.TrimSuffix(c.etcdSecrets, "/") + "0" // the next character after "/"
-	query, err := json.Marshal(map[string]any{"key": []byte(c.etcdSecrets), "range_end": []byte(end)})
-	Expect(err).NotTo(HaveOccurred())
+	query := suite.Must(json.Marshal(map[string]any{"key": []byte(c.etcdSecrets), "range_end": []byte(end)}))
 	// The shell resolves the patterns, and curl reports missing files.
 	text := m.run(ctx, `set -- `+c.etcdFiles+`
 test $# -eq 3 || { echo "not one file each: $*" >&2; exit 1; }

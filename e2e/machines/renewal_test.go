@@ -101,8 +101,7 @@ func elapse(ctx context.Context, d time.Duration) {
 
 // lastEnd returns when the last of the node's certificates expires.
 func (m *machine) lastEnd(ctx context.Context) time.Time {
-	all, err := m.certificates(ctx)
-	Expect(err).NotTo(HaveOccurred())
+	all := suite.Must(m.certificates(ctx))
 	different := map[[sha256.Size]byte]bool{}
 	var last time.Time
 	for _, chain := range all {

@@ -39,8 +39,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	SetDefaultEventuallyPollingInterval(poll)
 	SetDefaultEventuallyTimeout(stepTimeout)
 	EnforceDefaultTimeoutsWhenUsingContexts()
-	e, err := engine.Find(ctx)
-	Expect(err).NotTo(HaveOccurred())
+	e := suite.Must(engine.Find(ctx))
+	var err error
 	image, version, err = nodeimage.Ensure(ctx, e, GinkgoWriter)
 	Expect(err).NotTo(HaveOccurred())
 })

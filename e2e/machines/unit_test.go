@@ -6,6 +6,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
@@ -13,6 +14,7 @@ import (
 	"encoding/pem"
 	"maps"
 	"math/big"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -21,8 +23,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
 	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/yaml"
 
+	"github.com/solonode/sno/e2e/joining"
 )
 
 // Only times between two answers count.
@@ -217,5 +221,29 @@ func TestOfRelease(t *testing.T) {
 		if got := ofRelease(file); got != want {
 			t.Errorf("%s: %t", file, got)
 		}
+	}
+}
+
+// A kubelet renews at a random time after seven to nine tenths of the validity.
+func TestAge(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "kubernetes"}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	current := &x509.Certificate{Subject: joining.Subject("worker"), DNSNames: []string{"worker"}, IPAddresses: []net.IP{net.IPv4(192, 0, 2, 7)}}
+	aged, file, err := age(current, authority, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := aged.NotAfter.Sub(aged.NotBefore)
+	if latest := aged.NotBefore.Add(whole * 9 / 10); latest.After(time.Now()) || aged.NotAfter.Before(time.Now()) {
+		t.Errorf("a kubelet may renew it only in %s", time.Until(latest))
+	}
+	if pair, err := tls.X509KeyPair(file, file); err != nil || !pair.Leaf.Equal(aged) {
+		t.Errorf("the kubelet's file: %v", err)
 	}
 }
