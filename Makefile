@@ -164,13 +164,13 @@ weekly: nightly ## The same, Kubernetes' own tests, interruptions and the figure
 
 .PHONY: images dist bundle release release-check
 images: # Static, reproducible images with SBOMs in one archive, bin/images/images.tar; IMAGES_FLAGS=-help.
-	@go run ./e2e/cmd/sno-images $(IMAGES_FLAGS)
+	@go run ./e2e/cmd/sno-release images $(IMAGES_FLAGS)
 dist: # What a release has for downloads, in dist/; DIST_FLAGS=-help.
-	@go run ./e2e/cmd/sno-dist $(DIST_FLAGS)
+	@go run ./e2e/cmd/sno-release dist $(DIST_FLAGS)
 # IMAGE and BUNDLE_IMAGE are names with digests, as a registry has them. Without IMAGE the digest is that of `make images`, which a push that
 # compresses layers changes; without BUNDLE_IMAGE there is no catalogue.
 bundle: # bundle/, and catalog/, for the Operator Lifecycle Manager; BUNDLE_FLAGS=-help.
-	@image='$(IMAGE)'; test -n "$$image" || image=$$(go run ./e2e/cmd/sno-images $(IMAGES_FLAGS) | \
+	@image='$(IMAGE)'; test -n "$$image" || image=$$(go run ./e2e/cmd/sno-release images $(IMAGES_FLAGS) | \
 		awk '$$1 == "kubectl-sno" { sub(/:[^:\/]*$$/, "", $$2); print $$2 "@" $$3 }') && \
 		go run -C hack ./cmd/bundle -out '$(CURDIR)' -image "$$image" $(if $(BUNDLE_IMAGE),-bundle-image '$(BUNDLE_IMAGE)') $(BUNDLE_FLAGS)
 release: # Commit and tag a release of all modules, after make verify and release-check; pushes nothing: VERSION=v0.1.0

@@ -42,7 +42,7 @@ func controllerImages(ctx context.Context, progress io.Writer) (archive string, 
 		return "", nil, err
 	}
 	defer unlock()
-	own, err := release.Build(ctx, folder, release.Options{Progress: progress})
+	own, err := release.Build(ctx, folder, release.ImageOptions{Progress: progress})
 	if err != nil {
 		return "", nil, err
 	}

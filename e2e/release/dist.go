@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package dist
+package release
 
 import (
 	"cmp"
@@ -23,7 +23,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/solonode/sno/e2e/programs"
-	"github.com/solonode/sno/e2e/release"
 	"github.com/solonode/sno/testcluster/images"
 )
 
@@ -210,7 +209,7 @@ func (b build) run(ctx context.Context) ([]Row, error) {
 		if err := os.MkdirAll(b.folder(p), 0o755); err != nil {
 			return nil, err
 		}
-		if err := release.Compile(ctx, b.folder(p), b.target(p), all, b.Progress); err != nil {
+		if err := Compile(ctx, b.folder(p), b.target(p), all, b.Progress); err != nil {
 			return nil, err
 		}
 	}
@@ -269,8 +268,8 @@ func without(all, some []programs.Program) (rest []programs.Program) {
 
 func (b build) folder(p Platform) string { return filepath.Join(b.binaries, p.OS+"_"+p.Architecture) }
 
-func (b build) target(p Platform) release.Target {
-	return release.Target{Root: b.Root, OS: p.OS, Architecture: p.Architecture, Version: b.Source.Version, Cache: b.Cache}
+func (b build) target(p Platform) Target {
+	return Target{Root: b.Root, Platform: p, Version: b.Source.Version, Cache: b.Cache}
 }
 
 // pack writes the archive and the SBOM of a program.
@@ -280,7 +279,7 @@ func (b build) pack(program programs.Program, p Platform, papers []entry) (Row, 
 	if err != nil {
 		return Row{}, err
 	}
-	list, err := release.SBOM(content, b.Source.Version)
+	list, err := SBOM(content, b.Source.Version)
 	if err != nil {
 		return Row{}, err
 	}
@@ -311,8 +310,8 @@ func (b build) images() ([]Row, error) {
 			if p.OS != "linux" {
 				continue
 			}
-			image, err := release.Wrap(program, filepath.Join(b.folder(p), program.Name), release.Options{
-				Prefix: release.UnpullablePrefix, Architecture: p.Architecture, Version: b.Source.Version,
+			image, err := Wrap(program, filepath.Join(b.folder(p), program.Name), ImageOptions{
+				Prefix: UnpullablePrefix, Architecture: p.Architecture, Version: b.Source.Version,
 				Tag: strings.ReplaceAll(b.Source.Version, "+", "-"),
 			})
 			if err != nil {
