@@ -62,7 +62,7 @@ var _ = It("The conformance suite has the same verdicts by a kubeconfig and comm
 	script := filepath.Join(e.Cluster.Dir(), "outage")
 	Expect(os.WriteFile(script, []byte(strings.ReplaceAll(outageScript, "NODE", nodes(e)[0])), 0o700)).To(Succeed())
 	hooked, err := existing.Target(ctx, existing.Options{
-		Kubeconfig: e.Kind.Kubeconfig(), Scenario: own.Scenario, Image: own.Image, Tiers: catalogue.Tiers(), Progress: e.Progress,
+		Kubeconfig: e.Kind.Kubeconfig(), Scenario: own.Scenario, Image: own.Image, Tiers: catalogue.Tiers(), Progress: GinkgoWriter,
 		RebootCommand: rebootCommand, OutageCommand: "'" + script + "'",
 	})
 	Expect(err).NotTo(HaveOccurred())
@@ -87,10 +87,15 @@ var _ = It("The conformance suite has the same verdicts by a kubeconfig and comm
 // stand-in for the cluster-version-operator, with another image of the router (R-SUITE-6, R-SUITE-7, R-SUITE-8).
 var _ = It("`sno-tests recover` finds traffic and the conformance suite restored after the router's deletion, a reboot and an upgrade", later, Serial, func(ctx SpecContext) {
 	s := openSite(ctx, cluster(ctx, day2Workers))
-	binary := suite.Must(programs.Build(ctx, programs.SNOTests, s.Progress))
+	binary := suite.Must(programs.Build(ctx, programs.SNOTests, GinkgoWriter))
 	s.route(ctx)
 	operator := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := s.Upgrade(r.Context(), func(ctx context.Context) error { return s.run(ctx, secondRouter) }); err != nil {
+		defer GinkgoRecover()
+		err := s.Upgrade(r.Context(), func(ctx context.Context) error {
+			s.run(ctx, secondRouter)
+			return nil
+		})
+		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	}))
@@ -102,7 +107,7 @@ var _ = It("`sno-tests recover` finds traffic and the conformance suite restored
 		"--route", metav1.NamespaceDefault+"/"+siteName, "--route-address", net.JoinHostPort(s.address, "443"),
 		"--client-command", binary+" traffic")
 	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, s.Progress
+	cmd.Stdout, cmd.Stderr = &output, GinkgoWriter
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	Expect(cmd.Run()).To(Succeed(), "%s", &output)
 	after := suite.Must(report.ReadFiles(filepath.Join(folder, "after.yaml")))

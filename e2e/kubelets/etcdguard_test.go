@@ -66,7 +66,7 @@ var _ = Describe("The quorum guard of etcd", func() {
 	})
 
 	It("allows no eviction of another guard while one of three members is dead, and one when it is back", NodeTimeout(20*time.Minute), func(ctx SpecContext) {
-		unlock := suite.Must(lock(ctx, "start"))
+		unlock := lock(ctx, "start")
 		c, err := kind.Create(ctx, kind.Config{Name: *clusterName + "-etcd", ControlPlanes: 3, Progress: GinkgoWriter})
 		unlock()
 		Expect(err).NotTo(HaveOccurred())
@@ -154,8 +154,7 @@ func (g *guarded) install(ctx context.Context) {
 	Expect(images.Write(archive, images.Image{Name: guardImage, Tar: layer})).To(Succeed())
 	Expect(g.Load(ctx, archive)).To(Succeed())
 	suite.Must(g.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: etcdguard.Namespace}}, metav1.CreateOptions{}))
-	secret, bundle, err := etcdObjects(ctx, g.Cluster, g.nodes[0])
-	Expect(err).NotTo(HaveOccurred())
+	secret, bundle := etcdObjects(ctx, g.Cluster, g.nodes[0])
 	suite.Must(g.kube.CoreV1().Secrets(etcdguard.Namespace).Create(ctx, secret, metav1.CreateOptions{}))
 	suite.Must(g.kube.CoreV1().ConfigMaps(etcdguard.Namespace).Create(ctx, bundle, metav1.CreateOptions{}))
 	deployment := suite.Must(etcdguard.Deployment(g.host))

@@ -94,11 +94,12 @@ func runTests(ctx context.Context, mode string, tests []kubeTest, twice func(r r
 	Expect(pauses).NotTo(BeEmpty())
 	archive := suite.Must(agnhost.Ensure(ctx, programs, agnhosts, GinkgoWriter))
 
-	e := suite.Must(Start(ctx, Options{Scenario: singleNode, Name: *clusterName + "-" + mode, NoControllers: mode == "off", Progress: GinkgoWriter}))
+	e := &Env{}
 	DeferCleanup(finish, e)
+	e.Start(ctx, singleNode, *clusterName+"-"+mode, mode != "off")
 	settled := func() {
 		if mode != "off" {
-			Expect(e.WaitSettled(ctx)).To(Succeed())
+			e.WaitSettled(ctx)
 		}
 	}
 	settled()

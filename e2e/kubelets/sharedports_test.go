@@ -76,9 +76,9 @@ type load struct {
 
 func (s *site) rollShared(ctx context.Context, how sharing) *load {
 	GinkgoHelper()
-	Expect(s.run(ctx, firstRouter, how.hostArgs...)).To(Succeed())
+	s.run(ctx, firstRouter, how.hostArgs...)
 	declares := how.hostArgs[0] == "--stock"
-	suite.Must(s.router(ctx, "rolled out with "+how.name, func(p *corev1.Pod) bool { return (len(p.Spec.Containers[0].Ports) > 0) == declares }))
+	s.router(ctx, "rolled out with "+how.name, func(p *corev1.Pod) bool { return (len(p.Spec.Containers[0].Ports) > 0) == declares })
 	visit := func(scheme string, port int, body string) *traffic.Generator {
 		users := traffic.Start(ctx, traffic.Endpoint{URL: s.url(scheme, port) + "/", Body: body, Within: answerLimit})
 		DeferCleanup(func() { users.Stop() })
@@ -96,7 +96,7 @@ func (s *site) rollShared(ctx context.Context, how sharing) *load {
 	restored()
 	result, begun := &load{}, time.Now()
 	for i := range sharedEach {
-		old := suite.Must(s.router(ctx, "to replace", func(*corev1.Pod) bool { return true }))
+		old := s.router(ctx, "to replace", func(*corev1.Pod) bool { return true })
 		s.roll(ctx, fmt.Sprintf("%s %d", how.name, i))
 		result.deleted = append(result.deleted, s.replaced(ctx, old.UID))
 		restored()
@@ -194,7 +194,7 @@ func (s *site) setMigrate(ctx context.Context, value int) {
 // the requests of the control.
 func (s *site) runEcho(ctx context.Context) {
 	GinkgoHelper()
-	binary := suite.Must(programs.Build(ctx, programs.WebServer, s.Progress))
+	binary := suite.Must(programs.Build(ctx, programs.WebServer, GinkgoWriter))
 	name, archive := programs.WebServer.Name, filepath.Join(GinkgoT().TempDir(), "echo.tar")
 	Expect(images.Write(archive, images.Image{Name: echoImage, Files: map[string]string{name: binary}, Entrypoint: []string{"/" + name}})).To(Succeed())
 	Expect(s.Kind.Load(ctx, archive)).To(Succeed())

@@ -48,10 +48,10 @@ func TestKubelets(t *testing.T) {
 	suite.Run(t, "kubelets", "e2e-kind")
 }
 
-// shared is the cluster of this process, and why it could not be set up.
+// shared is the cluster of this process, and whether it was set up.
 var shared struct {
-	env *Env
-	err error
+	env   *Env
+	ready bool
 }
 
 // cluster returns the cluster of this process, which the first spec that needs it creates. Each spec finds it settled,
@@ -61,24 +61,22 @@ func cluster(ctx context.Context, scenarios ...string) *Env {
 	if len(scenarios) > 0 && !slices.Contains(scenarios, *scenarioName) {
 		Skip(fmt.Sprintf("needs -scenario %v", scenarios))
 	}
-	if shared.env == nil && shared.err == nil {
+	if shared.env == nil {
 		name := *clusterName
 		if process := GinkgoParallelProcess(); process > 1 {
 			name = fmt.Sprintf("%s-%d", name, process)
 		}
 		By("Starting a cluster of real kubelets for " + *scenarioName)
-		shared.env, shared.err = Start(ctx, Options{Scenario: *scenarioName, Name: name, Progress: GinkgoWriter})
-		if shared.err == nil {
-			By("Waiting until the controllers have settled, before workers join")
-			shared.err = shared.env.WaitSettled(ctx)
-		}
-		if shared.err == nil {
-			By("The later workers join")
-			shared.err = shared.env.AddDay2Workers(ctx)
-		}
+		shared.env = &Env{}
+		shared.env.Start(ctx, *scenarioName, name, true)
+		By("Waiting until the controllers have settled, before workers join")
+		shared.env.WaitSettled(ctx)
+		By("The later workers join")
+		shared.env.AddDay2Workers(ctx)
+		shared.ready = true
 	}
-	Expect(shared.err).NotTo(HaveOccurred(), "the cluster of this process was not set up")
-	Expect(shared.env.WaitSettled(ctx)).To(Succeed())
+	Expect(shared.ready).To(BeTrue(), "the cluster of this process was not set up")
+	shared.env.WaitSettled(ctx)
 	shared.env.everyControllerLeads(ctx)
 	return shared.env
 }
@@ -95,8 +93,8 @@ var _ = AfterSuite(func() {
 // finish removes a cluster, or with -keep only the processes outside of it.
 func finish(e *Env) {
 	GinkgoHelper()
-	if !suite.Keep() {
-		Expect(e.Stop()).To(Succeed())
+	if !suite.Keep() || e.Kind == nil {
+		e.Stop()
 		return
 	}
 	e.Detach()

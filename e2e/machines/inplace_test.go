@@ -134,18 +134,18 @@ func (m *machine) runModules(ctx context.Context) {
 	config := m.client(m.Machine)
 	config.QPS = -1
 	signer := suite.Must(clientset(config).CoreV1().Secrets("openshift-kube-apiserver-operator").Get(ctx, "admin-kubeconfig-signer", metav1.GetOptions{}))
-	e, err := kubelets.Attach(m.lifetime, kubelets.Installed{
-		Existing: embedded.Existing{Config: config, CACert: signer.Data["tls.crt"], CAKey: signer.Data["tls.key"], Progress: GinkgoWriter},
+	e := &kubelets.Env{}
+	m.stop = e.Stop
+	e.Attach(m.lifetime, kubelets.Installed{
+		Existing: embedded.Existing{Config: config, CACert: signer.Data["tls.crt"], CAKey: signer.Data["tls.key"]},
 		Scenario: "none-sno", Provider: "sno-install", Node: hostname, Images: m.Containerd(),
 	})
-	Expect(err).NotTo(HaveOccurred())
-	m.stop = func() { Expect(e.Stop()).To(Succeed()) }
 	DeferCleanup(func() {
 		if CurrentSpecReport().Failed() {
 			Expect(e.Logs(filepath.Join(suite.Artifacts(), "operators"))).To(Succeed())
 		}
 	})
-	Expect(e.WaitSettled(ctx)).To(Succeed())
+	e.WaitSettled(ctx)
 	folder := m.path("conformance")
 	code := e.RunSuite(ctx, "--tiers", string(catalogue.Static)+","+string(catalogue.Scheduled), "-o", folder, "--artifacts", filepath.Join(folder, "artifacts"))
 	Expect(code).To(BeZero(), "exit code of the conformance suite, with results in %s", folder)
