@@ -85,7 +85,7 @@ var _ = It("Each controller needs little memory on a large cluster", Label("memo
 		// Without a scheduler no rollout ends.
 		suite.Must(s.WaitReason(ctx, module, waitTimeout, "AsExpected", "RouterRollingOut", "RollingOut", "Restarting"))
 	}
-	elapse(ctx, *settle)
+	suite.Elapse(ctx, *settle)
 	var rows []suite.Row
 	for _, module := range framework.AllModules() {
 		compared := "-"
@@ -146,16 +146,6 @@ func newPod(name, node string) *corev1.Pod {
 			Name: "main", Image: "registry.invalid/none",
 			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}},
 		}}},
-	}
-}
-
-// elapse waits while figures are taken.
-func elapse(ctx context.Context, d time.Duration) {
-	GinkgoHelper()
-	select {
-	case <-ctx.Done():
-		Fail("interrupted: " + ctx.Err().Error())
-	case <-time.After(d):
 	}
 }
 

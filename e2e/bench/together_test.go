@@ -197,11 +197,11 @@ func (s together) followChanges(ctx context.Context) {
 // idle measures what the process writes and needs while nothing changes.
 func (s together) idle(ctx context.Context, process *embedded.Component) {
 	GinkgoHelper()
-	elapse(ctx, *settle)
+	suite.Elapse(ctx, *settle)
 	proc := suite.Must(procfs.NewProc(process.PID()))
 	before, began := suite.Must(proc.Stat()), time.Now()
 	offset := suite.Must(s.Cluster.AuditOffset(ctx))
-	elapse(ctx, *idleTime)
+	suite.Elapse(ctx, *idleTime)
 	events, _, err := s.Cluster.AuditEvents(ctx, offset, embedded.AuditFilter{User: framework.AllUser, WritesOnly: true})
 	Expect(err).NotTo(HaveOccurred())
 	const thousandths = 1000

@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/solonode/sno/e2e/framework/suite"
@@ -57,7 +56,7 @@ func (e *environment) badServer(ctx context.Context) {
 		p.SetFaults(faults)
 		e.flip().make(ctx)
 		flips++
-		pauseFor(ctx, min(longest, badTime()-time.Since(began)))
+		suite.Elapse(ctx, min(longest, badTime()-time.Since(began)))
 	}
 	// At first no write is carried out. The controllers still see the flip, so that they retry.
 	flip(&Faults{refuse: true, half: random.Uint32()}, refusal)
@@ -92,13 +91,4 @@ func (e *environment) badServer(ctx context.Context) {
 	Expect(e.holder(ctx, p)).To(Equal(holder), "the Lease keeps its holder")
 	Expect(string(suite.Must(os.ReadFile(p.component.LogPath())))).NotTo(ContainSubstring("panic"), "the log of %s", p.name)
 	e.end(ctx, p)
-}
-
-func pauseFor(ctx context.Context, d time.Duration) {
-	GinkgoHelper()
-	select {
-	case <-ctx.Done():
-		Fail("interrupted: " + ctx.Err().Error())
-	case <-time.After(d):
-	}
 }

@@ -80,7 +80,7 @@ func (e *environment) kills(ctx context.Context) {
 			e.drained(ctx, p)
 		}
 	}
-	pauseFor(ctx, restTime)
+	suite.Elapse(ctx, restTime)
 	if found := AtRest(e.writes(ctx)); len(found) > 0 {
 		Fail("An invariant does not hold:\n" + texts(found))
 	}

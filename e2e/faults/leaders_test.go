@@ -79,7 +79,7 @@ func (e *environment) takeOver(ctx context.Context, former *process, figures *le
 	close(arrives)
 	arrived := former.Delivered()
 	Expect(syscall.Kill(former.component.PID(), syscall.SIGCONT)).To(Succeed())
-	pauseFor(ctx, quietTime)
+	suite.Elapse(ctx, quietTime)
 	e.waitSettled(ctx, "two leaders, "+at, nil, nil, next, former)
 	writes := e.conclude(ctx, "two leaders, "+at, func(writes []Write) []Violation { return FormerLeader(writes, former.mark) })
 	Expect(e.holder(ctx, next)).To(Equal(holder), "the Lease keeps its holder")

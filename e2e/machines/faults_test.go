@@ -85,7 +85,7 @@ var _ = Describe("Bootstrap in place, with faults", Ordered, Label("in-place-fau
 		live := m.makeLive(ctx, config)
 		made := suite.Must(os.Stat(m.path(config)))
 		By("waiting until the certificates have expired")
-		elapse(ctx, time.Until(made.ModTime().Add(brief)))
+		suite.Elapse(ctx, time.Until(made.ModTime().Add(brief)))
 		Expect(live.Start(ctx)).To(Succeed())
 		waitForError(ctx, live, "the certificates of the config have ended")
 		// The unit does not restart, because only a person can change that.

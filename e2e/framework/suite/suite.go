@@ -3,6 +3,7 @@
 package suite
 
 import (
+	"context"
 	"flag"
 	"os"
 	"path/filepath"
@@ -37,6 +38,16 @@ func Must[T any](value T, err error) T {
 	ginkgo.GinkgoHelper()
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	return value
+}
+
+// Elapse waits for what only the clock brings, such as the end of a certificate or of a measurement.
+func Elapse(ctx context.Context, d time.Duration) {
+	ginkgo.GinkgoHelper()
+	select {
+	case <-ctx.Done():
+		ginkgo.Fail("interrupted: " + ctx.Err().Error())
+	case <-time.After(d):
+	}
 }
 
 // Keep reports whether clusters stay at the end of the suite.
