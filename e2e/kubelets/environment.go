@@ -43,8 +43,8 @@ type Env struct {
 }
 
 // Start creates a cluster with this name, which is also the prefix of its containers. It returns when the stand-ins and
-// the controllers, if wanted, run, before the day-2 workers join. The scenario has one or three control-plane nodes, and
-// no arbiter. Stop removes the cluster, also after a failure.
+// the controllers, if wanted, run, before the day-2 workers join. The scenario has one or three control-plane nodes,
+// and no arbiter. Stop removes the cluster, also after a failure.
 func (e *Env) Start(ctx context.Context, of, name string, controllers bool) {
 	GinkgoHelper()
 	s := suite.Must(scenario.Lookup(of))

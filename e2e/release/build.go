@@ -26,8 +26,8 @@ const UnpullablePrefix = "registry.invalid/sno/"
 // ErrNames means that a name of an image is invalid.
 var ErrNames = errors.New("begin with a registry, as registry.example.com/sno/ does, and take letters, digits, dots, dashes and underscores")
 
-// ImageOptions configure a build of images. The zero value is all programs of clusters, for this machine's architecture, with
-// UnpullablePrefix.
+// ImageOptions configure a build of images. The zero value is all programs of clusters, for this machine's
+// architecture, with UnpullablePrefix.
 type ImageOptions struct {
 	// Root is the folder of a checkout; empty for that of this program.
 	Root string

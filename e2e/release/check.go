@@ -18,8 +18,8 @@ import (
 var ErrDiffers = errors.New("the build is not reproducible")
 
 // Check builds again from a copy of the checkout in another folder, and compares the checksums of all files with those
-// of the first build. With fresh the second build has an empty build cache; without it packages that are the same in both folders
-// are compiled once, and only linked again.
+// of the first build. With fresh the second build has an empty build cache; without it packages that are the same in
+// both folders are compiled once, and only linked again.
 func Check(ctx context.Context, folder string, o Options, fresh bool) (err error) {
 	started := time.Now()
 	scratch, err := os.MkdirTemp("", "sno-dist-")

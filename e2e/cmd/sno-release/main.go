@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command sno-release builds what a release consists of, without a registry and without a container engine: "images" the
-// images of kubectl-sno and of the controllers in one archive, "dist" the downloads. See -help of each.
+// Command sno-release builds what a release consists of, without a registry and without a container engine: "images"
+// the images of kubectl-sno and of the controllers in one archive, "dist" the downloads. See -help of each.
 package main
 
 import (

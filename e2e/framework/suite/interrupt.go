@@ -46,8 +46,8 @@ func Interrupt(ctx context.Context, command *exec.Cmd, reached func(*gexec.Sessi
 	gomega.Expect(leftovers(ctx, temporary)).To(gomega.Equal(before))
 }
 
-// leftovers returns everything in the engine, the kubeconfig files of clusters, the files in a temporary folder, and the
-// processes that use it.
+// leftovers returns everything in the engine, the kubeconfig files of clusters, the files in a temporary folder, and
+// the processes that use it.
 func leftovers(ctx context.Context, temporary string) map[string][]string {
 	ginkgo.GinkgoHelper()
 	e := Must(engine.Find(ctx))
