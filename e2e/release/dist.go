@@ -20,8 +20,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/images"
 )
@@ -152,9 +150,6 @@ func Write(ctx context.Context, folder string, o Options) (rows []Row, err error
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	b := build{Options: o, out: filepath.Join(scratch, "out"), binaries: filepath.Join(scratch, "binaries")}
-	if b.Progress == nil {
-		b.Progress = io.Discard
-	}
 	if err := os.Mkdir(b.out, 0o755); err != nil {
 		return nil, err
 	}
@@ -213,9 +208,7 @@ func (b build) run(ctx context.Context) ([]Row, error) {
 			return nil, err
 		}
 	}
-	group, groupContext := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	var packed []*Row
+	var rows []Row
 	for _, program := range b.Archived {
 		papers, err := b.papers(ctx, program, filepath.Join(b.folder(here), b.target(here).Binary(program)))
 		if err != nil {
@@ -226,24 +219,12 @@ func (b build) run(ctx context.Context) ([]Row, error) {
 				logf(b.Progress, "%s is not for %s: %s", program.Name, p, why)
 				continue
 			}
-			row := &Row{}
-			packed = append(packed, row)
-			group.Go(func() error {
-				if groupContext.Err() != nil {
-					return groupContext.Err()
-				}
-				var err error
-				*row, err = b.pack(program, p, papers)
-				return err
-			})
+			row, err := b.pack(program, p, papers)
+			if err != nil || ctx.Err() != nil {
+				return nil, cmp.Or(ctx.Err(), err)
+			}
+			rows = append(rows, row)
 		}
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	var rows []Row
-	for _, row := range packed {
-		rows = append(rows, *row)
 	}
 	if slices.Contains(b.Archived, programs.KubectlSNO) {
 		if err := b.krew(rows); err != nil {
