@@ -33,7 +33,7 @@ shell: ## A shell with kubectl, kubectl-sno and sno-tests on such a cluster with
 	@go run ./e2e/cmd/sno-run -shell $(RUN_FLAGS) $(if $(SCENARIO),-scenario='$(SCENARIO)')
 
 # What starts clusters is in Ginkgo suites: Go's cache of results does not know what that depends on. The tables beside them run here.
-SUITES := Faults|Kubelets|Machines|Modules|Vendored
+SUITES := Bench|Faults|Kubelets|Machines|Modules|Vendored
 UNIT_TEST := $(TEST) -skip='^Test($(SUITES))$$'
 UNIT = go list $(addprefix ./,$(addsuffix /...,$(filter-out testcluster/kube,$(MODULES))))
 .PHONY: test race
@@ -164,13 +164,13 @@ weekly: nightly ## The same, Kubernetes' own tests, interruptions and the figure
 
 .PHONY: images dist bundle release release-check
 images: # Static, reproducible images with SBOMs in one archive, bin/images/images.tar; IMAGES_FLAGS=-help.
-	@go run ./e2e/cmd/sno-images $(IMAGES_FLAGS)
+	@go run ./e2e/cmd/sno-release images $(IMAGES_FLAGS)
 dist: # What a release has for downloads, in dist/; DIST_FLAGS=-help.
-	@go run ./e2e/cmd/sno-dist $(DIST_FLAGS)
+	@go run ./e2e/cmd/sno-release dist $(DIST_FLAGS)
 # IMAGE and BUNDLE_IMAGE are names with digests, as a registry has them. Without IMAGE the digest is that of `make images`, which a push that
 # compresses layers changes; without BUNDLE_IMAGE there is no catalogue.
 bundle: # bundle/, and catalog/, for the Operator Lifecycle Manager; BUNDLE_FLAGS=-help.
-	@image='$(IMAGE)'; test -n "$$image" || image=$$(go run ./e2e/cmd/sno-images $(IMAGES_FLAGS) | \
+	@image='$(IMAGE)'; test -n "$$image" || image=$$(go run ./e2e/cmd/sno-release images $(IMAGES_FLAGS) | \
 		awk '$$1 == "kubectl-sno" { sub(/:[^:\/]*$$/, "", $$2); print $$2 "@" $$3 }') && \
 		go run -C hack ./cmd/bundle -out '$(CURDIR)' -image "$$image" $(if $(BUNDLE_IMAGE),-bundle-image '$(BUNDLE_IMAGE)') $(BUNDLE_FLAGS)
 release: # Commit and tag a release of all modules, after make verify and release-check; pushes nothing: VERSION=v0.1.0
@@ -179,12 +179,12 @@ release-check: ## What other repositories get: each library in an empty module, 
 	@$(with-kube-assets) && go run -C hack ./cmd/release
 
 BENCH_FLAGS ?= -benchmem -count=6
-SCENARIO_FLAGS ?= -make-test -write ../docs/benchmarks.md
 BENCHED := $(filter-out e2e testcluster/kube,$(MODULES))
 .PHONY: bench bench-e2e mutants
 bench: $(addprefix bench-,$(notdir $(BENCHED))) bench-e2e ## All benchmarks; bench-MODULE for one module
-bench-e2e: # The scenarios on embedded clusters; writes the table in docs/benchmarks.md.
-	@go run -C e2e ./cmd/sno-bench $(SCENARIO_FLAGS)
+bench-e2e: OUT := .conformance/bench
+bench-e2e: # Figures on embedded clusters; writes the table in docs/benchmarks.md. LABELS selects, SCENARIO_FLAGS such as -changes=10.
+	@$(GINKGO) ./bench $(FLAGS) -write=../../docs/benchmarks.md $(SCENARIO_FLAGS)
 bench-%:
 	@mkdir -p .bench
 	@$(with-kube-assets) && { $(TEST) -run '^$$' -bench . $(BENCH_FLAGS) './$(dir)/...' >'.bench/$*.txt' 2>&1 || { cat '.bench/$*.txt'; exit 1; }; } && \

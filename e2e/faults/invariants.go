@@ -41,10 +41,6 @@ const (
 	InvariantRest      = "nothing is written at rest"
 	InvariantOldLeader = "a former leader overwrites nothing"
 	InvariantSame      = "the objects are as without faults"
-	InvariantProcess   = "the process keeps running"
-	InvariantRequests  = "the number of writes is bounded"
-	InvariantRetries   = "retries back off"
-	InvariantLease     = "the Lease keeps its holder"
 )
 
 // isReport reports whether a write is no patch: an event, a Lease or a review.
@@ -54,7 +50,7 @@ func isReport(w Write) bool {
 
 // WrittenTwice returns the writes of the controllers that repeat the effect of an earlier one, although no other client
 // has written to the object in between. A write to the Infrastructure begins anew. Conditions are for ReportedTwice.
-func WrittenTwice(writes []Write, ours func(Write) bool) []Violation {
+func WrittenTwice(writes []Write) []Violation {
 	var found []Violation
 	before := map[Object]map[string]Write{}
 	for _, w := range writes {
@@ -64,7 +60,7 @@ func WrittenTwice(writes []Write, ours func(Write) bool) []Violation {
 		if !w.Effective || isReport(w) || w.Object.Resource == "pods" || w.Subresource == statusSubresource {
 			continue
 		}
-		if !ours(w) {
+		if !w.ours() {
 			delete(before, w.Object)
 			continue
 		}
@@ -85,17 +81,17 @@ const statusSubresource = "status"
 // ReportedTwice returns the conditions that a controller has written although they differed from the previous ones only
 // by their times, and no other client has written to the status in between. After a lost answer, and with two leaders,
 // that may happen.
-func ReportedTwice(writes []Write, ours func(Write) bool) []Violation {
+func ReportedTwice(writes []Write) []Violation {
 	var found []Violation
 	before := map[Object]Write{}
 	for _, w := range writes {
 		if !w.Effective || w.Subresource != statusSubresource {
 			continue
 		}
-		if first, is := before[w.Object]; is && ours(w) && first.content() == w.content() {
+		if first, is := before[w.Object]; is && w.ours() && first.content() == w.content() {
 			found = append(found, Violation{InvariantTwice, fmt.Sprintf("%s repeats %s: %.300s", w, first, w.content())})
 		}
-		if delete(before, w.Object); ours(w) {
+		if delete(before, w.Object); w.ours() {
 			before[w.Object] = w
 		}
 	}
@@ -103,10 +99,10 @@ func ReportedTwice(writes []Write, ours func(Write) bool) []Violation {
 }
 
 // Needless returns the accepted writes of the controllers that changed nothing.
-func Needless(writes []Write, ours func(Write) bool) []Violation {
+func Needless(writes []Write) []Violation {
 	var found []Violation
 	for _, w := range writes {
-		if ours(w) && w.accepted() && !w.Effective && !isReport(w) {
+		if w.ours() && w.accepted() && !w.Effective && !isReport(w) {
 			found = append(found, Violation{InvariantNeedless, w.String() + " changed nothing"})
 		}
 	}
@@ -116,7 +112,7 @@ func Needless(writes []Write, ours func(Write) bool) []Violation {
 // EvictedTwice returns evictions of pods that were evicted before. The names of pods must be unique. An eviction can
 // take seconds, because the API server repeats it after a conflict about the budget. One that had not ended when the
 // next process began does not count for that.
-func EvictedTwice(writes []Write, ours func(Write) bool) []Violation {
+func EvictedTwice(writes []Write) []Violation {
 	var found []Violation
 	evicted := map[Object]Write{}
 	began := map[string]time.Time{}
@@ -126,7 +122,7 @@ func EvictedTwice(writes []Write, ours func(Write) bool) []Violation {
 		}
 	}
 	for _, w := range writes {
-		if !isEviction(w) || !ours(w) {
+		if !isEviction(w) || !w.ours() {
 			continue
 		}
 		if first, is := evicted[w.Object]; is && (first.Process == w.Process || first.Ended.Before(began[w.Process])) {
@@ -151,14 +147,14 @@ type DrainRequest struct {
 }
 
 // Answered checks the writes of the controllers since a request.
-func Answered(writes []Write, ours func(Write) bool, request DrainRequest) []Violation {
+func Answered(writes []Write, request DrainRequest) []Violation {
 	var found []Violation
 	add := func(format string, args ...any) {
 		found = append(found, Violation{InvariantAnswered, fmt.Sprintf("node %s, %s: ", request.Node, request.Request) + fmt.Sprintf(format, args...)})
 	}
 	var answers []Write
 	for _, w := range writes {
-		if w.Object.Resource == "nodes" && ours(w) && w.Effective && acknowledgement(w) != "" {
+		if w.Object.Resource == "nodes" && w.ours() && w.Effective && acknowledgement(w) != "" {
 			answers = append(answers, w)
 			if got := acknowledgement(w); w.Object.Name != request.Node || got != request.Request.String() {
 				add("%s acknowledges %s", w, got)
@@ -171,11 +167,11 @@ func Answered(writes []Write, ours func(Write) bool, request DrainRequest) []Vio
 	}
 	evicted := sets.New[string]()
 	for _, w := range writes {
-		isNode := w.Object.Resource == "nodes" && w.Object.Name == request.Node && w.Effective && ours(w) && acknowledgement(w) == ""
+		isNode := w.Object.Resource == "nodes" && w.Object.Name == request.Node && w.Effective && w.ours() && acknowledgement(w) == ""
 		switch pod := w.Object.Namespace + "/" + w.Object.Name; {
 		case isNode && !request.Drain && request.Request.Verb == machineconfig.VerbDrain:
 			add("%s, but the node is not to be drained", w)
-		case isEviction(w) && ours(w) && (!request.Drain || request.Request.Verb != machineconfig.VerbDrain):
+		case isEviction(w) && w.ours() && (!request.Drain || request.Request.Verb != machineconfig.VerbDrain):
 			add("%s, but the node is not to be drained", w)
 		case isEviction(w) || w.Effective && w.Object.Resource == "pods" && w.Verb == "delete":
 			if w.Received.Before(answers[0].Received) {
@@ -214,7 +210,7 @@ var Infrastructure = Object{Group: "config.openshift.io", Resource: "infrastruct
 
 // OneWriter returns writes of the controllers to objects that they had not claimed, or whose claim the
 // cluster-version-operator had not observed. version is the ClusterVersion before the writes.
-func OneWriter(version *unstructured.Unstructured, writes []Write, ours func(Write) bool, claims ...Claim) []Violation {
+func OneWriter(version *unstructured.Unstructured, writes []Write, claims ...Claim) []Violation {
 	var found []Violation
 	since := make([]int64, len(claims)) // the generation with which the claim began; 0 without one
 	observed := int64(0)
@@ -237,7 +233,7 @@ func OneWriter(version *unstructured.Unstructured, writes []Write, ours func(Wri
 			read(w.Result)
 		}
 		for i, claim := range claims {
-			if w.Object == claim.Object && w.Subresource == "" && w.Effective && ours(w) && (since[i] == 0 || observed < since[i]) {
+			if w.Object == claim.Object && w.Subresource == "" && w.Effective && w.ours() && (since[i] == 0 || observed < since[i]) {
 				found = append(found, Violation{InvariantOneWriter, fmt.Sprintf("%s: claimed by generation %d of the ClusterVersion, observed %d", w, since[i], observed)})
 			}
 		}
@@ -285,6 +281,20 @@ func Owned(live *unstructured.Unstructured, module string, fields ...fieldpath.P
 		if err != nil || !is || !slices.Contains(managers, patch.FieldOwner(module)) {
 			found = append(found, Violation{InvariantOwned, fmt.Sprintf("%s of %s %s has a value: %t, owners %v, want %s (%v)",
 				field, live.GetKind(), live.GetName(), is, managers, patch.FieldOwner(module), err)})
+		}
+	}
+	return found
+}
+
+// Restored returns values that a release did not restore, or not under the name of their owner.
+func Restored(live *unstructured.Unstructured, manager string, values ...Value) []Violation {
+	var found []Violation
+	for _, v := range values {
+		got, _ := lookup(live.Object, v.Path)
+		managers, err := ownership.ManagersAt(live, v.Path)
+		if err != nil || !reflect.DeepEqual(got, v.Value) || !slices.Equal(managers, []string{manager}) {
+			found = append(found, Violation{InvariantRestored, fmt.Sprintf("%s of %s is %v of %v, want %v of %s (%v)",
+				v.Path, v.Object, got, managers, v.Value, manager, err)})
 		}
 	}
 	return found
@@ -374,10 +384,10 @@ func isElement(item any, element fieldpath.PathElement) bool {
 }
 
 // AtRest returns all writes of the controllers but renewals of Leases.
-func AtRest(writes []Write, ours func(Write) bool) []Violation {
+func AtRest(writes []Write) []Violation {
 	var found []Violation
 	for _, w := range writes {
-		if ours(w) && w.Object.Resource != "leases" {
+		if w.ours() && w.Object.Resource != "leases" {
 			found = append(found, Violation{InvariantRest, w.String()})
 		}
 	}
@@ -421,78 +431,14 @@ func isBound(w Write) bool {
 
 func creates(w Write) bool { return w.Code == http.StatusCreated && w.Subresource == "" }
 
-// Request is a request that a Proxy has received.
-type Request struct {
-	At time.Time
-	// Target has the method, the path and the field manager, so that a write is of one client.
-	Target string
-	Write  bool // of an object, not a report
-}
-
-// Rate is a number of requests.
-type Rate struct {
-	Total int
-	// Average and Most are requests per second: on average, and the maximum in any second.
-	Average float64
-	Most    int
-}
-
-func (r Rate) String() string {
-	return fmt.Sprintf("%d requests, %.1f a second, at most %d in any", r.Total, r.Average, r.Most)
-}
-
-// RateOf returns the rate of requests within a time.
-func RateOf(requests []Request, within time.Duration) Rate {
-	requests = slices.SortedFunc(slices.Values(requests), func(a, b Request) int { return a.At.Compare(b.At) })
-	r := Rate{Total: len(requests), Average: float64(len(requests)) / within.Seconds()}
-	first := 0
-	for last := range requests {
-		for requests[last].At.Sub(requests[first].At) >= time.Second {
-			first++
-		}
-		r.Most = max(r.Most, last-first+1)
-	}
-	return r
-}
-
-// Requests is a number of requests with the same target.
-type Requests struct {
-	Target string
-	Number int
-}
-
-func (r Requests) String() string { return fmt.Sprintf("%d requests %s", r.Number, r.Target) }
-
-// BusiestOf returns the target with the most writes. Reads do not count, since they do not name their client.
-func BusiestOf(requests []Request) Requests {
-	var most Requests
-	numbers := writesByTarget(requests)
-	for _, target := range slices.Sorted(maps.Keys(numbers)) {
-		if numbers[target] > most.Number {
-			most = Requests{target, numbers[target]}
+// busiest returns the target with the most writes.
+func busiest(writes map[string]int) (target string, most int) {
+	for _, name := range slices.Sorted(maps.Keys(writes)) {
+		if writes[name] > most {
+			target, most = name, writes[name]
 		}
 	}
-	return most
-}
-
-// BackedOff returns the target with the most writes if these are more than permitted. A controller that retries
-// without waiting sends hundreds a second; the total rate does not reveal it, because all others wait.
-func BackedOff(requests []Request, most int) []Violation {
-	busiest := BusiestOf(requests)
-	if busiest.Number <= most {
-		return nil
-	}
-	return []Violation{{InvariantRetries, fmt.Sprintf("%s, want at most %d", busiest, most)}}
-}
-
-func writesByTarget(requests []Request) map[string]int {
-	numbers := map[string]int{}
-	for _, r := range requests {
-		if r.Write {
-			numbers[r.Target]++
-		}
-	}
-	return numbers
+	return target, most
 }
 
 func texts(violations []Violation) string {

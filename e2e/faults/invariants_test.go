@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -59,35 +58,35 @@ var (
 
 func TestWrittenTwice(t *testing.T) {
 	twice := InvariantTwice
-	check(t, "once", WrittenTwice([]Write{wrote(deployment, one), wrote(deployment, two)}, ours))
-	check(t, "twice", WrittenTwice([]Write{wrote(deployment, one), wrote(deployment, one)}, ours), twice)
-	check(t, "forth and back", WrittenTwice([]Write{wrote(deployment, one), wrote(deployment, two), wrote(deployment, one)}, ours), twice)
-	check(t, "by another process", WrittenTwice([]Write{wrote(deployment, one), wrote(deployment, one, func(w *Write) { w.Process = "p#2" })}, ours), twice)
-	check(t, "without effect", WrittenTwice([]Write{wrote(deployment, one), wrote(deployment, one, ineffective)}, ours))
-	check(t, "after another client", WrittenTwice([]Write{wrote(deployment, one), wrote(deployment, two, by(stock)), wrote(deployment, one)}, ours))
-	check(t, "after a status of another client", WrittenTwice([]Write{wrote(deployment, one), wrote(deployment, two, by(stock), status), wrote(deployment, one)}, ours), twice)
-	check(t, "after a change of the topology", WrittenTwice([]Write{wrote(deployment, one), wrote(Infrastructure, nil, by("a"), status), wrote(deployment, one)}, ours))
-	check(t, "other objects", WrittenTwice([]Write{wrote(deployment, one), wrote(guardObject.Object, one)}, ours))
-	check(t, "by others", WrittenTwice([]Write{wrote(deployment, one, by(stock)), wrote(deployment, one, by(stock))}, ours))
-	check(t, "conditions", WrittenTwice([]Write{wrote(deployment, one, status), wrote(deployment, one, status)}, ours))
+	check(t, "once", WrittenTwice([]Write{wrote(deployment, one), wrote(deployment, two)}))
+	check(t, "twice", WrittenTwice([]Write{wrote(deployment, one), wrote(deployment, one)}), twice)
+	check(t, "forth and back", WrittenTwice([]Write{wrote(deployment, one), wrote(deployment, two), wrote(deployment, one)}), twice)
+	check(t, "by another process", WrittenTwice([]Write{wrote(deployment, one), wrote(deployment, one, func(w *Write) { w.Process = "p#2" })}), twice)
+	check(t, "without effect", WrittenTwice([]Write{wrote(deployment, one), wrote(deployment, one, ineffective)}))
+	check(t, "after another client", WrittenTwice([]Write{wrote(deployment, one), wrote(deployment, two, by(stock)), wrote(deployment, one)}))
+	check(t, "after a status of another client", WrittenTwice([]Write{wrote(deployment, one), wrote(deployment, two, by(stock), status), wrote(deployment, one)}), twice)
+	check(t, "after a change of the topology", WrittenTwice([]Write{wrote(deployment, one), wrote(Infrastructure, nil, by("a"), status), wrote(deployment, one)}))
+	check(t, "other objects", WrittenTwice([]Write{wrote(deployment, one), wrote(guardObject.Object, one)}))
+	check(t, "by others", WrittenTwice([]Write{wrote(deployment, one, by(stock)), wrote(deployment, one, by(stock))}))
+	check(t, "conditions", WrittenTwice([]Write{wrote(deployment, one, status), wrote(deployment, one, status)}))
 }
 
 func TestReportedTwice(t *testing.T) {
 	twice := InvariantTwice
-	check(t, "once", ReportedTwice([]Write{wrote(deployment, one, status), wrote(deployment, two, status)}, ours))
-	check(t, "after a status of another client", ReportedTwice([]Write{wrote(deployment, one, status), wrote(deployment, two, by(stock), status), wrote(deployment, one, status)}, ours))
-	check(t, "by others", ReportedTwice([]Write{wrote(deployment, one, by(stock), status), wrote(deployment, one, by(stock), status)}, ours))
-	check(t, "patches", ReportedTwice([]Write{wrote(deployment, one), wrote(deployment, one)}, ours))
-	check(t, "a condition that returns", ReportedTwice([]Write{wrote(deployment, one, status), wrote(deployment, two, status), wrote(deployment, one, status)}, ours))
-	check(t, "a condition that is repeated", ReportedTwice([]Write{wrote(deployment, one, status), wrote(deployment, one, status)}, ours), twice)
+	check(t, "once", ReportedTwice([]Write{wrote(deployment, one, status), wrote(deployment, two, status)}))
+	check(t, "after a status of another client", ReportedTwice([]Write{wrote(deployment, one, status), wrote(deployment, two, by(stock), status), wrote(deployment, one, status)}))
+	check(t, "by others", ReportedTwice([]Write{wrote(deployment, one, by(stock), status), wrote(deployment, one, by(stock), status)}))
+	check(t, "patches", ReportedTwice([]Write{wrote(deployment, one), wrote(deployment, one)}))
+	check(t, "a condition that returns", ReportedTwice([]Write{wrote(deployment, one, status), wrote(deployment, two, status), wrote(deployment, one, status)}))
+	check(t, "a condition that is repeated", ReportedTwice([]Write{wrote(deployment, one, status), wrote(deployment, one, status)}), twice)
 }
 
 func TestNeedless(t *testing.T) {
-	check(t, "effective", Needless([]Write{wrote(deployment, one)}, ours))
-	check(t, "not", Needless([]Write{wrote(deployment, one, ineffective)}, ours), InvariantNeedless)
-	check(t, "refused", Needless([]Write{wrote(deployment, one, ineffective, func(w *Write) { w.Code = 409 })}, ours))
-	check(t, "dry run", Needless([]Write{wrote(deployment, one, ineffective, func(w *Write) { w.DryRun = true })}, ours))
-	check(t, "by others", Needless([]Write{wrote(deployment, one, ineffective, by(stock))}, ours))
+	check(t, "effective", Needless([]Write{wrote(deployment, one)}))
+	check(t, "not", Needless([]Write{wrote(deployment, one, ineffective)}), InvariantNeedless)
+	check(t, "refused", Needless([]Write{wrote(deployment, one, ineffective, func(w *Write) { w.Code = 409 })}))
+	check(t, "dry run", Needless([]Write{wrote(deployment, one, ineffective, func(w *Write) { w.DryRun = true })}))
+	check(t, "by others", Needless([]Write{wrote(deployment, one, ineffective, by(stock))}))
 }
 
 func evicted(pod string, changes ...func(*Write)) Write {
@@ -96,17 +95,17 @@ func evicted(pod string, changes ...func(*Write)) Write {
 
 func TestEvictedTwice(t *testing.T) {
 	refused := func(w *Write) { w.Code, w.Effective = 429, false }
-	check(t, "once each", EvictedTwice([]Write{evicted("a"), evicted("b")}, ours))
-	check(t, "twice", EvictedTwice([]Write{evicted("a"), evicted("b"), evicted("a")}, ours), InvariantEvicted)
+	check(t, "once each", EvictedTwice([]Write{evicted("a"), evicted("b")}))
+	check(t, "twice", EvictedTwice([]Write{evicted("a"), evicted("b"), evicted("a")}), InvariantEvicted)
 	ends := func(ms int) func(*Write) {
 		return func(w *Write) { w.Ended = began.Add(time.Duration(ms) * time.Millisecond) }
 	}
 	next := func(w *Write) { w.Process = "p#2" }
 	lease := wrote(Object{"coordination.k8s.io", "leases", "n", "l"}, nil, at(500), next)
-	check(t, "again by the next process", EvictedTwice([]Write{evicted("a", ends(400)), lease, evicted("a", at(600), next)}, ours), InvariantEvicted)
-	check(t, "in progress when the next process begins", EvictedTwice([]Write{evicted("a", ends(800)), lease, evicted("a", at(600), next)}, ours))
-	check(t, "in progress, by the same process", EvictedTwice([]Write{evicted("a", ends(800)), evicted("a", at(600))}, ours), InvariantEvicted)
-	check(t, "refused before", EvictedTwice([]Write{evicted("a", refused), evicted("a")}, ours))
+	check(t, "again by the next process", EvictedTwice([]Write{evicted("a", ends(400)), lease, evicted("a", at(600), next)}), InvariantEvicted)
+	check(t, "in progress when the next process begins", EvictedTwice([]Write{evicted("a", ends(800)), lease, evicted("a", at(600), next)}))
+	check(t, "in progress, by the same process", EvictedTwice([]Write{evicted("a", ends(800)), evicted("a", at(600))}), InvariantEvicted)
+	check(t, "refused before", EvictedTwice([]Write{evicted("a", refused), evicted("a")}))
 }
 
 func TestAnswered(t *testing.T) {
@@ -122,21 +121,21 @@ func TestAnswered(t *testing.T) {
 	notNeeded := DrainRequest{Node: "worker", Request: drain}
 	back := DrainRequest{Node: "worker", Request: uncordon}
 	is := InvariantAnswered
-	check(t, "drained", Answered([]Write{cordon, evicted("a"), evicted("b"), answer(node, drain, 9)}, ours, request))
+	check(t, "drained", Answered([]Write{cordon, evicted("a"), evicted("b"), answer(node, drain, 9)}, request))
 	check(t, "a pod was deleted by another client", Answered([]Write{
 		cordon, evicted("a"), wrote(Object{"", "pods", "n", "b"}, nil, by(stock), func(w *Write) { w.Verb = "delete" }), answer(node, drain, 9),
-	}, ours, request))
-	check(t, "a pod is left", Answered([]Write{cordon, evicted("a"), answer(node, drain, 9)}, ours, request), is)
-	check(t, "a pod is evicted later", Answered([]Write{cordon, evicted("a"), answer(node, drain, 5), evicted("b", at(9))}, ours, request), is)
-	check(t, "no answer", Answered([]Write{cordon, evicted("a"), evicted("b")}, ours, request), is)
-	check(t, "two answers", Answered([]Write{cordon, evicted("a"), evicted("b"), answer(node, drain, 8), answer(node, drain, 9)}, ours, request), is)
-	check(t, "another answer", Answered([]Write{cordon, evicted("a"), evicted("b"), answer(node, uncordon, 9)}, ours, request), is)
-	check(t, "another node", Answered([]Write{cordon, evicted("a"), evicted("b"), answer(Object{"", "nodes", "", "other"}, drain, 9)}, ours, request), is)
-	check(t, "not needed", Answered([]Write{answer(node, drain, 9)}, ours, notNeeded))
-	check(t, "not needed, but cordoned", Answered([]Write{cordon, answer(node, drain, 9)}, ours, notNeeded), is)
-	check(t, "not needed, but evicted", Answered([]Write{evicted("a"), answer(node, drain, 9)}, ours, notNeeded), is)
-	check(t, "uncordoned", Answered([]Write{cordon, answer(node, uncordon, 9)}, ours, back))
-	check(t, "evicted by an uncordon", Answered([]Write{evicted("a"), answer(node, uncordon, 9)}, ours, back), is)
+	}, request))
+	check(t, "a pod is left", Answered([]Write{cordon, evicted("a"), answer(node, drain, 9)}, request), is)
+	check(t, "a pod is evicted later", Answered([]Write{cordon, evicted("a"), answer(node, drain, 5), evicted("b", at(9))}, request), is)
+	check(t, "no answer", Answered([]Write{cordon, evicted("a"), evicted("b")}, request), is)
+	check(t, "two answers", Answered([]Write{cordon, evicted("a"), evicted("b"), answer(node, drain, 8), answer(node, drain, 9)}, request), is)
+	check(t, "another answer", Answered([]Write{cordon, evicted("a"), evicted("b"), answer(node, uncordon, 9)}, request), is)
+	check(t, "another node", Answered([]Write{cordon, evicted("a"), evicted("b"), answer(Object{"", "nodes", "", "other"}, drain, 9)}, request), is)
+	check(t, "not needed", Answered([]Write{answer(node, drain, 9)}, notNeeded))
+	check(t, "not needed, but cordoned", Answered([]Write{cordon, answer(node, drain, 9)}, notNeeded), is)
+	check(t, "not needed, but evicted", Answered([]Write{evicted("a"), answer(node, drain, 9)}, notNeeded), is)
+	check(t, "uncordoned", Answered([]Write{cordon, answer(node, uncordon, 9)}, back))
+	check(t, "evicted by an uncordon", Answered([]Write{evicted("a"), answer(node, uncordon, 9)}, back), is)
 }
 
 // versionOf is a version of the ClusterVersion with entries for claims.
@@ -157,17 +156,17 @@ func TestOneWriter(t *testing.T) {
 	version := func(u *unstructured.Unstructured) Write { return wrote(ClusterVersion, nil, by(stock), result(u)) }
 	shape := wrote(downloadsObject.Object, one)
 	is := InvariantOneWriter
-	check(t, "claimed and observed before", OneWriter(versionOf(2, 2, downloads), []Write{shape}, ours, claims()...))
-	check(t, "not claimed", OneWriter(versionOf(2, 2), []Write{shape}, ours, claims()...), is)
-	check(t, "claim of another object", OneWriter(versionOf(2, 2, guard), []Write{shape}, ours, claims()...), is)
-	check(t, "claimed, then observed", OneWriter(versionOf(2, 2), []Write{version(versionOf(3, 2, downloads)), version(versionOf(3, 3, downloads)), shape}, ours, claims()...))
-	check(t, "claimed, not observed", OneWriter(versionOf(2, 2), []Write{version(versionOf(3, 2, downloads)), shape}, ours, claims()...), is)
-	check(t, "another claim since", OneWriter(versionOf(2, 2, downloads), []Write{version(versionOf(3, 2, downloads, guard)), shape}, ours, claims()...))
-	check(t, "released in order", OneWriter(versionOf(2, 2, downloads), []Write{shape, version(versionOf(3, 2))}, ours, claims()...))
-	check(t, "released in the wrong order", OneWriter(versionOf(2, 2, downloads), []Write{version(versionOf(3, 2)), shape}, ours, claims()...), is)
-	check(t, "claimed again, not observed", OneWriter(versionOf(2, 2, downloads), []Write{version(versionOf(3, 2)), version(versionOf(4, 3, downloads)), shape}, ours, claims()...), is)
-	check(t, "by the operator", OneWriter(versionOf(2, 2), []Write{wrote(downloadsObject.Object, one, by(stock))}, ours, claims()...))
-	check(t, "deleted", OneWriter(versionOf(2, 2), []Write{wrote(guardObject.Object, nil, func(w *Write) { w.Verb = "delete" })}, ours, claims()...), is)
+	check(t, "claimed and observed before", OneWriter(versionOf(2, 2, downloads), []Write{shape}, claims()...))
+	check(t, "not claimed", OneWriter(versionOf(2, 2), []Write{shape}, claims()...), is)
+	check(t, "claim of another object", OneWriter(versionOf(2, 2, guard), []Write{shape}, claims()...), is)
+	check(t, "claimed, then observed", OneWriter(versionOf(2, 2), []Write{version(versionOf(3, 2, downloads)), version(versionOf(3, 3, downloads)), shape}, claims()...))
+	check(t, "claimed, not observed", OneWriter(versionOf(2, 2), []Write{version(versionOf(3, 2, downloads)), shape}, claims()...), is)
+	check(t, "another claim since", OneWriter(versionOf(2, 2, downloads), []Write{version(versionOf(3, 2, downloads, guard)), shape}, claims()...))
+	check(t, "released in order", OneWriter(versionOf(2, 2, downloads), []Write{shape, version(versionOf(3, 2))}, claims()...))
+	check(t, "released in the wrong order", OneWriter(versionOf(2, 2, downloads), []Write{version(versionOf(3, 2)), shape}, claims()...), is)
+	check(t, "claimed again, not observed", OneWriter(versionOf(2, 2, downloads), []Write{version(versionOf(3, 2)), version(versionOf(4, 3, downloads)), shape}, claims()...), is)
+	check(t, "by the operator", OneWriter(versionOf(2, 2), []Write{wrote(downloadsObject.Object, one, by(stock))}, claims()...))
+	check(t, "deleted", OneWriter(versionOf(2, 2), []Write{wrote(guardObject.Object, nil, func(w *Write) { w.Verb = "delete" })}, claims()...), is)
 }
 
 // owned is a Deployment with fields and their owners, as JSON of managedFields.
@@ -274,9 +273,9 @@ func TestOrphanedListElement(t *testing.T) {
 }
 
 func TestAtRest(t *testing.T) {
-	check(t, "a Lease", AtRest([]Write{wrote(Object{"coordination.k8s.io", "leases", "n", "l"}, nil)}, ours))
-	check(t, "a patch", AtRest([]Write{wrote(deployment, one, ineffective)}, ours), InvariantRest)
-	check(t, "by others", AtRest([]Write{wrote(deployment, one, by(stock))}, ours))
+	check(t, "a Lease", AtRest([]Write{wrote(Object{"coordination.k8s.io", "leases", "n", "l"}, nil)}))
+	check(t, "a patch", AtRest([]Write{wrote(deployment, one, ineffective)}), InvariantRest)
+	check(t, "by others", AtRest([]Write{wrote(deployment, one, by(stock))}))
 }
 
 func TestFormerLeader(t *testing.T) {
@@ -296,52 +295,11 @@ func TestFormerLeader(t *testing.T) {
 	check(t, "a report", FormerLeader([]Write{wrote(deployment, one, status), wrote(Object{"events.k8s.io", "events", "n", "e"}, nil)}, "p#1"))
 }
 
-func TestSameProcessAndHolder(t *testing.T) {
-	check(t, "the same process", SameProcess(1, 1))
-	check(t, "another process", SameProcess(1, 2), InvariantProcess)
-	check(t, "no process", SameProcess(0, 0), InvariantProcess)
-	check(t, "the same holder", SameHolder("a", "a"))
-	check(t, "another holder", SameHolder("a", "b"), InvariantLease)
-	check(t, "no holder", SameHolder("", ""), InvariantLease)
-}
-
-// requests returns requests with equal intervals, the last one first.
-func requests(n int, every time.Duration, target string) []Request {
-	var all []Request
-	for i := range n {
-		all = append(all, Request{At: began.Add(time.Duration(i) * every), Target: target, Write: true})
+func TestBusiest(t *testing.T) {
+	if target, most := busiest(map[string]int{"PATCH a": 9, "PATCH b": 10, "PATCH c": 10}); target != "PATCH b" || most != 10 {
+		t.Errorf("%d of %s", most, target)
 	}
-	slices.Reverse(all)
-	return all
-}
-
-func TestRate(t *testing.T) {
-	for name, test := range map[string]struct {
-		requests []Request
-		want     Rate
-	}{
-		"none":          {nil, Rate{}},
-		"ten a second":  {requests(100, 100*time.Millisecond, "a"), Rate{100, 10, 10}},
-		"all at a time": {requests(100, time.Millisecond, "a"), Rate{100, 10, 100}},
-	} {
-		if diff := cmp.Diff(test.want, RateOf(test.requests, 10*time.Second)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+	if target, most := busiest(nil); target != "" || most != 0 {
+		t.Errorf("%d of %s", most, target)
 	}
-}
-
-func TestBackedOff(t *testing.T) {
-	two := slices.Concat(requests(10, time.Second, "PATCH a"), requests(9, time.Second, "PATCH b"))
-	if diff := cmp.Diff(Requests{"PATCH a", 10}, BusiestOf(two)); diff != "" {
-		t.Error(diff)
-	}
-	check(t, "none", BackedOff(nil, 10))
-	check(t, "one a second", BackedOff(two, 10))
-	check(t, "without waiting", BackedOff(append(two, requests(11, time.Millisecond, "PATCH b")...), 10), InvariantRetries)
-	reads := requests(100, time.Millisecond, "GET a")
-	for i := range reads {
-		reads[i].Write = false
-	}
-	check(t, "reads", BackedOff(reads, 10))
-	check(t, "of different clients", BackedOff(append(two, requests(10, time.Millisecond, "PATCH a?fieldManager=m")...), 10))
 }

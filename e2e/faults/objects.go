@@ -3,7 +3,6 @@
 package faults
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -17,7 +16,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/solonode/sno/e2e/framework"
@@ -108,14 +106,13 @@ func overrideEntry(kind, group, namespace, name string) fieldpath.Path {
 	return fieldpath.MakePathOrDie("spec", "overrides", fieldpath.KeyByFields("group", group, "kind", kind, "name", name, "namespace", namespace))
 }
 
-// read reads an object; nil if it does not exist.
-func (e *environment) read(ctx context.Context, o patchedObject) (*unstructured.Unstructured, error) {
-	live := &unstructured.Unstructured{}
-	live.SetGroupVersionKind(o.gvk)
-	if err := e.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, live); err != nil {
-		return nil, fmt.Errorf("read %s: %w", o, err)
-	}
-	return live, nil
+// empty returns the object with its name only.
+func (o patchedObject) empty() *unstructured.Unstructured {
+	empty := &unstructured.Unstructured{}
+	empty.SetGroupVersionKind(o.gvk)
+	empty.SetNamespace(o.Namespace)
+	empty.SetName(o.Name)
+	return empty
 }
 
 // contentOf returns equal texts for objects with equal contents: without status, owners and counters. The overrides of

@@ -45,9 +45,7 @@ type Proxy struct {
 	trap      *Trap
 	faults    *Faults
 	watches   map[int]context.CancelFunc
-	received  []Request      // while faults are on
-	injected  map[string]int // faults by name
-	lost      int            // writes whose answers were lost
+	figures   Figures        // of the time while faults are on
 	held      sync.WaitGroup // requests that continue without their client
 	delivered int
 }
@@ -127,7 +125,7 @@ func StartProxy(process string, config *rest.Config) (*Proxy, error) {
 	}
 	p := &Proxy{
 		process: process, url: "https://" + listener.Addr().String(), ca: certificate, upstream: upstream, transport: transport,
-		watches: map[int]context.CancelFunc{}, injected: map[string]int{}, last: time.Now(),
+		watches: map[int]context.CancelFunc{}, figures: Figures{Writes: map[string]int{}, Injected: map[string]int{}}, last: time.Now(),
 	}
 	p.reverse = &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(upstream) },
@@ -210,8 +208,10 @@ func (p *Proxy) SetFaults(faults *Faults) {
 
 // Figures are the requests and faults while faults were on.
 type Figures struct {
-	Received []Request
-	Injected map[string]int
+	Requests int
+	// Writes are the writes of objects by their method, path and field manager, so that a number is of one client.
+	Writes   map[string]int
+	Injected map[string]int // faults by name
 	// Lost is the number of writes that were carried out and whose answers were lost.
 	Lost int
 }
@@ -220,7 +220,9 @@ type Figures struct {
 func (p *Proxy) Figures() Figures {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Figures{Received: slices.Clone(p.received), Injected: maps.Clone(p.injected), Lost: p.lost}
+	figures := p.figures
+	figures.Writes, figures.Injected = maps.Clone(figures.Writes), maps.Clone(figures.Injected)
+	return figures
 }
 
 // Delivered waits for the requests that continue without their client, and returns their number.
@@ -265,10 +267,12 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	fault := ""
 	watch := time.Duration(0)
 	if p.faults != nil {
-		p.received = append(p.received, Request{time.Now(), targetOf(r), isWrite(r) && !isReportRequest(r)})
-		fault = p.faults.draw(r)
-		if fault != "" {
-			p.injected[fault]++
+		p.figures.Requests++
+		if isWrite(r) && !isReportRequest(r) {
+			p.figures.Writes[r.Method+" "+r.URL.Path+" by "+r.URL.Query().Get("fieldManager")]++
+		}
+		if fault = p.faults.draw(r); fault != "" {
+			p.figures.Injected[fault]++
 		}
 		if p.faults.watch > 0 {
 			watch = time.Duration(p.faults.random.Int64N(int64(p.faults.watch)))
@@ -395,15 +399,6 @@ func (f *Faults) refusal(r *http.Request) string {
 	return []string{fault500, fault503}[f.random.IntN(2)]
 }
 
-// targetOf returns the Target of a Request. The clients of one process differ by their field managers.
-func targetOf(r *http.Request) string {
-	target := r.Method + " " + r.URL.Path
-	if manager := r.URL.Query().Get("fieldManager"); manager != "" {
-		target += " by " + manager
-	}
-	return target
-}
-
 func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, fault string) {
 	switch fault {
 	case fault429:
@@ -419,7 +414,7 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, fault string) {
 		got, err := p.deliver(r)
 		if err == nil && isWrite(r) && !isReportRequest(r) && got.StatusCode < http.StatusMultipleChoices {
 			p.mu.Lock()
-			p.lost++
+			p.figures.Lost++
 			p.mu.Unlock()
 		}
 		if err == nil && fault == faultTruncated {
@@ -467,7 +462,7 @@ func (p *Proxy) watch(w http.ResponseWriter, r *http.Request, number int, after 
 		p.mu.Lock()
 		delete(p.watches, number)
 		if errors.Is(context.Cause(ctx), errDropped) {
-			p.injected[faultWatch]++
+			p.figures.Injected[faultWatch]++
 		}
 		p.mu.Unlock()
 	}()

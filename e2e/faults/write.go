@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/solonode/sno/e2e/framework"
 )
 
 // ErrAudit is returned for an audit event that cannot be decoded.
@@ -64,6 +66,11 @@ func (w Write) String() string {
 		by = w.Process
 	}
 	return fmt.Sprintf("%s %s by %s at %s (%d)", verb, w.Object, by, w.Received.UTC().Format("15:04:05.000"), w.Code)
+}
+
+// ours reports whether a controller made the write.
+func (w Write) ours() bool {
+	return strings.HasPrefix(w.User, "system:serviceaccount:"+framework.SystemNamespace+":")
 }
 
 // accepted reports whether the API server carried the request out.

@@ -27,7 +27,6 @@ import (
 	"github.com/solonode/sno/conformance/existing"
 	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/conformance/runner"
-	"github.com/solonode/sno/e2e/bench"
 	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/e2e/programs"
 )
@@ -63,7 +62,7 @@ var _ = It("The conformance suite has the same verdicts by a kubeconfig and comm
 	script := filepath.Join(e.Cluster.Dir(), "outage")
 	Expect(os.WriteFile(script, []byte(strings.ReplaceAll(outageScript, "NODE", nodes(e)[0])), 0o700)).To(Succeed())
 	hooked, err := existing.Target(ctx, existing.Options{
-		Kubeconfig: e.Kind.Kubeconfig(), Scenario: own.Scenario, Image: own.Image, Tiers: catalogue.Tiers(), Progress: e.Progress,
+		Kubeconfig: e.Kind.Kubeconfig(), Scenario: own.Scenario, Image: own.Image, Tiers: catalogue.Tiers(), Progress: GinkgoWriter,
 		RebootCommand: rebootCommand, OutageCommand: "'" + script + "'",
 	})
 	Expect(err).NotTo(HaveOccurred())
@@ -77,7 +76,7 @@ var _ = It("The conformance suite has the same verdicts by a kubeconfig and comm
 		Expect(differ).To(BeEmpty(), "by the provider and by commands:\n%s", &text)
 	}
 	counts := byCommands.Counts
-	record(bench.Row{
+	record(suite.Row{
 		What:     "All tiers of the suite by a kubeconfig and commands",
 		Measured: fmt.Sprintf("%d passed, %d skipped, 0 verdicts differ from those with the provider's acts", counts[report.Passed], counts[report.Skipped]),
 		Bound:    "none differs", Compared: "-", Held: true,
@@ -88,11 +87,15 @@ var _ = It("The conformance suite has the same verdicts by a kubeconfig and comm
 // stand-in for the cluster-version-operator, with another image of the router (R-SUITE-6, R-SUITE-7, R-SUITE-8).
 var _ = It("`sno-tests recover` finds traffic and the conformance suite restored after the router's deletion, a reboot and an upgrade", later, Serial, func(ctx SpecContext) {
 	s := openSite(ctx, cluster(ctx, day2Workers))
-	binary, err := programs.Build(ctx, programs.SNOTests, s.Progress)
-	Expect(err).NotTo(HaveOccurred())
+	binary := suite.Must(programs.Build(ctx, programs.SNOTests, GinkgoWriter))
 	s.route(ctx)
 	operator := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := s.Upgrade(r.Context(), func(ctx context.Context) error { return s.run(ctx, secondRouter) }); err != nil {
+		defer GinkgoRecover()
+		err := s.Upgrade(r.Context(), func(ctx context.Context) error {
+			s.run(ctx, secondRouter)
+			return nil
+		})
+		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	}))
@@ -103,27 +106,24 @@ var _ = It("`sno-tests recover` finds traffic and the conformance suite restored
 		"--reboot-command", rebootCommand, "--upgrade-command", "curl --fail --silent --show-error "+operator.URL,
 		"--route", metav1.NamespaceDefault+"/"+siteName, "--route-address", net.JoinHostPort(s.address, "443"))
 	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, s.Progress
+	cmd.Stdout, cmd.Stderr = &output, GinkgoWriter
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	Expect(cmd.Run()).To(Succeed(), "%s", &output)
-	after, err := report.ReadFiles(filepath.Join(folder, "after.yaml"))
-	Expect(err).NotTo(HaveOccurred())
-	var rows []bench.Row
+	after := suite.Must(report.ReadFiles(filepath.Join(folder, "after.yaml")))
+	var rows []suite.Row
 	for _, m := range after[0].Measurements {
-		rows = append(rows, bench.Row{What: m.What, Measured: m.Measured, Bound: "answered again", Compared: "-", Held: m.Held})
+		rows = append(rows, suite.Row{What: m.What, Measured: m.Measured, Bound: "answered again", Compared: "-", Held: m.Held})
 	}
 	record(rows...)
 }, NodeTimeout(40*time.Minute))
 
 func verdicts(ctx context.Context, target conformance.Target) report.Report {
 	GinkgoHelper()
-	started, err := runner.New(ctx, target, runner.Selection{Tiers: catalogue.Tiers()})
-	Expect(err).NotTo(HaveOccurred())
+	started := suite.Must(runner.New(ctx, target, runner.Selection{Tiers: catalogue.Tiers()}))
 	defer func() { Expect(started.Close(ctx)).To(Succeed()) }()
 	Expect(started.Start(ctx)).To(Succeed())
 	for _, check := range catalogue.All() {
-		_, err := started.Result(ctx, check.ID)
-		Expect(err).NotTo(HaveOccurred())
+		suite.Must(started.Result(ctx, check.ID))
 	}
 	return started.Report()
 }
@@ -134,8 +134,7 @@ func (s *site) route(ctx context.Context) {
 	Expect(s.Cluster.InstallCRDs(ctx, []string{"route/v1/zz_generated.crd-manifests/routes.crd.yaml"}, nil)).To(Succeed())
 	scheme := runtime.NewScheme()
 	Expect(routev1.Install(scheme)).To(Succeed())
-	kube, err := client.New(s.Cluster.RESTConfig(), client.Options{Scheme: scheme})
-	Expect(err).NotTo(HaveOccurred())
+	kube := suite.Must(client.New(s.Cluster.RESTConfig(), client.Options{Scheme: scheme}))
 	Expect(kube.Create(ctx, &routev1.Route{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: siteName},
 		Spec: routev1.RouteSpec{

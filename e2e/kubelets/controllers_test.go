@@ -22,8 +22,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/bench"
 	"github.com/solonode/sno/e2e/framework"
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/e2e/programs"
 )
 
@@ -53,28 +53,30 @@ var _ = Describe("The controllers", func() {
 			}
 			DeferCleanup(func(ctx SpecContext) {
 				e.removeDeployments(ctx, framework.AllAccount)
-				Expect(e.DeployAll(ctx)).To(Succeed())
+				e.DeployAll(ctx)
 			})
 			e.removeDeployments(ctx, six...)
-			// A missing right may be why a process does not lead or follow.
-			rights := func() string { return fmt.Sprint(e.checkRights(ctx)) }
+			DeferCleanup(func(ctx SpecContext) {
+				if CurrentSpecReport().Failed() {
+					GinkgoWriter.Println("A missing right may be why a process does not lead or follow:", e.checkRights(ctx))
+				}
+			})
 			begun := time.Now()
 			e.applyAll(ctx)
 			Eventually(ctx, func(g Gomega, ctx context.Context) {
 				lease := &coordinationv1.Lease{}
 				g.Expect(e.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: framework.SystemNamespace, Name: framework.AllLease}, lease)).To(Succeed())
 				g.Expect(lease.Spec.HolderIdentity).To(HaveValue(Not(BeEmpty())), "the holder of the Lease")
-			}).WithTimeout(installBound).Should(Succeed(), rights)
+			}).WithTimeout(installBound).Should(Succeed())
 			took := time.Since(begun)
 
 			// The existing conditions are still those of the six, so only a change shows that the process follows.
 			control, infrastructure := e.Scenario.ControlPlaneTopology, e.Scenario.InfrastructureTopology
 			DeferCleanup(e.SetTopology, control, infrastructure)
 			Expect(e.SetTopology(ctx, control, configv1.HighlyAvailableTopologyMode)).To(Succeed())
-			_, err := e.WaitReason(ctx, framework.Ingress, waitTimeout, "NotNeeded")
-			Expect(err).NotTo(HaveOccurred(), rights)
+			suite.Must(e.WaitReason(ctx, framework.Ingress, waitTimeout, "NotNeeded"))
 			Expect(e.SetTopology(ctx, control, infrastructure)).To(Succeed())
-			Expect(e.WaitSettled(ctx)).To(Succeed(), rights)
+			e.WaitSettled(ctx)
 
 			pods := e.controllers(ctx)
 			Expect(pods).To(HaveLen(1))
@@ -91,7 +93,7 @@ var _ = Describe("The controllers", func() {
 			begun := time.Now()
 			Expect(e.Outage(ctx, length)).To(Succeed())
 			answers := time.Now()
-			Expect(e.WaitSettled(ctx)).To(Succeed())
+			e.WaitSettled(ctx)
 			took := time.Since(answers)
 			// A Lease may be lost a little later, and the next outage must not add to this one.
 			Eventually(ctx, func(g Gomega, ctx context.Context) {
@@ -100,10 +102,10 @@ var _ = Describe("The controllers", func() {
 				g.Expect(stale(leases.Items, begun.Add(length))).To(BeEmpty())
 			}).WithTimeout(renewal).Should(Succeed())
 			Expect(cmp.Diff(before, e.state(ctx))).To(BeEmpty(), "before (-) and after (+)")
-			record(bench.Row{
+			record(suite.Row{
 				What:     fmt.Sprintf("API server's static pod stopped for %s, all controllers", length),
-				Measured: fmt.Sprintf("0 of %d pods restarted, 0 of %d leases lost, settled %s after it answered", len(before.Pods), len(before.Leases), seconds(took)),
-				Bound:    "none, none, " + seconds(convergence), Compared: "-", Held: took <= convergence,
+				Measured: fmt.Sprintf("0 of %d pods restarted, 0 of %d leases lost, settled %s after it answered", len(before.Pods), len(before.Leases), suite.Seconds(took)),
+				Bound:    "none, none, " + suite.Seconds(convergence), Compared: "-", Held: took <= convergence,
 			})
 		},
 		Entry("for one minute", NodeTimeout(12*time.Minute), time.Minute),
@@ -116,8 +118,7 @@ var _ = Describe("The controllers", func() {
 func (e *Env) applyAll(ctx context.Context) {
 	GinkgoHelper()
 	node := nodes(e)[0]
-	root, err := programs.Root(ctx)
-	Expect(err).NotTo(HaveOccurred())
+	root := suite.Must(programs.Root(ctx))
 	folders := []string{"config"}
 	for _, module := range framework.AllModules() {
 		folders = append(folders, string(module)+"/config")
@@ -125,8 +126,7 @@ func (e *Env) applyAll(ctx context.Context) {
 	for _, folder := range folders {
 		into := installFolder + "/" + filepath.Dir(folder)
 		onNode(ctx, e.Kind, node, "mkdir", "--parents", into)
-		_, err := e.Kind.Engine().Output(ctx, "cp", filepath.Join(root, filepath.FromSlash(folder)), node+":"+into)
-		Expect(err).NotTo(HaveOccurred())
+		suite.Must(e.Kind.Engine().Output(ctx, "cp", filepath.Join(root, filepath.FromSlash(folder)), node+":"+into))
 	}
 	name, tag, tagged := strings.Cut(e.images[programs.KubectlSNO], ":")
 	Expect(tagged).To(BeTrue(), "the image of kubectl-sno has a tag: %q", name)
@@ -141,7 +141,7 @@ images:
 `, name, tag)
 	writeFile(ctx, e.Kind, node, installFolder+"/overlay/kustomization.yaml", []byte(overlay))
 	onNode(ctx, e.Kind, node, "kubectl", "--kubeconfig=/etc/kubernetes/admin.conf", "apply", "-k", installFolder+"/overlay")
-	Expect(e.rolled(ctx, framework.AllAccount)).To(Succeed())
+	e.rolled(ctx, framework.AllAccount)
 }
 
 // removeDeployments removes Deployments of controllers and waits until their pods are gone. Their rights and patches

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/e2e/drains"
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/machineconfig"
 )
 
@@ -35,8 +36,7 @@ var _ = Describe("Nodes that request a drain", func() {
 	// podsOn returns the pods on a node that run and are not being deleted.
 	podsOn := func(ctx context.Context, node string) map[types.UID]string {
 		GinkgoHelper()
-		list, err := e.Kind.Clientset().CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
-		Expect(err).NotTo(HaveOccurred())
+		list := suite.Must(e.Kind.Clientset().CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node}))
 		pods := map[types.UID]string{}
 		for i := range list.Items {
 			if pod := &list.Items[i]; pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning {
@@ -47,8 +47,7 @@ var _ = Describe("Nodes that request a drain", func() {
 	}
 	isCordoned := func(ctx context.Context, node string) bool {
 		GinkgoHelper()
-		live, err := e.Kind.Clientset().CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
-		Expect(err).NotTo(HaveOccurred())
+		live := suite.Must(e.Kind.Clientset().CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{}))
 		return live.Spec.Unschedulable
 	}
 	// request returns how long a request takes to be completed.

@@ -5,17 +5,17 @@ package kubelets
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"path/filepath"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2" //nolint:staticcheck // as in tests
+	. "github.com/onsi/gomega"    //nolint:staticcheck // the same
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/solonode/sno/e2e/framework"
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/e2e/joining"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/etcdguard"
@@ -24,70 +24,52 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// ErrScenario means that real kubelets cannot run a scenario.
-var ErrScenario = errors.New("not possible with real kubelets")
-
 const (
 	poll = 200 * time.Millisecond
 	// settleTimeout is for controllers to start, to elect a leader and to settle, on a busy machine.
 	settleTimeout = 3 * time.Minute
 )
 
-// Options configure Start.
-type Options struct {
-	// Scenario is a name of package scenario: one or three control-plane nodes, and no arbiter.
-	Scenario string
-	// Name is that of the cluster, and the prefix of its containers.
-	Name string
-	// NoControllers omits the controllers.
-	NoControllers bool
-	Progress      io.Writer
-}
-
 // Env is a cluster of real kubelets with a scenario. The embedded ScenarioCluster works as on an embedded cluster,
-// without components, simulated nodes and the audit log.
+// without components, simulated nodes and the audit log. Its methods fail the spec. The zero value has no cluster.
 type Env struct {
 	*framework.ScenarioCluster
 	// Kind is the cluster; nil for one that another program has installed.
-	Kind     *kind.Cluster
-	Progress io.Writer
+	Kind *kind.Cluster
 
 	provider string
 	later    []string
 	images   map[programs.Program]string
 }
 
-// Start creates the cluster and returns when the stand-ins and the controllers run, before the day-2 workers join. On
-// an error or at the end of the context it removes everything; later the context has no effect.
-func Start(ctx context.Context, o Options) (*Env, error) {
-	s, err := scenario.Lookup(o.Scenario)
-	if err != nil {
-		return nil, err
-	}
-	if s.Arbiters > 0 || s.Masters != 1 && s.Masters != 3 {
-		return nil, fmt.Errorf("%w: %s has %d control-plane nodes and %d arbiters, want 1 or 3 and none", ErrScenario, s.Name, s.Masters, s.Arbiters)
-	}
-	e := &Env{Progress: o.Progress, provider: "kind"}
-	archive, err := e.build(ctx)
-	if err != nil {
-		return nil, err
-	}
+// Start creates a cluster with this name, which is also the prefix of its containers. It returns when the stand-ins and
+// the controllers, if wanted, run, before the day-2 workers join. The scenario has one or three control-plane nodes,
+// and no arbiter. Stop removes the cluster, also after a failure.
+func (e *Env) Start(ctx context.Context, of, name string, controllers bool) {
+	GinkgoHelper()
+	s := suite.Must(scenario.Lookup(of))
+	Expect(s.Arbiters).To(BeZero(), "real kubelets have no arbiter")
+	Expect(s.Masters).To(Or(Equal(1), Equal(3)), "the number of control-plane nodes of %s", of)
+	e.provider = "kind"
+	archive := e.build(ctx)
 	// A cluster that starts loads the machine, so those of other processes wait.
-	unlock, err := lock(ctx, "start")
-	if err != nil {
-		return nil, err
+	defer lock(ctx, "start")()
+	e.Kind = suite.Must(kind.Create(ctx, kind.Config{Name: name, ControlPlanes: s.Masters, Workers: s.Day1Workers + s.Day2Workers, Progress: GinkgoWriter}))
+	nodes := suite.Must(e.Kind.Nodes())
+	authority := readFiles(ctx, e.Kind, nodes[0], "/etc/kubernetes/pki/", "ca.crt", "ca.key")
+	lasting := context.WithoutCancel(ctx)
+	e.attach(lasting, embedded.Existing{Config: e.Kind.RESTConfig(), CACert: authority["ca.crt"], CAKey: authority["ca.key"]}, s)
+	e.prepare(ctx, e.Kind, archive, s.InstallObjects)
+	e.installNodes(ctx, nodes)
+	// The etcd operator has kubeadm's certificates.
+	secret, bundle := etcdObjects(ctx, e.Kind, nodes[0])
+	Expect(e.Cluster.Client().Update(ctx, secret)).To(Succeed())
+	Expect(e.Cluster.Client().Update(ctx, bundle)).To(Succeed())
+	Expect(joining.Prepare(ctx, e.Cluster)).To(Succeed())
+	e.operate(ctx, lasting)
+	if controllers {
+		e.DeployAll(ctx)
 	}
-	defer unlock()
-	e.Kind, err = kind.Create(ctx, kind.Config{
-		Name: o.Name, ControlPlanes: s.Masters, Workers: s.Day1Workers + s.Day2Workers, Progress: o.Progress,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := e.bringUp(ctx, s, archive, !o.NoControllers); err != nil {
-		return nil, errors.Join(fmt.Errorf("set up %s: %w", s.Name, err), e.Stop())
-	}
-	return e, nil
 }
 
 // Installed is a cluster of one node from an installer.
@@ -102,166 +84,86 @@ type Installed struct {
 
 // Attach adds what an installed cluster lacks: the stand-ins of the other operators, and the controllers. Stop, and the
 // end of the context, do not remove the cluster.
-func Attach(ctx context.Context, i Installed) (*Env, error) {
-	s, err := scenario.Lookup(i.Scenario)
-	if err != nil {
-		return nil, err
-	}
-	if i.Progress == nil {
-		i.Progress = io.Discard
-	}
-	e := &Env{Progress: i.Progress, provider: i.Provider}
-	archive, err := e.build(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c, err := embedded.Attach(ctx, i.Existing)
-	if err != nil {
-		return nil, err
-	}
-	e.ScenarioCluster = framework.Attach(c, s, e.Progress)
-	err = e.prepare(ctx, i.Images, archive, s.InstallOperators)
-	if err == nil {
-		err = e.shape(ctx, i.Node, s.Nodes()[0])
-	}
-	if err == nil {
-		err = e.operate(ctx, ctx)
-	}
-	if err == nil {
-		err = e.DeployAll(ctx)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("set up %s: %w", s.Name, err), e.Stop())
-	}
-	return e, nil
+func (e *Env) Attach(ctx context.Context, i Installed) {
+	GinkgoHelper()
+	s := suite.Must(scenario.Lookup(i.Scenario))
+	e.provider = i.Provider
+	archive := e.build(ctx)
+	e.attach(ctx, i.Existing, s)
+	e.prepare(ctx, i.Images, archive, s.InstallOperators)
+	e.shape(ctx, i.Node, s.Nodes()[0])
+	e.operate(ctx, ctx)
+	e.DeployAll(ctx)
+}
+
+func (e *Env) attach(ctx context.Context, to embedded.Existing, s scenario.Scenario) {
+	GinkgoHelper()
+	to.Progress = GinkgoWriter
+	e.ScenarioCluster = framework.Attach(suite.Must(embedded.Attach(ctx, to)), s, GinkgoWriter)
 }
 
 // build builds the stand-ins and an archive of the controllers' images first, because compilers would slow down a
 // starting cluster.
-func (e *Env) build(ctx context.Context) (archive string, err error) {
-	if archive, e.images, err = controllerImages(ctx, e.Progress); err != nil {
-		return "", err
-	}
+func (e *Env) build(ctx context.Context) (archive string) {
+	GinkgoHelper()
+	archive, e.images = controllerImages(ctx)
 	for _, module := range framework.Modules() {
-		if _, err := programs.Build(ctx, module.Host(), e.Progress); err != nil {
-			return "", err
-		}
+		suite.Must(programs.Build(ctx, module.Host(), GinkgoWriter))
 	}
-	return archive, nil
+	return archive
 }
 
-func (e *Env) bringUp(ctx context.Context, s scenario.Scenario, archive string, controllers bool) error {
-	lasting := context.WithoutCancel(ctx)
-	nodes, err := e.Kind.Nodes()
-	if err != nil {
-		return err
-	}
-	authority, err := readFiles(ctx, e.Kind, nodes[0], "/etc/kubernetes/pki/", "ca.crt", "ca.key")
-	if err != nil {
-		return err
-	}
-	c, err := embedded.Attach(lasting, embedded.Existing{
-		Config: e.Kind.RESTConfig(), CACert: authority["ca.crt"], CAKey: authority["ca.key"], Progress: e.Progress,
-	})
-	if err != nil {
-		return err
-	}
-	e.ScenarioCluster = framework.Attach(c, s, e.Progress)
-	if err := e.prepare(ctx, e.Kind, archive, s.InstallObjects); err != nil {
-		return err
-	}
-	if err := e.installNodes(ctx, nodes); err != nil {
-		return err
-	}
-	if err := e.etcdCertificates(ctx, nodes[0]); err != nil {
-		return err
-	}
-	if err := joining.Prepare(ctx, c); err != nil {
-		return err
-	}
-	if err := e.operate(ctx, lasting); err != nil || !controllers {
-		return err
-	}
-	return e.DeployAll(ctx)
-}
-
-func (e *Env) prepare(ctx context.Context, nodes Nodes, archive string, install func(context.Context, *embedded.Cluster) error) error {
+func (e *Env) prepare(ctx context.Context, nodes Nodes, archive string, install func(context.Context, *embedded.Cluster) error) {
+	GinkgoHelper()
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return nodes.Load(groupCtx, archive) })
-	group.Go(func() error { return operandImages(groupCtx, nodes, e.Cluster.Dir()) })
 	group.Go(func() error { return install(groupCtx, e.Cluster) })
-	return group.Wait()
+	operandImages(ctx, nodes, e.Cluster.Dir())
+	Expect(group.Wait()).To(Succeed())
 }
 
 // operate starts the stand-ins. That of the cluster-version-operator runs until Stop or the end of lasting.
-func (e *Env) operate(ctx, lasting context.Context) error {
+func (e *Env) operate(ctx, lasting context.Context) {
+	GinkgoHelper()
 	for _, module := range framework.Modules() {
-		if err := e.RunHost(ctx, module); err != nil {
-			return err
-		}
+		Expect(e.RunHost(ctx, module)).To(Succeed())
 	}
-	return e.RunQuorumGuard(lasting)
+	Expect(e.RunQuorumGuard(lasting)).To(Succeed())
 }
 
 // installNodes configures the nodes of the installation and removes the day-2 workers.
-func (e *Env) installNodes(ctx context.Context, names []string) error {
+func (e *Env) installNodes(ctx context.Context, names []string) {
+	GinkgoHelper()
 	specs := e.Scenario.Nodes()
 	for i, name := range names {
 		if i < len(specs) {
-			if err := e.shape(ctx, name, specs[i]); err != nil {
-				return err
-			}
+			e.shape(ctx, name, specs[i])
 			continue
 		}
 		e.later = append(e.later, name)
-		if err := e.withhold(ctx, name); err != nil {
-			return err
-		}
+		e.withhold(ctx, name)
 	}
-	return nil
-}
-
-// etcdCertificates replaces those of the scenario by those of kubeadm's etcd, where an etcd operator has them.
-func (e *Env) etcdCertificates(ctx context.Context, node string) error {
-	secret, bundle, err := etcdObjects(ctx, e.Kind, node)
-	if err != nil {
-		return err
-	}
-	kube := e.Kind.Clientset().CoreV1()
-	_, err = kube.Secrets(scenario.EtcdNamespace).Update(ctx, secret, metav1.UpdateOptions{})
-	if err == nil {
-		_, err = kube.ConfigMaps(scenario.EtcdNamespace).Update(ctx, bundle, metav1.UpdateOptions{})
-	}
-	if err != nil {
-		return fmt.Errorf("copy etcd's certificates: %w", err)
-	}
-	return nil
 }
 
 // etcdObjects returns the objects from which guards have their certificates for a client of kubeadm's etcd.
-func etcdObjects(ctx context.Context, c *kind.Cluster, node string) (*corev1.Secret, *corev1.ConfigMap, error) {
-	files, err := readFiles(ctx, c, node, "/etc/kubernetes/pki/etcd/", "ca.crt", "healthcheck-client.crt", "healthcheck-client.key")
-	if err != nil {
-		return nil, nil, err
-	}
+func etcdObjects(ctx context.Context, c *kind.Cluster, node string) (*corev1.Secret, *corev1.ConfigMap) {
+	GinkgoHelper()
+	files := readFiles(ctx, c, node, "/etc/kubernetes/pki/etcd/", "ca.crt", "healthcheck-client.crt", "healthcheck-client.key")
 	return &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: etcdguard.Namespace, Name: etcdguard.ClientSecret},
 			Data:       map[string][]byte{"tls.crt": files["healthcheck-client.crt"], "tls.key": files["healthcheck-client.key"]},
 		}, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: etcdguard.Namespace, Name: etcdguard.CABundle}, Data: map[string]string{"ca-bundle.crt": string(files["ca.crt"])},
-		}, nil
+		}
 }
 
-func readFiles(ctx context.Context, c *kind.Cluster, node, folder string, names ...string) (map[string][]byte, error) {
+func readFiles(ctx context.Context, c *kind.Cluster, node, folder string, names ...string) map[string][]byte {
+	GinkgoHelper()
 	files := map[string][]byte{}
 	for _, name := range names {
-		text, err := c.Exec(ctx, node, "cat", folder+name)
-		if err != nil {
-			return nil, err
-		}
-		files[name] = []byte(text + "\n")
+		files[name] = []byte(suite.Must(c.Exec(ctx, node, "cat", folder+name)) + "\n")
 	}
-	return files, nil
+	return files
 }
 
 // Detach keeps the cluster and stops the processes outside of it.
@@ -272,32 +174,22 @@ func (e *Env) Detach() {
 }
 
 // Stop stops the processes outside of the cluster, and removes the cluster if Start has created it.
-func (e *Env) Stop() error {
+func (e *Env) Stop() {
+	GinkgoHelper()
 	e.Detach()
-	if e.Kind == nil {
-		return nil
+	if e.Kind != nil {
+		Expect(e.Kind.Delete()).To(Succeed())
 	}
-	return e.Kind.Delete()
 }
 
-// Logs copies the logs of the stand-ins and of kind's nodes into a folder.
+// Logs copies the logs of the stand-ins and of kind's nodes into a folder. There may be no cluster.
 func (e *Env) Logs(folder string) error {
+	if e.ScenarioCluster == nil {
+		return nil
+	}
 	err := e.Cluster.CopyLogs(folder)
 	if e.Kind != nil {
 		err = errors.Join(err, e.Kind.Logs(filepath.Join(folder, "nodes")))
 	}
 	return err
-}
-
-// until waits for a condition, and returns why it was not met within settleTimeout.
-func until(ctx context.Context, what string, check func(context.Context) error) error {
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, poll, settleTimeout, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("wait until %s: %w", what, errors.Join(err, last))
-	}
-	return nil
 }

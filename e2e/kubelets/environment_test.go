@@ -34,13 +34,13 @@ func TestSetImage(t *testing.T) {
 		}}}}}
 	}
 	got := deployment("ko://example.com/a", "--one")
-	if err := setImage(got, "a:1", []string{"--two"}); err != nil {
+	if err := setImage(got, "a:1"); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(deployment("a:1", "--one", "--two"), got); diff != "" {
+	if diff := cmp.Diff(deployment("a:1", "--one"), got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if err := setImage(got, "a:2", nil); !errors.Is(err, errPlaceholder) {
+	if err := setImage(got, "a:2"); !errors.Is(err, errPlaceholder) {
 		t.Error(err)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/etcdguard"
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/testcluster/images"
@@ -65,8 +66,7 @@ var _ = Describe("The quorum guard of etcd", func() {
 	})
 
 	It("allows no eviction of another guard while one of three members is dead, and one when it is back", NodeTimeout(20*time.Minute), func(ctx SpecContext) {
-		unlock, err := lock(ctx, "start")
-		Expect(err).NotTo(HaveOccurred())
+		unlock := lock(ctx, "start")
 		c, err := kind.Create(ctx, kind.Config{Name: *clusterName + "-etcd", ControlPlanes: 3, Progress: GinkgoWriter})
 		unlock()
 		Expect(err).NotTo(HaveOccurred())
@@ -113,24 +113,18 @@ type guarded struct {
 func newGuarded(ctx context.Context, c *kind.Cluster) *guarded {
 	GinkgoHelper()
 	g := &guarded{Cluster: c}
-	var err error
-	g.nodes, err = c.Nodes()
-	Expect(err).NotTo(HaveOccurred())
-	lease, err := c.Clientset().CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, "kube-controller-manager", metav1.GetOptions{})
-	Expect(err).NotTo(HaveOccurred())
+	g.nodes = suite.Must(c.Nodes())
+	lease := suite.Must(c.Clientset().CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, "kube-controller-manager", metav1.GetOptions{}))
 	leader, victim := chooseNodes(g.nodes, ptr.Deref(lease.Spec.HolderIdentity, ""))
 	Expect(leader).NotTo(BeEmpty(), "the node of the leading controller manager")
 	g.victim = victim
-	address, err := c.Address(ctx, leader)
-	Expect(err).NotTo(HaveOccurred())
+	address := suite.Must(c.Address(ctx, leader))
 	config := c.RESTConfig()
 	config.Host = "https://" + net.JoinHostPort(address, apiServerPort)
-	g.kube, err = kubernetes.NewForConfig(config)
-	Expect(err).NotTo(HaveOccurred())
+	g.kube = suite.Must(kubernetes.NewForConfig(config))
 	onNode(ctx, c, g.victim, "sh", "-c", redirect, "sh", config.Host)
 	reading := topology.ReadingOf(configv1.HighlyAvailableTopologyMode)
-	g.host, err = etcdguard.NewHost(topology.Cluster{ControlPlane: reading, Infrastructure: reading}, len(g.nodes), guardImage)
-	Expect(err).NotTo(HaveOccurred())
+	g.host = suite.Must(etcdguard.NewHost(topology.Cluster{ControlPlane: reading, Infrastructure: reading}, len(g.nodes), guardImage))
 	return g
 }
 
@@ -153,29 +147,20 @@ func (g *guarded) install(ctx context.Context) {
 	GinkgoHelper()
 	for _, node := range g.nodes {
 		body := fmt.Appendf(nil, `{"metadata":{"labels":{%q:""}}}`, machineconfig.MasterRole)
-		_, err := g.kube.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, body, metav1.PatchOptions{})
-		Expect(err).NotTo(HaveOccurred())
+		suite.Must(g.kube.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, body, metav1.PatchOptions{}))
 	}
 	layer, archive := filepath.Join(GinkgoT().TempDir(), "layer.tar"), filepath.Join(GinkgoT().TempDir(), "image.tar")
 	Expect(g.Pack(ctx, layer, "/bin/sh", "/usr/bin/curl", "/usr/bin/sleep")).To(Succeed())
 	Expect(images.Write(archive, images.Image{Name: guardImage, Tar: layer})).To(Succeed())
 	Expect(g.Load(ctx, archive)).To(Succeed())
-	_, err := g.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: etcdguard.Namespace}}, metav1.CreateOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	secret, bundle, err := etcdObjects(ctx, g.Cluster, g.nodes[0])
-	Expect(err).NotTo(HaveOccurred())
-	_, err = g.kube.CoreV1().Secrets(etcdguard.Namespace).Create(ctx, secret, metav1.CreateOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	_, err = g.kube.CoreV1().ConfigMaps(etcdguard.Namespace).Create(ctx, bundle, metav1.CreateOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	deployment, err := etcdguard.Deployment(g.host)
-	Expect(err).NotTo(HaveOccurred())
-	_, err = g.kube.AppsV1().Deployments(etcdguard.Namespace).Create(ctx, deployment, metav1.CreateOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	budget, err := etcdguard.DisruptionBudget(g.host)
-	Expect(err).NotTo(HaveOccurred())
-	_, err = g.kube.PolicyV1().PodDisruptionBudgets(etcdguard.Namespace).Create(ctx, budget, metav1.CreateOptions{})
-	Expect(err).NotTo(HaveOccurred())
+	suite.Must(g.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: etcdguard.Namespace}}, metav1.CreateOptions{}))
+	secret, bundle := etcdObjects(ctx, g.Cluster, g.nodes[0])
+	suite.Must(g.kube.CoreV1().Secrets(etcdguard.Namespace).Create(ctx, secret, metav1.CreateOptions{}))
+	suite.Must(g.kube.CoreV1().ConfigMaps(etcdguard.Namespace).Create(ctx, bundle, metav1.CreateOptions{}))
+	deployment := suite.Must(etcdguard.Deployment(g.host))
+	suite.Must(g.kube.AppsV1().Deployments(etcdguard.Namespace).Create(ctx, deployment, metav1.CreateOptions{}))
+	budget := suite.Must(etcdguard.DisruptionBudget(g.host))
+	suite.Must(g.kube.PolicyV1().PodDisruptionBudgets(etcdguard.Namespace).Create(ctx, budget, metav1.CreateOptions{}))
 }
 
 // budget waits until the budget has these numbers of healthy guards and allowed disruptions.
@@ -193,11 +178,9 @@ func (g *guarded) budget(ctx context.Context, healthy, allowed int32) {
 // guards returns one pod for each node, not being deleted.
 func (g *guarded) guards(ctx context.Context) []*corev1.Pod {
 	GinkgoHelper()
-	deployment, err := etcdguard.Deployment(g.host)
-	Expect(err).NotTo(HaveOccurred())
+	deployment := suite.Must(etcdguard.Deployment(g.host))
 	of := labels.SelectorFromSet(deployment.Spec.Selector.MatchLabels).String()
-	list, err := g.kube.CoreV1().Pods(etcdguard.Namespace).List(ctx, metav1.ListOptions{LabelSelector: of})
-	Expect(err).NotTo(HaveOccurred())
+	list := suite.Must(g.kube.CoreV1().Pods(etcdguard.Namespace).List(ctx, metav1.ListOptions{LabelSelector: of}))
 	var pods []*corev1.Pod
 	for i := range list.Items {
 		if list.Items[i].DeletionTimestamp == nil {

@@ -53,8 +53,7 @@ var _ = Describe("Kubernetes' conformance tests on a single node", Label("kubern
 		Expect(err).NotTo(HaveOccurred())
 		Expect(reasons.faults(all)).To(BeEmpty())
 		run, forImages = reasons.split(all)
-		pattern, err := regexp.Compile(*testPattern)
-		Expect(err).NotTo(HaveOccurred())
+		pattern := suite.Must(regexp.Compile(*testPattern))
 		other := func(test kubeTest) bool { return !pattern.MatchString(test.Codename) }
 		run, forImages = slices.DeleteFunc(run, other), slices.DeleteFunc(forImages, other)
 	}, NodeTimeout(10*time.Minute))
@@ -87,24 +86,20 @@ var _ = Describe("Kubernetes' conformance tests on a single node", Label("kubern
 func runTests(ctx context.Context, mode string, tests []kubeTest, twice func(r result, name string) bool) results {
 	GinkgoHelper()
 	Expect(tests).NotTo(BeEmpty(), "-tests selects no test")
-	programs, err := assets.EnsureSuite(ctx, GinkgoWriter)
-	Expect(err).NotTo(HaveOccurred())
-	node, err := assets.EnsureNode(ctx, GinkgoWriter)
-	Expect(err).NotTo(HaveOccurred())
-	listed, err := exec.CommandContext(ctx, programs.Program("e2e.test"), "--list-images").Output()
-	Expect(err).NotTo(HaveOccurred())
+	programs := suite.Must(assets.EnsureSuite(ctx, GinkgoWriter))
+	node := suite.Must(assets.EnsureNode(ctx, GinkgoWriter))
+	listed := suite.Must(exec.CommandContext(ctx, programs.Program("e2e.test"), "--list-images").Output())
 	agnhosts, pauses := nodeImages(strings.Fields(string(listed)))
 	Expect(agnhosts).NotTo(BeEmpty())
 	Expect(pauses).NotTo(BeEmpty())
-	archive, err := agnhost.Ensure(ctx, programs, agnhosts, GinkgoWriter)
-	Expect(err).NotTo(HaveOccurred())
+	archive := suite.Must(agnhost.Ensure(ctx, programs, agnhosts, GinkgoWriter))
 
-	e, err := Start(ctx, Options{Scenario: singleNode, Name: *clusterName + "-" + mode, NoControllers: mode == "off", Progress: GinkgoWriter})
-	Expect(err).NotTo(HaveOccurred())
+	e := &Env{}
 	DeferCleanup(finish, e)
+	e.Start(ctx, singleNode, *clusterName+"-"+mode, mode != "off")
 	settled := func() {
 		if mode != "off" {
-			Expect(e.WaitSettled(ctx)).To(Succeed())
+			e.WaitSettled(ctx)
 		}
 	}
 	settled()
@@ -115,10 +110,8 @@ func runTests(ctx context.Context, mode string, tests []kubeTest, twice func(r r
 	attempt := func(folder string, procs int, tests []kubeTest) results {
 		By(strconv.Itoa(len(tests)) + " tests, " + strconv.Itoa(procs) + " in parallel; they report to " + filepath.Join(folder, "e2e.log"))
 		Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
-		text, err := e2eTest(ctx, programs, folder, procs, tests, "--kubeconfig="+e.Kind.Kubeconfig(), "--kubectl-path="+node.Program("kubectl"))
-		Expect(err).NotTo(HaveOccurred())
-		all, err := readResults(text, tests)
-		Expect(err).NotTo(HaveOccurred())
+		text := suite.Must(e2eTest(ctx, programs, folder, procs, tests, "--kubeconfig="+e.Kind.Kubeconfig(), "--kubectl-path="+node.Program("kubectl")))
+		all := suite.Must(readResults(text, tests))
 		return all
 	}
 	all := attempt(folder, *testProcs, tests)

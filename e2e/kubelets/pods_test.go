@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"path"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -52,22 +51,6 @@ func running(ctx context.Context, e *Env, pods ...*corev1.Pod) {
 			g.Expect(pod.Status.Phase).To(Equal(corev1.PodRunning))
 		}).Should(Succeed())
 	}
-}
-
-// logLimit is for the log of a pod.
-const logLimit = 10 * time.Second
-
-// podLog returns the log of a pod through its kubelet.
-func podLog(ctx context.Context, e *Env, pod *corev1.Pod) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, logLimit)
-	defer cancel()
-	result := e.Kind.Clientset().CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).Do(ctx)
-	// The error of Raw lacks the reason.
-	if err := result.Error(); err != nil {
-		return "", err
-	}
-	text, err := result.Raw()
-	return string(bytes.TrimSpace(text)), err
 }
 
 // writeFile writes a file of a node.

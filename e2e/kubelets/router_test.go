@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/conformance/traffic"
-	"github.com/solonode/sno/e2e/bench"
 	"github.com/solonode/sno/e2e/framework"
+	"github.com/solonode/sno/e2e/framework/suite"
 )
 
 const (
@@ -59,8 +59,7 @@ var _ = Describe("The default router", func() {
 			Expect(gone).To(BeNumerically(">", 0), "the router never left the control plane without the module, so this proves nothing")
 
 			s.optOut(ctx, false)
-			_, err := s.router(ctx, "on the control plane", s.onControlPlane)
-			Expect(err).NotTo(HaveOccurred())
+			s.router(ctx, "on the control plane", s.onControlPlane)
 			answered(ctx, users)
 			var outages []time.Duration
 			for range deletions {
@@ -78,13 +77,13 @@ var _ = Describe("The default router", func() {
 		visited(ctx, e, "New controller image, then new router image", comeback, func(s *site, users *traffic.Generator) {
 			begun, newer := time.Now(), e.Image(framework.Ingress)+"-next"
 			Expect(e.Kind.Tag(ctx, e.Image(framework.Ingress), newer)).To(Succeed())
-			Expect(e.Deploy(ctx, framework.Ingress, newer)).To(Succeed())
+			e.apply(ctx, framework.Ingress, newer)
+			e.rolled(ctx, framework.Ingress.Account())
 			Expect(traffic.Outages(users.Since(begun))).To(BeEmpty(), "outages by a new controller")
-			Expect(s.run(ctx, secondRouter)).To(Succeed())
-			_, err := s.router(ctx, "of the new image on the control plane", func(p *corev1.Pod) bool {
+			s.run(ctx, secondRouter)
+			s.router(ctx, "of the new image on the control plane", func(p *corev1.Pod) bool {
 				return s.onControlPlane(p) && p.Spec.Containers[0].Image == secondRouter
 			})
-			Expect(err).NotTo(HaveOccurred())
 		})
 	})
 
@@ -98,11 +97,10 @@ var _ = Describe("The default router", func() {
 			name := CurrentSpecReport().LeafNodeText
 			DeferCleanup(s.publish, hostNetwork())
 			s.publish(ctx, publishing)
-			Expect(s.run(ctx, firstRouter, hostArgs...)).To(Succeed())
+			s.run(ctx, firstRouter, hostArgs...)
 			onHost := publishing.Type == operatorv1.HostNetworkStrategyType
-			_, err := s.router(ctx, "that is published so", func(p *corev1.Pod) bool { return p.Spec.HostNetwork == onHost && s.onControlPlane(p) })
-			Expect(err).NotTo(HaveOccurred())
-			Expect(s.rolledOut(ctx)).To(Succeed())
+			s.router(ctx, "that is published so", func(p *corev1.Pod) bool { return p.Spec.HostNetwork == onHost && s.onControlPlane(p) })
+			s.rolledOut(ctx)
 			users := s.visit(ctx, "http", port)
 			var outages []time.Duration
 			for i := range rolloutsEach {
@@ -124,8 +122,7 @@ var _ = It("The default router gets its traffic back by itself when the control-
 	e := cluster(ctx)
 	visited(ctx, e, "Restart of the control-plane node", returnBound, func(s *site, _ *traffic.Generator) {
 		Expect(e.Kind.Restart(ctx, s.node)).To(Succeed())
-		_, err := s.router(ctx, "after the restart", s.onControlPlane)
-		Expect(err).NotTo(HaveOccurred())
+		s.router(ctx, "after the restart", s.onControlPlane)
 	})
 })
 
@@ -145,11 +142,9 @@ func (s *site) onControlPlane(pod *corev1.Pod) bool { return pod.Spec.NodeName =
 // deleteRouter deletes the router, and returns the one that replaces it.
 func (s *site) deleteRouter(ctx context.Context) *corev1.Pod {
 	GinkgoHelper()
-	old, err := s.router(ctx, "to delete", func(*corev1.Pod) bool { return true })
-	Expect(err).NotTo(HaveOccurred())
+	old := s.router(ctx, "to delete", func(*corev1.Pod) bool { return true })
 	Expect(s.Cluster.Client().Delete(ctx, old)).To(Succeed())
-	next, err := s.router(ctx, "that replaces the deleted one", func(p *corev1.Pod) bool { return p.UID != old.UID })
-	Expect(err).NotTo(HaveOccurred())
+	next := s.router(ctx, "that replaces the deleted one", func(p *corev1.Pod) bool { return p.UID != old.UID })
 	return next
 }
 
@@ -162,8 +157,7 @@ func (s *site) optOut(ctx context.Context, out bool) {
 	}
 	body := fmt.Appendf(nil, `{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":%s}}}`, value)
 	Expect(s.Cluster.Client().Patch(ctx, defaultController(), client.RawPatch(types.MergePatchType, body))).To(Succeed())
-	_, err := s.WaitReason(ctx, framework.Ingress, waitTimeout, reasons...)
-	Expect(err).NotTo(HaveOccurred())
+	suite.Must(s.WaitReason(ctx, framework.Ingress, waitTimeout, reasons...))
 }
 
 // hostNetwork returns how the default router is published without a load balancer.
@@ -188,9 +182,9 @@ func (s *site) publish(ctx context.Context, strategy *operatorv1.EndpointPublish
 }
 
 // outageRow summarises outages, which bound limits.
-func outageRow(what string, outages []time.Duration, bound time.Duration) bench.Row {
+func outageRow(what string, outages []time.Duration, bound time.Duration) suite.Row {
 	sorted := slices.Sorted(slices.Values(outages))
-	rank := func(percent int) string { return seconds(sorted[max(0, (percent*len(sorted)+99)/100-1)]) }
+	rank := func(percent int) string { return suite.Seconds(sorted[max(0, (percent*len(sorted)+99)/100-1)]) }
 	row := within(what, sorted[len(sorted)-1], bound)
 	row.Measured = "outage " + row.Measured
 	if len(sorted) > 1 {
@@ -201,7 +195,7 @@ func outageRow(what string, outages []time.Duration, bound time.Duration) bench.
 
 func TestOutageRow(t *testing.T) {
 	outages := []time.Duration{3 * time.Second, 0, time.Second, 2 * time.Second, 2500 * time.Millisecond}
-	want := bench.Row{What: "rollout", Measured: "outage p50 2.00 s, p90 3.00 s, max 3.00 s of 5", Bound: "max 3.00 s", Compared: "-", Held: true}
+	want := suite.Row{What: "rollout", Measured: "outage p50 2.00 s, p90 3.00 s, max 3.00 s of 5", Bound: "max 3.00 s", Compared: "-", Held: true}
 	if diff := cmp.Diff(want, outageRow("rollout", outages, 3*time.Second)); diff != "" {
 		t.Error(diff)
 	}

@@ -4,40 +4,38 @@ package kubelets
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
+	. "github.com/onsi/ginkgo/v2" //nolint:staticcheck // as in tests
+	. "github.com/onsi/gomega"    //nolint:staticcheck // the same
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/solonode/sno/e2e/embeddedtarget"
 	"github.com/solonode/sno/e2e/framework"
+	"github.com/solonode/sno/e2e/framework/suite"
 )
 
 // WaitSettled waits until every controller has its expected reason, and no pod is starting or ending.
-func (e *Env) WaitSettled(ctx context.Context) error {
+func (e *Env) WaitSettled(ctx context.Context) {
+	GinkgoHelper()
 	for module, reasons := range embeddedtarget.ExpectedReasons(e.Scenario) {
-		if _, err := e.WaitReason(ctx, module, settleTimeout, reasons...); err != nil {
-			return fmt.Errorf("%s: %w", module, err)
-		}
+		suite.Must(e.WaitReason(ctx, module, settleTimeout, reasons...))
 	}
-	return until(ctx, "no pod starts or ends", func(ctx context.Context) error {
+	Eventually(ctx, func(ctx context.Context) (moving []string, err error) {
 		list, err := e.Cluster.Clientset().CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for i := range list.Items {
 			if pod := &list.Items[i]; moves(pod) && !retried(pod, list.Items) {
-				return fmt.Errorf("%w: pod %s/%s is %s", errMoves, pod.Namespace, pod.Name, pod.Status.Phase)
+				moving = append(moving, pod.Namespace+"/"+pod.Name+" is "+string(pod.Status.Phase))
 			}
 		}
-		return nil
-	})
+		return moving, nil
+	}).WithTimeout(settleTimeout).WithPolling(poll).Should(BeEmpty(), "pods that start or end")
 }
-
-var errMoves = errors.New("not settled")
 
 // moves reports whether a pod of the controllers or of OpenShift is not settled. An unschedulable one is settled.
 func moves(pod *corev1.Pod) bool {

@@ -25,7 +25,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
-	"github.com/solonode/sno/e2e/bench"
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/topology"
 )
@@ -64,7 +64,7 @@ var _ = Describe("A node that is powered off", func() {
 			configure(ctx, e, node)
 			with := powerOff(ctx, e, node, namespace)
 			Expect(without.fault()).NotTo(BeEmpty(), "without the configuration the pods also ended in order, so this proves nothing")
-			record(bench.Row{
+			record(suite.Row{
 				What:     fmt.Sprintf("Node powered off: how a pod ends that needs %d s for it", ordinaryWork),
 				Measured: with.String(), Bound: "hook, its whole grace period, critical pods after it", Compared: "without the configuration: " + without.String(),
 				Held: with.fault() == "",
@@ -134,13 +134,11 @@ func configure(ctx context.Context, e *Env, node string) {
 	config := map[string]any{}
 	Expect(yaml.Unmarshal([]byte(before), &config)).To(Succeed())
 	maps.Copy(config, fields)
-	merged, err := yaml.Marshal(config)
-	Expect(err).NotTo(HaveOccurred())
+	merged := suite.Must(yaml.Marshal(config))
 	writeFile(ctx, e.Kind, node, kubeletConfigFile, merged)
 	writeFile(ctx, e.Kind, node, file, content)
 	reload(ctx)
-	total, err := time.ParseDuration(fmt.Sprint(fields["shutdownGracePeriod"]))
-	Expect(err).NotTo(HaveOccurred())
+	total := suite.Must(time.ParseDuration(fmt.Sprint(fields["shutdownGracePeriod"])))
 	Eventually(ctx, func(g Gomega, ctx context.Context) {
 		raw, err := e.Kind.Clientset().CoreV1().RESTClient().Get().AbsPath("/api/v1/nodes", node, "proxy", "configz").DoRaw(ctx)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -166,10 +164,8 @@ func configure(ctx context.Context, e *Env, node string) {
 func decide(ctx context.Context, e *Env, name string) (fields map[string]any, file string, content []byte) {
 	GinkgoHelper()
 	kube := e.Kind.Clientset().CoreV1()
-	node, err := kube.Nodes().Get(ctx, name, metav1.GetOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	pods, err := kube.Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + name})
-	Expect(err).NotTo(HaveOccurred())
+	node := suite.Must(kube.Nodes().Get(ctx, name, metav1.GetOptions{}))
+	pods := suite.Must(kube.Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + name}))
 	node.Labels = map[string]string{machineconfig.MasterRole: ""}
 	pool := mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: machineconfig.MasterPool, Labels: map[string]string{machineconfig.MasterPoolLabel: ""}}}
 	pool.Status.Conditions = []mcfgv1.MachineConfigPoolCondition{{Type: mcfgv1.MachineConfigPoolUpdated, Status: corev1.ConditionTrue}}
@@ -185,8 +181,7 @@ func decide(ctx context.Context, e *Env, name string) (fields map[string]any, fi
 	config, _, err := ignition.Parse(decision.MachineConfig.Spec.Config.Raw)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(config.Storage.Files).To(HaveLen(1))
-	decoded, err := dataurl.DecodeString(ptr.Deref(config.Storage.Files[0].Contents.Source, ""))
-	Expect(err).NotTo(HaveOccurred())
+	decoded := suite.Must(dataurl.DecodeString(ptr.Deref(config.Storage.Files[0].Contents.Source, "")))
 	return fields, config.Storage.Files[0].Path, decoded.Data
 }
 
@@ -233,9 +228,9 @@ func (e ending) String() string {
 		hook = "no hook"
 	}
 	if e.end.IsZero() {
-		return hook + ", killed after " + seconds(e.last.Sub(e.term))
+		return hook + ", killed after " + suite.Seconds(e.last.Sub(e.term))
 	}
-	return hook + ", done after " + seconds(e.end.Sub(e.term))
+	return hook + ", done after " + suite.Seconds(e.end.Sub(e.term))
 }
 
 type ends struct{ ordinary, critical ending }

@@ -6,11 +6,11 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +29,7 @@ import (
 
 	"github.com/solonode/sno/conformance/traffic"
 	"github.com/solonode/sno/e2e/framework"
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/testcluster/images"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -60,8 +61,6 @@ var (
 	routerScript string
 	//go:embed ready.sh
 	readyScript string
-
-	errRouter = errors.New("not the wanted router")
 )
 
 // site is an application behind the default router, whose name resolves to the address of the first control-plane node,
@@ -76,39 +75,32 @@ type site struct {
 func openSite(ctx context.Context, e *Env, hostArgs ...string) *site {
 	GinkgoHelper()
 	s := &site{Env: e, node: nodes(e)[0]}
-	var err error
-	s.address, err = e.Kind.Address(ctx, s.node)
-	Expect(err).NotTo(HaveOccurred())
+	s.address = suite.Must(e.Kind.Address(ctx, s.node))
 	s.loadRouters(ctx)
 	DeferCleanup(s.close)
 	for _, object := range s.application() {
 		Expect(e.Cluster.Client().Create(ctx, object)).To(Succeed())
 	}
-	Expect(s.run(ctx, firstRouter, hostArgs...)).To(Succeed())
+	s.run(ctx, firstRouter, hostArgs...)
 	return s
 }
 
 // close removes the application and restores the operator's own router.
-func (s *site) close(ctx context.Context) error {
-	err := s.RunHost(ctx, framework.Ingress)
-	if err == nil {
-		_, err = s.router(ctx, "of the operator's own image", func(p *corev1.Pod) bool { return p.Spec.Containers[0].ReadinessProbe == nil })
-	}
+func (s *site) close(ctx context.Context) {
+	GinkgoHelper()
 	for _, object := range s.application() {
-		err = errors.Join(err, client.IgnoreNotFound(s.Cluster.Client().Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground))))
+		Expect(client.IgnoreNotFound(s.Cluster.Client().Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground)))).To(Succeed())
 	}
-	return err
+	Expect(s.RunHost(ctx, framework.Ingress)).To(Succeed())
+	s.router(ctx, "of the operator's own image", func(p *corev1.Pod) bool { return p.Spec.Containers[0].ReadinessProbe == nil })
 }
 
 // run has the stand-in of the ingress operator use a router's image, and waits until no other runs.
-func (s *site) run(ctx context.Context, image string, hostArgs ...string) error {
-	if err := s.RunHost(ctx, framework.Ingress, append([]string{"--router-image=" + image}, hostArgs...)...); err != nil {
-		return err
-	}
-	if _, err := s.router(ctx, "of image "+image, func(p *corev1.Pod) bool { return p.Spec.Containers[0].Image == image }); err != nil {
-		return err
-	}
-	return s.rolledOut(ctx)
+func (s *site) run(ctx context.Context, image string, hostArgs ...string) {
+	GinkgoHelper()
+	Expect(s.RunHost(ctx, framework.Ingress, append([]string{"--router-image=" + image}, hostArgs...)...)).To(Succeed())
+	s.router(ctx, "of image "+image, func(p *corev1.Pod) bool { return p.Spec.Containers[0].Image == image })
+	s.rolledOut(ctx)
 }
 
 // visit sends requests until the end of the spec, and returns when they are answered.
@@ -205,28 +197,18 @@ func (s *site) routers(ctx context.Context) ([]corev1.Pod, error) {
 }
 
 // router waits until there is exactly one router that does not end, Ready, that satisfies want, and returns it.
-func (s *site) router(ctx context.Context, what string, want func(*corev1.Pod) bool) (*corev1.Pod, error) {
-	var found *corev1.Pod
-	err := until(ctx, "there is a router "+what, func(ctx context.Context) error {
+func (s *site) router(ctx context.Context, what string, want func(*corev1.Pod) bool) (found *corev1.Pod) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega, ctx context.Context) {
 		pods, err := s.routers(ctx)
-		var live []*corev1.Pod
-		for i := range pods {
-			if pods[i].DeletionTimestamp == nil {
-				live = append(live, &pods[i])
-			}
-		}
-		switch {
-		case err != nil:
-			return err
-		case len(live) != 1:
-			return fmt.Errorf("%w: %d pods", errRouter, len(live))
-		case !isReady(live[0]) || !want(live[0]):
-			return fmt.Errorf("%w: %s on %s, ready: %t", errRouter, live[0].Name, live[0].Spec.NodeName, isReady(live[0]))
-		}
-		found = live[0]
-		return nil
-	})
-	return found, err
+		g.Expect(err).NotTo(HaveOccurred())
+		pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+		g.Expect(pods).To(HaveLen(1))
+		found = &pods[0]
+		g.Expect(isReady(found)).To(BeTrue(), "%s on %s is Ready", found.Name, found.Spec.NodeName)
+		g.Expect(want(found)).To(BeTrue(), "%s on %s", found.Name, found.Spec.NodeName)
+	}).WithTimeout(settleTimeout).Should(Succeed(), "there is a router "+what)
+	return found
 }
 
 func isReady(pod *corev1.Pod) bool {
@@ -238,30 +220,26 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// deployment returns the key of the default router.
-func (s *site) deployment() client.ObjectKey {
-	return client.ObjectKey{Namespace: scenario.RouterNamespace, Name: "router-" + scenario.DefaultIngressController}
-}
-
 // roll rolls the router out.
 func (s *site) roll(ctx context.Context, why string) {
 	GinkgoHelper()
-	router := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.deployment().Namespace, Name: s.deployment().Name}}
 	body := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`, why)
-	Expect(s.Cluster.Client().Patch(ctx, router, client.RawPatch(types.MergePatchType, body))).To(Succeed())
-	Expect(s.rolledOut(ctx)).To(Succeed())
+	Expect(s.Cluster.Client().Patch(ctx, routerDeployment(), client.RawPatch(types.MergePatchType, body))).To(Succeed())
+	s.rolledOut(ctx)
 }
 
 // rolledOut waits until the router matches its Deployment and no older pod exists.
-func (s *site) rolledOut(ctx context.Context) error {
-	return until(ctx, "the router is rolled out", func(ctx context.Context) error {
-		live := &appsv1.Deployment{}
-		err := s.Cluster.Client().Get(ctx, s.deployment(), live)
-		if err == nil && !workload.RolledOut(live) {
-			err = fmt.Errorf("%w: %+v", errRouter, live.Status)
-		}
-		return err
-	})
+func (s *site) rolledOut(ctx context.Context) {
+	GinkgoHelper()
+	router := routerDeployment()
+	Eventually(ctx, func(ctx context.Context) (*appsv1.Deployment, error) {
+		return router, s.Cluster.Client().Get(ctx, client.ObjectKeyFromObject(router), router)
+	}).WithTimeout(settleTimeout).Should(Satisfy(workload.RolledOut), "the router is rolled out")
+}
+
+// routerDeployment has the name of the default router.
+func routerDeployment() *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: scenario.RouterNamespace, Name: "router-" + scenario.DefaultIngressController}}
 }
 
 // defaultController returns the key of the default IngressController.

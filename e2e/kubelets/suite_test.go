@@ -4,7 +4,6 @@ package kubelets
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -21,7 +20,6 @@ import (
 
 	"github.com/solonode/sno/conformance/extension"
 	"github.com/solonode/sno/conformance/report"
-	"github.com/solonode/sno/e2e/bench"
 	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/testcluster/kind"
 )
@@ -41,7 +39,6 @@ var (
 	clusterName  = flag.String("name", kind.DefaultName, "prefix of the names of clusters and their containers")
 	scenarioName = flag.String("scenario", day2Workers, "scenario of the clusters, with one or three control-plane nodes and no arbiter")
 	tiers        = flag.String("tiers", "static,scheduled", "tiers of the conformance suite")
-	document     = flag.String("write", "", "document whose table of real kubelets receives the figures")
 )
 
 func TestKubelets(t *testing.T) {
@@ -51,10 +48,10 @@ func TestKubelets(t *testing.T) {
 	suite.Run(t, "kubelets", "e2e-kind")
 }
 
-// shared is the cluster of this process, and why it could not be set up.
+// shared is the cluster of this process, and whether it was set up.
 var shared struct {
-	env *Env
-	err error
+	env   *Env
+	ready bool
 }
 
 // cluster returns the cluster of this process, which the first spec that needs it creates. Each spec finds it settled,
@@ -64,24 +61,22 @@ func cluster(ctx context.Context, scenarios ...string) *Env {
 	if len(scenarios) > 0 && !slices.Contains(scenarios, *scenarioName) {
 		Skip(fmt.Sprintf("needs -scenario %v", scenarios))
 	}
-	if shared.env == nil && shared.err == nil {
+	if shared.env == nil {
 		name := *clusterName
 		if process := GinkgoParallelProcess(); process > 1 {
 			name = fmt.Sprintf("%s-%d", name, process)
 		}
 		By("Starting a cluster of real kubelets for " + *scenarioName)
-		shared.env, shared.err = Start(ctx, Options{Scenario: *scenarioName, Name: name, Progress: GinkgoWriter})
-		if shared.err == nil {
-			By("Waiting until the controllers have settled, before workers join")
-			shared.err = shared.env.WaitSettled(ctx)
-		}
-		if shared.err == nil {
-			By("The later workers join")
-			shared.err = shared.env.AddDay2Workers(ctx)
-		}
+		shared.env = &Env{}
+		shared.env.Start(ctx, *scenarioName, name, true)
+		By("Waiting until the controllers have settled, before workers join")
+		shared.env.WaitSettled(ctx)
+		By("The later workers join")
+		shared.env.AddDay2Workers(ctx)
+		shared.ready = true
 	}
-	Expect(shared.err).NotTo(HaveOccurred(), "the cluster of this process was not set up")
-	Expect(shared.env.WaitSettled(ctx)).To(Succeed())
+	Expect(shared.ready).To(BeTrue(), "the cluster of this process was not set up")
+	shared.env.WaitSettled(ctx)
 	shared.env.everyControllerLeads(ctx)
 	return shared.env
 }
@@ -98,8 +93,8 @@ var _ = AfterSuite(func() {
 // finish removes a cluster, or with -keep only the processes outside of it.
 func finish(e *Env) {
 	GinkgoHelper()
-	if !suite.Keep() {
-		Expect(e.Stop()).To(Succeed())
+	if !suite.Keep() || e.Kind == nil {
+		e.Stop()
 		return
 	}
 	e.Detach()
@@ -112,71 +107,37 @@ var _ = JustAfterEach(func() {
 	}
 })
 
-// The names of report entries: measurements, and the folder of a report that receives them.
-const (
-	figures           = "figures"
-	conformanceReport = "conformance report"
-)
+// conformanceReport is the name of the report entry with the folder of a report that receives all figures.
+const conformanceReport = "conformance report"
 
 // record adds measurements to the report of the spec, and fails it if a bound was not met.
-func record(rows ...bench.Row) {
+func record(rows ...suite.Row) {
 	GinkgoHelper()
-	AddReportEntry(figures, rows, ReportEntryVisibilityNever)
-	Expect(bench.Print(GinkgoWriter, rows)).To(Succeed())
-	for _, row := range rows {
-		Expect(row.Held).To(BeTrue(), "%s: %s, bound %s", row.What, row.Measured, row.Bound)
-	}
+	suite.Require(suite.RealKubelets, rows...)
 }
 
-var _ = ReportAfterSuite("figures", func(all Report) {
-	var rows []bench.Row
-	reported := false
-	for _, spec := range all.SpecReports {
-		for _, entry := range spec.ReportEntries {
-			if reported = reported || entry.Name == conformanceReport; entry.Name != figures {
-				continue
-			}
-			// Between processes values are sent as JSON.
-			text, err := json.Marshal(entry.GetRawValue())
-			Expect(err).NotTo(HaveOccurred())
-			var its []bench.Row
-			Expect(json.Unmarshal(text, &its)).To(Succeed())
-			rows = append(rows, its...)
-		}
-	}
-	if len(rows) == 0 {
+var _ = ReportAfterSuite("figures in the report of the conformance suite", func(all Report) {
+	if !slices.ContainsFunc(all.SpecReports, func(spec SpecReport) bool {
+		return slices.ContainsFunc(spec.ReportEntries, func(entry types.ReportEntry) bool { return entry.Name == conformanceReport })
+	}) {
 		return
 	}
-	Expect(bench.Print(os.Stdout, rows)).To(Succeed())
-	if reported {
-		reports, err := report.ReadFiles(filepath.Join(suite.Out(), "report.yaml"))
-		Expect(err).NotTo(HaveOccurred())
-		for _, row := range rows {
-			reports[0].Measurements = append(reports[0].Measurements, report.Measurement(row))
-		}
-		Expect(extension.WriteFolder(suite.Out(), reports[0])).To(Succeed())
+	reports := suite.Must(report.ReadFiles(filepath.Join(suite.Out(), "report.yaml")))
+	for _, row := range suite.Rows(all, suite.RealKubelets) {
+		reports[0].Measurements = append(reports[0].Measurements, report.Measurement(row))
 	}
-	if *document != "" {
-		before, err := os.ReadFile(*document)
-		Expect(err).NotTo(HaveOccurred())
-		after, err := bench.RealKubelets.Document(before, rows, bench.Machine(), true)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(os.WriteFile(*document, after, 0o644)).To(Succeed())
-	}
+	Expect(extension.WriteFolder(suite.Out(), reports[0])).To(Succeed())
 })
 
 // within is a measurement that has to be at most the bound.
-func within(what string, took, bound time.Duration) bench.Row {
-	return bench.Row{What: what, Measured: seconds(took), Bound: "max " + seconds(bound), Compared: "-", Held: took <= bound}
+func within(what string, took, bound time.Duration) suite.Row {
+	return suite.Row{What: what, Measured: suite.Seconds(took), Bound: "max " + suite.Seconds(bound), Compared: "-", Held: took <= bound}
 }
-
-func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
 
 // nodes returns the names of the nodes, those of the control plane first.
 func nodes(e *Env) []string {
 	GinkgoHelper()
-	names, err := e.Kind.Nodes()
-	Expect(err).NotTo(HaveOccurred())
+	names := suite.Must(e.Kind.Nodes())
 	return names
 }
 
@@ -184,8 +145,7 @@ func nodes(e *Env) []string {
 func lastWorker(ctx context.Context, e *Env) *corev1.Node {
 	GinkgoHelper()
 	names := nodes(e)
-	node, err := e.Kind.Clientset().CoreV1().Nodes().Get(ctx, names[len(names)-1], metav1.GetOptions{})
-	Expect(err).NotTo(HaveOccurred())
+	node := suite.Must(e.Kind.Clientset().CoreV1().Nodes().Get(ctx, names[len(names)-1], metav1.GetOptions{}))
 	Expect(node.Labels).NotTo(Or(HaveKey(rolePrefix+"control-plane"), HaveKey(rolePrefix+"master")), "the cluster has no worker")
 	return node
 }
@@ -193,7 +153,6 @@ func lastWorker(ctx context.Context, e *Env) *corev1.Node {
 // onNode runs a command on a node, and returns its output.
 func onNode(ctx context.Context, c *kind.Cluster, node string, command ...string) string {
 	GinkgoHelper()
-	output, err := c.Exec(ctx, node, command...)
-	Expect(err).NotTo(HaveOccurred())
+	output := suite.Must(c.Exec(ctx, node, command...))
 	return output
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2" //nolint:staticcheck // as in tests
 	"golang.org/x/term"
 
 	conformance "github.com/solonode/sno/conformance/cluster"
@@ -43,7 +44,7 @@ func (e *Env) Target() conformance.Target {
 		Expected: report.Modes{
 			ControlPlane: string(e.Scenario.ControlPlaneTopology), Infrastructure: string(e.Scenario.InfrastructureTopology),
 		},
-		Times: Times(), Image: doNothing, Progress: e.Progress,
+		Times: Times(), Image: doNothing, Progress: GinkgoWriter,
 		Logs: e.Logs, Operators: e.HostOperators,
 	}
 	if e.Kind != nil {

@@ -4,11 +4,9 @@ package kubelets
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,22 +21,16 @@ import (
 )
 
 // socket is a client that keeps one WebSocket to a server that returns what it receives. It sends a message every
-// traffic.Interval, and connects again at once when the connection ends.
+// traffic.Interval, and connects again at once when one is not answered. Each attempt is a sample.
 type socket struct {
 	config *websocket.Config
-	// limit is for an answer.
-	limit time.Duration
+	// limit is for a connection, and for an answer.
+	limit      time.Duration
+	connection *websocket.Conn // nil without one
 
-	mu sync.Mutex
-	// problem is why the connection is not usable; it is usable after the first message has been answered.
-	problem error
-	outages []traffic.Outage
+	mu      sync.Mutex
+	samples []traffic.Sample
 }
-
-var (
-	errConnecting = errors.New("no message has been answered yet")
-	errAnswer     = errors.New("another answer")
-)
 
 // openSocket connects to a URL of the scheme ws until stop is called.
 func openSocket(ctx context.Context, url string, limit time.Duration) (s *socket, stop func(), err error) {
@@ -47,98 +39,75 @@ func openSocket(ctx context.Context, url string, limit time.Duration) (s *socket
 		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	s = &socket{config: config, limit: limit, problem: errConnecting}
+	s = &socket{config: config, limit: limit}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for ctx.Err() == nil {
-			opened, err := s.use(ctx)
-			if ctx.Err() == nil {
-				s.ended(opened, err)
+		next := time.NewTicker(traffic.Interval)
+		defer next.Stop()
+		for i := 0; ctx.Err() == nil; i++ {
+			sample := traffic.Sample{Sent: time.Now()}
+			err := s.exchange(ctx, strconv.Itoa(i))
+			if err != nil {
+				sample.Problem = err.Error()
 			}
-			if !opened {
-				pause(ctx)
+			sample.Done = time.Now()
+			s.mu.Lock()
+			s.samples = append(s.samples, sample)
+			again := len(s.samples) > 1 && s.samples[len(s.samples)-2].Problem != ""
+			s.mu.Unlock()
+			if err == nil || again { // the first failure is followed by a new connection at once
+				select {
+				case <-next.C:
+				case <-ctx.Done():
+				}
 			}
 		}
 	}()
 	return s, func() { cancel(); <-done }, nil
 }
 
-func pause(ctx context.Context) {
-	over := time.NewTimer(traffic.Interval)
-	defer over.Stop()
-	select {
-	case <-ctx.Done():
-	case <-over.C:
-	}
-}
-
-// use connects and sends messages until the connection ends, or an answer is missing or wrong. It reports whether one
-// was answered.
-func (s *socket) use(ctx context.Context) (opened bool, err error) {
-	dialing, cancel := context.WithTimeout(ctx, s.limit)
+// exchange sends a message and receives it again. After a failure the next one needs a new connection.
+func (s *socket) exchange(ctx context.Context, message string) (err error) {
+	limited, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
-	connection, err := s.config.DialContext(dialing)
+	if s.connection == nil {
+		if s.connection, err = s.config.DialContext(limited); err != nil {
+			return err
+		}
+	}
+	connection := s.connection
+	defer context.AfterFunc(limited, func() { _ = connection.Close() })()
+	answer := ""
+	if err = websocket.Message.Send(connection, message); err == nil {
+		err = websocket.Message.Receive(connection, &answer)
+	}
+	if err == nil && answer != message {
+		err = fmt.Errorf("another answer: %.40q", answer) //nolint:err113 // it is only shown
+	}
 	if err != nil {
-		return false, err
+		_ = connection.Close()
+		s.connection = nil
 	}
-	defer func() { _ = connection.Close() }()
-	defer context.AfterFunc(ctx, func() { _ = connection.Close() })()
-	for i := 0; ; i++ {
-		sent, answer := time.Now(), ""
-		err := errors.Join(connection.SetDeadline(sent.Add(s.limit)), websocket.Message.Send(connection, strconv.Itoa(i)))
-		if err == nil {
-			err = websocket.Message.Receive(connection, &answer)
-		}
-		if err == nil && answer != strconv.Itoa(i) {
-			err = fmt.Errorf("%w: %.40q", errAnswer, answer)
-		}
-		if err != nil {
-			return i > 0, err
-		}
-		s.answered()
-		// Until the next message nothing arrives, but a connection that is closed is noticed at once.
-		err = errors.Join(connection.SetReadDeadline(sent.Add(traffic.Interval)), websocket.Message.Receive(connection, &answer))
-		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			return true, errors.Join(err, errAnswer)
-		}
-	}
+	return err
 }
 
-// ended begins an outage after a connection that was usable, and counts an attempt that failed.
-func (s *socket) ended(opened bool, err error) {
+// usable returns why the last message was not answered; empty if it was.
+func (s *socket) usable() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.problem = err
-	if opened {
-		s.outages = append(s.outages, traffic.Outage{From: time.Now(), Problem: err.Error()})
-	} else if last := len(s.outages) - 1; last >= 0 {
-		s.outages[last].Failed++
+	if len(s.samples) == 0 {
+		return "no message has been sent yet"
 	}
+	return s.samples[len(s.samples)-1].Problem
 }
 
-func (s *socket) answered() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if last := len(s.outages) - 1; last >= 0 && s.problem != nil {
-		s.outages[last].To = time.Now()
-	}
-	s.problem = nil
-}
-
-// usable returns why messages are not answered.
-func (s *socket) usable() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.problem
-}
-
-// since returns the periods without a usable connection that began then or later. From is when the connection ended, To
-// when the first message of the next one was answered, and Failed the number of attempts in between.
+// since returns the periods without a usable connection that began then or later. The first failed message of each is
+// from when the connection ended, and the others are attempts after it.
 func (s *socket) since(begin time.Time) []traffic.Outage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.outages), func(o traffic.Outage) bool { return o.From.Before(begin) })
+	return traffic.Outages(slices.DeleteFunc(slices.Clone(s.samples), func(sample traffic.Sample) bool { return sample.Sent.Before(begin) }))
 }
 
 func TestSocket(t *testing.T) {
@@ -149,17 +118,16 @@ func TestSocket(t *testing.T) {
 	for name, test := range map[string]struct {
 		// handlers are for one connection after the other, the last one for all others.
 		handlers []func(*websocket.Conn)
-		// failed is the number of failed attempts in the outage, and problem why the client cannot use the connection at last.
+		// failed is the number of failed messages in the outage, and problem why the client cannot use the connection at last.
 		outages, failed int
 		problem         string
 	}{
 		"usable":                  {handlers: []func(*websocket.Conn){echo}},
-		"closed once":             {handlers: []func(*websocket.Conn){once, echo}, outages: 1},
-		"closed, refused, opened": {handlers: []func(*websocket.Conn){once, refuse, refuse, echo}, outages: 1, failed: 2},
-		"silent":                  {handlers: []func(*websocket.Conn){func(c *websocket.Conn) { _, _ = io.Copy(io.Discard, c) }}, problem: "timeout"},
+		"closed once":             {handlers: []func(*websocket.Conn){once, echo}, outages: 1, failed: 1},
+		"closed, refused, opened": {handlers: []func(*websocket.Conn){once, refuse, refuse, echo}, outages: 1, failed: 3},
+		"silent":                  {handlers: []func(*websocket.Conn){func(c *websocket.Conn) { _, _ = io.Copy(io.Discard, c) }}, problem: "closed network connection"},
 		"another answer": {
-			handlers: []func(*websocket.Conn){func(c *websocket.Conn) { _, _ = c.Write([]byte("9")); _, _ = io.Copy(io.Discard, c) }},
-			problem:  errAnswer.Error(),
+			handlers: []func(*websocket.Conn){func(c *websocket.Conn) { _, _ = c.Write([]byte("9")); _, _ = io.Copy(io.Discard, c) }}, problem: "another answer",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -181,16 +149,14 @@ func TestSocket(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			t.Cleanup(stop)
 			if test.problem != "" {
-				g.Eventually(s.usable).WithTimeout(20 * time.Second).Should(MatchError(ContainSubstring(test.problem)))
+				g.Eventually(s.usable).WithTimeout(20 * time.Second).Should(ContainSubstring(test.problem))
 				return
 			}
-			g.Eventually(s.usable).WithTimeout(20 * time.Second).Should(Succeed())
 			g.Eventually(func() []traffic.Outage { return s.since(begin) }).WithTimeout(20 * time.Second).Should(HaveLen(test.outages))
-			g.Eventually(s.usable).WithTimeout(20 * time.Second).Should(Succeed())
+			g.Eventually(s.usable).WithTimeout(20 * time.Second).Should(BeEmpty())
 			for _, outage := range s.since(begin) {
 				g.Expect(outage.Failed).To(Equal(test.failed))
 				g.Expect(outage.To).To(BeTemporally(">", outage.From))
-				g.Expect(outage.Problem).NotTo(BeEmpty())
 			}
 			g.Expect(s.since(time.Now())).To(BeEmpty())
 		})

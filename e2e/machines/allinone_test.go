@@ -15,7 +15,7 @@ var _ = Describe("All in one", Ordered, Label("all-in-one"), func() {
 
 	It("boots from a config without DNS, operators or another machine", func(ctx SpecContext) {
 		m.configAllInOne(ctx)
-		figures.allInOne = m.boot(ctx)
+		booted.allInOne = m.boot(ctx)
 	}, SpecTimeout(stepTimeout))
 
 	It("is a complete node, whose kubelet acts only with its own identity", m.passChecks, SpecTimeout(stepTimeout))
@@ -23,7 +23,7 @@ var _ = Describe("All in one", Ordered, Label("all-in-one"), func() {
 
 	It("is the same after a restart", func(ctx SpecContext) {
 		m.passChecksAfterRestart(ctx)
-		figures.allInOne.memory = m.memory(ctx)
+		booted.allInOne.memory = m.memory(ctx)
 	}, SpecTimeout(stepTimeout))
 })
 

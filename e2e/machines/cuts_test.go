@@ -29,7 +29,7 @@ var _ = Describe("Bootstrap in place, with power cuts", Ordered, Label("in-place
 		Expect(m.WipeDisk(ctx)).To(Succeed())
 		length := m.uptime
 		m.cutAtPoints(0, length, func(at time.Duration) (ran, after string) {
-			return m.cutLive(ctx, func(*nodemachine.Machine) { elapse(ctx, at) })
+			return m.cutLive(ctx, func(*nodemachine.Machine) { suite.Elapse(ctx, at) })
 		})
 		By("cutting while the disk is written, which is so short that possibly no random point is in it")
 		_, after := m.cutLive(ctx, func(live *nodemachine.Machine) {
@@ -149,7 +149,7 @@ func (m *machine) cutNode(ctx context.Context) {
 				})
 			}
 		}()
-		elapse(ctx, at)
+		suite.Elapse(ctx, at)
 		cancel()
 		<-created
 		ran = running(ctx, m.Machine, m.command)

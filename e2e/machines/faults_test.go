@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/testcluster/nodemachine"
 )
 
@@ -82,10 +83,9 @@ var _ = Describe("Bootstrap in place, with faults", Ordered, Label("in-place-fau
 		Expect(m.WipeDisk(ctx)).To(Succeed())
 		const config = "short/bootstrap-in-place-for-live-iso.ign"
 		live := m.makeLive(ctx, config)
-		made, err := os.Stat(m.path(config))
-		Expect(err).NotTo(HaveOccurred())
+		made := suite.Must(os.Stat(m.path(config)))
 		By("waiting until the certificates have expired")
-		elapse(ctx, time.Until(made.ModTime().Add(brief)))
+		suite.Elapse(ctx, time.Until(made.ModTime().Add(brief)))
 		Expect(live.Start(ctx)).To(Succeed())
 		waitForError(ctx, live, "the certificates of the config have ended")
 		// The unit does not restart, because only a person can change that.
@@ -96,8 +96,7 @@ var _ = Describe("Bootstrap in place, with faults", Ordered, Label("in-place-fau
 
 func (m *machine) runOnDisk(ctx context.Context, command string) {
 	GinkgoHelper()
-	_, err := m.ExecOnDisk(ctx, command)
-	Expect(err).NotTo(HaveOccurred())
+	suite.Must(m.ExecOnDisk(ctx, command))
 }
 
 // waitForError waits until the command of the live system reports this error, and an advice.

@@ -38,25 +38,24 @@ var _ = Describe("Bootstrap in place", Ordered, Label("in-place"), func() {
 	It("writes the disk in a live system, which then restarts the machine", func(ctx SpecContext) {
 		began := time.Now()
 		m.bootLive(ctx)
-		figures.addPhases("live", time.Since(began), m.phases)
+		suite.Record(suite.Installations, phaseRows("live", time.Since(began), m.phases)...)
 	}, SpecTimeout(stepTimeout))
 
 	It("boots a node from the disk, of which the operators take over the control plane", func(ctx SpecContext) {
 		began := time.Now()
 		m.boot(ctx, func(ctx context.Context) { put(ctx, m.Machine, versionFile, 0o644, m.read("version")) }, m.takeOver)
-		figures.addPhases("node", time.Since(began), m.phases)
-		figures.add("Bootstrap in place, no API when the live system restarts into the node", seconds(m.api.reset()))
-		live, err := os.Stat(m.path(liveConfig))
-		Expect(err).NotTo(HaveOccurred())
-		figures.add("Bootstrap in place, configs", sizes(live.Size(), m.number(ctx, "stat --format=%s /boot/ignition/config.ign")))
+		suite.Record(suite.Installations, phaseRows("node", time.Since(began), m.phases)...)
+		recordInstallation("Bootstrap in place, no API when the live system restarts into the node", "%s", seconds(m.api.reset()))
+		recordInstallation("Bootstrap in place, configs", "live system %.1f KiB, installed node %.1f MiB",
+			float64(suite.Must(os.Stat(m.path(liveConfig))).Size())/(1<<10), float64(m.number(ctx, "stat --format=%s /boot/ignition/config.ign"))/mebi)
 	}, SpecTimeout(stepTimeout))
 
 	It("is a complete node with the objects of the live system, and leaves no trace of the installation", m.passChecks, SpecTimeout(stepTimeout))
 	m.inspection()
 
 	It("is the same after a restart", func(ctx SpecContext) {
-		figures.add("Bootstrap in place, no API when the node restarts", seconds(m.passChecksAfterRestart(ctx)))
-		figures.add("Bootstrap in place, memory of the machine at rest", mebibytes(m.memory(ctx)))
+		recordInstallation("Bootstrap in place, no API when the node restarts", "%s", seconds(m.passChecksAfterRestart(ctx)))
+		recordInstallation("Bootstrap in place, memory of the machine at rest", "%s", mebibytes(m.memory(ctx)))
 	}, SpecTimeout(stepTimeout))
 
 	It("runs all controllers as pods, and passes the static and scheduled tiers of the conformance suite", m.runModules, SpecTimeout(2*stepTimeout))
@@ -96,9 +95,7 @@ func (m *machine) makeLive(ctx context.Context, config string) *nodemachine.Mach
 	m.removeLive()
 	live := m.config
 	live.Name, live.Network, live.Medium, live.InstallTarget = m.config.Name+"-live", m.config.Name, m.medium("iso", config), m.config.Name
-	var err error
-	m.live, err = nodemachine.Create(ctx, live)
-	Expect(err).NotTo(HaveOccurred())
+	m.live = suite.Must(nodemachine.Create(ctx, live))
 	return m.live
 }
 
@@ -136,20 +133,19 @@ func (m *machine) bootLive(ctx context.Context) {
 func (m *machine) runModules(ctx context.Context) {
 	config := m.client(m.Machine)
 	config.QPS = -1
-	signer, err := clientset(config).CoreV1().Secrets("openshift-kube-apiserver-operator").Get(ctx, "admin-kubeconfig-signer", metav1.GetOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	e, err := kubelets.Attach(m.lifetime, kubelets.Installed{
-		Existing: embedded.Existing{Config: config, CACert: signer.Data["tls.crt"], CAKey: signer.Data["tls.key"], Progress: GinkgoWriter},
+	signer := suite.Must(clientset(config).CoreV1().Secrets("openshift-kube-apiserver-operator").Get(ctx, "admin-kubeconfig-signer", metav1.GetOptions{}))
+	e := &kubelets.Env{}
+	m.stop = e.Stop
+	e.Attach(m.lifetime, kubelets.Installed{
+		Existing: embedded.Existing{Config: config, CACert: signer.Data["tls.crt"], CAKey: signer.Data["tls.key"]},
 		Scenario: "none-sno", Provider: "sno-install", Node: hostname, Images: m.Containerd(),
 	})
-	Expect(err).NotTo(HaveOccurred())
-	m.stop = func() { Expect(e.Stop()).To(Succeed()) }
 	DeferCleanup(func() {
 		if CurrentSpecReport().Failed() {
 			Expect(e.Logs(filepath.Join(suite.Artifacts(), "operators"))).To(Succeed())
 		}
 	})
-	Expect(e.WaitSettled(ctx)).To(Succeed())
+	e.WaitSettled(ctx)
 	folder := m.path("conformance")
 	code := e.RunSuite(ctx, "--tiers", string(catalogue.Static)+","+string(catalogue.Scheduled), "-o", folder, "--artifacts", filepath.Join(folder, "artifacts"))
 	Expect(code).To(BeZero(), "exit code of the conformance suite, with results in %s", folder)
@@ -176,8 +172,7 @@ func (m *machine) keepsRouter(ctx context.Context) {
 // routerPods waits until the router is available on the control-plane node without its former pods, and returns its
 // pods by UID.
 func routerPods(ctx context.Context, kube *kubernetes.Clientset, former map[types.UID]string) map[types.UID]string {
-	deployment, err := kube.AppsV1().Deployments(routerNamespace).Get(ctx, "router-default", metav1.GetOptions{})
-	Expect(err).NotTo(HaveOccurred())
+	deployment := suite.Must(kube.AppsV1().Deployments(routerNamespace).Get(ctx, "router-default", metav1.GetOptions{}))
 	Expect(deployment.Spec.Template.Spec.NodeSelector).To(HaveKey(masterRole))
 	found := map[types.UID]string{}
 	Eventually(ctx, func(g Gomega) {

@@ -124,8 +124,7 @@ func (m *machine) create(ctx context.Context, medium string) {
 	config := m.config
 	config.Medium, config.Aliases = medium, []string{apiInternal}
 	var err error
-	m.Machine, err = nodemachine.Create(ctx, config)
-	Expect(err).NotTo(HaveOccurred())
+	m.Machine = suite.Must(nodemachine.Create(ctx, config))
 	m.network, m.gateway, err = m.Network(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	m.serve(m.lifetime)
@@ -140,8 +139,7 @@ func (m *machine) run(ctx context.Context, command string) string {
 
 func execute(ctx context.Context, on *nodemachine.Machine, command string) string {
 	GinkgoHelper()
-	out, err := on.Exec(ctx, "sh", "-c", command)
-	Expect(err).NotTo(HaveOccurred())
+	out := suite.Must(on.Exec(ctx, "sh", "-c", command))
 	return out
 }
 
@@ -152,8 +150,7 @@ func put(ctx context.Context, on *nodemachine.Machine, path string, mode os.File
 
 func (m *machine) number(ctx context.Context, command string) int {
 	GinkgoHelper()
-	number, err := strconv.Atoi(strings.TrimSpace(m.run(ctx, command)))
-	Expect(err).NotTo(HaveOccurred())
+	number := suite.Must(strconv.Atoi(strings.TrimSpace(m.run(ctx, command))))
 	return number
 }
 
@@ -232,8 +229,7 @@ echo $((all - $(awk -v key=$key '$1 == key { print $2 }' memory.stat)))`)
 // loadImage loads an image with only a program into the machine's container runtime, and returns the program's path
 // here.
 func (m *machine) loadImage(ctx context.Context, p programs.Program, name string) string {
-	binary, err := programs.Build(ctx, p, GinkgoWriter)
-	Expect(err).NotTo(HaveOccurred())
+	binary := suite.Must(programs.Build(ctx, p, GinkgoWriter))
 	archive := m.path("images/" + p.Name + ".tar")
 	Expect(os.MkdirAll(filepath.Dir(archive), 0o755)).To(Succeed())
 	Expect(images.Write(archive, images.Image{Name: name, Files: map[string]string{p.Name: binary}, Entrypoint: []string{"/" + p.Name}})).To(Succeed())
@@ -243,11 +239,9 @@ func (m *machine) loadImage(ctx context.Context, p programs.Program, name string
 
 // kubeconfig returns one of a file with the address of a machine, because no DNS has the name of the API.
 func (m *machine) kubeconfig(file string, of *nodemachine.Machine) *clientcmdapi.Config {
-	config, err := clientcmd.LoadFromFile(m.path(file))
-	Expect(err).NotTo(HaveOccurred())
+	config := suite.Must(clientcmd.LoadFromFile(m.path(file)))
 	for _, cluster := range config.Clusters {
-		server, err := url.Parse(cluster.Server)
-		Expect(err).NotTo(HaveOccurred())
+		server := suite.Must(url.Parse(cluster.Server))
 		cluster.TLSServerName, cluster.Server = server.Hostname(), "https://"+net.JoinHostPort(of.Address(), server.Port())
 	}
 	return config
@@ -258,15 +252,13 @@ const adminKubeconfig = "sno/auth/kubeconfig"
 
 // client returns the administrator's credentials for the API server of a machine.
 func (m *machine) client(of *nodemachine.Machine) *rest.Config {
-	config, err := clientcmd.NewDefaultClientConfig(*m.kubeconfig(adminKubeconfig, of), nil).ClientConfig()
-	Expect(err).NotTo(HaveOccurred())
+	config := suite.Must(clientcmd.NewDefaultClientConfig(*m.kubeconfig(adminKubeconfig, of), nil).ClientConfig())
 	config.WarningHandler = rest.NoWarnings{} // about security contexts and labels
 	return config
 }
 
 func clientset(config *rest.Config) *kubernetes.Clientset {
-	kube, err := kubernetes.NewForConfig(config)
-	Expect(err).NotTo(HaveOccurred())
+	kube := suite.Must(kubernetes.NewForConfig(config))
 	return kube
 }
 

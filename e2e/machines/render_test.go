@@ -3,7 +3,6 @@
 package machines
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -23,49 +22,44 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/e2e/joining"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/assets"
 	"github.com/solonode/sno/testcluster/nodemachine"
 )
 
-// A control plane starts on a machine without a config by two methods, whose times are compared. Load only makes times
-// longer, so further rounds run until a comparison holds; one that does not hold is no failure.
+// A control plane starts on a machine without a config by two methods, whose times are compared. All in one is compared
+// with kubeadm too.
 var _ = Describe("A control plane", Ordered, Label("render"), func() {
-	for round := range *rounds {
-		var kubeadmChecks []string
-		first := Label()
-		if round == 0 {
-			first = Label("kubeadm") // which all in one is compared with too
-		}
-		It(fmt.Sprintf("starts by kubeadm init, and its Secrets are detected in plain text, round %d", round+1), first, func(ctx SpecContext) {
-			figures.skipIfHeld()
-			m := &machine{way: "kubeadm"}
-			m.setUp(ctx)
-			c := m.kubeadm()
-			var times bootTimes
-			took := m.startControlPlane(ctx, c, func(ctx context.Context, began time.Time) { times = waitForBoot(ctx, began, m.kubeadmAdmin(ctx)) })
-			times.memory = m.memory(ctx)
-			kubeadmChecks = m.verify(ctx, c)
-			secrets, plain := m.secrets(ctx, c)
-			Expect(plain).To(HaveLen(secrets), "Secrets in plain text were not detected: %v", plain)
-			figures.addKubeadm(took, times, secrets)
-		}, SpecTimeout(stepTimeout))
+	var kubeadmChecks []string
+	var kubeadm start
+	It("starts by kubeadm init, and its Secrets are detected in plain text", Label("kubeadm"), func(ctx SpecContext) {
+		m := &machine{way: "kubeadm"}
+		m.setUp(ctx)
+		c := m.kubeadm()
+		var times bootTimes
+		kubeadm.took = m.startControlPlane(ctx, c, func(ctx context.Context, began time.Time) { times = waitForBoot(ctx, began, m.kubeadmAdmin(ctx)) })
+		times.memory = m.memory(ctx)
+		booted.kubeadm = times
+		kubeadmChecks = m.verify(ctx, c)
+		var plain []string
+		kubeadm.secrets, plain = m.secrets(ctx, c)
+		Expect(plain).To(HaveLen(kubeadm.secrets), "Secrets in plain text were not detected: %v", plain)
+	}, SpecTimeout(stepTimeout))
 
-		It(fmt.Sprintf("starts from the static pods and manifests of sno-render, whose Secrets are encrypted by their first write, round %d", round+1), func(ctx SpecContext) {
-			figures.skipIfHeld()
-			m := &machine{way: "render"}
-			m.setUp(ctx)
-			r := &rendered{machine: m}
-			c := r.controlPlane()
-			took := m.startControlPlane(ctx, c)
-			r.join(ctx)
-			Expect(m.verify(ctx, c)).To(ContainElements(kubeadmChecks), "the API server has all checks of readiness of kubeadm's")
-			secrets, plain := m.secrets(ctx, c)
-			Expect(plain).To(BeEmpty())
-			figures.addRendered(took, r.cost, secrets)
-		}, SpecTimeout(stepTimeout))
-	}
+	It("starts from the static pods and manifests of sno-render, whose Secrets are encrypted by their first write", func(ctx SpecContext) {
+		r := &rendered{machine: &machine{way: "render"}}
+		r.setUp(ctx)
+		c := r.controlPlane()
+		ours := start{took: r.startControlPlane(ctx, c)}
+		r.join(ctx)
+		Expect(r.verify(ctx, c)).To(ContainElements(kubeadmChecks), "the API server has all checks of readiness of kubeadm's")
+		var plain []string
+		ours.secrets, plain = r.secrets(ctx, c)
+		Expect(plain).To(BeEmpty())
+		suite.Record(suite.RealKubelets, renderedRows(ours, kubeadm, r.cost)...)
+	}, SpecTimeout(stepTimeout))
 })
 
 // controlPlane is a method that starts a control plane.
@@ -112,8 +106,7 @@ func (m *machine) startControlPlane(ctx context.Context, c controlPlane, paralle
 		functions = append(functions, func(ctx context.Context) { do(ctx, began) })
 	}
 	inParallel(ctx, functions...)
-	first, err := firstPod(m.run(ctx, "crictl pods --output json"))
-	Expect(err).NotTo(HaveOccurred())
+	first := suite.Must(firstPod(m.run(ctx, "crictl pods --output json")))
 	By("the API server is ready " + seconds(ready.Sub(first)) + " after the first container")
 	return ready.Sub(first)
 }
@@ -143,8 +136,7 @@ func (m *machine) verify(ctx context.Context, c controlPlane) []string {
 	m.wait(ctx, check{"the node is Ready", c.kubectl + "wait --for=condition=Ready --timeout=5s node/" + m.Name()},
 		check{"a Deployment's pod runs", c.kubectl + "create deployment pause --image=" + pause + " 2>/dev/null; " + c.kubectl + "rollout status deployment/pause --timeout=5s"},
 		staticPodsReady(c.kubectl, c.staticPods))
-	checks, err := readiness(m.run(ctx, c.kubectl+"get --raw='/readyz?verbose'"))
-	Expect(err).NotTo(HaveOccurred())
+	checks := suite.Must(readiness(m.run(ctx, c.kubectl+"get --raw='/readyz?verbose'")))
 	return checks
 }
 
@@ -216,15 +208,6 @@ type rendered struct {
 	cost rendering
 }
 
-// rendering is the cost of a process of sno-render.
-type rendering struct {
-	took time.Duration
-	// processor is its processor time, which does not depend on load.
-	processor time.Duration
-	// memory is its maximum in bytes.
-	memory int64
-}
-
 // renderInput is the input folder of sno-render, in one file.
 //
 //go:embed testdata/cluster.yaml
@@ -257,8 +240,7 @@ func (r *rendered) prepare(ctx context.Context) {
 }
 
 func folder(local, on string) []nodemachine.File {
-	files, err := nodemachine.Folder(local)
-	Expect(err).NotTo(HaveOccurred())
+	files := suite.Must(nodemachine.Folder(local))
 	for i := range files {
 		files[i].Path = on + files[i].Path
 	}
@@ -271,40 +253,28 @@ authentication: {anonymous: {enabled: false}, webhook: {enabled: true}, x509: {c
 authorization: {mode: Webhook}
 `
 
-// render runs sno-render until its bound is met, at most three times: the time to generate RSA keys is random.
+// render runs sno-render, and measures its cost.
 func (r *rendered) render(ctx context.Context, images []string) {
-	program, err := programs.Build(ctx, programs.Render, GinkgoWriter)
-	Expect(err).NotTo(HaveOccurred())
+	program := suite.Must(programs.Build(ctx, programs.Render, GinkgoWriter))
 	arguments := []string{"--input", r.path("input"), "--output", r.path("output"), "--profile", "kubernetes", "--kubernetes-version", kubernetesVersion()}
 	for _, image := range images {
 		if name := path.Base(strings.Split(image, ":")[0]); slices.Contains([]string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"}, name) {
 			arguments = append(arguments, "--image", name+"="+image)
 		}
 	}
-	for range 3 {
-		Expect(os.RemoveAll(r.path("output"))).To(Succeed())
-		var output bytes.Buffer
-		command := exec.CommandContext(ctx, program, arguments...)
-		command.Stdout, command.Stderr = &output, &output
-		began := time.Now()
-		Expect(command.Start()).To(Succeed())
-		running, ended := context.WithCancel(ctx)
-		peak := make(chan int64, 1)
-		go func() { peak <- peakMemory(running, command.Process.Pid) }()
-		err := command.Wait()
-		this := rendering{took: time.Since(began)}
-		ended()
-		Expect(err).NotTo(HaveOccurred(), output.String())
-		this.processor = command.ProcessState.UserTime() + command.ProcessState.SystemTime()
-		this.memory = max(r.cost.memory, <-peak)
-		Expect(this.memory).NotTo(BeZero())
-		if r.cost.took > 0 && r.cost.took < this.took {
-			this.took, this.processor = r.cost.took, r.cost.processor
-		}
-		if r.cost = this; r.cost.took < maxRendering {
-			break
-		}
-	}
+	command := exec.CommandContext(ctx, program, arguments...)
+	command.Stdout, command.Stderr = GinkgoWriter, GinkgoWriter
+	began := time.Now()
+	Expect(command.Start()).To(Succeed())
+	running, ended := context.WithCancel(ctx)
+	peak := make(chan int64, 1)
+	go func() { peak <- peakMemory(running, command.Process.Pid) }()
+	err := command.Wait()
+	took := time.Since(began)
+	ended()
+	Expect(err).NotTo(HaveOccurred())
+	r.cost = rendering{took, command.ProcessState.UserTime() + command.ProcessState.SystemTime(), <-peak}
+	Expect(r.cost.memory).NotTo(BeZero())
 	By("sno-render took " + r.cost.String())
 }
 
@@ -334,8 +304,7 @@ func (r *rendered) join(ctx context.Context) {
 		check{"the objects of sno-render are created", "! " + kubectl + "create -f /opt/check/rendered/manifests/" + onlyNew},
 		check{"their status is written", kubectl + "apply --server-side --subresource=status --field-manager=sno-render -f /opt/check/rendered/manifests/status/"})
 
-	approve, err := programs.Build(ctx, programs.Approve, GinkgoWriter)
-	Expect(err).NotTo(HaveOccurred())
+	approve := suite.Must(programs.Build(ctx, programs.Approve, GinkgoWriter))
 	Expect(clientcmd.WriteToFile(*r.kubeconfig("output/auth/kubeconfig-localhost", r.Machine), r.path("approve.kubeconfig"))).To(Succeed())
 	tool := joining.ToolAt(approve, r.path("approve.kubeconfig"), r.folder)
 	Expect(tool.WriteInventory(joining.Entry{Name: r.Name(), Addresses: []string{r.Address()}, Window: joining.OpenWindow()})).To(Succeed())
@@ -348,18 +317,15 @@ func (r *rendered) join(ctx context.Context) {
 // putDefinitions writes the CustomResourceDefinitions of the groups config.openshift.io and operator.openshift.io, which
 // a release payload contains, for a cluster with its own control plane and without preview features.
 func (r *rendered) putDefinitions(ctx context.Context) {
-	module, err := assets.ModuleFolder(ctx, "github.com/openshift/api")
-	Expect(err).NotTo(HaveOccurred())
+	module := suite.Must(assets.ModuleFolder(ctx, "github.com/openshift/api"))
 	var files []nodemachine.File
 	for _, pattern := range []string{"*_config-operator_*", "*_etcd_*", "*_kube-apiserver_*", "*_kube-controller-manager_*", "*_kube-scheduler_*"} {
-		names, err := filepath.Glob(filepath.Join(module, "payload-manifests", "crds", pattern+".crd.yaml"))
-		Expect(err).NotTo(HaveOccurred())
+		names := suite.Must(filepath.Glob(filepath.Join(module, "payload-manifests", "crds", pattern+".crd.yaml")))
 		for _, name := range names {
 			if !ofRelease(name) {
 				continue
 			}
-			text, err := os.ReadFile(name)
-			Expect(err).NotTo(HaveOccurred())
+			text := suite.Must(os.ReadFile(name))
 			files = append(files, nodemachine.File{Path: "opt/check/definitions/" + filepath.Base(name), Mode: 0o644, Content: text})
 		}
 	}
@@ -388,8 +354,7 @@ const (
 func (m *machine) secrets(ctx context.Context, c controlPlane) (number int, faults []string) {
 	m.run(ctx, c.kubectl+"create secret generic "+secretName+" --from-literal=key="+secretText)
 	end := strings.TrimSuffix(c.etcdSecrets, "/") + "0" // the next character after "/"
-	query, err := json.Marshal(map[string]any{"key": []byte(c.etcdSecrets), "range_end": []byte(end)})
-	Expect(err).NotTo(HaveOccurred())
+	query := suite.Must(json.Marshal(map[string]any{"key": []byte(c.etcdSecrets), "range_end": []byte(end)}))
 	// The shell resolves the patterns, and curl reports missing files.
 	text := m.run(ctx, `set -- `+c.etcdFiles+`
 test $# -eq 3 || { echo "not one file each: $*" >&2; exit 1; }

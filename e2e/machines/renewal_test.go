@@ -37,15 +37,15 @@ var _ = Describe("All in one, with certificates of five minutes", Ordered, Label
 
 	It("outlives all of its certificates", func(ctx SpecContext) {
 		m.api.reset()
-		elapse(ctx, time.Until(m.lastEnd(ctx))+time.Second)
+		suite.Elapse(ctx, time.Until(m.lastEnd(ctx))+time.Second)
 		m.isRenewed(ctx, "after-all-ended")
-		figures.add("All in one, no API while certificates are renewed", seconds(m.api.reset()))
+		recordInstallation("All in one, no API while certificates are renewed", "%s", seconds(m.api.reset()))
 	}, SpecTimeout(2*stepTimeout))
 
 	It("outlives all of its certificates while it is off", func(ctx SpecContext) {
 		last := m.lastEnd(ctx)
 		Expect(m.PowerCut(ctx)).To(Succeed())
-		elapse(ctx, time.Until(last)+time.Second)
+		suite.Elapse(ctx, time.Until(last)+time.Second)
 		Expect(m.Start(ctx)).To(Succeed())
 		m.isRenewed(ctx, "after-it-was-off")
 	}, SpecTimeout(2*stepTimeout))
@@ -89,20 +89,9 @@ spec:
   volumes: [{name: program, hostPath: {path: /usr/bin/kubectl, type: File}}]
 `
 
-// elapse waits for what only the clock brings, such as the end of a certificate.
-func elapse(ctx context.Context, d time.Duration) {
-	GinkgoHelper()
-	select {
-	case <-ctx.Done():
-		Fail("interrupted: " + ctx.Err().Error())
-	case <-time.After(d):
-	}
-}
-
 // lastEnd returns when the last of the node's certificates expires.
 func (m *machine) lastEnd(ctx context.Context) time.Time {
-	all, err := m.certificates(ctx)
-	Expect(err).NotTo(HaveOccurred())
+	all := suite.Must(m.certificates(ctx))
 	different := map[[sha256.Size]byte]bool{}
 	var last time.Time
 	for _, chain := range all {

@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/e2e/programs"
 )
 
@@ -41,10 +42,8 @@ type site struct {
 func (s *site) prepareSite(ctx context.Context, folder string) {
 	s.folder = folder
 	var err error
-	s.install, err = programs.Build(ctx, programs.Install, GinkgoWriter)
-	Expect(err).NotTo(HaveOccurred())
-	root, err := programs.Root(ctx)
-	Expect(err).NotTo(HaveOccurred())
+	s.install = suite.Must(programs.Build(ctx, programs.Install, GinkgoWriter))
+	root := suite.Must(programs.Root(ctx))
 	out, err := exec.CommandContext(ctx, filepath.Join(root, "tools/run"), "-path", "ignition").Output()
 	Expect(err).NotTo(HaveOccurred(), "build Ignition")
 	s.ignition = strings.TrimSpace(string(out))
@@ -55,8 +54,7 @@ func (s *site) path(name string) string { return filepath.Join(s.folder, name) }
 
 func (s *site) read(name string) []byte {
 	GinkgoHelper()
-	content, err := os.ReadFile(s.path(name))
-	Expect(err).NotTo(HaveOccurred())
+	content := suite.Must(os.ReadFile(s.path(name)))
 	return content
 }
 
@@ -144,8 +142,7 @@ func (s *site) medium(name, config string) string {
 	}
 	Expect(os.MkdirAll(s.path(name), 0o755)).To(Succeed())
 	for from, to := range files {
-		content, err := os.ReadFile(from)
-		Expect(err).NotTo(HaveOccurred())
+		content := suite.Must(os.ReadFile(from))
 		Expect(os.WriteFile(filepath.Join(s.path(name), to), content, 0o755)).To(Succeed())
 	}
 	return s.path(name)
@@ -154,8 +151,7 @@ func (s *site) medium(name, config string) string {
 // serve serves sno-install to the machine until the context ends.
 func (s *site) serve(ctx context.Context) {
 	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort(s.gateway, "0"))
-	Expect(err).NotTo(HaveOccurred())
+	listener := suite.Must(config.Listen(ctx, "tcp", net.JoinHostPort(s.gateway, "0")))
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, s.install) })}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	go func() { _ = server.Serve(listener) }()

@@ -28,8 +28,6 @@ var (
 	journal = flag.Bool("journal", false, "print the journals of the machines")
 	inspect = flag.Bool("inspect", false, "keep a single node running until Ctrl-C when it has passed its checks, with a kubeconfig in -out")
 	cuts    = flag.Int("cuts", 3, "power cuts in each phase; Ginkgo's --seed repeats their points")
-	rounds  = flag.Int("rounds", 3, "maximum number of comparisons with kubeadm: one is enough if it meets the bounds")
-	write   = flag.String("write", "", "document with tables of benchmarks that receives the figures")
 )
 
 // image is that of the machines' disks, and version that of its Kubernetes, such as v1.35.2.
@@ -41,8 +39,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	SetDefaultEventuallyPollingInterval(poll)
 	SetDefaultEventuallyTimeout(stepTimeout)
 	EnforceDefaultTimeoutsWhenUsingContexts()
-	e, err := engine.Find(ctx)
-	Expect(err).NotTo(HaveOccurred())
+	e := suite.Must(engine.Find(ctx))
+	var err error
 	image, version, err = nodeimage.Ensure(ctx, e, GinkgoWriter)
 	Expect(err).NotTo(HaveOccurred())
 })

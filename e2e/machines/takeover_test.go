@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/assets"
 	"github.com/solonode/sno/testcluster/embedded"
@@ -70,17 +71,14 @@ WantedBy=multi-user.target
 
 // payload writes what a release payload contains and profile kubernetes does not. It builds the operators early.
 func (m *machine) payload(ctx context.Context) {
-	_, err := programs.Build(ctx, programs.StaticPodOperators, GinkgoWriter)
-	Expect(err).NotTo(HaveOccurred())
-	module, err := assets.ModuleFolder(ctx, "github.com/openshift/api")
-	Expect(err).NotTo(HaveOccurred())
+	suite.Must(programs.Build(ctx, programs.StaticPodOperators, GinkgoWriter))
+	module := suite.Must(assets.ModuleFolder(ctx, "github.com/openshift/api"))
 	files := map[string]string{
 		"extra/units/operators.service":                        waits,
 		"extra/files/etc/kubernetes/manifests/kube-proxy.yaml": fmt.Sprintf(proxy, version, hostname),
 	}
 	for _, definition := range definitions() {
-		text, err := os.ReadFile(filepath.Join(module, filepath.FromSlash(definition)))
-		Expect(err).NotTo(HaveOccurred())
+		text := suite.Must(os.ReadFile(filepath.Join(module, filepath.FromSlash(definition))))
 		files[path.Join("sno/manifests", path.Base(definition))] = string(text)
 	}
 	m.write(files)
@@ -91,8 +89,7 @@ func (m *machine) takeOver(ctx context.Context) {
 	binary := m.loadImage(ctx, programs.StaticPodOperators, operatorsImage)
 	m.write(map[string]string{"operators/log": ""})
 	Expect(clientcmd.WriteToFile(*m.kubeconfig(adminKubeconfig, m.Machine), m.path("operators/kubeconfig"))).To(Succeed())
-	log, err := os.Create(m.path("operators/log"))
-	Expect(err).NotTo(HaveOccurred())
+	log := suite.Must(os.Create(m.path("operators/log")))
 	operators := exec.CommandContext(m.lifetime, binary, "run", "--kubeconfig", m.path("operators/kubeconfig"), "--image", operatorsImage)
 	operators.Stdout, operators.Stderr = log, log
 	Expect(operators.Start()).To(Succeed())

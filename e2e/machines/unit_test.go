@@ -6,6 +6,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
@@ -13,6 +14,7 @@ import (
 	"encoding/pem"
 	"maps"
 	"math/big"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -21,87 +23,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
 	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/yaml"
 
-	"github.com/solonode/sno/e2e/bench"
+	"github.com/solonode/sno/e2e/joining"
 )
-
-// A row is compared by what a document shows.
-func shown(rows []bench.Row) []string {
-	var all []string
-	for _, row := range rows {
-		held := ""
-		if !row.Held {
-			held = "; NO"
-		}
-		all = append(all, row.What+": "+row.Measured+"; "+row.Bound+"; "+row.Compared+held)
-	}
-	return all
-}
-
-func TestInstallationRows(t *testing.T) {
-	ours, kubeadm := bootTimes{ready: 9 * time.Second, pod: 11 * time.Second}, bootTimes{ready: 10 * time.Second, pod: 10 * time.Second, memory: 800 * mebi}
-	measured := ours
-	measured.memory = 900 * mebi
-	for name, test := range map[string]struct {
-		figures measurements
-		phases  []phase
-		want    []string
-	}{
-		"nothing": {},
-		"alone": {figures: measurements{allInOne: ours}, want: []string{
-			"All in one, from the start of the machine to a Ready node: 9.0 s; -; -", "All in one, from the start of the machine to a running pod: 11.0 s; -; -",
-		}},
-		"compared": {figures: measurements{allInOne: measured, kubeadm: kubeadm}, want: []string{
-			"All in one, from the start of the machine to a Ready node: 9.0 s; max 1.0 times kubeadm's; kubeadm 10.0 s, ratio 0.90",
-			"All in one, from the start of the machine to a running pod: 11.0 s; max 1.0 times kubeadm's; kubeadm 10.0 s, ratio 1.10; NO",
-			"All in one, memory of the machine at rest: 900 MiB; -; kubeadm 800 MiB",
-		}},
-		"in place": {phases: []phase{{"render", 3 * time.Second}, {"a", 200 * time.Millisecond}, {"b", 100 * time.Millisecond}}, want: []string{
-			"Bootstrap in place, live: 20.0 s; -; -", "Bootstrap in place, live, phase render: 3.0 s; -; -", "Bootstrap in place, live, all other phases: 0.3 s; -; -",
-		}},
-	} {
-		if test.phases != nil {
-			test.figures.addPhases("live", 20*time.Second, test.phases)
-		}
-		if diff := cmp.Diff(test.want, shown(test.figures.installations())); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}
-
-func TestRenderedRows(t *testing.T) {
-	const start, cost, secrets = "Static pods of sno-render on a real kubelet, from the first container to /readyz: ", "sno-render, all four components: ",
-		"Secrets in etcd that were encrypted by their first write: 5 of 5; all; kubeadm 0 of 2"
-	type round struct {
-		kubeadm, ours time.Duration
-		cost          rendering
-	}
-	good := rendering{time.Second, 2 * time.Second, 100 * mebi}
-	for name, test := range map[string]struct {
-		rounds      []round
-		start, cost string
-	}{
-		"at the bound":      {[]round{{10 * time.Second, 11 * time.Second, good}}, "11.00 s, best of 1; max 1.1 times kubeadm's; kubeadm 10.00 s, ratio 1.10", ""},
-		"above it":          {[]round{{10 * time.Second, 11010 * time.Millisecond, good}}, "11.01 s, best of 1; max 1.1 times kubeadm's; kubeadm 10.00 s, ratio 1.10; NO", ""},
-		"the best of each":  {[]round{{20 * time.Second, 11 * time.Second, good}, {10 * time.Second, 30 * time.Second, good}}, "11.00 s, best of 2; max 1.1 times kubeadm's; kubeadm 10.00 s, ratio 1.10", ""},
-		"rendering is slow": {[]round{{10 * time.Second, 10 * time.Second, rendering{3 * time.Second, 2 * time.Second, 100 * mebi}}}, "", "3.00 s (2.00 s of processors), 100 MiB; max 3.00 s, 256 MiB; -; NO"},
-		"rendering was slow once": {[]round{{10 * time.Second, 10 * time.Second, rendering{3 * time.Second, 0, 0}}, {10 * time.Second, 10 * time.Second, good}}, "",
-			"1.00 s (2.00 s of processors), 100 MiB; max 3.00 s, 256 MiB; -"},
-		"rendering needed memory once": {[]round{{10 * time.Second, 10 * time.Second, rendering{2 * time.Second, 0, 256 * mebi}}, {10 * time.Second, 10 * time.Second, good}}, "",
-			"1.00 s (2.00 s of processors), 256 MiB; max 3.00 s, 256 MiB; -; NO"},
-	} {
-		var f measurements
-		for _, r := range test.rounds {
-			f.addKubeadm(r.kubeadm, bootTimes{}, 2)
-			f.addRendered(r.ours, r.cost, 5)
-		}
-		got := shown(f.rendered())
-		if test.start != "" && got[0] != start+test.start || test.cost != "" && got[1] != cost+test.cost || got[2] != secrets {
-			t.Errorf("%s:\n%s", name, strings.Join(got, "\n"))
-		}
-	}
-}
 
 // Only times between two answers count.
 func TestOutages(t *testing.T) {
@@ -295,5 +221,29 @@ func TestOfRelease(t *testing.T) {
 		if got := ofRelease(file); got != want {
 			t.Errorf("%s: %t", file, got)
 		}
+	}
+}
+
+// A kubelet renews at a random time after seven to nine tenths of the validity.
+func TestAge(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "kubernetes"}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	current := &x509.Certificate{Subject: joining.Subject("worker"), DNSNames: []string{"worker"}, IPAddresses: []net.IP{net.IPv4(192, 0, 2, 7)}}
+	aged, file, err := age(current, authority, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := aged.NotAfter.Sub(aged.NotBefore)
+	if latest := aged.NotBefore.Add(whole * 9 / 10); latest.After(time.Now()) || aged.NotAfter.Before(time.Now()) {
+		t.Errorf("a kubelet may renew it only in %s", time.Until(latest))
+	}
+	if pair, err := tls.X509KeyPair(file, file); err != nil || !pair.Leaf.Equal(aged) {
+		t.Errorf("the kubelet's file: %v", err)
 	}
 }

@@ -5,6 +5,11 @@ package machines
 import (
 	"bytes"
 	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	_ "embed"
 	"encoding/json"
@@ -12,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"net"
 	"os"
 	"os/exec"
@@ -33,11 +39,14 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
 	"k8s.io/utils/ptr"
 	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/e2e/framework"
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/e2e/joining"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/nodemachine"
@@ -69,13 +78,14 @@ type joiner struct {
 	tool         *joining.Tool
 	bootstrapper *kubernetes.Clientset
 	// began is when the worker was turned on.
-	began   time.Time
-	request string
-	hostile []string
+	began time.Time
+	// request is the last one of the worker's kubelet, and known are those before it and the hostile ones.
+	request        string
+	known, hostile []string
 }
 
-// joinWorker adds a machine on day 2 (R-WRK-1): it boots from worker.ign, is approved from an inventory (R-APP-2), and
-// runs pods.
+// joinWorker adds a machine on day 2 (R-WRK-1): it boots from worker.ign, is approved from an inventory (R-APP-2), runs
+// pods, and renews its certificate (R-APP-1, R-APP-4).
 func joinWorker(m *machine) {
 	j := &joiner{machine: m}
 	limit := SpecTimeout(stepTimeout)
@@ -89,6 +99,7 @@ func joinWorker(m *machine) {
 	It("approves the serving certificate from the inventory, and no hostile request", j.certify, limit)
 	It("reads the pod's logs", j.readLogs, limit)
 	It("has both again after a restart of the worker, without a new request", j.restartWorker, limit)
+	It("has the kubelet renew its serving certificate, which proves its names while the inventory no longer has the node", j.renew, limit)
 	It("has not decided the hostile requests", j.leavesHostile, limit)
 }
 
@@ -102,12 +113,10 @@ func (m *machine) machineConfigServer(ctx context.Context) {
 	command.Dir = m.folder
 	output, err := command.CombinedOutput() // advice for people, which is wrong here
 	Expect(err).NotTo(HaveOccurred(), string(output))
-	made, err := filepath.Glob(m.path("openshift/sno-install-state/manifests/*_machine-config-server-*.yaml"))
-	Expect(err).NotTo(HaveOccurred())
+	made := suite.Must(filepath.Glob(m.path("openshift/sno-install-state/manifests/*_machine-config-server-*.yaml")))
 	Expect(made).To(HaveLen(3), "the CA, its bundle and the certificate of the machine-config server")
 	for _, file := range made {
-		content, err := os.ReadFile(file)
-		Expect(err).NotTo(HaveOccurred())
+		content := suite.Must(os.ReadFile(file))
 		m.write(map[string]string{filepath.Join("sno/manifests", filepath.Base(file)): string(content)})
 	}
 }
@@ -115,10 +124,8 @@ func (m *machine) machineConfigServer(ctx context.Context) {
 // serveConfig runs the stand-in of the machine-config server on the control-plane node, with the config of pool worker.
 func (j *joiner) serveConfig(ctx context.Context) {
 	j.kube = clientset(j.client(j.Machine))
-	binary, err := programs.Build(ctx, programs.MachineConfigServer, GinkgoWriter)
-	Expect(err).NotTo(HaveOccurred())
-	program, err := os.ReadFile(binary)
-	Expect(err).NotTo(HaveOccurred())
+	binary := suite.Must(programs.Build(ctx, programs.MachineConfigServer, GinkgoWriter))
+	program := suite.Must(os.ReadFile(binary))
 	pools, err := yaml.Marshal(&corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: serverNamespace, Name: "machine-config-server-pools"},
@@ -140,8 +147,7 @@ func (j *joiner) pool(ctx context.Context) []byte {
 	kubelet["authentication"] = map[string]any{
 		"anonymous": map[string]any{"enabled": false}, "webhook": map[string]any{"enabled": true}, "x509": map[string]any{"clientCAFile": authorityFile},
 	}
-	configuration, err := yaml.Marshal(kubelet)
-	Expect(err).NotTo(HaveOccurred())
+	configuration := suite.Must(yaml.Marshal(kubelet))
 	enabled, mode := true, 0o755
 	file := func(path string, content []byte) types.File {
 		mode, source := 0o644, dataurl.EncodeBytes(content)
@@ -164,8 +170,7 @@ func (j *joiner) pool(ctx context.Context) []byte {
 }
 
 func (j *joiner) caBundle(ctx context.Context, namespace, name string) string {
-	bundle, err := j.kube.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
-	Expect(err).NotTo(HaveOccurred())
+	bundle := suite.Must(j.kube.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{}))
 	return bundle.Data["ca-bundle.crt"]
 }
 
@@ -181,9 +186,7 @@ func (j *joiner) bootWorker(ctx context.Context) {
 	config := j.config
 	config.Name, config.Network, config.Hostname, config.Medium = j.config.Name+"-worker", j.config.Name, workerName, j.medium("medium-worker", "worker/worker.ign")
 	j.began = time.Now()
-	var err error
-	j.worker, err = nodemachine.Create(ctx, config)
-	Expect(err).NotTo(HaveOccurred())
+	j.worker = suite.Must(nodemachine.Create(ctx, config))
 	Expect(j.worker.Start(ctx)).To(Succeed())
 	j.wait(ctx, check{"Ignition has fetched the config of workers", client + "logs --namespace=" + serverNamespace + " daemonset/" + serverName +
 		" | grep 'Served pool=worker from=" + j.worker.Address() + `:[0-9]* userAgent="\?Ignition/'`})
@@ -204,10 +207,8 @@ func (j *joiner) requestNotInInventory(ctx context.Context) {
 // prepareTool builds the outside tool and a kubeconfig with exactly its rights (R-APP-3), and reads the credentials of
 // the bootstrapper.
 func (j *joiner) prepareTool(ctx context.Context) {
-	binary, err := programs.Build(ctx, programs.Approve, GinkgoWriter)
-	Expect(err).NotTo(HaveOccurred())
-	admin, err := ctrlclient.New(j.client(j.Machine), ctrlclient.Options{})
-	Expect(err).NotTo(HaveOccurred())
+	binary := suite.Must(programs.Build(ctx, programs.Approve, GinkgoWriter))
+	admin := suite.Must(ctrlclient.New(j.client(j.Machine), ctrlclient.Options{}))
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: framework.SystemNamespace}}
 	Expect(admin.Create(ctx, namespace)).To(Or(Succeed(), Satisfy(apierrors.IsAlreadyExists)))
 	Expect(joining.ApplyRights(ctx, admin)).To(Succeed())
@@ -222,10 +223,8 @@ func (j *joiner) prepareTool(ctx context.Context) {
 	Expect(clientcmd.WriteToFile(*kubeconfig, j.path("worker/approve.kubeconfig"))).To(Succeed())
 	j.tool = joining.ToolAt(binary, j.path("worker/approve.kubeconfig"), j.path("worker"))
 
-	secret, err := j.kube.CoreV1().Secrets(serverNamespace).Get(ctx, "node-bootstrapper-kubeconfigs", metav1.GetOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	bootstrapper, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["lb-int.kubeconfig"])
-	Expect(err).NotTo(HaveOccurred())
+	secret := suite.Must(j.kube.CoreV1().Secrets(serverNamespace).Get(ctx, "node-bootstrapper-kubeconfigs", metav1.GetOptions{}))
+	bootstrapper := suite.Must(clientcmd.RESTConfigFromKubeConfig(secret.Data["lb-int.kubeconfig"]))
 	j.bootstrapper = j.clientWith(bootstrapper.TLSClientConfig)
 }
 
@@ -262,11 +261,14 @@ func (j *joiner) requests(ctx context.Context) ([]request, error) {
 
 // waitForRequest waits until the worker's kubelet requests a certificate. Earlier requests are not from it.
 func (j *joiner) waitForRequest(ctx context.Context, signer string) {
+	if j.request != "" {
+		j.known = append(j.known, j.request)
+	}
 	Eventually(ctx, func(g Gomega, ctx context.Context) {
 		all, err := j.requests(ctx)
 		g.Expect(err).NotTo(HaveOccurred())
 		i := slices.IndexFunc(all, func(r request) bool {
-			return r.node == workerName && r.Spec.SignerName == signer && !r.CreationTimestamp.Time.Before(j.began.Truncate(time.Second)) && !slices.Contains(j.hostile, r.Name)
+			return r.node == workerName && r.Spec.SignerName == signer && !r.CreationTimestamp.Time.Before(j.began.Truncate(time.Second)) && !slices.Contains(slices.Concat(j.known, j.hostile), r.Name)
 		})
 		g.Expect(i).NotTo(BeNumerically("<", 0))
 		j.request = all[i].Name
@@ -294,8 +296,7 @@ func (j *joiner) inventoryEntry() joining.Entry {
 // its window, stay pending.
 func (j *joiner) admit(ctx context.Context) {
 	Expect(j.tool.WriteInventory(j.inventoryEntry())).To(Succeed())
-	other, err := joining.RequestClientCertificate(ctx, j.bootstrapper, "edge-3")
-	Expect(err).NotTo(HaveOccurred())
+	other := suite.Must(joining.RequestClientCertificate(ctx, j.bootstrapper, "edge-3"))
 	j.hostile = append(j.hostile, other.Name)
 	Expect(j.outcomes(ctx)).To(And(
 		HaveKeyWithValue(j.request, "approved ProvenByInventory"),
@@ -338,9 +339,8 @@ var workerReady = check{"the worker is Ready and schedulable", client + `get nod
 
 // runPod runs a pod that writes logs. They cannot be read yet: the kubelet has no serving certificate.
 func (j *joiner) runPod(ctx context.Context) {
-	etcd, err := j.kube.CoreV1().Pods("openshift-etcd").Get(ctx, "etcd-"+hostname, metav1.GetOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	_, err = j.kube.CoreV1().Pods("default").Create(ctx, &corev1.Pod{
+	etcd := suite.Must(j.kube.CoreV1().Pods("openshift-etcd").Get(ctx, "etcd-"+hostname, metav1.GetOptions{}))
+	_, err := j.kube.CoreV1().Pods("default").Create(ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: workerPod},
 		Spec: corev1.PodSpec{
 			NodeSelector: map[string]string{corev1.LabelHostname: workerName}, TerminationGracePeriodSeconds: ptr.To[int64](1),
@@ -373,12 +373,10 @@ func (j *joiner) log(ctx context.Context) (string, error) {
 // for this node stay pending.
 func (j *joiner) certify(ctx context.Context) {
 	j.waitForRequest(ctx, servingSigner)
-	again, err := joining.RequestClientCertificate(ctx, j.bootstrapper, workerName)
-	Expect(err).NotTo(HaveOccurred())
+	again := suite.Must(joining.RequestClientCertificate(ctx, j.bootstrapper, workerName))
 	pair := bytes.TrimSpace([]byte(execute(ctx, j.worker, "cat /var/lib/kubelet/pki/kubelet-client-current.pem")))
 	itself := j.clientWith(rest.TLSClientConfig{CertData: append(pair, '\n'), KeyData: append(pair, '\n')})
-	foreign, err := joining.RequestServingCertificate(ctx, itself, workerName, []string{workerName}, net.ParseIP(j.worker.Address()), net.ParseIP(j.Address()))
-	Expect(err).NotTo(HaveOccurred())
+	foreign := suite.Must(joining.RequestServingCertificate(ctx, itself, workerName, []string{workerName}, net.ParseIP(j.worker.Address()), net.ParseIP(j.Address())))
 	j.hostile = append(j.hostile, again.Name, foreign.Name)
 	Expect(j.outcomes(ctx)).To(And(HaveKeyWithValue(j.request, "approved ProvenByInventory"), HaveKeyWithValue(again.Name, "pending NodeExists")))
 	// The address is verified at the kubelet, once that serves with its certificate.
@@ -391,8 +389,7 @@ func (j *joiner) readLogs(ctx context.Context) {
 
 // restartWorker restarts the worker. The kubelet has to reuse its certificates.
 func (j *joiner) restartWorker(ctx context.Context) {
-	before, err := j.requests(ctx)
-	Expect(err).NotTo(HaveOccurred())
+	before := suite.Must(j.requests(ctx))
 	Expect(j.worker.Reboot(ctx)).To(Succeed())
 	j.wait(ctx, check{"the pod runs again", client + `get pod ` + workerPod +
 		` -o jsonpath='{.status.containerStatuses[0].restartCount}/{.status.conditions[?(@.type=="Ready")].status}' | grep -qx 1/True`})
@@ -400,10 +397,68 @@ func (j *joiner) restartWorker(ctx context.Context) {
 	Expect(j.requests(ctx)).To(HaveLen(len(before)), "the kubelet has requested another certificate")
 }
 
+// renew replaces the kubelet's certificate by an equal one that has nearly expired.
+func (j *joiner) renew(ctx context.Context) {
+	Expect(j.tool.WriteInventory(joining.Entry{Name: "edge-4"})).To(Succeed())
+	signer := suite.Must(j.kube.CoreV1().Secrets("openshift-kube-controller-manager").Get(ctx, "csr-signer", metav1.GetOptions{}))
+	authority, key := suite.Must(cert.ParseCertsPEM(signer.Data[corev1.TLSCertKey])), suite.Must(keyutil.ParsePrivateKeyPEM(signer.Data[corev1.TLSPrivateKeyKey]))
+	aged, file, err := age(suite.Must(j.servingCertificate(ctx)), authority[0], key)
+	Expect(err).NotTo(HaveOccurred())
+	put(ctx, j.worker, "var/lib/kubelet/pki/kubelet-server-aged.pem", 0o600, file)
+	execute(ctx, j.worker, "ln --symbolic --force kubelet-server-aged.pem /var/lib/kubelet/pki/kubelet-server-current.pem && systemctl restart kubelet")
+	j.waitForRequest(ctx, servingSigner)
+	Eventually(ctx, j.servingCertificate).Should(Satisfy(aged.Equal), "the kubelet serves with the old certificate")
+	Eventually(ctx, j.outcomes).Should(HaveKeyWithValue(j.request, "approved ProvenByCertificate"))
+	Eventually(ctx, j.servingCertificate).ShouldNot(Satisfy(aged.Equal), "the kubelet serves with a new certificate")
+	j.readLogs(ctx)
+}
+
+// servingCertificate returns the kubelet's serving certificate, verified for the node's name.
+func (j *joiner) servingCertificate(ctx context.Context) (*x509.Certificate, error) {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(j.caBundle(ctx, "openshift-config-managed", "csr-controller-ca")))
+	dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: workerName, MinVersion: tls.VersionTLS12}}
+	connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(j.worker.Address(), "10250"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = connection.Close() }()
+	return connection.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
+}
+
+// A kubelet renews its certificate at nine tenths of the validity at the latest.
+const agedSince, agedUntil = -time.Hour, 5 * time.Minute
+
+// age makes a certificate for the same names, with a new key, that has nearly expired, and the kubelet's file with
+// both.
+func age(current, authority *x509.Certificate, signer crypto.PrivateKey) (*x509.Certificate, []byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return nil, nil, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: serial, Subject: current.Subject, DNSNames: current.DNSNames, IPAddresses: current.IPAddresses,
+		NotBefore: time.Now().Add(agedSince), NotAfter: time.Now().Add(agedUntil), BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}, authority, key.Public(), signer)
+	if err != nil {
+		return nil, nil, err
+	}
+	aged, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, nil, err
+	}
+	secret, err := keyutil.MarshalPrivateKeyToPEM(key)
+	return aged, append(pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: der}), secret...), err
+}
+
 func (j *joiner) leavesHostile(ctx context.Context) {
 	for _, name := range j.hostile {
-		r, err := j.kube.CertificatesV1().CertificateSigningRequests().Get(ctx, name, metav1.GetOptions{})
-		Expect(err).NotTo(HaveOccurred())
+		r := suite.Must(j.kube.CertificatesV1().CertificateSigningRequests().Get(ctx, name, metav1.GetOptions{}))
 		Expect(r.Status.Conditions).To(BeEmpty(), name)
 		Expect(r.Status.Certificate).To(BeEmpty(), name)
 	}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"text/tabwriter"
 
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/images"
@@ -25,9 +26,9 @@ const UnpullablePrefix = "registry.invalid/sno/"
 // ErrNames means that a name of an image is invalid.
 var ErrNames = errors.New("begin with a registry, as registry.example.com/sno/ does, and take letters, digits, dots, dashes and underscores")
 
-// Options configure a build. The zero value is all programs of clusters, for this machine's architecture, with
-// UnpullablePrefix.
-type Options struct {
+// ImageOptions configure a build of images. The zero value is all programs of clusters, for this machine's
+// architecture, with UnpullablePrefix.
+type ImageOptions struct {
 	// Root is the folder of a checkout; empty for that of this program.
 	Root string
 	// Programs are in the workspace and named after their packages; nil for programs.Shipped.
@@ -52,7 +53,7 @@ type ProgramImage struct {
 }
 
 // Build compiles the programs into a folder, writes an SBOM next to each, and returns their images.
-func Build(ctx context.Context, folder string, o Options) ([]ProgramImage, error) {
+func Build(ctx context.Context, folder string, o ImageOptions) ([]ProgramImage, error) {
 	o, err := o.complete(ctx)
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func Build(ctx context.Context, folder string, o Options) ([]ProgramImage, error
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, fmt.Errorf("make the folder of the images: %w", err)
 	}
-	target := Target{Root: o.Root, OS: "linux", Architecture: o.Architecture, Version: o.Version}
+	target := Target{Root: o.Root, Platform: Platform{"linux", o.Architecture}, Version: o.Version}
 	if err := Compile(ctx, folder, target, o.Programs, o.Progress); err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func Build(ctx context.Context, folder string, o Options) ([]ProgramImage, error
 }
 
 // complete sets defaults, and checks names before the programs are compiled for some minutes.
-func (o Options) complete(ctx context.Context) (Options, error) {
+func (o ImageOptions) complete(ctx context.Context) (ImageOptions, error) {
 	if o.Root == "" {
 		root, err := programs.Root(ctx)
 		if err != nil {
@@ -102,12 +103,12 @@ func (o Options) complete(ctx context.Context) (Options, error) {
 	return o, nil
 }
 
-func (o Options) name(program programs.Program, tag string) string {
+func (o ImageOptions) name(program programs.Program, tag string) string {
 	return o.Prefix + program.Name + ":" + tag
 }
 
 // Wrap writes an SBOM next to a binary, and returns an image with both.
-func Wrap(program programs.Program, binary string, o Options) (ProgramImage, error) {
+func Wrap(program programs.Program, binary string, o ImageOptions) (ProgramImage, error) {
 	content, err := os.ReadFile(binary)
 	if err != nil {
 		return ProgramImage{}, err
@@ -131,6 +132,45 @@ func Wrap(program programs.Program, binary string, o Options) (ProgramImage, err
 	}}, nil
 }
 
-func logf(progress io.Writer, format string, args ...any) {
-	_, _ = fmt.Fprintf(progress, format+"\n", args...)
+// ArchiveName is the file that engines load.
+const ArchiveName = "images.tar"
+
+// ImageRow describes an image for an installation.
+type ImageRow struct {
+	Program, Image, Digest, SBOM string
+}
+
+// WriteImages builds the images into a folder: one archive that engines load, and an SBOM for each image.
+func WriteImages(ctx context.Context, folder string, o ImageOptions) ([]ImageRow, error) {
+	own, err := Build(ctx, folder, o)
+	if err != nil {
+		return nil, err
+	}
+	var all []images.Image
+	for _, one := range own {
+		all = append(all, one.Image)
+	}
+	archive := filepath.Join(folder, ArchiveName)
+	if err := images.Write(archive, all...); err != nil {
+		return nil, err
+	}
+	var rows []ImageRow
+	for _, one := range own {
+		digest, err := images.Digest(archive, one.Image.Name)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, ImageRow{one.Program.Name, one.Image.Name, digest, filepath.Join(folder, filepath.Base(one.SBOM))})
+	}
+	return rows, nil
+}
+
+// PrintImages writes the rows as a table.
+func PrintImages(w io.Writer, rows []ImageRow) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tIMAGE\tDIGEST\tSBOM")
+	for _, r := range rows {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", r.Program, r.Image, r.Digest, r.SBOM)
+	}
+	return table.Flush()
 }

@@ -20,15 +20,12 @@ import (
 type Target struct {
 	// Root is the folder of a checkout.
 	Root string
-	// OS and Architecture are names of Go.
-	OS, Architecture string
+	Platform
 	// Version is the version that the programs report; empty for none.
 	Version string
 	// Cache is the folder of the build cache; empty for the user's.
 	Cache string
 }
-
-func (t Target) String() string { return t.OS + "/" + t.Architecture }
 
 // Binary returns the name of a program's file.
 func (t Target) Binary(p programs.Program) string {
@@ -57,7 +54,7 @@ func Compile(ctx context.Context, folder string, t Target, all []programs.Progra
 		args = append(args, "./"+path.Join(p.Module, p.Package))
 	}
 	started := time.Now()
-	logf(progress, "Building %d programs for %s (the first time takes some minutes)", len(all), t)
+	logf(progress, "Building %d programs for %s (the first time takes some minutes)", len(all), t.Platform)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = t.Root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.OS, "GOARCH="+t.Architecture, "GOWORK="+filepath.Join(t.Root, "go.work"),
@@ -66,7 +63,7 @@ func Compile(ctx context.Context, folder string, t Target, all []programs.Progra
 		cmd.Env = append(cmd.Env, "GOCACHE="+t.Cache)
 	}
 	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the programs for %s (`go tool dist list` lists the platforms): %w\n%s", t, err, strings.TrimSpace(string(output)))
+		return fmt.Errorf("build the programs for %s (`go tool dist list` lists the platforms): %w\n%s", t.Platform, err, strings.TrimSpace(string(output)))
 	}
 	logf(progress, "Built the programs in %s", time.Since(started).Round(100*time.Millisecond))
 	return nil

@@ -3,14 +3,12 @@
 package release
 
 import (
-	"archive/tar"
 	"bytes"
 	"debug/buildinfo"
 	"debug/elf"
 	"errors"
-	"io"
+	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -29,12 +27,12 @@ import (
 	"github.com/solonode/sno/testcluster/images"
 )
 
-// small is a program of a checkout with one module of the workspace, one dependency, and one with a replacement. It
+// resolver is a program of a checkout with one module of the workspace, one dependency, and one with a replacement. It
 // resolves names, for which cgo would use the C library.
-var small = programs.Program{Name: "small", Module: "small", Package: "./cmd/small"}
+var resolver = programs.Program{Name: "small", Module: "small", Package: "./cmd/small"}
 
-// checkout writes the sources of small. Its dependencies are two of this module, so nothing is downloaded.
-func checkout(t *testing.T) string {
+// resolverCheckout writes the sources of resolver. Its dependencies are two of this module, so nothing is downloaded.
+func resolverCheckout(t *testing.T) string {
 	t.Helper()
 	requirements, err := os.ReadFile(filepath.Join("..", "go.mod"))
 	if err != nil {
@@ -52,8 +50,7 @@ func checkout(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := t.TempDir()
-	for path, text := range map[string]string{
+	return folder(t, map[string]string{
 		"go.work":      "go 1.26.0\n\nuse (\n\t./part\n\t./small\n)\n",
 		"part/go.mod":  "module example.com/part\n\ngo 1.26.0\n",
 		"part/part.go": "package part\n",
@@ -63,13 +60,7 @@ func checkout(t *testing.T) string {
 		"small/cmd/small/main.go": "package main\n\nimport (\n\t\"net\"\n\n\t\"example.com/renamed/semver\"\n\t_ \"example.com/part\"\n" +
 			"\t\"github.com/google/go-cmp/cmp\"\n)\n\nfunc main() {\n\tnames, err := net.LookupHost(semver.Major(\"v1.2.3\"))\n" +
 			"\tprintln(cmp.Equal(names, err))\n}\n",
-	} {
-		path = filepath.Join(root, filepath.FromSlash(path))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
+	})
 }
 
 func image(t *testing.T, archive, called string) v1.Image {
@@ -85,47 +76,22 @@ func image(t *testing.T, archive, called string) v1.Image {
 	return read
 }
 
-func digests(t *testing.T, read v1.Image) string {
+// files returns the files of an image.
+func files(t *testing.T, read v1.Image) map[string]content {
 	t.Helper()
-	digest, err := read.Digest()
-	if err != nil {
-		t.Fatal(err)
+	extracted := mutate.Extract(read)
+	defer extracted.Close() //nolint:errcheck // it is only read
+	all := map[string]content{}
+	for _, f := range readTarStream(t, extracted) {
+		all[f.Name] = f
 	}
-	return digest.String()
-}
-
-type file struct {
-	mode    int64
-	content []byte
-}
-
-func files(t *testing.T, read v1.Image) map[string]file {
-	t.Helper()
-	all := map[string]file{}
-	content := mutate.Extract(read)
-	defer content.Close() //nolint:errcheck // it is only read
-	for r := tar.NewReader(content); ; {
-		header, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if header.Typeflag == tar.TypeReg {
-			all[header.Name] = file{header.Mode, text}
-		}
-	}
+	return all
 }
 
 func TestImage(t *testing.T) {
 	folder := t.TempDir()
-	o := Options{Root: checkout(t), Programs: []programs.Program{small}}
-	rows, err := Write(t.Context(), folder, o)
+	o := ImageOptions{Root: resolverCheckout(t), Programs: []programs.Program{resolver}}
+	rows, err := WriteImages(t.Context(), folder, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +99,7 @@ func TestImage(t *testing.T) {
 		t.Fatalf("%+v", rows)
 	}
 	var table bytes.Buffer
-	if err := Print(&table, rows); err != nil || !strings.Contains(table.String(), rows[0].Image+"  "+rows[0].Digest+"  "+rows[0].SBOM+"\n") {
+	if err := PrintImages(&table, rows); err != nil || !strings.Contains(table.String(), rows[0].Image+"  "+rows[0].Digest+"  "+rows[0].SBOM+"\n") {
 		t.Errorf("%v\n%s", err, table.String())
 	}
 
@@ -150,18 +116,18 @@ func TestImage(t *testing.T) {
 		t.Errorf("%s is not %s, %v", rows[0].Digest, id, err)
 	}
 	got := files(t, read)
-	modes := map[string]int64{}
+	modes := map[string]fs.FileMode{}
 	for path, f := range got {
-		modes[path] = f.mode
+		modes[path] = f.Mode
 	}
-	if diff := cmp.Diff(map[string]int64{"small": 0o755, "sbom/small.cdx.json": 0o644}, modes); diff != "" {
+	if diff := cmp.Diff(map[string]fs.FileMode{"small": 0o755, "sbom/small.cdx.json": 0o644}, modes); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	if written, err := os.ReadFile(rows[0].SBOM); err != nil || !bytes.Equal(written, got["sbom/small.cdx.json"].content) {
+	if written, err := os.ReadFile(rows[0].SBOM); err != nil || string(written) != got["sbom/small.cdx.json"].Text {
 		t.Errorf("the SBOM next to the archive differs from the one in the image: %v", err)
 	}
-	static(t, got["small"].content, runtime.GOARCH)
-	lists(t, got["sbom/small.cdx.json"].content, got["small"].content)
+	static(t, []byte(got["small"].Text), runtime.GOARCH)
+	lists(t, []byte(got["sbom/small.cdx.json"].Text), []byte(got["small"].Text))
 }
 
 // static fails if a program needs another file to start.
@@ -217,7 +183,7 @@ func lists(t *testing.T, list, binary []byte) {
 // The expected list of small is written by hand.
 func TestSBOM(t *testing.T) {
 	folder := t.TempDir()
-	own, err := Build(t.Context(), folder, Options{Root: checkout(t), Programs: []programs.Program{small}})
+	own, err := Build(t.Context(), folder, ImageOptions{Root: resolverCheckout(t), Programs: []programs.Program{resolver}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,24 +235,24 @@ func TestReproducible(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds from two checkouts; make proof runs it")
 	}
-	write := func(root string) (string, v1.Image) {
+	write := func(root string) ImageRow {
 		folder := t.TempDir()
-		rows, err := Write(t.Context(), folder, Options{Root: root, Programs: []programs.Program{small}})
+		rows, err := WriteImages(t.Context(), folder, ImageOptions{Root: root, Programs: []programs.Program{resolver}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return rows[0].Image, image(t, filepath.Join(folder, ArchiveName), rows[0].Image)
-	}
-	root := checkout(t)
-	firstName, first := write(root)
-	secondName, second := write(checkout(t))
-	if firstName != secondName || digests(t, first) != digests(t, second) {
-		t.Errorf("%s %s is not %s %s", firstName, digests(t, first), secondName, digests(t, second))
-	}
-	for path := range files(t, first) {
-		if bytes.Contains(files(t, first)[path].content, []byte(root)) {
-			t.Errorf("%s has the path of the checkout in it", path)
+		for path, f := range files(t, image(t, filepath.Join(folder, ArchiveName), rows[0].Image)) {
+			if strings.Contains(f.Text, root) {
+				t.Errorf("%s has the path of the checkout in it", path)
+			}
 		}
+		rows[0].SBOM = ""
+		return rows[0]
+	}
+	root := resolverCheckout(t)
+	first := write(root)
+	if second := write(resolverCheckout(t)); first != second {
+		t.Errorf("%+v is not %+v", first, second)
 	}
 	main := filepath.Join(root, "small", "cmd", "small", "main.go")
 	text, err := os.ReadFile(main)
@@ -296,51 +262,8 @@ func TestReproducible(t *testing.T) {
 	if err := os.WriteFile(main, bytes.Replace(text, []byte("v1.2.3"), []byte("v1.2.4"), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if changedName, _ := write(root); changedName == firstName {
-		t.Errorf("other sources have the name %s too", changedName)
-	}
-}
-
-// The same for a shipped program, from this checkout and a copy of it. It is linked twice, and possibly compiled.
-func TestShippedIsReproducible(t *testing.T) {
-	if testing.Short() {
-		t.Skip("links kubectl-sno twice")
-	}
-	here, err := programs.Root(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	there := t.TempDir()
-	list := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-	list.Dir = here
-	names, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path := range strings.SplitSeq(strings.TrimRight(string(names), "\x00"), "\x00") {
-		text, err := os.ReadFile(filepath.Join(here, path))
-		if errors.Is(err, os.ErrNotExist) {
-			continue // deleted, but still in git's index
-		}
-		if err := errors.Join(err, os.MkdirAll(filepath.Dir(filepath.Join(there, path)), 0o755), os.WriteFile(filepath.Join(there, path), text, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var got [2]string
-	for i, root := range []string{here, there} {
-		folder := t.TempDir()
-		rows, err := Write(t.Context(), folder, Options{Root: root, Programs: []programs.Program{programs.KubectlSNO}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		read := image(t, filepath.Join(folder, ArchiveName), rows[0].Image)
-		got[i] = rows[0].Image + "@" + digests(t, read)
-		content := files(t, read)
-		static(t, content["kubectl-sno"].content, runtime.GOARCH)
-		lists(t, content["sbom/kubectl-sno.cdx.json"].content, content["kubectl-sno"].content)
-	}
-	if got[0] != got[1] {
-		t.Errorf("%v", got)
+	if changed := write(root); changed.Image == first.Image {
+		t.Errorf("other sources have the name %s too", changed.Image)
 	}
 }
 
@@ -354,8 +277,8 @@ func TestOtherArchitecture(t *testing.T) {
 		other = "amd64"
 	}
 	folder := t.TempDir()
-	o := Options{Root: checkout(t), Programs: []programs.Program{small}, Architecture: other, Tag: "v1"}
-	rows, err := Write(t.Context(), folder, o)
+	o := ImageOptions{Root: resolverCheckout(t), Programs: []programs.Program{resolver}, Architecture: other, Tag: "v1"}
+	rows, err := WriteImages(t.Context(), folder, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,20 +290,20 @@ func TestOtherArchitecture(t *testing.T) {
 	if config.Architecture != other || rows[0].Image != "registry.invalid/sno/small:v1" {
 		t.Errorf("%s, %+v", config.Architecture, rows)
 	}
-	static(t, files(t, read)["small"].content, other)
+	static(t, []byte(files(t, read)["small"].Text), other)
 }
 
 func TestRefuses(t *testing.T) {
-	root := checkout(t)
-	for what, o := range map[string]Options{
+	root := resolverCheckout(t)
+	for what, o := range map[string]ImageOptions{
 		"no registry": {Prefix: "sno/"}, "no name": {Prefix: "registry.invalid/SNO/"}, "no tag": {Tag: "a/b"},
 	} {
-		o.Root, o.Programs = root, []programs.Program{small}
+		o.Root, o.Programs = root, []programs.Program{resolver}
 		if _, err := Build(t.Context(), t.TempDir(), o); !errors.Is(err, ErrNames) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	o := Options{Root: root, Programs: []programs.Program{small}, Architecture: "abacus"}
+	o := ImageOptions{Root: root, Programs: []programs.Program{resolver}, Architecture: "abacus"}
 	if _, err := Build(t.Context(), t.TempDir(), o); err == nil || !strings.Contains(err.Error(), "go tool dist list") || errors.Is(err, images.ErrImage) {
 		t.Error(err)
 	}

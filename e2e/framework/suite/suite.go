@@ -3,6 +3,7 @@
 package suite
 
 import (
+	"context"
 	"flag"
 	"os"
 	"path/filepath"
@@ -27,9 +28,27 @@ const (
 const gracePeriod = 2 * time.Minute
 
 var (
-	keep = flag.Bool("keep", false, "keep the clusters and their folders at the end of a suite")
-	out  = flag.String("out", "", "folder for reports and for logs of failed specs; empty for a new one under the temporary folder")
+	keep  = flag.Bool("keep", false, "keep the clusters and their folders at the end of a suite")
+	out   = flag.String("out", "", "folder for reports and for logs of failed specs; empty for a new one under the temporary folder")
+	write = flag.String("write", "", "document whose tables receive the figures of the suite, such as ../../docs/benchmarks.md")
 )
+
+// Must returns the value of a call that must not fail.
+func Must[T any](value T, err error) T {
+	ginkgo.GinkgoHelper()
+	gomega.Expect(err).NotTo(gomega.HaveOccurred())
+	return value
+}
+
+// Elapse waits for what only the clock brings, such as the end of a certificate or of a measurement.
+func Elapse(ctx context.Context, d time.Duration) {
+	ginkgo.GinkgoHelper()
+	select {
+	case <-ctx.Done():
+		ginkgo.Fail("interrupted: " + ctx.Err().Error())
+	case <-time.After(d):
+	}
+}
 
 // Keep reports whether clusters stay at the end of the suite.
 func Keep() bool { return *keep }
@@ -63,6 +82,7 @@ func Run(t *testing.T, name, target string) {
 			ginkgo.GinkgoWriter.Printf("Repeat it: make %s GINKGO_FLAGS=%q\n", target, selection(spec))
 		}
 	})
+	ginkgo.ReportAfterSuite("figures", reportFigures)
 	ginkgo.RunSpecs(t, name, suite, reporter)
 }
 

@@ -4,7 +4,6 @@ package faults
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -12,39 +11,33 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apimachinery/pkg/util/wait"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/e2e/framework"
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/fakes/etcdmembers"
 	"github.com/solonode/sno/testcluster/scenario"
 	"github.com/solonode/sno/topology"
 )
-
-// ErrInvariant means that an invariant does not hold.
-var ErrInvariant = errors.New("an invariant does not hold")
-
-// errFault means that a fault could not be made.
-var errFault = errors.New("cannot make a fault")
 
 const (
 	poll = 50 * time.Millisecond
@@ -57,36 +50,22 @@ const (
 	drainTimeout = "--drain-timeout=20s"
 	workload     = "workload"
 	person       = "a-person"
-	scenarioName = "ha"
+	// logTail is how much of a log a failure has.
+	logTail = 4000
 )
-
-// Options configure the fault runs.
-type Options struct {
-	// Kills is the number of kills.
-	Kills int
-	// BadTime is how long the API server is bad.
-	BadTime time.Duration
-	// Leaders is the number of times with two leaders.
-	Leaders int
-	// Seed selects the random moments. The same number repeats them.
-	Seed uint64
-	Keep bool
-	// Progress receives a line for each step.
-	Progress io.Writer
-}
 
 // environment is a cluster with host operators of old releases, whose objects are handed over in both directions.
 type environment struct {
 	*framework.ScenarioCluster
-	options Options
-	began   time.Time
-	random  *rand.Rand
-	etcd    string
-	log     Log
-	offset  int64
-	latest  map[Object]Write
-	same    map[string]string // contents of objects by their state
-	kept    []Value           // of a person
+	progress io.Writer
+	began    time.Time
+	random   *rand.Rand
+	etcd     string // an argument
+	log      Log
+	offset   int64
+	latest   map[Object]Write
+	same     map[string]string // contents of objects by their state
+	kept     []Value           // of a person
 
 	single   bool
 	forced   bool // a person's placement is taken with --force-conflicts
@@ -94,6 +73,7 @@ type environment struct {
 	modules  []framework.Module // whose controllers run
 	requests int                // of nodes
 	started  int                // processes
+	tally    tally
 }
 
 // auditRules record the bodies of writes of all objects that matter, and of those only.
@@ -111,69 +91,35 @@ func auditRules() []auditv1.PolicyRule {
 }
 
 // start starts the cluster with one node less than it has topologies: the topology changes, the nodes do not.
-func start(ctx context.Context, o Options) (*environment, error) {
-	folder, err := os.MkdirTemp("", "sno-faults-")
-	if err != nil {
-		return nil, fmt.Errorf("make a folder: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(folder) }() // the API server has read the file
-	policy, err := yaml.Marshal(auditv1.Policy{
+func start(ctx context.Context, progress io.Writer) *environment {
+	GinkgoHelper()
+	policy := filepath.Join(GinkgoT().TempDir(), "policy.yaml")
+	Expect(os.WriteFile(policy, suite.Must(yaml.Marshal(auditv1.Policy{
 		TypeMeta: metav1.TypeMeta{APIVersion: auditv1.SchemeGroupVersion.String(), Kind: "Policy"}, Rules: auditRules(),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("encode the audit policy: %w", err)
-	}
-	file := filepath.Join(folder, "policy.yaml")
-	if err := os.WriteFile(file, policy, 0o600); err != nil {
-		return nil, fmt.Errorf("write the audit policy: %w", err)
-	}
-	if _, err := programs.Build(ctx, programs.KubectlSNO, o.Progress); err != nil {
-		return nil, err
-	}
-	base, err := framework.Start(ctx, framework.Config{
-		Scenario: scenarioName, Release: scenario.OldRelease, Progress: o.Progress, VersionOperator: true, QuorumGuard: true, Keep: o.Keep,
-		Hosts:     map[framework.Module][]string{framework.Ingress: nil, framework.Console: {"--downloads=false"}, framework.Auth: nil},
-		APIServer: []string{"--audit-policy-file=" + file},
-	})
-	if err != nil {
-		return nil, err
-	}
+	})), 0o600)).To(Succeed())
+	suite.Must(programs.Build(ctx, programs.KubectlSNO, progress))
 	e := &environment{
-		ScenarioCluster: base, options: o, began: time.Now(), random: rand.New(rand.NewPCG(o.Seed, 0)), latest: map[Object]Write{}, same: map[string]string{},
-		optedOut: map[framework.Module]bool{},
+		progress: progress, began: time.Now(), random: rand.New(rand.NewPCG(*seed, 0)), latest: map[Object]Write{}, same: map[string]string{}, //nolint:gosec // to repeat it
+		optedOut: map[framework.Module]bool{}, tally: tally{byMode: map[string]int{}, byChange: map[string]int{}},
+		ScenarioCluster: suite.Must(framework.Start(ctx, framework.Config{
+			Scenario: "ha", Release: scenario.OldRelease, Progress: progress, VersionOperator: true, QuorumGuard: true, Keep: suite.Keep(),
+			Hosts:     map[framework.Module][]string{framework.Ingress: nil, framework.Console: {"--downloads=false"}, framework.Auth: nil},
+			APIServer: []string{"--audit-policy-file=" + policy},
+		})),
 	}
-	if err := e.prepare(ctx); err != nil {
-		e.Stop()
-		return nil, err
-	}
-	return e, nil
-}
-
-func (e *environment) prepare(ctx context.Context) error {
-	etcd, err := etcdmembers.Start(ctx, e.Cluster, 1)
-	if err != nil {
-		return err
-	}
-	e.etcd = etcd.Endpoints[0]
-	if err := e.InstallAllControllers(ctx); err != nil {
-		return err
-	}
-	if err := e.SetTopology(ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode); err != nil {
-		return err
-	}
-	if err := e.writePersonsValues(ctx); err != nil {
-		return err
-	}
-	if err := e.createWorkload(ctx); err != nil {
-		return err
-	}
-	before, err := e.writes(ctx)
-	e.remember(before)
-	return err
+	DeferCleanup(e.Stop)
+	e.etcd = "--etcd-endpoints=" + suite.Must(etcdmembers.Start(ctx, e.Cluster, 1)).Endpoints[0]
+	Expect(e.InstallAllControllers(ctx)).To(Succeed())
+	Expect(e.SetTopology(ctx, e.mode(), e.mode())).To(Succeed())
+	e.writePersonsValues(ctx)
+	e.createWorkload(ctx)
+	e.remember(e.writes(ctx))
+	return e
 }
 
 // writePersonsValues writes values of a person next to fields of the modules.
-func (e *environment) writePersonsValues(ctx context.Context) error {
+func (e *environment) writePersonsValues(ctx context.Context) {
+	GinkgoHelper()
 	const ours = "example.com/owner"
 	entry := map[string]any{"kind": "Deployment", "group": "apps", "namespace": "example", "name": "example", "unmanaged": true}
 	annotated := map[string]any{"metadata": map[string]any{"annotations": map[string]any{ours: person}}}
@@ -185,24 +131,20 @@ func (e *environment) writePersonsValues(ctx context.Context) error {
 		{ingressObject, map[string]any{"spec": map[string]any{"tuningOptions": map[string]any{"headerBufferBytes": int64(40960)}}}},
 		{ingressObject, annotated}, {downloadsObject, annotated}, {authenticationObject, annotated},
 	} {
-		body := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(write.body)}
-		body.SetGroupVersionKind(write.at.gvk)
-		body.SetNamespace(write.at.Namespace)
-		body.SetName(write.at.Name)
+		body := write.at.empty()
+		maps.Copy(body.Object, runtime.DeepCopyJSON(map[string]any{"spec": write.body["spec"]}))
 		manager := client.FieldOwner(person)
 		if write.body["spec"] == nil {
+			delete(body.Object, "spec")
+			body.SetAnnotations(map[string]string{ours: person})
 			manager = client.FieldOwner(person + "-annotation") // an apply replaces the former one
 		}
-		err := wait.PollUntilContextTimeout(ctx, poll, settleTimeout, true, func(ctx context.Context) (bool, error) {
-			if _, err := e.read(ctx, write.at); apierrors.IsNotFound(err) {
-				return false, nil // its operator creates it
+		Eventually(ctx, func(ctx context.Context) error {
+			if _, err := e.read(ctx, write.at); err != nil {
+				return err // its operator creates it
 			}
-			err := e.Cluster.Client().Apply(ctx, client.ApplyConfigurationFromUnstructured(body), manager)
-			return err == nil, err
-		})
-		if err != nil {
-			return fmt.Errorf("write values of a person to %s: %w", write.at, err)
-		}
+			return e.Cluster.Client().Apply(ctx, client.ApplyConfigurationFromUnstructured(body), manager)
+		}).WithTimeout(settleTimeout).WithPolling(poll).Should(Succeed())
 	}
 	e.kept = []Value{
 		{versionObject.Object, append(overrideEntry("Deployment", "apps", "example", "example"), field("unmanaged")...), true},
@@ -211,49 +153,38 @@ func (e *environment) writePersonsValues(ctx context.Context) error {
 		{downloadsObject.Object, field("metadata", "annotations", ours), person},
 		{authenticationObject.Object, field("metadata", "annotations", ours), person},
 	}
-	return nil
 }
 
 // createWorkload creates the pods that drains evict: some under a budget that refuses evictions at first.
-func (e *environment) createWorkload(ctx context.Context) error {
-	if err := e.Cluster.EnsureNamespace(ctx, workload); err != nil {
-		return err
-	}
+func (e *environment) createWorkload(ctx context.Context) {
+	GinkgoHelper()
+	Expect(e.Cluster.EnsureNamespace(ctx, workload)).To(Succeed())
 	for app, replicas := range map[string]int32{"budgeted": 4, "free": 3} {
 		labels := map[string]string{"app": app}
-		deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: workload, Name: app}, Spec: appsv1.DeploymentSpec{
+		Expect(e.Cluster.Client().Create(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: workload, Name: app}, Spec: appsv1.DeploymentSpec{
 			Replicas: ptr.To(replicas), Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
 				TerminationGracePeriodSeconds: ptr.To[int64](1), NodeSelector: map[string]string{"node-role.kubernetes.io/worker": ""},
 				Containers: []corev1.Container{{Name: "main", Image: "none"}},
 			}},
-		}}
-		if err := e.Cluster.Client().Create(ctx, deployment); err != nil {
-			return fmt.Errorf("create the pods to drain: %w", err)
-		}
+		}})).To(Succeed())
 	}
-	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: workload, Name: "budgeted"}, Spec: policyv1.PodDisruptionBudgetSpec{
+	Expect(e.Cluster.Client().Create(ctx, &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: workload, Name: "budgeted"}, Spec: policyv1.PodDisruptionBudgetSpec{
 		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "budgeted"}}, MaxUnavailable: ptr.To(intstr.FromInt32(3)),
-	}}
-	if err := e.Cluster.Client().Create(ctx, budget); err != nil {
-		return fmt.Errorf("create the budget: %w", err)
-	}
-	return nil
+	}})).To(Succeed())
 }
 
 // waitForWorkload waits until all pods of the workload run.
-func (e *environment) waitForWorkload(ctx context.Context) error {
-	err := wait.PollUntilContextTimeout(ctx, poll, settleTimeout, true, func(ctx context.Context) (bool, error) {
+func (e *environment) waitForWorkload(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega, ctx context.Context) {
 		all := &appsv1.DeploymentList{}
-		err := e.Cluster.Client().List(ctx, all, client.InNamespace(workload))
-		return !slices.ContainsFunc(all.Items, func(d appsv1.Deployment) bool {
-			return d.Status.ObservedGeneration < d.Generation || d.Status.AvailableReplicas != *d.Spec.Replicas || d.Status.Replicas != *d.Spec.Replicas
-		}), err
-	})
-	if err != nil {
-		return fmt.Errorf("wait for the pods to drain: %w", err)
-	}
-	return nil
+		g.Expect(e.Cluster.Client().List(ctx, all, client.InNamespace(workload))).To(Succeed())
+		for _, d := range all.Items {
+			g.Expect(d.Status.ObservedGeneration).To(BeNumerically(">=", d.Generation))
+			g.Expect([]int32{d.Status.AvailableReplicas, d.Status.Replicas}).To(HaveEach(*d.Spec.Replicas), "pods of Deployment %s", d.Name)
+		}
+	}).WithTimeout(settleTimeout).WithPolling(poll).Should(Succeed())
 }
 
 // process is a controller behind a proxy.
@@ -266,79 +197,72 @@ type process struct {
 }
 
 // run starts a controller with all modules or with one.
-func (e *environment) run(ctx context.Context, name string, program programs.Program, account, lease string, args ...string) (*process, error) {
-	binary, err := programs.Build(ctx, program, e.options.Progress)
-	if err != nil {
-		return nil, err
-	}
-	proxy, err := StartProxy(name, e.Cluster.RESTConfig())
-	if err != nil {
-		return nil, err
-	}
-	kubeconfig, err := e.Cluster.KubeconfigForServiceAccount(ctx, framework.SystemNamespace, account)
-	if err == nil {
-		kubeconfig, err = proxy.Kubeconfig(kubeconfig)
-	}
-	if err != nil {
-		proxy.Stop()
-		return nil, err
-	}
-	all := append(args, "--kubeconfig", kubeconfig, "--leader-elect-resource-namespace", framework.SystemNamespace,
-		"--metrics-bind-address", "0", "--health-probe-bind-address", "0")
+func (e *environment) run(ctx context.Context, program programs.Program, account, lease string, args ...string) *process {
+	GinkgoHelper()
+	e.started++
+	name := fmt.Sprintf("%s-%d", program.Name, e.started)
+	proxy := suite.Must(StartProxy(name, e.Cluster.RESTConfig()))
+	kubeconfig := suite.Must(proxy.Kubeconfig(suite.Must(e.Cluster.KubeconfigForServiceAccount(ctx, framework.SystemNamespace, account))))
 	p := &process{Proxy: proxy, name: name, lease: lease, mark: proxy.NextRun()}
-	p.component, err = e.Cluster.RunProcess(ctx, embedded.Process{Name: name, Path: binary, Args: all, Ended: framework.StartAgain(ctx)})
-	if err != nil {
-		proxy.Stop()
-		return nil, err
-	}
-	return p, nil
+	p.component = suite.Must(e.Cluster.RunProcess(ctx, embedded.Process{
+		Name: name, Path: suite.Must(programs.Build(ctx, program, e.progress)), Ended: framework.StartAgain(ctx),
+		Args: append(args, "--kubeconfig", kubeconfig,
+			"--leader-elect-resource-namespace", framework.SystemNamespace, "--metrics-bind-address", "0", "--health-probe-bind-address", "0"),
+	}))
+	return p
 }
 
 // runAll starts kubectl-sno with all modules.
-func (e *environment) runAll(ctx context.Context, name string) (*process, error) {
-	return e.run(ctx, name, programs.KubectlSNO, framework.AllAccount, framework.AllLease,
-		"run", "--etcd-endpoints="+e.etcd, drainTimeout, "-v=1")
+func (e *environment) runAll(ctx context.Context) *process {
+	GinkgoHelper()
+	e.modules = framework.AllModules()
+	return e.run(ctx, programs.KubectlSNO, framework.AllAccount, framework.AllLease, "run", e.etcd, drainTimeout, "-v=1")
+}
+
+// settledAll starts kubectl-sno and waits until it has settled.
+func (e *environment) settledAll(ctx context.Context) *process {
+	GinkgoHelper()
+	p := e.runAll(ctx)
+	e.undisturbed(ctx, p, change{name: "start", make: func(context.Context) {}})
+	return p
 }
 
 // restart starts a process that was killed. Its Lease, which nobody renews, is released, as a person could: it would
 // expire after up to 270 s.
-func (e *environment) restart(ctx context.Context, p *process) error {
-	if err := e.releaseLease(ctx, p.lease); err != nil {
-		return err
-	}
+func (e *environment) restart(ctx context.Context, p *process) {
+	GinkgoHelper()
+	e.releaseLease(ctx, p.lease)
 	p.mark = p.NextRun()
-	return p.component.Start(ctx)
+	Expect(p.component.Start(ctx)).To(Succeed())
 }
 
-func (e *environment) releaseLease(ctx context.Context, name string) error {
+func (e *environment) releaseLease(ctx context.Context, name string) {
+	GinkgoHelper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: framework.SystemNamespace, Name: name}}
 	err := e.Cluster.Client().Patch(ctx, lease, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"holderIdentity":""}}`)))
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("release the Lease %s: %w", name, err)
-	}
-	return nil
+	Expect(client.IgnoreNotFound(err)).To(Succeed())
 }
 
 // end ends a process with SIGTERM and its proxy.
-func (e *environment) end(ctx context.Context, p *process) error {
-	err := p.component.Terminate(ctx)
+func (e *environment) end(ctx context.Context, p *process) {
+	GinkgoHelper()
+	Expect(p.component.Terminate(ctx)).To(Succeed())
 	p.Stop()
-	return err
 }
 
-// leaseProblem returns what is wrong with the Lease, which the process must hold with the durations of the topology, or
-// nothing.
-func (e *environment) leaseProblem(ctx context.Context, p *process) (string, error) {
+func (e *environment) readLease(ctx context.Context, p *process) (holder string, seconds int32, err error) {
 	lease := &coordinationv1.Lease{}
-	err := e.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: framework.SystemNamespace, Name: p.lease}, lease)
-	if err != nil {
-		return "there is no Lease " + p.lease, client.IgnoreNotFound(err)
-	}
-	want := int32(topology.LeaderElection(e.mode()).LeaseDuration / time.Second)
-	if got := ptr.Deref(lease.Spec.LeaseDurationSeconds, 0); ptr.Deref(lease.Spec.HolderIdentity, "") == "" || got != want {
-		return fmt.Sprintf("the Lease %s has the holder %q and %d s, want %d s", p.lease, ptr.Deref(lease.Spec.HolderIdentity, ""), got, want), nil
-	}
-	return "", nil
+	err = e.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: framework.SystemNamespace, Name: p.lease}, lease)
+	return ptr.Deref(lease.Spec.HolderIdentity, ""), ptr.Deref(lease.Spec.LeaseDurationSeconds, 0), err
+}
+
+// holder returns the holder of the Lease of a process.
+func (e *environment) holder(ctx context.Context, p *process) string {
+	GinkgoHelper()
+	holder, _, err := e.readLease(ctx, p)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(holder).NotTo(BeEmpty())
+	return holder
 }
 
 func (e *environment) mode() configv1.TopologyMode {
@@ -348,78 +272,64 @@ func (e *environment) mode() configv1.TopologyMode {
 	return configv1.HighlyAvailableTopologyMode
 }
 
-// ours reports whether a controller made a write.
-func ours(w Write) bool {
-	return strings.HasPrefix(w.User, "system:serviceaccount:"+framework.SystemNamespace+":")
-}
-
 // writes returns the writes since the last call.
-func (e *environment) writes(ctx context.Context) ([]Write, error) {
+func (e *environment) writes(ctx context.Context) []Write {
+	GinkgoHelper()
 	events, next, err := e.Cluster.AuditEvents(ctx, e.offset, embedded.AuditFilter{WritesOnly: true})
-	if err != nil {
-		return nil, err
-	}
+	Expect(err).NotTo(HaveOccurred())
 	e.offset = next
-	return e.log.Add(events)
+	return suite.Must(e.log.Add(events))
 }
 
 // logf prints a line of progress.
 func (e *environment) logf(format string, args ...any) {
-	_, _ = fmt.Fprintf(e.options.Progress, "%5.1fs  "+format+"\n", append([]any{time.Since(e.began).Seconds()}, args...)...)
+	_, _ = fmt.Fprintf(e.progress, "%5.1fs  "+format+"\n", append([]any{time.Since(e.began).Seconds()}, args...)...)
 }
 
-// waitSettled waits until the controllers have done what the cluster needs and request nothing any more. It returns how
-// long that took. interrupted, which may be nil, ends the wait.
-func (e *environment) waitSettled(ctx context.Context, interrupted <-chan struct{}, also func(context.Context) (string, error), processes ...*process) (time.Duration, error) {
+// waitSettled waits until the controllers have done what the cluster needs and request nothing any more, and returns how
+// long that took. done, if not nil, returns what else is missing. The closed channel fired ends the wait.
+func (e *environment) waitSettled(
+	ctx context.Context, what string, done func(context.Context) (string, error), fired <-chan struct{}, processes ...*process,
+) (settled time.Duration, interrupted bool) {
+	GinkgoHelper()
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
-	defer cancel()
-	last := ""
-	for {
-		now, err := e.problem(ctx, also, processes)
-		if err == nil && now == "" {
-			quiet := settleTimeout
-			for _, p := range processes {
-				quiet = min(quiet, p.Quiet())
-			}
-			if quiet >= quietTime {
-				return max(time.Since(began)-quiet, 0), nil
-			}
-			now = "requests are still being sent"
-		}
-		if err == nil {
-			last = now
-		}
+	Eventually(ctx, func(ctx context.Context) (string, error) {
 		select {
-		case <-interrupted:
-			return 0, errInterrupted
-		case <-ctx.Done():
-			return 0, fmt.Errorf("%w within %s: %s: %w", framework.ErrNotSettled, settleTimeout, last, errors.Join(err, ctx.Err()))
-		case <-time.After(poll):
+		case <-fired:
+			interrupted = true
+			return "", nil
+		default:
 		}
-	}
+		problem, err := e.problem(ctx, done, processes)
+		quiet := settleTimeout
+		for _, p := range processes {
+			quiet = min(quiet, p.Quiet())
+		}
+		if problem == "" && quiet < quietTime {
+			problem = "requests are still being sent"
+		}
+		settled = max(time.Since(began)-quiet, 0)
+		return problem, err
+	}).WithTimeout(settleTimeout).WithPolling(poll).Should(BeEmpty(), func() string { return what + " does not settle\n" + processes[0].component.LogTail(logTail) })
+	return settled, interrupted
 }
-
-var errInterrupted = errors.New("interrupted")
 
 // problem returns what is not as it should be, or nothing.
-func (e *environment) problem(ctx context.Context, also func(context.Context) (string, error), processes []*process) (string, error) {
+func (e *environment) problem(ctx context.Context, done func(context.Context) (string, error), processes []*process) (string, error) {
 	for _, p := range processes {
-		if text, err := e.leaseProblem(ctx, p); err != nil || text != "" {
-			return text, err
+		holder, seconds, err := e.readLease(ctx, p)
+		if want := int32(topology.LeaderElection(e.mode()).LeaseDuration / time.Second); err != nil || holder == "" || seconds != want {
+			return fmt.Sprintf("the Lease %s has the holder %q and %d s, want %d s", p.lease, holder, seconds, want), client.IgnoreNotFound(err)
 		}
 	}
 	for _, module := range e.modules {
 		condition, err := e.Condition(ctx, module)
-		if err != nil {
-			return "", err
-		}
-		if want := e.reasons(module); !slices.Contains(want, condition.Reason) {
-			return fmt.Sprintf("%s, want one of %v", condition, want), nil
+		if want := e.reasons(module); err != nil || !slices.Contains(want, condition.Reason) {
+			return fmt.Sprintf("%s, want one of %v", condition, want), err
 		}
 	}
-	if also != nil {
-		if text, err := also(ctx); err != nil || text != "" {
+	if done != nil {
+		if text, err := done(ctx); err != nil || text != "" {
 			return text, err
 		}
 	}
@@ -428,6 +338,15 @@ func (e *environment) problem(ctx context.Context, also func(context.Context) (s
 		return "", err
 	}
 	return violations[0].String(), nil
+}
+
+// read reads an object; nil if it does not exist.
+func (e *environment) read(ctx context.Context, o patchedObject) (*unstructured.Unstructured, error) {
+	live := o.empty()
+	if err := e.Cluster.Client().Get(ctx, client.ObjectKeyFromObject(live), live); err != nil {
+		return nil, fmt.Errorf("read %s: %w", o, err)
+	}
+	return live, nil
 }
 
 // reasons returns the final reasons of a module.
@@ -514,19 +433,35 @@ func (e *environment) remember(writes []Write) {
 	}
 }
 
-// check checks the writes since the last change of the cluster, which all have settled.
-func (e *environment) check(ctx context.Context, writes []Write) ([]Violation, error) {
+// conclude checks the writes since the last change of the cluster, which all have settled, and the live objects. Some
+// checks are only of this change.
+func (e *environment) conclude(ctx context.Context, what string, also ...func([]Write) []Violation) []Write {
+	GinkgoHelper()
+	writes := e.writes(ctx)
 	var version *unstructured.Unstructured
 	if before, is := e.latest[ClusterVersion]; is {
 		version = before.Result
 	}
-	found := slices.Concat(
-		WrittenTwice(writes, ours), EvictedTwice(writes, ours), Kept(writes, e.kept...), OneWriter(version, writes, ours, claims()...),
-	)
-	live, err := e.checkObjects(ctx, writes)
-	if err != nil {
-		return nil, err
-	}
+	found := slices.Concat(WrittenTwice(writes), EvictedTwice(writes), Kept(writes, e.kept...), OneWriter(version, writes, claims()...))
+	found = append(found, suite.Must(e.checkObjects(ctx, writes))...)
 	e.remember(writes)
-	return append(found, live...), nil
+	for _, check := range also {
+		if check != nil {
+			found = append(found, check(writes)...)
+		}
+	}
+	if len(found) > 0 {
+		Fail(fmt.Sprintf("An invariant does not hold after %s:\n%s\nwrites:\n%s", what, texts(found), listing(writes)))
+	}
+	return writes
+}
+
+func listing(writes []Write) string {
+	var text string
+	for _, w := range writes {
+		if w.ours() && !isReport(w) {
+			text += fmt.Sprintf("  %s, version %d, effective %t: %.400s\n", w, w.Version, w.Effective, w.content())
+		}
+	}
+	return text
 }

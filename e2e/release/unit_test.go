@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package dist
+package release
 
 import (
 	"archive/tar"
@@ -150,7 +150,7 @@ type content struct {
 	Owner      string
 }
 
-func readTar(t *testing.T, file string) (all []content) {
+func readTar(t *testing.T, file string) []content {
 	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {
@@ -164,7 +164,13 @@ func readTar(t *testing.T, file string) (all []content) {
 	if !compressed.ModTime.IsZero() || compressed.Header.Name != "" {
 		t.Errorf("the compression has a name or a time: %+v", compressed.Header)
 	}
-	for r := tar.NewReader(compressed); ; {
+	return readTarStream(t, compressed)
+}
+
+// readTarStream returns the files of an archive.
+func readTarStream(t *testing.T, from io.Reader) (all []content) {
+	t.Helper()
+	for r := tar.NewReader(from); ; {
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return all
@@ -180,7 +186,9 @@ func readTar(t *testing.T, file string) (all []content) {
 		if header.Uid+header.Gid != 0 {
 			owner += "numeric"
 		}
-		all = append(all, content{header.Name, string(text), fs.FileMode(header.Mode), header.ModTime.UTC(), owner})
+		if header.Typeflag == tar.TypeReg {
+			all = append(all, content{header.Name, string(text), fs.FileMode(header.Mode), header.ModTime.UTC(), owner}) //nolint:gosec // modes of files
+		}
 	}
 }
 
@@ -256,32 +264,20 @@ func folder(t *testing.T, files map[string]string) string {
 }
 
 func TestCompare(t *testing.T) {
-	first := map[string]string{"a": "abc", "b/c": "d"}
-	for name, test := range map[string]struct {
-		second map[string]string
-		want   []string
-	}{
-		"same":    {first, nil},
-		"missing": {map[string]string{"a": "abc"}, []string{"b/c is only in the first build"}},
-		"more":    {map[string]string{"a": "abc", "b/c": "d", "b/d": ""}, []string{"b/d is only in the second build"}},
-		"other":   {map[string]string{"a": "abd", "b/c": "de"}, []string{"a differs at byte 2 of 3 and 3", "b/c differs at byte 1 of 1 and 2"}},
+	first := "01  a\n02  b/c\n"
+	for name, test := range map[string]struct{ second, want string }{
+		"same":    {first, ""},
+		"missing": {"01  a\n", `b/c has the checksums "02" and ""`},
+		"more":    {first + "03  b/d\n", `b/d has the checksums "" and "03"`},
+		"other":   {"01  a\n04  b/c\n", `b/c has the checksums "02" and "04"`},
 	} {
-		files, err := compare(folder(t, first), folder(t, test.second))
-		if test.want == nil {
-			if err != nil || files != 2 {
-				t.Errorf("%s: %d, %v", name, files, err)
-			}
-			continue
+		err := compare(folder(t, map[string]string{Checksums: first}), folder(t, map[string]string{Checksums: test.second}))
+		if test.want == "" && err != nil || test.want != "" && (!errors.Is(err, ErrDiffers) || !strings.HasSuffix(err.Error(), test.want)) {
+			t.Errorf("%s: %v, want %s", name, err, test.want)
 		}
-		if !errors.Is(err, ErrDiffers) {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		for _, want := range test.want {
-			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v, want %s", name, err, want)
-			}
-		}
+	}
+	if err := compare(t.TempDir(), t.TempDir()); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
 	}
 }
 

@@ -7,13 +7,15 @@ import (
 	"encoding/json"
 	"fmt"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/drains"
 	"github.com/solonode/sno/e2e/framework"
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/patch"
 )
@@ -23,7 +25,7 @@ type change struct {
 	name string
 	// writes is about how many writes the controllers make, for the choice of one.
 	writes int
-	make   func(context.Context) error
+	make   func(context.Context)
 	// done, if not nil, returns what is missing.
 	done func(context.Context) (string, error)
 	// check, if not nil, checks the writes.
@@ -32,9 +34,9 @@ type change struct {
 
 // flip changes the topology to the other one.
 func (e *environment) flip() change {
-	c := change{name: "flip to three nodes", writes: 15, make: func(ctx context.Context) error {
+	c := change{name: "flip to three nodes", writes: 15, make: func(ctx context.Context) {
 		e.single = !e.single
-		return e.SetTopology(ctx, e.mode(), e.mode())
+		Expect(e.SetTopology(ctx, e.mode(), e.mode())).To(Succeed())
 	}}
 	if !e.single {
 		c.name = "flip to one node"
@@ -49,50 +51,41 @@ func (e *environment) optOut(module framework.Module) change {
 	if e.optedOut[module] {
 		to, name = nil, "hand-over back to "+string(module)
 	}
-	return change{name: name, writes: 3, make: func(ctx context.Context) error {
+	return change{name: name, writes: 3, make: func(ctx context.Context) {
 		if e.optedOut[module] {
 			delete(e.optedOut, module)
 		} else {
 			e.optedOut[module] = true
 		}
-		return e.merge(ctx, optOutObjects()[module], person, map[string]any{"metadata": map[string]any{"annotations": map[string]any{patch.OptOutAnnotation: to}}})
+		e.merge(ctx, optOutObjects()[module], map[string]any{"metadata": map[string]any{"annotations": map[string]any{patch.OptOutAnnotation: to}}})
 	}}
 }
 
+// clear removes all opt-outs.
+func (e *environment) clear(ctx context.Context, p *process) {
+	for _, module := range framework.AllModules() {
+		if e.optedOut[module] {
+			e.undisturbed(ctx, p, e.optOut(module))
+		}
+	}
+}
+
 // merge sends a merge patch of a person.
-func (e *environment) merge(ctx context.Context, at patchedObject, manager string, body map[string]any) error {
-	text, err := json.Marshal(body)
-	if err != nil {
-		return fmt.Errorf("encode a merge patch: %w", err)
-	}
-	live := &unstructured.Unstructured{}
-	live.SetGroupVersionKind(at.gvk)
-	live.SetNamespace(at.Namespace)
-	live.SetName(at.Name)
-	if err := e.Cluster.Client().Patch(ctx, live, client.RawPatch(types.MergePatchType, text), client.FieldOwner(manager)); err != nil {
-		return fmt.Errorf("write %s: %w", at, err)
-	}
-	return nil
+func (e *environment) merge(ctx context.Context, at patchedObject, body map[string]any) {
+	GinkgoHelper()
+	text := suite.Must(json.Marshal(body))
+	Expect(e.Cluster.Client().Patch(ctx, at.empty(), client.RawPatch(types.MergePatchType, text), client.FieldOwner(person))).To(Succeed())
 }
 
 // drain returns requests to drain and to uncordon the worker with more pods. On a single node nothing is drained.
-func (e *environment) drain(ctx context.Context) (drain, uncordon change, err error) {
-	if err := e.waitForWorkload(ctx); err != nil {
-		return drain, uncordon, err
-	}
+func (e *environment) drain(ctx context.Context) (drain, uncordon change) {
+	GinkgoHelper()
+	e.waitForWorkload(ctx)
 	kube := e.Cluster.Clientset()
-	nodes, err := kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "node-role.kubernetes.io/worker"})
-	if err != nil {
-		return drain, uncordon, fmt.Errorf("list the workers: %w", err)
-	}
 	var node string
 	var evict []string
-	for _, n := range nodes.Items {
-		pods, err := drains.Evictable(ctx, kube, n.Name)
-		if err != nil {
-			return drain, uncordon, err
-		}
-		if len(pods) >= len(evict) {
+	for _, n := range suite.Must(kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "node-role.kubernetes.io/worker"})).Items {
+		if pods := suite.Must(drains.Evictable(ctx, kube, n.Name)); len(pods) >= len(evict) {
 			node, evict = n.Name, pods
 		}
 	}
@@ -103,20 +96,18 @@ func (e *environment) drain(ctx context.Context) (drain, uncordon change, err er
 	if e.single {
 		r.Evict, r.Drain, name, writes = nil, false, "drain that is not needed", 1
 	}
-	drain = e.request(name, writes, r)
-	uncordon = e.request("uncordon", 2, DrainRequest{Node: node, Request: machineconfig.Request{Verb: machineconfig.VerbUncordon, Config: config}})
-	return drain, uncordon, nil
+	return e.request(name, writes, r), e.request("uncordon", 2, DrainRequest{Node: node, Request: machineconfig.Request{Verb: machineconfig.VerbUncordon, Config: config}})
 }
 
 func (e *environment) request(name string, writes int, r DrainRequest) change {
 	kube := e.Cluster.Clientset()
 	return change{
 		name: name, writes: writes,
-		make: func(ctx context.Context) error { return drains.WriteRequest(ctx, kube, r.Node, r.Request) },
+		make: func(ctx context.Context) { Expect(drains.WriteRequest(ctx, kube, r.Node, r.Request)).To(Succeed()) },
 		done: func(ctx context.Context) (string, error) {
 			node, err := kube.CoreV1().Nodes().Get(ctx, r.Node, metav1.GetOptions{})
 			if err != nil {
-				return "", fmt.Errorf("read node %s: %w", r.Node, err)
+				return "", err
 			}
 			if got := node.Annotations[machineconfig.LastAppliedDrainAnnotation]; got != r.Request.String() {
 				return fmt.Sprintf("node %s has acknowledged %q, want %s", r.Node, got, r.Request), nil
@@ -126,6 +117,6 @@ func (e *environment) request(name string, writes int, r DrainRequest) change {
 			}
 			return "", nil
 		},
-		check: func(writes []Write) []Violation { return Answered(writes, ours, r) },
+		check: func(writes []Write) []Violation { return Answered(writes, r) },
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package dist
+package release
 
 import (
 	"context"
@@ -32,26 +32,17 @@ graceful shutdown. Commands that only read also accept a must-gather.
 
 // krew writes the manifest of the plugin with the archives of the rows.
 func (b build) krew(rows []Row) error {
-	type selector struct {
-		MatchLabels map[string]string `json:"matchLabels"`
-	}
-	type platform struct {
-		Selector selector `json:"selector"`
-		URI      string   `json:"uri"`
-		SHA256   string   `json:"sha256"`
-		Bin      string   `json:"bin"`
-	}
-	var platforms []platform
+	var platforms []map[string]any
 	for _, row := range rows {
 		if row.Program != programs.KubectlSNO.Name {
 			continue
 		}
 		system, architecture, _ := strings.Cut(row.Platform, "/")
-		platforms = append(platforms, platform{
-			Selector: selector{map[string]string{"os": system, "arch": architecture}},
-			URI:      strings.TrimSuffix(b.Address, "/") + "/" + row.File,
-			SHA256:   row.SHA256,
-			Bin:      b.target(Platform{system, architecture}).Binary(programs.KubectlSNO),
+		platforms = append(platforms, map[string]any{
+			"selector": map[string]any{"matchLabels": map[string]string{"os": system, "arch": architecture}},
+			"uri":      strings.TrimSuffix(b.Address, "/") + "/" + row.File,
+			"sha256":   row.SHA256,
+			"bin":      b.target(Platform{system, architecture}).Binary(programs.KubectlSNO),
 		})
 	}
 	text, err := yaml.Marshal(map[string]any{

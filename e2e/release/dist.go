@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package dist
+package release
 
 import (
 	"cmp"
@@ -20,10 +20,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/solonode/sno/e2e/programs"
-	"github.com/solonode/sno/e2e/release"
 	"github.com/solonode/sno/testcluster/images"
 )
 
@@ -153,9 +150,6 @@ func Write(ctx context.Context, folder string, o Options) (rows []Row, err error
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	b := build{Options: o, out: filepath.Join(scratch, "out"), binaries: filepath.Join(scratch, "binaries")}
-	if b.Progress == nil {
-		b.Progress = io.Discard
-	}
 	if err := os.Mkdir(b.out, 0o755); err != nil {
 		return nil, err
 	}
@@ -210,13 +204,11 @@ func (b build) run(ctx context.Context) ([]Row, error) {
 		if err := os.MkdirAll(b.folder(p), 0o755); err != nil {
 			return nil, err
 		}
-		if err := release.Compile(ctx, b.folder(p), b.target(p), all, b.Progress); err != nil {
+		if err := Compile(ctx, b.folder(p), b.target(p), all, b.Progress); err != nil {
 			return nil, err
 		}
 	}
-	group, groupContext := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	var packed []*Row
+	var rows []Row
 	for _, program := range b.Archived {
 		papers, err := b.papers(ctx, program, filepath.Join(b.folder(here), b.target(here).Binary(program)))
 		if err != nil {
@@ -227,24 +219,12 @@ func (b build) run(ctx context.Context) ([]Row, error) {
 				logf(b.Progress, "%s is not for %s: %s", program.Name, p, why)
 				continue
 			}
-			row := &Row{}
-			packed = append(packed, row)
-			group.Go(func() error {
-				if groupContext.Err() != nil {
-					return groupContext.Err()
-				}
-				var err error
-				*row, err = b.pack(program, p, papers)
-				return err
-			})
+			row, err := b.pack(program, p, papers)
+			if err != nil || ctx.Err() != nil {
+				return nil, cmp.Or(ctx.Err(), err)
+			}
+			rows = append(rows, row)
 		}
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	var rows []Row
-	for _, row := range packed {
-		rows = append(rows, *row)
 	}
 	if slices.Contains(b.Archived, programs.KubectlSNO) {
 		if err := b.krew(rows); err != nil {
@@ -269,8 +249,8 @@ func without(all, some []programs.Program) (rest []programs.Program) {
 
 func (b build) folder(p Platform) string { return filepath.Join(b.binaries, p.OS+"_"+p.Architecture) }
 
-func (b build) target(p Platform) release.Target {
-	return release.Target{Root: b.Root, OS: p.OS, Architecture: p.Architecture, Version: b.Source.Version, Cache: b.Cache}
+func (b build) target(p Platform) Target {
+	return Target{Root: b.Root, Platform: p, Version: b.Source.Version, Cache: b.Cache}
 }
 
 // pack writes the archive and the SBOM of a program.
@@ -280,7 +260,7 @@ func (b build) pack(program programs.Program, p Platform, papers []entry) (Row, 
 	if err != nil {
 		return Row{}, err
 	}
-	list, err := release.SBOM(content, b.Source.Version)
+	list, err := SBOM(content, b.Source.Version)
 	if err != nil {
 		return Row{}, err
 	}
@@ -311,8 +291,8 @@ func (b build) images() ([]Row, error) {
 			if p.OS != "linux" {
 				continue
 			}
-			image, err := release.Wrap(program, filepath.Join(b.folder(p), program.Name), release.Options{
-				Prefix: release.UnpullablePrefix, Architecture: p.Architecture, Version: b.Source.Version,
+			image, err := Wrap(program, filepath.Join(b.folder(p), program.Name), ImageOptions{
+				Prefix: UnpullablePrefix, Architecture: p.Architecture, Version: b.Source.Version,
 				Tag: strings.ReplaceAll(b.Source.Version, "+", "-"),
 			})
 			if err != nil {
