@@ -3,9 +3,11 @@
 package apiserver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -45,7 +47,10 @@ func TestShared(t *testing.T) {
 	if one, two := server.Namespace(t), server.Namespace(t); shared.Server(t) != server || one == two {
 		t.Error("tests must share a server, and no namespace")
 	}
-	answer, err := http.Get(server.EtcdURL() + "/version")
+	toEtcd := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", strings.TrimPrefix(server.EtcdURL(), "unix://"))
+	}}}
+	answer, err := toEtcd.Get("http://etcd/version")
 	NoError(t, err)
 	defer answer.Body.Close() //nolint:errcheck // it was only read
 	if text, err := io.ReadAll(answer.Body); err != nil || !strings.Contains(string(text), "etcdserver") {
@@ -119,7 +124,7 @@ func TestAuditCatchesUp(t *testing.T) {
 	for n, user := range []string{"u", "system:apiserver", "u"} {
 		file, err := os.OpenFile(log.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		NoError(t, err)
-		_, err = fmt.Fprintf(file, `{"verb":"patch","requestURI":"/%d","user":{"username":%q}}`+"\n", n, user)
+		_, err = fmt.Fprintf(file, `{"stage":"RequestReceived","verb":"patch","requestURI":"/%d","user":{"username":%q}}`+"\n", n, user)
 		NoError(t, errors.Join(err, file.Close()))
 		writes, err := log.catchUp()
 		if err != nil || len(writes) != n+1 || writes[n] != (Write{user, "patch", fmt.Sprintf("/%d", n)}) {

@@ -32,16 +32,15 @@ const (
 // serviceIP is the first address of serviceNetwork, which the kubernetes Service gets.
 var serviceIP = net.IPv4(10, 96, 0, 1)
 
-func etcdArguments(dir string) []string {
-	socket := "unix://" + filepath.Join(dir, etcdSocket)
+func (c *Cluster) etcdArguments() []string {
 	// etcd requires a peer address. There are no peers, so nothing listens on this one.
 	const peer = "http://localhost:1"
 	return []string{
 		"--name=sno",
-		"--data-dir=" + filepath.Join(dir, "etcd"),
-		"--listen-client-urls=" + socket,
+		"--data-dir=" + filepath.Join(c.dir, "etcd"),
+		"--listen-client-urls=" + c.EtcdURL(),
 		"--advertise-client-urls=" + peer,
-		"--listen-peer-urls=unix://" + filepath.Join(dir, "peer.sock"),
+		"--listen-peer-urls=unix://" + filepath.Join(c.dir, "peer.sock"),
 		"--initial-advertise-peer-urls=" + peer,
 		"--initial-cluster=sno=" + peer,
 		// The data need not survive a crash of the machine. They survive a kill of the process.
@@ -54,7 +53,7 @@ func etcdArguments(dir string) []string {
 func (c *Cluster) apiServerArguments(port int) []string {
 	pki := func(name string) string { return filepath.Join(c.dir, pkiDir, name) }
 	return []string{
-		"--etcd-servers=unix://" + filepath.Join(c.dir, etcdSocket),
+		"--etcd-servers=" + c.EtcdURL(),
 		"--bind-address=" + loopback,
 		"--advertise-address=" + loopback,
 		"--secure-port=" + strconv.Itoa(port),
