@@ -117,6 +117,13 @@ func (s *Server) Scheme() *runtime.Scheme { return s.cluster.Client().Scheme() }
 // EtcdURL returns the address of the etcd, whose history has all versions of all objects. It needs no certificates.
 func (s *Server) EtcdURL() string { return s.cluster.EtcdURL() }
 
+// Restart kills the API server and starts it again, with the same address and data.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	NoError(t, s.cluster.KillAPIServer())
+	NoError(t, s.cluster.StartAPIServer(t.Context()))
+}
+
 // Config returns a config for a user with a client certificate. Without groups the user has no rights until Grant.
 func (s *Server) Config(t testing.TB, user string, groups ...string) *rest.Config {
 	t.Helper()

@@ -330,22 +330,31 @@ func (r recipe) ensureProgram(ctx context.Context, file string, progress io.Writ
 	name := path.Base(filepath.ToSlash(filepath.Dir(file)))
 	digest := sha256.Sum256(append([]byte(r.key+"\n"), text...))
 	program := filepath.Join(cache, "programs", name+"-"+hex.EncodeToString(digest[:])[:16])
+	return program, Once(ctx, program, progress, func(temp string) error {
+		if err := compile(ctx, r, []string{"build"}, temp, progress, file); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+// Once makes a file that is not there: fill writes a temporary one, which gets the name when it is complete. Of several
+// processes one makes it, and the others wait.
+func Once(ctx context.Context, file string, progress io.Writer, fill func(temp string) error) error {
 	there := func() string {
-		if exists(program) {
-			return program
+		if exists(file) {
+			return file
 		}
 		return ""
 	}
-	return once(ctx, program, name, progress, there, func(temp string) (string, error) {
-		built := filepath.Join(temp, name)
-		if err := compile(ctx, r, []string{"build"}, built, progress, file); err != nil {
-			return "", fmt.Errorf("%s: %w", name, err)
+	_, err := once(ctx, file, filepath.Base(file), progress, there, func(folder string) (string, error) {
+		temp := filepath.Join(folder, filepath.Base(file))
+		if err := fill(temp); err != nil {
+			return "", err
 		}
-		if err := os.Rename(built, program); err != nil {
-			return "", fmt.Errorf("put the built program in place: %w", err)
-		}
-		return program, nil
+		return file, os.Rename(temp, file)
 	})
+	return err
 }
 
 func exists(path string) bool {

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	etcdSocket     = "etcd.sock"
+	etcdSocketFile = "etcd.sock"
 	auditLogFile   = "audit.log"
 	auditPolicy    = "audit-policy.yaml"
 	stagesFile     = "stages.yaml"
@@ -32,14 +32,20 @@ const (
 // serviceIP is the first address of serviceNetwork, which the kubernetes Service gets.
 var serviceIP = net.IPv4(10, 96, 0, 1)
 
+func (c *Cluster) etcdSocket() string { return "unix://" + filepath.Join(c.dir, etcdSocketFile) }
+
 func (c *Cluster) etcdArguments() []string {
-	// etcd requires a peer address. There are no peers, so nothing listens on this one.
+	// etcd requires addresses for peers and clients. There are no peers, so nothing listens on this one.
 	const peer = "http://localhost:1"
+	listen, advertise := c.etcdSocket(), peer
+	if c.etcdURL != "" {
+		listen, advertise = listen+","+c.etcdURL, c.etcdURL
+	}
 	return []string{
 		"--name=sno",
 		"--data-dir=" + filepath.Join(c.dir, "etcd"),
-		"--listen-client-urls=" + c.EtcdURL(),
-		"--advertise-client-urls=" + peer,
+		"--listen-client-urls=" + listen,
+		"--advertise-client-urls=" + advertise,
 		"--listen-peer-urls=unix://" + filepath.Join(c.dir, "peer.sock"),
 		"--initial-advertise-peer-urls=" + peer,
 		"--initial-cluster=sno=" + peer,
@@ -53,7 +59,7 @@ func (c *Cluster) etcdArguments() []string {
 func (c *Cluster) apiServerArguments(port int) []string {
 	pki := func(name string) string { return filepath.Join(c.dir, pkiDir, name) }
 	return []string{
-		"--etcd-servers=" + c.EtcdURL(),
+		"--etcd-servers=" + c.etcdSocket(),
 		"--bind-address=" + loopback,
 		"--advertise-address=" + loopback,
 		"--secure-port=" + strconv.Itoa(port),

@@ -42,7 +42,7 @@ type Config struct {
 	// Keep keeps the folder, with logs and data, when the cluster stops.
 	Keep bool
 	// Bare means only etcd and the API server: no controllers, no scheduler and no nodes. Nothing makes service accounts
-	// then, so pods need none.
+	// then, so pods need none. etcd also has a TCP address, EtcdURL.
 	Bare bool
 	// CRDs are the CustomResourceDefinitions to install, as names or paths of package crds. Nil: DefaultCRDs. Not nil but
 	// empty: none.
@@ -64,6 +64,7 @@ type Cluster struct {
 	folder      *folder
 	dir         string
 	url         string
+	etcdURL     string
 	credentials *credentials
 	admin       *rest.Config
 	clientset   *kubernetes.Clientset
@@ -177,14 +178,7 @@ func (c *Cluster) bringUp(ctx context.Context, config Config) error {
 		definitions, err = crds.Read(groupCtx, config.CRDs, config.CRDFiles)
 		return err
 	})
-	group.Go(func() error {
-		etcd := c.Component(Etcd)
-		etcd.args = c.etcdArguments()
-		if err := etcd.Start(groupCtx); err != nil {
-			return err
-		}
-		return c.startOnFreePort(groupCtx, config)
-	})
+	group.Go(func() error { return c.startOnFreePort(groupCtx, config) })
 	if err := group.Wait(); err != nil {
 		return err
 	}
@@ -203,6 +197,9 @@ func (c *Cluster) startOnFreePort(ctx context.Context, config Config) error {
 		if err != nil {
 			return fmt.Errorf("find a free port: %w", err)
 		}
+		if err := c.startEtcd(ctx, config.Bare); err != nil {
+			return err
+		}
 		if err := c.connectTo(port); err != nil {
 			return err
 		}
@@ -211,8 +208,28 @@ func (c *Cluster) startOnFreePort(ctx context.Context, config Config) error {
 		if !errors.Is(err, errPortTaken) || attempt == portAttempts {
 			return err
 		}
-		c.say("Port %d was taken by another process, trying another one", port)
+		c.say("A port was taken by another process, trying another one")
+		if err := c.KillAPIServer(); err != nil {
+			return err
+		}
 	}
+}
+
+// startEtcd starts etcd unless it runs.
+func (c *Cluster) startEtcd(ctx context.Context, onPort bool) error {
+	etcd := c.Component(Etcd)
+	if etcd.PID() != 0 {
+		return nil
+	}
+	if onPort {
+		port, err := freePort()
+		if err != nil {
+			return fmt.Errorf("find a free port: %w", err)
+		}
+		c.etcdURL = fmt.Sprintf("http://%s:%d", loopback, port)
+	}
+	etcd.args = c.etcdArguments()
+	return etcd.Start(ctx)
 }
 
 func (c *Cluster) connectTo(port int) error {
@@ -319,8 +336,8 @@ func (c *Cluster) Origin() string { return c.assets.Origin }
 // Dir returns the cluster's folder.
 func (c *Cluster) Dir() string { return c.dir }
 
-// EtcdURL returns the address of etcd, a Unix socket. It needs no certificates.
-func (c *Cluster) EtcdURL() string { return "unix://" + filepath.Join(c.dir, etcdSocket) }
+// EtcdURL returns the TCP address of etcd in a cluster with Config.Bare. It needs no certificates.
+func (c *Cluster) EtcdURL() string { return c.etcdURL }
 
 // URL returns the address of the API server.
 func (c *Cluster) URL() string { return c.url }

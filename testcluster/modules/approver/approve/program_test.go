@@ -5,15 +5,14 @@ package approve_test
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -123,11 +122,12 @@ func TestRole(t *testing.T) {
 // compact removes former revisions from etcd.
 func compact(t *testing.T, server *apiserver.Server, revision string) {
 	t.Helper()
-	number, err := strconv.ParseInt(revision, 10, 64)
-	apiserver.NoError(t, err)
-	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{server.EtcdURL()}, Logger: zap.NewNop()})
-	apiserver.NoError(t, err)
-	defer etcd.Close() //nolint:errcheck // nothing is pending
-	_, err = etcd.Compact(t.Context(), number, clientv3.WithCompactPhysical())
-	apiserver.NoError(t, err)
+	answer, err := http.Post(server.EtcdURL()+"/v3/kv/compaction", "application/json", strings.NewReader(`{"revision":"`+revision+`","physical":true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close() //nolint:errcheck // it was only read
+	if text, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s %v", answer.Status, text, err)
+	}
 }
