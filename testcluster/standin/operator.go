@@ -132,6 +132,15 @@ func (o Operator) awaitKinds(ctx context.Context, restConfig *rest.Config, schem
 	return nil
 }
 
+// Managed reports whether a configuration asks for the operator's work, and logs if not.
+func Managed(ctx context.Context, state operatorv1.ManagementState) bool {
+	if state == operatorv1.Unmanaged || state == operatorv1.Removed {
+		ctrl.LoggerFrom(ctx).Info("Not to be managed", "managementState", state)
+		return false
+	}
+	return true
+}
+
 // Retry limits the back-off of a controller to a few seconds: for some missing objects, such as a namespace, there is
 // no event.
 func Retry() controller.Options {

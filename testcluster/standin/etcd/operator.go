@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/go-logr/logr"
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -45,14 +44,10 @@ func (o *Options) Operator() (standin.Operator, error) {
 }
 
 func setUpStock(_ context.Context, mgr ctrl.Manager) error {
-	err := ctrl.NewControllerManagedBy(mgr).Named("guards").
+	return ctrl.NewControllerManagedBy(mgr).Named("guards").
 		Watches(&corev1.Node{}, standin.Only()).Watches(&corev1.Pod{}, standin.Only()).Watches(&policyv1.PodDisruptionBudget{}, standin.Only()).
 		WithOptions(standin.Retry()).
 		Complete(standin.Reconcile((&stockGuards{client: mgr.GetClient(), direct: mgr.GetAPIReader()}).reconcile))
-	if err != nil {
-		return fmt.Errorf("building the controller of the guards: %w", err)
-	}
-	return nil
 }
 
 func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
@@ -74,7 +69,7 @@ func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
 		return fmt.Errorf("building the controller of the members: %w", err)
 	}
 	guards := &guardReconciler{reader: reader{client: mgr.GetClient()}, image: o.Image, voters: func() int { return int(members.voters.Load()) }}
-	err = ctrl.NewControllerManagedBy(mgr).Named("guards").
+	return ctrl.NewControllerManagedBy(mgr).Named("guards").
 		For(&operatorv1.Etcd{}, changed).
 		Watches(&configv1.Infrastructure{}, standin.Only()).
 		Watches(&corev1.Node{}, standin.Only()).
@@ -83,10 +78,6 @@ func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
 		WatchesRawSource(source.Channel(members.changed, standin.Only())).
 		WithOptions(standin.Retry()).
 		Complete(standin.Reconcile(guards.reconcile))
-	if err != nil {
-		return fmt.Errorf("building the controller of the guards: %w", err)
-	}
-	return nil
 }
 
 type reader struct {
@@ -97,12 +88,8 @@ type reader struct {
 // read returns the Etcd and the topology, or nil if there is none, or none to manage.
 func (r *reader) read(ctx context.Context) (*operatorv1.Etcd, *topology.Cluster, error) {
 	etcd, err := standin.Get(ctx, r.client, "", etcdguard.OperatorName, &operatorv1.Etcd{})
-	if err != nil || etcd == nil {
+	if err != nil || etcd == nil || !standin.Managed(ctx, etcd.Spec.ManagementState) {
 		return nil, nil, err
-	}
-	if state := etcd.Spec.ManagementState; state == operatorv1.Unmanaged || state == operatorv1.Removed {
-		logr.FromContextOrDiscard(ctx).Info("Not to be managed", "managementState", state)
-		return nil, nil, nil
 	}
 	cluster, err := r.topology.Read(ctx, r.client)
 	if cluster == nil {

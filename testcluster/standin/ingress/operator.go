@@ -78,13 +78,9 @@ func (o *Options) setUp(ctx context.Context, mgr ctrl.Manager) error {
 		return fmt.Errorf("building the controller of routers: %w", err)
 	}
 	s := &spreader{client: mgr.GetClient(), minReady: time.Duration(o.MinReadySeconds) * time.Second}
-	err = ctrl.NewControllerManagedBy(mgr).Named("spread-default-router-pods").
+	return ctrl.NewControllerManagedBy(mgr).Named("spread-default-router-pods").
 		Watches(&corev1.Pod{}, byDefault).
 		Complete(standin.Reconcile(s.reconcile))
-	if err != nil {
-		return fmt.Errorf("building the controller of crowded routers: %w", err)
-	}
-	return nil
 }
 
 func requests(names ...string) (all []reconcile.Request) {
