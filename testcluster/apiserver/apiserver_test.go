@@ -97,6 +97,7 @@ func TestWrites(t *testing.T) {
 		t.Errorf("%d writes of all users, want more than the writer's %d", len(all), len(got))
 	}
 	server.NoWrites(t, "reader", func() { NoError(t, reader.List(ctx, &corev1.ConfigMapList{})) })
+	server.NoWrites(t, "test-admin", func() { server.May(t, "reader", [6]string{namespace, "", "configmaps", "", "", "get"}) })
 	failed := &failures{TB: t}
 	server.NoWrites(failed, "reader", func() { NoError(t, reader.Create(ctx, configMap(namespace, "c"))) })
 	if n := len(server.Writes(t, "reader")); n != 2 || len(failed.errors) != 1 {

@@ -366,8 +366,8 @@ func TestGivenFolder(t *testing.T) {
 	script := func(string) string { return "#!/bin/sh\necho Kubernetes v1.1.1\n" }
 	all := append(slices.Clone(controlPlane), "stages/a.yaml")
 	const record = "downloaded from example.com: etcd sha256 12; built from source: kwok"
-	downloaded, built := filepath.Join(cache, r.key+releasedSuffix), filepath.Join(cache, r.key)
-	for _, dir := range []string{downloaded, built} {
+	downloaded, built, old := filepath.Join(cache, r.key+releasedSuffix), filepath.Join(cache, r.key), filepath.Join(cache, "v1.1.1-0123456789abcdef")
+	for _, dir := range []string{downloaded, built, old} {
 		if err := os.CopyFS(dir, os.DirFS(folder(t, script, all...))); err != nil {
 			t.Fatal(err)
 		}
@@ -388,8 +388,9 @@ func TestGivenFolder(t *testing.T) {
 		"of the user": {
 			dir: folder(t, script, all...), line: "has Kubernetes v1.1.1, testcluster/kube has v1.2.3", want: Assets{Version: "v1.1.1", Origin: Given},
 		},
-		"built":      {dir: built, want: Assets{Version: "v1.2.3", Origin: Built}},
-		"downloaded": {dir: downloaded, want: Assets{Version: "v1.2.3", Origin: record}},
+		"of another version in the cache": {dir: old, line: "has Kubernetes v1.1.1", want: Assets{Version: "v1.1.1", Origin: Given}},
+		"built":                           {dir: built, want: Assets{Version: "v1.2.3", Origin: Built}},
+		"downloaded":                      {dir: downloaded, want: Assets{Version: "v1.2.3", Origin: record}},
 	} {
 		var progress bytes.Buffer
 		got, ok, err := r.given(t.Context(), test.dir, cache, &progress)
