@@ -170,8 +170,8 @@ func (r recipe) cached(cache string, m mode) string {
 	return ""
 }
 
-// once returns what there returns. If that is nothing, fill makes it, in a temporary folder beside the path, and returns
-// its final path; other processes wait meanwhile.
+// once returns what there returns. If that is nothing, fill makes it, in a temporary folder beside the path, and
+// returns its final path; other processes wait meanwhile.
 func once(ctx context.Context, path, what string, progress io.Writer, there func() string, fill func(temp string) (string, error)) (string, error) {
 	if done := there(); done != "" {
 		return done, nil
