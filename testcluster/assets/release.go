@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -156,7 +157,10 @@ func (r release) fetch(ctx context.Context, name, folder string, say func(string
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err
 		}
-		if err != nil {
+		var offline *net.OpError // the same for all programs of the host
+		if errors.As(err, &offline) {
+			err = fmt.Errorf("%s: %w", host, offline.Err)
+		} else if err != nil {
 			err = fmt.Errorf("%s: %s: %w", host, path.Base(r.address), err)
 		}
 	}()

@@ -32,9 +32,7 @@ import (
 type Options interface {
 	// BindFlags adds the flags, with the options as defaults.
 	BindFlags(flags *flag.FlagSet)
-	// Validate returns an error for flags that contradict each other.
-	Validate() error
-	// Operator returns what runs with the flags.
+	// Operator returns what runs with the flags, or an error if they contradict each other.
 	Operator() (Operator, error)
 }
 

@@ -55,7 +55,7 @@ func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
 	noHeartbeat := predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }, GenericFunc: func(event.GenericEvent) bool { return false }}
 	r := &reconciler{
 		reader: reader{live: mgr.GetAPIReader(), call: o.Call}, writer: mgr.GetClient(),
-		rules: rules, disabled: disabled, retry: o.RetryInterval, maxPending: o.MaxPending,
+		rules: rules, disabled: disabled, retry: o.RetryInterval,
 		events: mgr.GetEventRecorder(operatorName), reported: map[types.UID]string{},
 	}
 	return ctrl.NewControllerManagedBy(mgr).Named("requests").

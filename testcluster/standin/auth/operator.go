@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -31,6 +32,9 @@ import (
 
 // Operator implements standin.Options.
 func (o *Options) Operator() (standin.Operator, error) {
+	if !strings.HasPrefix(o.WellKnownPath, "/") {
+		return standin.Operator{}, errors.New("--well-known-path must begin with /")
+	}
 	master, err := labels.NewRequirement(masterRole, selection.Exists, nil)
 	if err != nil {
 		return standin.Operator{}, fmt.Errorf("selecting by label: %w", err)

@@ -5,6 +5,7 @@ package etcd
 import (
 	"context"
 	"fmt"
+	"net/url"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -27,6 +28,11 @@ var guardLabels = map[string]string{"app": "guard"}
 
 // Operator implements standin.Options.
 func (o *Options) Operator() (standin.Operator, error) {
+	for _, endpoint := range o.endpoints() {
+		if u, err := url.Parse(endpoint); !o.Stock && (err != nil || u.Host == "") {
+			return standin.Operator{}, fmt.Errorf("--etcd-endpoints: %q; want something like http://10.0.0.1:2379", endpoint)
+		}
+	}
 	inEtcd := cache.ByObject{Namespaces: map[string]cache.Config{etcdguard.Namespace: {}}}
 	operator := standin.Operator{
 		Name:     "etcd-operator",
@@ -52,7 +58,7 @@ func setUpStock(_ context.Context, mgr ctrl.Manager) error {
 
 func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
 	members := &memberReconciler{
-		reader: reader{client: mgr.GetClient()}, etcdClient: newEtcd(*o), every: o.MembersInterval,
+		reader: reader{client: mgr.GetClient()}, etcdClient: &etcd{endpoints: o.endpoints()}, every: o.MembersInterval,
 		changed: make(chan event.TypedGenericEvent[client.Object], 1),
 	}
 	members.voters.Store(-1)
@@ -68,7 +74,7 @@ func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("building the controller of the members: %w", err)
 	}
-	guards := &guardReconciler{reader: reader{client: mgr.GetClient()}, image: o.Image, voters: func() int { return int(members.voters.Load()) }}
+	guards := &guardReconciler{reader: reader{client: mgr.GetClient()}, voters: func() int { return int(members.voters.Load()) }}
 	return ctrl.NewControllerManagedBy(mgr).Named("guards").
 		For(&operatorv1.Etcd{}, changed).
 		Watches(&configv1.Infrastructure{}, standin.Only()).

@@ -52,7 +52,7 @@ func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	rules := vendoredRules(machineconfig.DrainPolicy(o.DrainPolicy))
+	rules := vendoredRules(o.DrainPolicy)
 	if o.Stock {
 		rules = stockRules()
 	}
@@ -74,7 +74,7 @@ func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
 		return nil // today's operator sets no grace periods (U-MCO-8)
 	}
 	noHeartbeat := predicate.Or[client.Object](predicate.LabelChangedPredicate{}, predicate.GenerationChangedPredicate{})
-	shutdown := &shutdownReconciler{reader: source, bound: o.ShutdownBound, settle: o.ShutdownSettle}
+	shutdown := &shutdownReconciler{reader: source, settle: o.ShutdownSettle}
 	return ctrl.NewControllerManagedBy(mgr).Named("shutdown").
 		For(&operatorv1.MachineConfiguration{}, changed).
 		Watches(&configv1.Infrastructure{}, standin.Only()).
