@@ -3,7 +3,6 @@
 package agnhost
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	_ "embed"
@@ -12,15 +11,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
-
-	"github.com/gofrs/flock"
 
 	"github.com/solonode/sno/testcluster/assets"
 	"github.com/solonode/sno/testcluster/images"
+	"github.com/solonode/sno/testcluster/nodeimage"
 )
 
 //go:embed rootfs.sh
@@ -29,13 +25,8 @@ var rootfs string
 // ErrImage is returned when the image cannot be made.
 var ErrImage = errors.New("no image agnhost")
 
-const (
-	// recipeVersion changes when this package changes the content of the image.
-	recipeVersion = "1"
-	lockRetry     = 500 * time.Millisecond
-	// shown is how much of a failed command's output an error has.
-	shown = 2000
-)
+// recipeVersion changes when this package changes the content of the image.
+const recipeVersion = "1"
 
 // Ensure returns an archive with the image under the given names. Each name is an image of its own, which differs from
 // the others in the file NAME, because a node reports an image with several names by any of them. Progress may be nil.
@@ -52,18 +43,8 @@ func Ensure(ctx context.Context, suite assets.Assets, names []string, progress i
 		return "", err
 	}
 	archive = filepath.Join(filepath.Dir(cache), "agnhost", digest(key, rootfs, strings.Join(names, " "))+".tar")
-	if err := os.MkdirAll(filepath.Dir(archive), 0o755); err != nil {
-		return "", fmt.Errorf("make the cache folder: %w", err)
-	}
-	lock := flock.New(archive + ".lock")
-	if locked, err := lock.TryLockContext(ctx, lockRetry); err != nil || !locked {
-		return "", fmt.Errorf("wait for the lock %s.lock: %w", archive, errors.Join(err, ctx.Err()))
-	}
-	defer func() { _ = lock.Unlock() }()
-	if _, err := os.Stat(archive); err == nil {
-		return archive, nil
-	}
-	if err := build(ctx, suite, names, archive, progress); err != nil {
+	err = assets.Once(ctx, archive, progress, func(temp string) error { return build(ctx, suite, names, temp, filepath.Dir(archive), progress) })
+	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrImage, err)
 	}
 	return archive, nil
@@ -77,14 +58,18 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(sum.Sum(nil))[:12]
 }
 
-func build(ctx context.Context, suite assets.Assets, names []string, archive string, progress io.Writer) error {
-	work, err := os.MkdirTemp(filepath.Dir(archive), "building-")
+func build(ctx context.Context, suite assets.Assets, names []string, archive, cache string, progress io.Writer) error {
+	work := filepath.Dir(archive)
+	// The layer with the file system does not change with the version of Kubernetes.
+	layer := filepath.Join(cache, "rootfs-"+digest(rootfs)+".tar")
+	err := assets.Once(ctx, layer, progress, func(temp string) error {
+		fmt.Fprintln(progress, "Building the image agnhost from Debian's packages (once, some minutes)")
+		if err := nodeimage.RunDebootstrap(ctx, rootfs, filepath.Dir(temp)); err != nil {
+			return err
+		}
+		return os.Rename(filepath.Join(filepath.Dir(temp), "rootfs.tar"), temp)
+	})
 	if err != nil {
-		return fmt.Errorf("make a folder to build in: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(work) }()
-	layer := filepath.Join(filepath.Dir(archive), "rootfs-"+digest(rootfs)+".tar")
-	if err := fileSystem(ctx, work, layer, progress); err != nil {
 		return err
 	}
 	folder, err := assets.SuiteFolder(ctx)
@@ -106,30 +91,4 @@ func build(ctx context.Context, suite assets.Assets, names []string, archive str
 		})
 	}
 	return images.Write(archive, all...)
-}
-
-// fileSystem makes the layer with the file system, which does not change with the version of Kubernetes.
-func fileSystem(ctx context.Context, work, layer string, progress io.Writer) error {
-	if _, err := os.Stat(layer); err == nil {
-		return nil
-	}
-	if os.Geteuid() != 0 {
-		return errors.New("building it needs root (debootstrap): run once as root") //nolint:err113 // printed only
-	}
-	if _, err := exec.LookPath("debootstrap"); err != nil {
-		return fmt.Errorf("building it needs debootstrap: apt-get install debootstrap, or hack/engine start: %w", err)
-	}
-	fmt.Fprintln(progress, "Building the image agnhost from Debian's packages (once, some minutes)")
-	started := time.Now()
-	cmd := exec.CommandContext(ctx, "sh", "-s", "--", work)
-	var output bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(rootfs), &output, &output
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 10 * time.Second
-	if err := cmd.Run(); err != nil {
-		text := output.String()
-		return fmt.Errorf("make the file system: %w:\n%s", err, text[max(0, len(text)-shown):])
-	}
-	fmt.Fprintf(progress, "Built the file system of agnhost in %s\n", time.Since(started).Round(time.Second))
-	return os.Rename(filepath.Join(work, "rootfs.tar"), layer) //nolint:wrapcheck // names both
 }

@@ -7,50 +7,37 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
-	configv1 "github.com/openshift/api/config/v1"
-	operatorv1 "github.com/openshift/api/operator/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/solonode/sno/testcluster/assets"
-	"github.com/solonode/sno/testcluster/crds"
+	"github.com/solonode/sno/testcluster/embedded"
 )
-
-const startTimeout = 2 * time.Minute // several test binaries can start at once on a small machine
 
 // Options are those of an API server.
 type Options struct {
 	// CRDs names CustomResourceDefinitions of github.com/openshift/api to install, see package crds.
 	CRDs []string
 	// Flags are additional flags of kube-apiserver, without leading dashes.
-	Flags   map[string]string
-	Program string // empty for kube-apiserver
+	Flags map[string]string
 }
 
 // Server is a running etcd and kube-apiserver with an audit log, without controllers.
 type Server struct {
-	environment *envtest.Environment
-	folder      string
-	audit       auditLog
-	scheme      *runtime.Scheme
-	admin       func() (client.WithWatch, error)
+	cluster *embedded.Cluster
+	audit   auditLog
+	admin   client.WithWatch
 }
 
 // Start starts an API server for one test. Most tests use a Shared one.
@@ -58,11 +45,7 @@ func Start(t testing.TB, options Options) *Server {
 	t.Helper()
 	s, err := start(t.Context(), options)
 	NoError(t, err)
-	t.Cleanup(func() {
-		if err := s.stop(); err != nil {
-			t.Errorf("stopping the API server: %v", err)
-		}
-	})
+	t.Cleanup(func() { NoError(t, s.cluster.Stop()) })
 	return s
 }
 
@@ -78,18 +61,14 @@ type Shared struct {
 // NewShared returns a Shared that is not started.
 func NewShared(options Options) *Shared { return &Shared{options: options} }
 
-// Main runs the tests, stops the API server, also after an interrupt, and returns the exit code.
+// Main runs the tests, stops the API server, and returns the exit code. After an interrupt the API server ends with the
+// process.
 func (s *Shared) Main(m *testing.M) int {
-	interrupted := make(chan os.Signal, 1)
-	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-interrupted
-		_ = s.stop() // the process ends
-		os.Exit(130)
-	}()
 	code := m.Run()
-	signal.Stop(interrupted)
-	if err := s.stop(); err != nil {
+	if s.server == nil {
+		return code
+	}
+	if err := s.server.cluster.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "stopping the API server:", err)
 		return max(code, 1)
 	}
@@ -102,7 +81,7 @@ func (s *Shared) Server(t testing.TB) *Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.server == nil && s.err == nil {
-		s.server, s.err = start(context.WithoutCancel(t.Context()), s.options) // it outlives the test
+		s.server, s.err = start(t.Context(), s.options)
 	}
 	if s.err != nil {
 		t.Fatal(s.err)
@@ -110,78 +89,40 @@ func (s *Shared) Server(t testing.TB) *Server {
 	return s.server
 }
 
-func (s *Shared) stop() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.server == nil {
-		return nil
-	}
-	err := s.server.stop()
-	s.server = nil
-	return err
-}
-
-func start(ctx context.Context, options Options) (_ *Server, err error) {
-	programs, err := assets.Ensure(ctx, os.Stderr)
-	if err != nil {
+func start(ctx context.Context, options Options) (*Server, error) {
+	log.SetLogger(logr.Discard())
+	config := embedded.Config{Bare: true, CRDs: append([]string{}, options.CRDs...)}
+	var err error
+	if config.Assets, err = assets.Ensure(ctx, os.Stderr); err != nil {
 		return nil, fmt.Errorf("getting kube-apiserver and etcd: %w", err)
 	}
-	log.SetLogger(logr.Discard())
-	scheme := runtime.NewScheme()
-	for _, install := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, configv1.Install, operatorv1.Install} {
-		if err := install(scheme); err != nil {
-			return nil, fmt.Errorf("building a scheme: %w", err)
-		}
-	}
-	folder, err := os.MkdirTemp("", "sno-apiserver-")
-	if err != nil {
-		return nil, fmt.Errorf("creating a folder for the audit log: %w", err)
-	}
-	s := &Server{folder: folder, audit: auditLog{path: filepath.Join(folder, "audit.log")}, scheme: scheme, environment: &envtest.Environment{
-		Scheme: scheme, ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: startTimeout, ControlPlaneStopTimeout: startTimeout,
-		CRDInstallOptions: envtest.CRDInstallOptions{MaxTime: startTimeout},
-	}}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.stop())
-		}
-	}()
-	if s.environment.CRDs, err = crds.Read(ctx, options.CRDs, nil); err != nil {
-		return nil, err
-	}
-	policy := filepath.Join(folder, "audit-policy.yaml")
-	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
-		return nil, fmt.Errorf("writing the audit policy: %w", err)
-	}
-	server := s.environment.ControlPlane.GetAPIServer()
-	server.Path = options.Program
-	if server.Path == "" {
-		server.Path = programs.Program("kube-apiserver")
-	}
-	s.environment.ControlPlane.Etcd = &envtest.Etcd{Path: programs.Program("etcd")}
-	server.Configure().
-		Set("audit-policy-file", policy).
-		Set("audit-log-path", s.audit.path).
-		Set("audit-log-mode", "blocking") // a request is logged before it is answered
 	for name, value := range options.Flags {
-		server.Configure().Set(name, value)
+		config.APIServer = append(config.APIServer, "--"+name+"="+value)
 	}
-	if _, err := s.environment.Start(); err != nil {
+	// It outlives the test if it is shared, and clean-ups of the test use it.
+	cluster, err := embedded.Start(context.WithoutCancel(ctx), config)
+	if err != nil {
 		return nil, fmt.Errorf("starting an API server: %w", err)
 	}
-	s.admin = sync.OnceValues(func() (client.WithWatch, error) { return s.newClient("test-admin", "system:masters") })
+	s := &Server{cluster: cluster, audit: auditLog{path: cluster.AuditLogPath()}}
+	if s.admin, err = s.newClient("test-admin", "system:masters"); err != nil {
+		return nil, errors.Join(err, cluster.Stop())
+	}
 	return s, nil
 }
 
-func (s *Server) stop() error {
-	return errors.Join(s.environment.Stop(), os.RemoveAll(s.folder))
-}
-
 // Scheme returns the scheme with the types of Kubernetes and of OpenShift's config and operator groups.
-func (s *Server) Scheme() *runtime.Scheme { return s.scheme }
+func (s *Server) Scheme() *runtime.Scheme { return s.cluster.Client().Scheme() }
 
 // EtcdURL returns the address of the etcd, whose history has all versions of all objects. It needs no certificates.
-func (s *Server) EtcdURL() string { return s.environment.ControlPlane.Etcd.URL.String() }
+func (s *Server) EtcdURL() string { return s.cluster.EtcdURL() }
+
+// Restart kills the API server and starts it again, with the same address and data.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	NoError(t, s.cluster.KillAPIServer())
+	NoError(t, s.cluster.StartAPIServer(t.Context()))
+}
 
 // Config returns a config for a user with a client certificate. Without groups the user has no rights until Grant.
 func (s *Server) Config(t testing.TB, user string, groups ...string) *rest.Config {
@@ -192,11 +133,12 @@ func (s *Server) Config(t testing.TB, user string, groups ...string) *rest.Confi
 }
 
 func (s *Server) config(user string, groups ...string) (*rest.Config, error) {
-	authenticated, err := s.environment.AddUser(envtest.User{Name: user, Groups: groups}, &rest.Config{UserAgent: user, QPS: -1})
+	config, err := s.cluster.ConfigForUser(user, groups...)
 	if err != nil {
 		return nil, fmt.Errorf("adding the user %s: %w", user, err)
 	}
-	return authenticated.Config(), nil
+	config.UserAgent = user
+	return config, nil
 }
 
 func (s *Server) newClient(user string, groups ...string) (client.WithWatch, error) {
@@ -204,7 +146,7 @@ func (s *Server) newClient(user string, groups ...string) (client.WithWatch, err
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.NewWithWatch(config, client.Options{Scheme: s.scheme})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: s.Scheme()})
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for %s: %w", user, err)
 	}
@@ -220,20 +162,12 @@ func (s *Server) Client(t testing.TB, user string, groups ...string) client.With
 }
 
 // Admin returns a client with all rights.
-func (s *Server) Admin(t testing.TB) client.WithWatch {
-	t.Helper()
-	c, err := s.admin()
-	NoError(t, err)
-	return c
-}
+func (s *Server) Admin(testing.TB) client.WithWatch { return s.admin }
 
 // InstallCRDs installs more CustomResourceDefinitions of github.com/openshift/api.
 func (s *Server) InstallCRDs(t testing.TB, names ...string) {
 	t.Helper()
-	definitions, err := crds.Read(t.Context(), names, nil)
-	NoError(t, err)
-	_, err = envtest.InstallCRDs(s.environment.Config, envtest.CRDInstallOptions{CRDs: definitions, MaxTime: startTimeout})
-	NoError(t, err)
+	NoError(t, s.cluster.InstallCRDs(t.Context(), names, nil))
 }
 
 // Namespace creates a namespace for the test.

@@ -97,6 +97,7 @@ func TestWrites(t *testing.T) {
 		t.Errorf("%d writes of all users, want more than the writer's %d", len(all), len(got))
 	}
 	server.NoWrites(t, "reader", func() { NoError(t, reader.List(ctx, &corev1.ConfigMapList{})) })
+	server.NoWrites(t, "test-admin", func() { server.May(t, "reader", [6]string{namespace, "", "configmaps", "", "", "get"}) })
 	failed := &failures{TB: t}
 	server.NoWrites(failed, "reader", func() { NoError(t, reader.Create(ctx, configMap(namespace, "c"))) })
 	if n := len(server.Writes(t, "reader")); n != 2 || len(failed.errors) != 1 {
@@ -119,7 +120,7 @@ func TestAuditCatchesUp(t *testing.T) {
 	for n, user := range []string{"u", "system:apiserver", "u"} {
 		file, err := os.OpenFile(log.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		NoError(t, err)
-		_, err = fmt.Fprintf(file, `{"verb":"patch","requestURI":"/%d","user":{"username":%q}}`+"\n", n, user)
+		_, err = fmt.Fprintf(file, `{"stage":"RequestReceived","verb":"patch","requestURI":"/%d","user":{"username":%q}}`+"\n", n, user)
 		NoError(t, errors.Join(err, file.Close()))
 		writes, err := log.catchUp()
 		if err != nil || len(writes) != n+1 || writes[n] != (Write{user, "patch", fmt.Sprintf("/%d", n)}) {

@@ -8,22 +8,10 @@ import (
 	"sync"
 	"testing"
 
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
 	"github.com/solonode/sno/testcluster/audit"
 )
-
-// auditPolicy records write requests when they arrive, except reviews, which only query.
-const auditPolicy = `apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [ResponseStarted, ResponseComplete, Panic]
-rules:
-- level: None
-  resources:
-  - group: authorization.k8s.io
-  - group: authentication.k8s.io
-- level: Metadata
-  verbs: [create, update, patch, delete, deletecollection]
-- level: None
-`
 
 // Write is a write request, also a rejected one.
 type Write struct {
@@ -47,7 +35,7 @@ type auditLog struct {
 func (a *auditLog) catchUp() ([]Write, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	events, next, err := audit.Read(a.path, a.read, nil)
+	events, next, err := audit.Read(a.path, a.read, begins)
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +44,12 @@ func (a *auditLog) catchUp() ([]Write, error) {
 		a.writes = append(a.writes, Write{User: event.User.Username, Verb: event.Verb, URI: event.RequestURI})
 	}
 	return slices.Clip(a.writes), nil
+}
+
+// begins selects the record of a write request that is made before it is processed. Reviews only query.
+func begins(event *auditv1.Event) bool {
+	review := event.ObjectRef != nil && slices.Contains([]string{"authorization.k8s.io", "authentication.k8s.io"}, event.ObjectRef.APIGroup)
+	return event.Stage == auditv1.StageRequestReceived && audit.WriteVerbs.Has(event.Verb) && !review
 }
 
 // Writes returns the write requests of the user, in order. An empty user selects all but the API server itself.

@@ -9,15 +9,15 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/rest"
+
+	"github.com/solonode/sno/testcluster/embedded"
 )
 
 // Kubeconfig writes a kubeconfig for a user with a client certificate, and returns its path.
 func (s *Server) Kubeconfig(t testing.TB, user string, groups ...string) string {
 	t.Helper()
-	config := s.Config(t, user, groups...)
-	return s.kubeconfig(t, config.Host, &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData})
+	return kubeconfig(t, s.Config(t, user, groups...))
 }
 
 // AccountKubeconfig is Kubeconfig for a service account with a token. address replaces the API server's unless empty.
@@ -26,7 +26,12 @@ func (s *Server) AccountKubeconfig(t testing.TB, namespace, account, address str
 	owner := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}
 	request := &authenticationv1.TokenRequest{}
 	NoError(t, s.Admin(t).SubResource("token").Create(t.Context(), owner, request))
-	return s.kubeconfig(t, address, &clientcmdapi.AuthInfo{Token: request.Status.Token})
+	config := rest.AnonymousClientConfig(s.cluster.RESTConfig())
+	config.BearerToken = request.Status.Token
+	if address != "" {
+		config.Host = address
+	}
+	return kubeconfig(t, config)
 }
 
 // AccountUser returns the user name of a service account.
@@ -34,18 +39,9 @@ func AccountUser(namespace, account string) string {
 	return "system:serviceaccount:" + namespace + ":" + account
 }
 
-func (s *Server) kubeconfig(t testing.TB, address string, user *clientcmdapi.AuthInfo) string {
+func kubeconfig(t testing.TB, config *rest.Config) string {
 	t.Helper()
-	server := s.Config(t, "kubeconfig-template")
-	if address == "" {
-		address = server.Host
-	}
-	kubeconfig := clientcmdapi.NewConfig()
-	kubeconfig.Clusters["test"] = &clientcmdapi.Cluster{Server: address, CertificateAuthorityData: server.CAData}
-	kubeconfig.AuthInfos["test"] = user
-	kubeconfig.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
-	kubeconfig.CurrentContext = "test"
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	NoError(t, clientcmd.WriteToFile(*kubeconfig, file))
+	NoError(t, embedded.WriteKubeconfig(file, config, metav1.NamespaceDefault))
 	return file
 }

@@ -18,6 +18,9 @@ import (
 	"time"
 )
 
+// timeout is for the end of a process after SIGTERM.
+const timeout = time.Minute
+
 // asProgram makes the test binary run the tested program.
 const asProgram = "SNO_TEST_AS_PROGRAM"
 

@@ -22,12 +22,8 @@ type Proxy struct {
 // Proxy starts a Proxy for the test.
 func (s *Server) Proxy(t testing.TB) *Proxy {
 	t.Helper()
-	host := s.Config(t, "proxy").Host
-	target, err := url.Parse(host)
+	target, err := url.Parse(s.cluster.URL())
 	NoError(t, err)
-	if target.Host == "" {
-		target = &url.URL{Host: host}
-	}
 	p := &Proxy{target: target.Host, address: "127.0.0.1:0"}
 	p.Restore(t)
 	t.Cleanup(p.Cut)

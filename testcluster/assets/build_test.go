@@ -88,9 +88,20 @@ func emptyCache(t *testing.T) string {
 	dir := t.TempDir()
 	t.Setenv(CacheEnv, dir)
 	t.Setenv(ModeEnv, "build")
+	for _, env := range []string{GivenEnv, KubernetesReleasesEnv, EtcdReleasesEnv, KwokReleasesEnv} {
+		t.Setenv(env, "")
+	}
 	t.Setenv("GOPROXY", "file://"+filepath.ToSlash(t.TempDir()))
 	t.Setenv("GOFLAGS", "")
 	return filepath.Join(dir, "kube")
+}
+
+func ensure(ctx context.Context, source string, progress io.Writer) (Assets, error) {
+	r, err := readRecipe(ctx, source, ofControlPlane)
+	if err != nil {
+		return Assets{}, err
+	}
+	return r.ensure(ctx, progress)
 }
 
 func list(t *testing.T, dir string) []string {
@@ -116,7 +127,7 @@ func TestEnsureBuildsOnce(t *testing.T) {
 	}
 	for _, want := range []string{
 		"Building Kubernetes v1.2.3 from source (etcd, kube-apiserver, kwok)", "Reason: SNO_ASSETS=build",
-		"etcd, kube-apiserver, kwok: done", "Built Kubernetes v1.2.3",
+		"Built Kubernetes v1.2.3",
 	} {
 		if !strings.Contains(progress.String(), want) {
 			t.Errorf("progress %q lacks %q", progress.String(), want)
@@ -150,21 +161,11 @@ func TestEnsureBuildsOnce(t *testing.T) {
 		t.Errorf("again: %v, %v, progress %q, want the same without a build", second, err, progress.String())
 	}
 
-	link := filepath.Join(cache, "current")
-	for _, version := range []string{"v1.2.3", "v1.2.4", "v1.2.3"} {
-		assets, err := ensure(t.Context(), source(t, func(files map[string]string) {
-			files["go.mod"] = strings.Replace(files["go.mod"], "v1.2.3", version, 1)
-		}), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if target, err := filepath.EvalSymlinks(link); err != nil || target != assets.Dir || assets.Version != version {
-			t.Errorf("%s points at %s, %v, want %s of version %s", link, target, err, assets.Dir, version)
-		}
-	}
-	builds, err := filepath.Glob(filepath.Join(cache, "v*"))
-	if err != nil || len(builds) != 4 { // two folders, two locks
-		t.Errorf("the cache holds %v, %v, want one folder per version", builds, err)
+	other, err := ensure(t.Context(), source(t, func(files map[string]string) {
+		files["go.mod"] = strings.Replace(files["go.mod"], "v1.2.3", "v1.2.4", 1)
+	}), nil)
+	if err != nil || other.Version != "v1.2.4" || other.Dir == first.Dir || filepath.Dir(other.Dir) != cache {
+		t.Errorf("another version: %+v, %v", other, err)
 	}
 }
 
@@ -336,10 +337,6 @@ func TestEnsureFailures(t *testing.T) {
 }
 
 func TestModuleDirIsFound(t *testing.T) {
-	dir, err := ModuleDir(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
 	keys := map[string]bool{}
 	for _, set := range []struct {
 		wanted    func(string) bool
@@ -350,7 +347,7 @@ func TestModuleDirIsFound(t *testing.T) {
 		{ofNode, []string{"kube-proxy", "kubeadm", "kubectl", "kubelet"}, false},
 		{ofSuite, []string{"ginkgo", "e2e.test", "agnhost"}, false},
 	} {
-		r, err := readRecipe(t.Context(), filepath.Join(dir, "kube"), set.wanted)
+		r, err := kubeRecipe(t.Context(), set.wanted)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -372,22 +369,19 @@ func TestModuleDirIsFound(t *testing.T) {
 }
 
 func TestEnsureBuildsASuite(t *testing.T) {
-	cache := emptyCache(t)
+	emptyCache(t)
+	t.Setenv(ModeEnv, "download") // they are not released
 	dir := source(t, func(files map[string]string) {
 		files["go.mod"] = strings.Replace(files["go.mod"], "\tgo.etcd.io/etcd/server/v3\n\tk8s.io/kubernetes/cmd/kube-apiserver\n", "\tk8s.io/kubernetes/test/e2e\n", 1)
 		files["kubernetes/test/e2e/e2e.go"] = "package e2e\n"
 		files["kubernetes/test/e2e/e2e_test.go"] = "package e2e\n\nimport (\n\t\"os\"\n\t\"testing\"\n\n\t\"k8s.io/component-base/version\"\n)\n\n" +
 			"func TestMain(*testing.M) { os.Stdout.WriteString(version.String()) }\n"
 	})
-	r, err := readRecipe(t.Context(), dir, func(string) bool { return true })
+	r, err := readRecipe(t.Context(), dir, ofSuite)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := readSettings(os.Getenv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := r.keep(t.Context(), s, cache, io.Discard)
+	a, err := r.ensure(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -395,7 +389,42 @@ func TestEnsureBuildsASuite(t *testing.T) {
 	if err != nil || string(out) != "v1.2.3 1 2" {
 		t.Errorf("e2e.test printed %q, %v", out, err)
 	}
-	if _, err := os.Lstat(filepath.Join(cache, "current")); !os.IsNotExist(err) {
-		t.Errorf("the tests are the programs of clusters: %v", err)
+}
+
+func TestEnsureProgram(t *testing.T) {
+	cache := emptyCache(t)
+	r, err := readRecipe(t.Context(), source(t), ofControlPlane)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = "package main\n\nimport (\n\t\"fmt\"\n\n\t\"k8s.io/component-base/version\"\n)\n\nfunc main() { fmt.Print(version.String()) }\n"
+	file := filepath.Join(folder(t, func(string) string { return text }, "say-version/main.go"), "say-version", "main.go")
+	program, err := r.ensureProgram(t.Context(), file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(program, filepath.Join(cache, "programs", "say-version-")) {
+		t.Errorf("%s is not in the cache %s", program, cache)
+	}
+	if said, err := exec.CommandContext(t.Context(), program).Output(); err != nil || string(said) != "v1.2.3 1 2" {
+		t.Errorf("it prints %q, %v", said, err)
+	}
+	if err := os.WriteFile(program, []byte("kept"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := r.ensureProgram(t.Context(), file, nil); err != nil || again != program {
+		t.Fatalf("%s, %v, want %s", again, err, program)
+	}
+	if kept, err := os.ReadFile(program); err != nil || string(kept) != "kept" {
+		t.Errorf("it was built again: %v", err)
+	}
+	if err := os.WriteFile(file, []byte(text+"\nfunc init() { undefinedName() }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.ensureProgram(t.Context(), file, nil); err == nil || !strings.Contains(err.Error(), "undefined: undefinedName") {
+		t.Errorf("a changed file that does not compile: %v", err)
+	}
+	if _, err := r.ensureProgram(t.Context(), file+"x", nil); err == nil {
+		t.Error("a file that is not there has a program")
 	}
 }

@@ -23,9 +23,6 @@ func TestClusterOfDownloadedPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	mirror := assets.NewRealMirror(t, there.Dir)
-	for name, value := range mirror.Environment() {
-		t.Setenv(name, value)
-	}
 	t.Setenv(assets.GivenEnv, "")
 	t.Setenv(assets.CacheEnv, t.TempDir())
 	t.Setenv(assets.ModeEnv, "download")

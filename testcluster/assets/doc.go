@@ -7,14 +7,16 @@
 //
 // The folders are
 //
-//	<cache>/kube/<key>/             etcd, kube-apiserver, ..., stages/*.yaml: all built from source
-//	<cache>/kube/<key>-downloaded/  the same, with at least one downloaded program, and origin.json
-//	<cache>/kube/<key>/             kubeadm, kubectl, kubelet, kube-proxy: those of EnsureNode, with another key
-//	<cache>/kube/<key>/             e2e.test, agnhost, ginkgo: those of EnsureSuite, with a third key
-//	<cache>/kube/current            symbolic link to the control plane's folder that was asked for last
-//	<cache>/kube/programs/          programs of tests that need packages of Kubernetes, see EnsureProgram
+//	<cache>/kube/<key>/           etcd, kube-apiserver, ..., stages/*.yaml: all built from source
+//	<cache>/kube/<key>-released/  the same, with at least one downloaded program, and their origin
+//	<cache>/kube/<key>/           kubeadm, kubectl, kubelet, kube-proxy: those of EnsureNode, with another key
+//	<cache>/kube/<key>/           e2e.test, agnhost, ginkgo: those of EnsureSuite, with a third key
+//	<cache>/kube/programs/        programs of tests that need packages of Kubernetes, see EnsureProgram
 //
 // where <cache> is $SNO_CACHE, or sno in the user's cache folder, and <key> is a digest of testcluster/kube/go.mod
 // and go.sum, the Go version, the platform, and the recipe of this package. A folder has its name only when it is
 // complete. etcd has the name that envtest requires, so KUBEBUILDER_ASSETS may name the folder.
+//
+// setup-envtest is not used: it provides etcd, kube-apiserver and kubectl only, and its module requires a newer
+// k8s.io/apimachinery than Kubernetes has here.
 package assets

@@ -64,6 +64,20 @@ func ModuleDir(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("%w: run from a clone of the repository", ErrNoSource)
 }
 
+func kubeSource(ctx context.Context) (string, error) {
+	module, err := ModuleDir(ctx)
+	return filepath.Join(module, "kube"), err
+}
+
+// SuiteFolder returns the folder of the module k8s.io/kubernetes in the module cache, with the files of its tests.
+func SuiteFolder(ctx context.Context) (string, error) {
+	source, err := kubeSource(ctx)
+	if err != nil {
+		return "", err
+	}
+	return moduleFolder(ctx, source, nil, "k8s.io/kubernetes")
+}
+
 func isModuleDir(dir string) bool {
 	if dir == "" {
 		return false

@@ -49,6 +49,50 @@ const kwokProgram = "sigs.k8s.io/kwok/cmd/kwok"
 
 func isKwok(pkg string) bool { return pkg == kwokProgram }
 
+// onNodes are the tools of testcluster/kube that a real node has and an embedded cluster has not. They are built
+// separately, so that embedded clusters do not wait for them.
+var onNodes = []string{"k8s.io/kubernetes/cmd/kube-proxy", "k8s.io/kubernetes/cmd/kubeadm", "k8s.io/kubernetes/cmd/kubectl", "k8s.io/kubernetes/cmd/kubelet"}
+
+// suite is the package of Kubernetes' end-to-end tests, the only tool line that is no command.
+const suite = "k8s.io/kubernetes/test/e2e"
+
+func isSuite(pkg string) bool { return pkg == suite }
+
+func ofNode(tool string) bool { return slices.Contains(onNodes, tool) }
+
+// ofSuite are the tools for Kubernetes' tests.
+func ofSuite(tool string) bool {
+	return isSuite(tool) || tool == "k8s.io/kubernetes/test/images/agnhost" || tool == "github.com/onsi/ginkgo/v2/ginkgo"
+}
+
+func ofControlPlane(tool string) bool { return !ofNode(tool) && !ofSuite(tool) }
+
+// NodeKey returns the Kubernetes version of a node, such as v1.35.2, and a digest of the parts of a node's image that
+// Ensure and EnsureNode return. It builds nothing.
+func NodeKey(ctx context.Context) (version, key string, err error) {
+	node, err := kubeRecipe(ctx, ofNode)
+	if err != nil {
+		return "", "", err
+	}
+	control, err := kubeRecipe(ctx, ofControlPlane)
+	return node.version, control.key + " " + node.key, err
+}
+
+// SuiteKey returns the Kubernetes version of EnsureSuite, and its digest. It builds nothing.
+func SuiteKey(ctx context.Context) (version, key string, err error) {
+	r, err := kubeRecipe(ctx, ofSuite)
+	return r.version, r.key, err
+}
+
+// kubeRecipe is readRecipe for the clone's testcluster/kube.
+func kubeRecipe(ctx context.Context, wanted func(tool string) bool) (recipe, error) {
+	source, err := kubeSource(ctx)
+	if err != nil {
+		return recipe{}, err
+	}
+	return readRecipe(ctx, source, wanted)
+}
+
 // readRecipe returns the recipe for the wanted tools of testcluster/kube, whose folder is source, and of tools/kwok.
 func readRecipe(ctx context.Context, source string, wanted func(tool string) bool) (recipe, error) {
 	r := recipe{source: source, kwok: filepath.Join(filepath.Dir(filepath.Dir(source)), "tools", "kwok")}
@@ -69,6 +113,7 @@ func readRecipe(ctx context.Context, source string, wanted func(tool string) boo
 			if wanted(tool.Path) {
 				r.programs = append(r.programs, tool.Path)
 				r.simulates = r.simulates || isKwok(tool.Path)
+				r.alwaysBuilt = r.alwaysBuilt || isSuite(tool.Path)
 			}
 		}
 		for _, require := range file.Require {
@@ -145,12 +190,6 @@ func (r recipe) names() []string {
 		names = append(names, programName(pkg))
 	}
 	return names
-}
-
-// without returns the recipe for the programs that are not in a map.
-func (r recipe) without(there map[string]programOrigin) recipe {
-	r.programs = slices.DeleteFunc(slices.Clone(r.programs), func(pkg string) bool { _, ok := there[programName(pkg)]; return ok })
-	return r
 }
 
 // linkerFlags stamps the Kubernetes version into programs of Kubernetes and those of EnsureProgram, without which

@@ -58,7 +58,7 @@ func (c *Cluster) KubeconfigForAdministrator(user string) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(c.dir, fmt.Sprintf("administrator-%s.kubeconfig", user))
-	return path, writeKubeconfig(path, config, metav1.NamespaceDefault)
+	return path, WriteKubeconfig(path, config, metav1.NamespaceDefault)
 }
 
 // KubeconfigForServiceAccount writes a kubeconfig file with a new token of a service account that exists, and returns
@@ -74,7 +74,7 @@ func (c *Cluster) KubeconfigForServiceAccount(ctx context.Context, namespace, na
 	config := &rest.Config{
 		Host: c.url, BearerToken: token.Status.Token, TLSClientConfig: rest.TLSClientConfig{CAData: c.credentials.caPEM, ServerName: c.credentials.serverName},
 	}
-	return path, writeKubeconfig(path, config, namespace)
+	return path, WriteKubeconfig(path, config, namespace)
 }
 
 func (c *Cluster) componentKubeconfig(component, user string, groups ...string) error {
@@ -82,14 +82,15 @@ func (c *Cluster) componentKubeconfig(component, user string, groups ...string) 
 	if err != nil {
 		return err
 	}
-	return writeKubeconfig(c.componentKubeconfigPath(component), config, metav1.NamespaceDefault)
+	return WriteKubeconfig(c.componentKubeconfigPath(component), config, metav1.NamespaceDefault)
 }
 
 func (c *Cluster) componentKubeconfigPath(component string) string {
 	return filepath.Join(c.dir, pkiDir, component+".kubeconfig")
 }
 
-func writeKubeconfig(path string, config *rest.Config, namespace string) error {
+// WriteKubeconfig writes a kubeconfig file for a configuration with PEM data or a token.
+func WriteKubeconfig(path string, config *rest.Config, namespace string) error {
 	const name = "sno"
 	file := clientcmdapi.NewConfig()
 	file.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData, TLSServerName: config.ServerName}

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	etcdSocket     = "etcd.sock"
+	etcdSocketFile = "etcd.sock"
 	auditLogFile   = "audit.log"
 	auditPolicy    = "audit-policy.yaml"
 	stagesFile     = "stages.yaml"
@@ -32,16 +32,21 @@ const (
 // serviceIP is the first address of serviceNetwork, which the kubernetes Service gets.
 var serviceIP = net.IPv4(10, 96, 0, 1)
 
-func etcdArguments(dir string) []string {
-	socket := "unix://" + filepath.Join(dir, etcdSocket)
-	// etcd requires a peer address. There are no peers, so nothing listens on this one.
+func (c *Cluster) etcdSocket() string { return "unix://" + filepath.Join(c.dir, etcdSocketFile) }
+
+func (c *Cluster) etcdArguments() []string {
+	// etcd requires addresses for peers and clients. There are no peers, so nothing listens on this one.
 	const peer = "http://localhost:1"
+	listen, advertise := c.etcdSocket(), peer
+	if c.etcdURL != "" {
+		listen, advertise = listen+","+c.etcdURL, c.etcdURL
+	}
 	return []string{
 		"--name=sno",
-		"--data-dir=" + filepath.Join(dir, "etcd"),
-		"--listen-client-urls=" + socket,
-		"--advertise-client-urls=" + peer,
-		"--listen-peer-urls=unix://" + filepath.Join(dir, "peer.sock"),
+		"--data-dir=" + filepath.Join(c.dir, "etcd"),
+		"--listen-client-urls=" + listen,
+		"--advertise-client-urls=" + advertise,
+		"--listen-peer-urls=unix://" + filepath.Join(c.dir, "peer.sock"),
 		"--initial-advertise-peer-urls=" + peer,
 		"--initial-cluster=sno=" + peer,
 		// The data need not survive a crash of the machine. They survive a kill of the process.
@@ -54,7 +59,7 @@ func etcdArguments(dir string) []string {
 func (c *Cluster) apiServerArguments(port int) []string {
 	pki := func(name string) string { return filepath.Join(c.dir, pkiDir, name) }
 	return []string{
-		"--etcd-servers=unix://" + filepath.Join(c.dir, etcdSocket),
+		"--etcd-servers=" + c.etcdSocket(),
 		"--bind-address=" + loopback,
 		"--advertise-address=" + loopback,
 		"--secure-port=" + strconv.Itoa(port),

@@ -75,7 +75,7 @@ func (c *Cluster) furnish(ctx context.Context) error {
 	if c.clientset, err = kubernetes.NewForConfig(c.admin); err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
-	if err := writeKubeconfig(c.KubeconfigPath(), c.admin, metav1.NamespaceDefault); err != nil {
+	if err := WriteKubeconfig(c.KubeconfigPath(), c.admin, metav1.NamespaceDefault); err != nil {
 		return err
 	}
 	definitions, err := crds.Read(ctx, DefaultCRDs(), nil)

@@ -41,8 +41,11 @@ type Config struct {
 	ParentDir string
 	// Keep keeps the folder, with logs and data, when the cluster stops.
 	Keep bool
-	// CRDs are the CustomResourceDefinitions to install, as paths inside module github.com/openshift/api. Nil:
-	// DefaultCRDs. Not nil but empty: none.
+	// Bare means only etcd and the API server: no controllers, no scheduler and no nodes. Nothing makes service accounts
+	// then, so pods need none. etcd also has a TCP address, EtcdURL.
+	Bare bool
+	// CRDs are the CustomResourceDefinitions to install, as names or paths of package crds. Nil: DefaultCRDs. Not nil but
+	// empty: none.
 	CRDs []string
 	// CRDFiles are further files. What they define is never replaced by a definition of that module.
 	CRDFiles []string
@@ -61,6 +64,7 @@ type Cluster struct {
 	folder      *folder
 	dir         string
 	url         string
+	etcdURL     string
 	credentials *credentials
 	admin       *rest.Config
 	clientset   *kubernetes.Clientset
@@ -124,7 +128,12 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{assets: config.Assets, folder: folder, dir: folder.path, progress: log.New(config.Progress, "", 0), started: time.Now()}
-	for _, name := range []string{Etcd, APIServer, ControllerManager, Scheduler, Kubelets} {
+	names := []string{Etcd, APIServer, ControllerManager, Scheduler, Kubelets}
+	if config.Bare {
+		names = names[:2]
+		config.APIServer = append([]string{"--disable-admission-plugins=ServiceAccount"}, config.APIServer...)
+	}
+	for _, name := range names {
 		c.components = append(c.components, &Component{
 			name: name, program: c.assets.Program(name), log: filepath.Join(c.dir, name+".log"), dir: c.dir,
 		})
@@ -155,9 +164,6 @@ func (c *Cluster) bringUp(ctx context.Context, config Config) error {
 	if err := writeAuditPolicy(c.dir); err != nil {
 		return err
 	}
-	if err := writeStages(c.dir, c.assets); err != nil {
-		return err
-	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	var definitions []*apiextensionsv1.CustomResourceDefinition
 	group.Go(func() error {
@@ -172,16 +178,14 @@ func (c *Cluster) bringUp(ctx context.Context, config Config) error {
 		definitions, err = crds.Read(groupCtx, config.CRDs, config.CRDFiles)
 		return err
 	})
-	group.Go(func() error {
-		etcd := c.Component(Etcd)
-		etcd.args = etcdArguments(c.dir)
-		if err := etcd.Start(groupCtx); err != nil {
-			return err
-		}
-		return c.startOnFreePort(groupCtx, config)
-	})
+	group.Go(func() error { return c.startOnFreePort(groupCtx, config) })
 	if err := group.Wait(); err != nil {
 		return err
+	}
+	if !config.Bare {
+		if err := c.startClients(ctx); err != nil {
+			return err
+		}
 	}
 	return c.populate(ctx, definitions)
 }
@@ -193,6 +197,9 @@ func (c *Cluster) startOnFreePort(ctx context.Context, config Config) error {
 		if err != nil {
 			return fmt.Errorf("find a free port: %w", err)
 		}
+		if err := c.startEtcd(ctx, config.Bare); err != nil {
+			return err
+		}
 		if err := c.connectTo(port); err != nil {
 			return err
 		}
@@ -201,8 +208,28 @@ func (c *Cluster) startOnFreePort(ctx context.Context, config Config) error {
 		if !errors.Is(err, errPortTaken) || attempt == portAttempts {
 			return err
 		}
-		c.say("Port %d was taken by another process, trying another one", port)
+		c.say("A port was taken by another process, trying another one")
+		if err := c.KillAPIServer(); err != nil {
+			return err
+		}
 	}
+}
+
+// startEtcd starts etcd unless it runs.
+func (c *Cluster) startEtcd(ctx context.Context, onPort bool) error {
+	etcd := c.Component(Etcd)
+	if etcd.PID() != 0 {
+		return nil
+	}
+	if onPort {
+		port, err := freePort()
+		if err != nil {
+			return fmt.Errorf("find a free port: %w", err)
+		}
+		c.etcdURL = fmt.Sprintf("http://%s:%d", loopback, port)
+	}
+	etcd.args = c.etcdArguments()
+	return etcd.Start(ctx)
 }
 
 func (c *Cluster) connectTo(port int) error {
@@ -214,11 +241,14 @@ func (c *Cluster) connectTo(port int) error {
 	if c.clientset, err = kubernetes.NewForConfig(c.admin); err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
-	return writeKubeconfig(c.KubeconfigPath(), c.admin, metav1.NamespaceDefault)
+	return WriteKubeconfig(c.KubeconfigPath(), c.admin, metav1.NamespaceDefault)
 }
 
-// populate starts the clients of the API server, and returns when pods can be created.
-func (c *Cluster) populate(ctx context.Context, definitions []*apiextensionsv1.CustomResourceDefinition) error {
+// startClients starts the controllers, the scheduler and the simulated kubelets.
+func (c *Cluster) startClients(ctx context.Context) error {
+	if err := writeStages(c.dir, c.assets); err != nil {
+		return err
+	}
 	c.Component(ControllerManager).args = c.controllerManagerArguments()
 	c.Component(Scheduler).args = c.schedulerArguments()
 	c.Component(Kubelets).args = c.kubeletsArguments()
@@ -235,9 +265,16 @@ func (c *Cluster) populate(ctx context.Context, definitions []*apiextensionsv1.C
 			return err
 		}
 	}
+	return nil
+}
+
+// populate returns when the CustomResourceDefinitions are served and pods can be created.
+func (c *Cluster) populate(ctx context.Context, definitions []*apiextensionsv1.CustomResourceDefinition) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return installCRDs(groupCtx, c.admin, definitions) })
-	group.Go(func() error { return c.WaitForServiceAccount(groupCtx, metav1.NamespaceDefault) })
+	if c.Component(ControllerManager) != nil {
+		group.Go(func() error { return c.WaitForServiceAccount(groupCtx, metav1.NamespaceDefault) })
+	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
@@ -298,6 +335,9 @@ func (c *Cluster) Origin() string { return c.assets.Origin }
 
 // Dir returns the cluster's folder.
 func (c *Cluster) Dir() string { return c.dir }
+
+// EtcdURL returns the TCP address of etcd in a cluster with Config.Bare. It needs no certificates.
+func (c *Cluster) EtcdURL() string { return c.etcdURL }
 
 // URL returns the address of the API server.
 func (c *Cluster) URL() string { return c.url }

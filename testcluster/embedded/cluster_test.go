@@ -31,7 +31,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -39,6 +38,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/solonode/sno/testcluster/audit"
+	"github.com/solonode/sno/testcluster/eventually"
 )
 
 // crashChildEnv makes the test binary start a cluster in the parent folder that is its value, and wait to be killed.
@@ -86,18 +86,6 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
-func eventually(ctx context.Context, t *testing.T, what string, condition func(context.Context) string) {
-	t.Helper()
-	var last string
-	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
-		last = condition(ctx)
-		return last == "", nil
-	})
-	if err != nil {
-		t.Fatalf("%s: %v: %s", what, err, last)
-	}
-}
-
 func pausePod(namespace, name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -112,15 +100,15 @@ func runPod(ctx context.Context, t *testing.T, c *Cluster, pod *corev1.Pod) *cor
 		t.Fatal(err)
 	}
 	var running *corev1.Pod
-	eventually(ctx, t, "pod "+pod.Name+" runs", func(ctx context.Context) string {
+	eventually.Succeeds(t, "pod "+pod.Name+" runs", func() error {
 		var err error
 		if running, err = pods.Get(ctx, pod.Name, metav1.GetOptions{}); err != nil {
-			return err.Error()
+			return err
 		}
 		if running.Status.Phase != corev1.PodRunning {
-			return fmt.Sprintf("phase %s, conditions %v", running.Status.Phase, running.Status.Conditions)
+			return fmt.Errorf("phase %s, conditions %v", running.Status.Phase, running.Status.Conditions)
 		}
-		return ""
+		return nil
 	})
 	return running
 }
@@ -213,11 +201,11 @@ func TestSideBySideAndContext(t *testing.T) {
 	pids := pidsOf(two)
 	cancel()
 	for name, pid := range pids {
-		eventually(ctx, t, name+" ends with the context", func(context.Context) string {
+		eventually.Succeeds(t, name+" ends with the context", func() error {
 			if processLives(pid) {
-				return "it lives"
+				return errors.New("it lives")
 			}
-			return ""
+			return nil
 		})
 	}
 	if err := two.Stop(); err != nil {
@@ -468,16 +456,16 @@ func TestNarrowAccessAndAudit(t *testing.T) {
 			t.Fatalf("%s writes without permission: %v", name, err)
 		}
 		allow(ctx, t, c, namespace, name)
-		eventually(ctx, t, name+" may write", func(ctx context.Context) string {
+		eventually.Succeeds(t, name+" may write", func() error {
 			review, err := narrow.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
 					Namespace: namespace, Verb: "create", Resource: "configmaps",
 				}},
 			}, metav1.CreateOptions{})
 			if err != nil || !review.Status.Allowed {
-				return fmt.Sprint(review, err)
+				return errors.New(fmt.Sprint(review, err))
 			}
-			return ""
+			return nil
 		})
 		if err := write(); err != nil {
 			t.Fatal(err)
@@ -596,12 +584,12 @@ func hold(ctx context.Context, t *testing.T, c *Cluster, agent string) (finish f
 		result <- kube.CoreV1().RESTClient().Post().Namespace(metav1.NamespaceDefault).Resource("configmaps").SetHeader("Content-Type", "application/json").
 			Body(body).Do(ctx).Error()
 	}()
-	eventually(ctx, t, agent+" has begun", func(context.Context) string {
+	eventually.Succeeds(t, agent+" has begun", func() error {
 		begun, _, err := audit.Read(c.AuditLogPath(), 0, func(e *auditv1.Event) bool { return e.UserAgent == agent })
 		if err != nil || len(begun) == 0 {
-			return fmt.Sprint("not in the audit log, ", err)
+			return errors.New(fmt.Sprint("not in the audit log, ", err))
 		}
-		return ""
+		return nil
 	})
 	return func() {
 		if _, err := fmt.Fprintf(toSend, `{"metadata":{"name":%q}}`, agent); err != nil {
@@ -718,11 +706,11 @@ func TestCrashTakesComponentsAlong(t *testing.T) {
 	}
 	_ = child.Wait()
 	for name, pid := range report.PIDs {
-		eventually(ctx, t, name+" ends with its parent", func(context.Context) string {
+		eventually.Succeeds(t, name+" ends with its parent", func() error {
 			if processLives(pid) {
-				return "it lives"
+				return errors.New("it lives")
 			}
-			return ""
+			return nil
 		})
 	}
 	if _, err := os.Stat(report.Dir); err != nil {

@@ -15,8 +15,8 @@
 // Pdeathsig, elsewhere by a watcher that holds the reading end of a pipe. The next Start removes the folder that was
 // left, which it recognises by its free lock.
 //
-// envtest's control plane is not used for etcd and the API server: it hides its processes and ends them with SIGTERM
-// only, so it can neither kill nor stop and continue one, and they outlive a process that is killed.
+// envtest's control plane is not used: it hides its processes and ends them with SIGTERM only, so it can neither kill
+// nor stop and continue one, and they outlive a process that is killed.
 //
 // Every component is ended with SIGKILL: nothing in the folder is needed later unless it is kept, and the operating
 // system has the data of etcd and the audit log by then.

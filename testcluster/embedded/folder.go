@@ -60,7 +60,7 @@ func newFolder(parent string, keep bool) (*folder, error) {
 		return nil, fmt.Errorf("prepare the cluster's folder: %w", errors.Join(err, lock.Unlock(), os.RemoveAll(fresh)))
 	}
 	f.lock = lock
-	if socket := filepath.Join(f.path, etcdSocket); len(socket) > socketLimit {
+	if socket := filepath.Join(f.path, etcdSocketFile); len(socket) > socketLimit {
 		return nil, fmt.Errorf("the path %s is longer than the %d bytes that a Unix socket may have: set Config.ParentDir or TMPDIR to a shorter one: %w",
 			socket, socketLimit, errors.Join(fs.ErrInvalid, f.remove()))
 	}

@@ -3,7 +3,6 @@
 package embedded
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -16,12 +15,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/testcluster/assets"
 	"github.com/solonode/sno/testcluster/crds"
+	"github.com/solonode/sno/testcluster/eventually"
 )
 
 const someCRD = `apiVersion: apiextensions.k8s.io/v1
@@ -163,21 +162,15 @@ func TestRunProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	child := func() int {
-		var pid int
-		err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(context.Context) (bool, error) {
+	child := func() (pid int) {
+		t.Helper()
+		eventually.Succeeds(t, "the child has started", func() error {
 			text, err := os.ReadFile(filepath.Join(dir, "started"))
-			if errors.Is(err, fs.ErrNotExist) {
-				return false, nil
-			}
 			if err == nil {
 				pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
 			}
-			return true, err
+			return err
 		})
-		if err != nil {
-			t.Fatalf("%v\n%s", err, p.LogTail(logTailBytes))
-		}
 		if err := os.Remove(filepath.Join(dir, "started")); err != nil {
 			t.Fatal(err)
 		}
@@ -185,13 +178,12 @@ func TestRunProcess(t *testing.T) {
 	}
 	gone := func(pid int) {
 		t.Helper()
-		err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(context.Context) (bool, error) {
-			status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-			return err != nil || strings.Contains(string(status), ") Z "), nil
+		eventually.Succeeds(t, "the child has ended", func() error {
+			if status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat")); err == nil && !strings.Contains(string(status), ") Z ") {
+				return errors.New("it still runs")
+			}
+			return nil
 		})
-		if err != nil {
-			t.Errorf("the child %d still runs", pid)
-		}
 	}
 	for name, end := range map[string]func() error{"Kill": p.Kill, "Terminate": func() error { return p.Terminate(ctx) }} {
 		pid := child()

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-func digest(t *testing.T, archive, image string) string {
+func open(t *testing.T, archive, image string) v1.Image {
 	t.Helper()
 	tag, err := name.NewTag(image)
 	if err != nil {
@@ -28,11 +28,7 @@ func digest(t *testing.T, archive, image string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	digest, err := read.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return digest.String()
+	return read
 }
 
 func TestWrite(t *testing.T) {
@@ -56,7 +52,11 @@ func TestWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, image := range all {
-			digests[i] = append(digests[i], digest(t, file, image.Name))
+			digest, err := open(t, file, image.Name).Digest()
+			if err != nil {
+				t.Fatal(err)
+			}
+			digests[i] = append(digests[i], digest.String())
 		}
 	}
 	if diff := cmp.Diff(digests[0], digests[1]); diff != "" || digests[0][0] == digests[0][1] {
@@ -78,14 +78,7 @@ func TestWrite(t *testing.T) {
 
 func read(t *testing.T, archive, image string) (*v1.ConfigFile, map[string]int64) {
 	t.Helper()
-	tag, err := name.NewTag(image)
-	if err != nil {
-		t.Fatal(err)
-	}
-	read, err := tarball.ImageFromPath(archive, &tag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := open(t, archive, image)
 	config, err := read.ConfigFile()
 	if err != nil {
 		t.Fatal(err)

@@ -15,47 +15,42 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/solonode/sno/testcluster/assets"
 	"github.com/solonode/sno/testcluster/engine"
 	"github.com/solonode/sno/testcluster/images"
 )
 
-const lockRetry = 500 * time.Millisecond
-
 // build makes the image, with the images of the control plane in it, and its archive. Of several processes one builds
-// and the others wait.
+// and the others load.
 func build(ctx context.Context, e engine.Engine, r recipe, archive string, progress io.Writer) error {
+	if err := canBuild(); err != nil {
+		return fmt.Errorf("%w: %s is neither loaded nor can it be pulled, and %w", ErrImage, r.pulled(), err)
+	}
+	built := false
+	err := assets.Once(ctx, archive, progress, func(temp string) error {
+		built = true
+		say(progress, "%s is not available: building the nodes' image from source (once, some minutes)", r.pulled())
+		started := time.Now()
+		if err := (builder{engine: e, recipe: r, work: filepath.Dir(temp), progress: progress}).run(ctx, temp); err != nil {
+			return fmt.Errorf("%w: %w", ErrImage, err)
+		}
+		say(progress, "Built %s in %s", r.built(), time.Since(started).Round(time.Second))
+		return nil
+	})
+	if err != nil || built {
+		return err
+	}
+	return load(ctx, e, archive, progress)
+}
+
+// canBuild returns what is missing for RunDebootstrap.
+func canBuild() error {
 	if os.Geteuid() != 0 {
-		return fmt.Errorf("%w: %s is neither loaded nor can it be pulled, and building it needs root (debootstrap): pull it, or run once as root", ErrImage, r.pulled())
+		return errors.New("building it needs root (debootstrap): run once as root")
 	}
 	if _, err := exec.LookPath("debootstrap"); err != nil {
-		return fmt.Errorf("%w: %s is neither loaded nor can it be pulled, and building it needs debootstrap: apt-get install debootstrap, or hack/engine start", ErrImage, r.pulled())
+		return errors.New("building it needs debootstrap: apt-get install debootstrap, or hack/engine start")
 	}
-	if err := os.MkdirAll(filepath.Dir(archive), 0o755); err != nil {
-		return fmt.Errorf("make the cache folder: %w", err)
-	}
-	lock := flock.New(archive + ".lock")
-	if locked, err := lock.TryLockContext(ctx, lockRetry); err != nil || !locked {
-		return fmt.Errorf("wait for the lock %s.lock: %w", archive, errors.Join(err, ctx.Err()))
-	}
-	defer func() { _ = lock.Unlock() }()
-	if _, err := os.Stat(archive); err == nil {
-		return load(ctx, e, archive, progress)
-	}
-	say(progress, "%s is not available: building the nodes' image from source (once, some minutes)", r.pulled())
-	started := time.Now()
-	work, err := os.MkdirTemp(filepath.Dir(archive), "building-")
-	if err != nil {
-		return fmt.Errorf("make a folder to build in: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(work) }()
-	b := builder{engine: e, recipe: r, work: work, progress: progress}
-	if err := b.run(ctx, archive); err != nil {
-		return fmt.Errorf("%w: %w", ErrImage, err)
-	}
-	say(progress, "Built %s in %s", r.built(), time.Since(started).Round(time.Second))
 	return nil
 }
 
@@ -76,7 +71,7 @@ func (b builder) run(ctx context.Context, archive string) error {
 		return err
 	}
 	say(b.progress, "  Debian's packages")
-	if err := b.shell(ctx, b.work, filepath.Join(files, "images", "base", "files"), bin); err != nil {
+	if err := RunDebootstrap(ctx, rootfs, b.work, filepath.Join(files, "images", "base", "files"), bin); err != nil {
 		return err
 	}
 	say(b.progress, "  images of the control plane")
@@ -87,10 +82,8 @@ func (b builder) run(ctx context.Context, archive string) error {
 	if err := b.commit(ctx, control); err != nil {
 		return err
 	}
-	if _, err := b.engine.Output(ctx, "save", "--output", archive+".saving", b.recipe.built()); err != nil {
-		return err
-	}
-	return os.Rename(archive+".saving", archive) //nolint:wrapcheck // names both
+	_, err = b.engine.Output(ctx, "save", "--output", archive, b.recipe.built())
+	return err
 }
 
 func (b builder) programs(ctx context.Context) (string, error) {
@@ -134,10 +127,14 @@ func (b builder) programs(ctx context.Context) (string, error) {
 	return bin, os.WriteFile(filepath.Join(bin, "version"), []byte(b.recipe.version), 0o644) //nolint:wrapcheck // complete
 }
 
-func (b builder) shell(ctx context.Context, args ...string) error {
+// RunDebootstrap runs a shell script that makes a file system of Debian's packages with debootstrap.
+func RunDebootstrap(ctx context.Context, script string, args ...string) error {
+	if err := canBuild(); err != nil {
+		return err
+	}
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-s", "--"}, args...)...)
 	var said bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(rootfs), &said, &said
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(script), &said, &said
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	if err := cmd.Run(); err != nil {

@@ -18,12 +18,12 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/solonode/sno/testcluster/embedded"
+	"github.com/solonode/sno/testcluster/eventually"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
@@ -32,8 +32,6 @@ func TestMain(m *testing.M) {
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	os.Exit(m.Run())
 }
-
-const limit = time.Minute
 
 // onCluster has a control-plane node and a worker.
 type onCluster struct {
@@ -116,10 +114,10 @@ func (c onCluster) drain(pinned scenario.Operand) {
 
 func (c onCluster) refused(offset int64, want int, ended <-chan error) {
 	c.Helper()
-	c.must(wait.PollUntilContextTimeout(c.Context(), poll, limit, true, func(context.Context) (bool, error) {
+	eventually.Succeeds(c, fmt.Sprintf("%d evictions are refused", want), func() error {
 		select {
 		case err := <-ended:
-			return false, fmt.Errorf("the drain has ended already: %w", err)
+			c.Fatalf("the drain has ended already: %v", err)
 		default:
 		}
 		events, _, err := c.AuditEvents(c.Context(), offset, embedded.AuditFilter{Resource: "pods", Namespace: metav1.NamespaceDefault, WritesOnly: true})
@@ -129,8 +127,11 @@ func (c onCluster) refused(offset int64, want int, ended <-chan error) {
 				got++
 			}
 		}
-		return got >= want, err
-	}))
+		if err == nil && got < want {
+			err = fmt.Errorf("%d are", got)
+		}
+		return err
+	})
 }
 
 func (c onCluster) restart(pinned scenario.Operand) {
@@ -162,13 +163,16 @@ func (c onCluster) must(err error) {
 func (c onCluster) never(what, why string, change func(*scenario.Operand), o scenario.Operand) {
 	c.Helper()
 	change(&o)
-	var last error
-	if err := wait.PollUntilContextTimeout(c.Context(), poll, limit, true, func(ctx context.Context) (bool, error) {
-		last = unsettled(ctx, c.Client(), o)
-		return last != nil && strings.Contains(last.Error(), why), nil
-	}); err != nil {
-		c.Errorf("%s: got %v, want %q", what, last, why)
-	}
+	eventually.Succeeds(c, what+" is "+why, func() error {
+		err := unsettled(c.Context(), c.Client(), o)
+		switch {
+		case err == nil:
+			return errors.New("it is as expected")
+		case !strings.Contains(err.Error(), why):
+			return err
+		}
+		return nil
+	})
 }
 
 func (c onCluster) create(name, role string, replicas int32, apart bool) scenario.Operand {

@@ -3,18 +3,17 @@
 package operand
 
 import (
-	"context"
+	"fmt"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/testcluster/embedded"
+	"github.com/solonode/sno/testcluster/eventually"
 )
 
 // Pods that are removed right after an outage of the API server are recreated.
@@ -47,19 +46,16 @@ func TestRemovedPodsAreRecreated(t *testing.T) {
 	if _, err := deployments.Create(ctx, deployment, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	until := func(what string, condition wait.ConditionWithContextFunc) {
-		t.Helper()
-		if err := wait.PollUntilContextTimeout(ctx, poll, time.Minute, true, condition); err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-	}
-	available := func(n int32) wait.ConditionWithContextFunc {
-		return func(context.Context) (bool, error) {
+	available := func(n int32) func() error {
+		return func() error {
 			live, err := deployments.Get(ctx, deployment.Name, metav1.GetOptions{})
-			return err == nil && live.Status.AvailableReplicas == n, nil
+			if err == nil && live.Status.AvailableReplicas != n {
+				err = fmt.Errorf("%d pods are available, want %d", live.Status.AvailableReplicas, n)
+			}
+			return err
 		}
 	}
-	until("the first pod runs", available(1))
+	eventually.Succeeds(t, "the first pod runs", available(1))
 	if err := cluster.AddNodes(ctx, embedded.NodeSpec{Name: "emptied", Roles: worker}); err != nil {
 		t.Fatal(err)
 	}
@@ -74,15 +70,18 @@ func TestRemovedPodsAreRecreated(t *testing.T) {
 		t.Fatal(err)
 	}
 	removed := 0
-	until("three pods are removed", func(ctx context.Context) (bool, error) {
+	eventually.Succeeds(t, "three pods are removed", func() error {
 		pods, err := evictable(ctx, cluster, "emptied")
 		for i := range pods {
 			if err := Remove(ctx, cluster, &pods[i]); err != nil {
-				return false, err
+				t.Fatal(err)
 			}
 			removed++
 		}
-		return removed >= 3, err
+		if err == nil && removed < 3 {
+			err = fmt.Errorf("%d are", removed)
+		}
+		return err
 	})
-	until("the last one is recreated", available(2))
+	eventually.Succeeds(t, "the last one is recreated", available(2))
 }

@@ -19,17 +19,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/solonode/sno/testcluster/embedded"
+	"github.com/solonode/sno/testcluster/eventually"
 )
 
-const (
-	pollInterval = 50 * time.Millisecond
-	testLimit    = 2 * time.Minute
-)
+const testLimit = 2 * time.Minute
 
 var shared struct {
 	once    sync.Once
@@ -93,19 +90,19 @@ func uninstall(t *testing.T, c *embedded.Cluster) {
 			t.Fatalf("remove the scenario: %v", err)
 		}
 	}
-	eventually(ctx, t, "the workloads are gone", func(ctx context.Context) string {
+	eventually.Succeeds(t, "the workloads are gone", func() error {
 		var pods corev1.PodList
 		var deployments appsv1.DeploymentList
 		if err := kube.List(ctx, &pods); err != nil {
-			return err.Error()
+			return err
 		}
 		if err := kube.List(ctx, &deployments); err != nil {
-			return err.Error()
+			return err
 		}
 		if len(pods.Items)+len(deployments.Items) > 0 {
-			return fmt.Sprintf("%d pods and %d deployments are left", len(pods.Items), len(deployments.Items))
+			return fmt.Errorf("%d pods and %d deployments are left", len(pods.Items), len(deployments.Items))
 		}
-		return ""
+		return nil
 	})
 	var nodes corev1.NodeList
 	if err := kube.List(ctx, &nodes); err != nil {
@@ -123,18 +120,6 @@ func testContext(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-func eventually(ctx context.Context, t *testing.T, what string, condition func(context.Context) string) {
-	t.Helper()
-	var last string
-	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
-		last = condition(ctx)
-		return last == "", nil
-	})
-	if err != nil {
-		t.Fatalf("%s: %v: %s", what, err, last)
-	}
 }
 
 type nodeShape struct {

@@ -4,6 +4,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/testcluster/embedded"
+	"github.com/solonode/sno/testcluster/eventually"
 )
 
 // These tests do not use the modules. They verify that a router on the embedded cluster has the problems of a real
@@ -86,13 +88,13 @@ func routerPods(ctx context.Context, t *testing.T, kube client.Client) []corev1.
 func runningRouter(ctx context.Context, t *testing.T, kube client.Client, before string) *corev1.Pod {
 	t.Helper()
 	var pod *corev1.Pod
-	eventually(ctx, t, "a router pod runs", func(ctx context.Context) string {
+	eventually.Succeeds(t, "a router pod runs", func() error {
 		pods := routerPods(ctx, t, kube)
 		if len(pods) != 1 || pods[0].Name == before || pods[0].Status.Phase != corev1.PodRunning {
-			return describe(pods)
+			return errors.New(describe(pods))
 		}
 		pod = &pods[0]
-		return ""
+		return nil
 	})
 	return pod
 }
@@ -113,16 +115,16 @@ func describe(pods []corev1.Pod) string {
 
 func pendingRouter(ctx context.Context, t *testing.T, kube client.Client, why string) {
 	t.Helper()
-	eventually(ctx, t, "a router pod cannot be scheduled", func(ctx context.Context) string {
+	eventually.Succeeds(t, "a router pod cannot be scheduled", func() error {
 		pods := routerPods(ctx, t, kube)
 		for _, pod := range pods {
 			for _, condition := range pod.Status.Conditions {
 				if condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable && strings.Contains(condition.Message, why) {
-					return ""
+					return nil
 				}
 			}
 		}
-		return describe(pods)
+		return errors.New(describe(pods))
 	})
 }
 
@@ -229,16 +231,16 @@ func TestRolloutOnOneNode(t *testing.T) {
 				return
 			}
 			pendingRouter(ctx, t, kube, test.why)
-			eventually(ctx, t, "the rollout exceeds its deadline", func(ctx context.Context) string {
+			eventually.Succeeds(t, "the rollout exceeds its deadline", func() error {
 				if err := kube.Get(ctx, client.ObjectKeyFromObject(deployment), deployment); err != nil {
-					return err.Error()
+					return err
 				}
 				for _, condition := range deployment.Status.Conditions {
 					if condition.Type == appsv1.DeploymentProgressing && condition.Reason == "ProgressDeadlineExceeded" {
-						return ""
+						return nil
 					}
 				}
-				return fmt.Sprint(deployment.Status.Conditions)
+				return errors.New(fmt.Sprint(deployment.Status.Conditions))
 			})
 			// Of one replica, 25 % rounds down to 0 unavailable, so the old pod stays, and the new one cannot be placed.
 			pods := routerPods(ctx, t, kube)

@@ -15,7 +15,6 @@ require (
 	github.com/solonode/sno/patch v0.1.0
 	github.com/solonode/sno/testcluster v0.0.0-00010101000000-000000000000
 	github.com/solonode/sno/topology v0.1.0
-	go.etcd.io/etcd/client/pkg/v3 v3.6.8
 	go.etcd.io/etcd/client/v3 v3.6.8
 	go.uber.org/zap v1.27.0
 	k8s.io/api v0.35.2
@@ -87,6 +86,7 @@ require (
 	github.com/x448/float16 v0.8.4 // indirect
 	github.com/xlab/treeprint v1.2.0 // indirect
 	go.etcd.io/etcd/api/v3 v3.6.8 // indirect
+	go.etcd.io/etcd/client/pkg/v3 v3.6.8 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect

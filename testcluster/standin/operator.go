@@ -32,9 +32,7 @@ import (
 type Options interface {
 	// BindFlags adds the flags, with the options as defaults.
 	BindFlags(flags *flag.FlagSet)
-	// Validate returns an error for flags that contradict each other.
-	Validate() error
-	// Operator returns what runs with the flags.
+	// Operator returns what runs with the flags, or an error if they contradict each other.
 	Operator() (Operator, error)
 }
 
@@ -130,6 +128,15 @@ func (o Operator) awaitKinds(ctx context.Context, restConfig *rest.Config, schem
 		}
 	}
 	return nil
+}
+
+// Managed reports whether a configuration asks for the operator's work, and logs if not.
+func Managed(ctx context.Context, state operatorv1.ManagementState) bool {
+	if state == operatorv1.Unmanaged || state == operatorv1.Removed {
+		ctrl.LoggerFrom(ctx).Info("Not to be managed", "managementState", state)
+		return false
+	}
+	return true
 }
 
 // Retry limits the back-off of a controller to a few seconds: for some missing objects, such as a namespace, there is

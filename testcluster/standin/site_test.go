@@ -84,7 +84,6 @@ func newSite(t *testing.T, namespaces []string, kinds []client.Object, objects .
 // start runs a stand-in until the end of the test, or end.
 func (s *site) start(options standin.Options) {
 	s.Helper()
-	s.must(options.Validate())
 	operator, err := options.Operator()
 	s.must(err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context()))

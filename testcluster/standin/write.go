@@ -9,10 +9,13 @@ import (
 	"reflect"
 
 	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -55,6 +58,26 @@ func EnsureBudget(ctx context.Context, writer client.Writer, live, want *policyv
 	merged.Labels = With(live.Labels, want.Labels)
 	merged.Spec = want.Spec
 	return Ensure(ctx, writer, live, merged)
+}
+
+// Budget returns the stock operators' budget of pods with these labels.
+func Budget(namespace, name string, labels map[string]string, maxUnavailable intstr.IntOrString) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable:             &maxUnavailable,
+			Selector:                   &metav1.LabelSelector{MatchLabels: maps.Clone(labels)},
+			UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
+		},
+	}
+}
+
+// RollingUpdate returns a strategy.
+func RollingUpdate(maxUnavailable, maxSurge intstr.IntOrString) appsv1.DeploymentStrategy {
+	return appsv1.DeploymentStrategy{
+		Type:          appsv1.RollingUpdateDeploymentStrategyType,
+		RollingUpdate: &appsv1.RollingUpdateDeployment{MaxUnavailable: &maxUnavailable, MaxSurge: &maxSurge},
+	}
 }
 
 // With returns a copy of a map with the members of another one.

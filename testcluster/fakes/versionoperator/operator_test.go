@@ -4,6 +4,7 @@ package versionoperator
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -12,20 +13,18 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/solonode/sno/testcluster/embedded"
+	"github.com/solonode/sno/testcluster/eventually"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
 const (
 	timeout = time.Minute
-	poll    = 50 * time.Millisecond
 	quiet   = 3 * time.Second
 )
 
@@ -163,30 +162,25 @@ func (c onCluster) patch(object client.Object, body string) {
 
 func (c onCluster) downloads(what string, is func(*appsv1.Deployment) bool) {
 	c.t.Helper()
-	live := &appsv1.Deployment{}
-	c.eventually("downloads "+what, func(ctx context.Context) (bool, error) {
-		err := c.Client().Get(ctx, downloadsKey, live)
-		if apierrors.IsNotFound(err) {
-			return false, nil
-		}
-		return err == nil && is(live), err
-	}, live)
+	becomes(c, "downloads "+what, downloadsKey, &appsv1.Deployment{}, is)
 }
 
 func (c onCluster) version(what string, is func(*configv1.ClusterVersion) bool) {
 	c.t.Helper()
-	live := &configv1.ClusterVersion{}
-	c.eventually(what, func(ctx context.Context) (bool, error) {
-		err := c.Client().Get(ctx, versionKey, live)
-		return err == nil && is(live), err
-	}, live)
+	becomes(c, what, versionKey, &configv1.ClusterVersion{}, is)
 }
 
-func (c onCluster) eventually(what string, condition wait.ConditionWithContextFunc, last any) {
+func becomes[T client.Object](c onCluster, what string, key client.ObjectKey, live T, is func(T) bool) {
 	c.t.Helper()
-	if err := wait.PollUntilContextTimeout(c.t.Context(), poll, timeout, true, condition); err != nil {
-		c.t.Fatalf("%s: %v; it is %+v", what, err, last)
-	}
+	eventually.Succeeds(c.t, what, func() error {
+		if err := c.Client().Get(c.t.Context(), key, live); err != nil {
+			return err
+		}
+		if !is(live) {
+			return fmt.Errorf("it is %+v", live)
+		}
+		return nil
+	})
 }
 
 func (c onCluster) offset() int64 {

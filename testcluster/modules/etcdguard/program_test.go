@@ -9,13 +9,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -31,7 +26,6 @@ import (
 
 	"github.com/solonode/sno/patch/controller"
 	"github.com/solonode/sno/testcluster/apiserver"
-	"github.com/solonode/sno/testcluster/assets"
 	"github.com/solonode/sno/testcluster/crds"
 	"github.com/solonode/sno/testcluster/modules"
 )
@@ -142,47 +136,19 @@ func TestProcessKilled(t *testing.T) {
 	p.Stop()
 }
 
-// killable returns a program that restarts the API server when it is killed, and a function that kills it.
-func killable(t *testing.T) (program string, kill func(*cluster)) {
-	t.Helper()
-	programs, folder := must(assets.Ensure(t.Context(), os.Stderr)), t.TempDir()
-	program, pid := filepath.Join(folder, "kube-apiserver"), filepath.Join(folder, "pid")
-	script := fmt.Sprintf(`#!/bin/sh
-[ "$1" != --help ] || exec '%[1]s' "$@"
-trap 'kill "$child"; wait "$child"; exit 0' TERM INT
-while :; do
-	'%[1]s' "$@" &
-	child=$!
-	echo "$child" >'%[2]s.new' && mv '%[2]s.new' '%[2]s'
-	wait "$child"
-done
-`, programs.Program("kube-apiserver"), pid)
-	must(0, os.WriteFile(program, []byte(script), 0o700)) //nolint:gosec // an executable
-	read := func() int { return must(strconv.Atoi(strings.TrimSpace(string(must(os.ReadFile(pid)))))) }
-	return program, func(c *cluster) {
-		c.Helper()
-		before := read()
-		c.NoError(syscall.Kill(before, syscall.SIGKILL))
-		c.Eventually("the API server is back", func() error {
-			if read() == before {
-				return errors.New("it has not restarted")
-			}
-			_, err := c.Admin.RESTMapper().ResourceFor(deploymentObject.GroupVersion().WithResource("deployments"))
-			return errors.Join(err, c.Admin.Get(c.Context(), controller.Infrastructure.Key(), controller.Infrastructure.Unstructured()))
-		})
-	}
-}
-
 func TestAPIServerKilled(t *testing.T) {
 	long(t)
 	t.Parallel()
-	program, kill := killable(t)
-	options := options
-	options.Program = program
 	c := newCluster(suite.ClusterOn(t, apiserver.Start(t, options)))
 	c.install(ha, 3)
 	p := c.start()
-	c.testInterruptions(2, []clusterState{healthyState(ha, 5), healthyState(sr, 1), healthyState(arbiter, 3)}, func() { kill(c) })
+	c.testInterruptions(2, []clusterState{healthyState(ha, 5), healthyState(sr, 1), healthyState(arbiter, 3)}, func() {
+		c.Server.Restart(t)
+		c.Eventually("the API server is back", func() error {
+			_, err := c.Admin.RESTMapper().ResourceFor(deploymentObject.GroupVersion().WithResource("deployments"))
+			return errors.Join(err, c.Admin.Get(c.Context(), controller.Infrastructure.Key(), controller.Infrastructure.Unstructured()))
+		})
+	})
 	p.Stop()
 }
 

@@ -4,7 +4,6 @@ package approver
 
 import (
 	"context"
-	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -56,10 +55,10 @@ func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
 	noHeartbeat := predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }, GenericFunc: func(event.GenericEvent) bool { return false }}
 	r := &reconciler{
 		reader: reader{live: mgr.GetAPIReader(), call: o.Call}, writer: mgr.GetClient(),
-		rules: rules, disabled: disabled, retry: o.RetryInterval, maxPending: o.MaxPending,
+		rules: rules, disabled: disabled, retry: o.RetryInterval,
 		events: mgr.GetEventRecorder(operatorName), reported: map[types.UID]string{},
 	}
-	err = ctrl.NewControllerManagedBy(mgr).Named("requests").
+	return ctrl.NewControllerManagedBy(mgr).Named("requests").
 		WatchesRawSource(first).
 		// The requests are read again without a cache, so their metadata is enough here.
 		Watches(&certificatesv1.CertificateSigningRequest{}, standin.Only(), builder.OnlyMetadata).
@@ -69,8 +68,4 @@ func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
 		Watches(&corev1.Node{}, standin.Only(), builder.OnlyMetadata, builder.WithPredicates(noHeartbeat)).
 		WithOptions(standin.Retry()).
 		Complete(standin.Reconcile(r.reconcile))
-	if err != nil {
-		return fmt.Errorf("building the controller of the requests: %w", err)
-	}
-	return nil
 }

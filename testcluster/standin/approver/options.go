@@ -24,31 +24,19 @@ type Options struct {
 	Config string
 	// RetryInterval is the time between passes while requests are pending: Machines and kubelets send no events.
 	RetryInterval time.Duration
-	// MaxPending is how long a request may be pending before that is reported.
-	MaxPending time.Duration
 	// Call returns the certificate chain that a node's kubelet presents.
 	Call func(context.Context, *corev1.Node) ([]*x509.Certificate, error)
 }
 
 // DefaultOptions are those without any flags.
 func DefaultOptions() *Options {
-	return &Options{RetryInterval: 30 * time.Second, MaxPending: approver.DefaultAgeLimits.Pending, Call: (&kubelet.Dialer{}).ServingCertificate}
+	return &Options{RetryInterval: 30 * time.Second, Call: (&kubelet.Dialer{}).ServingCertificate}
 }
 
 // BindFlags implements standin.Options.
 func (o *Options) BindFlags(flags *flag.FlagSet) {
 	flags.BoolVar(&o.Stock, "stock", o.Stock, "Decide as today's operator instead of by the vendored module.")
 	flags.StringVar(&o.Config, "config", o.Config, "File as in ConfigMap machine-approver-config; a missing or unreadable one disables nothing.")
-	flags.DurationVar(&o.RetryInterval, "retry-every", o.RetryInterval, "Interval between decisions on requests that are pending.")
-	flags.DurationVar(&o.MaxPending, "max-pending", o.MaxPending, "How long a request may be pending before a condition reports it.")
-}
-
-// Validate implements standin.Options.
-func (o *Options) Validate() error {
-	if o.RetryInterval <= 0 || o.MaxPending <= 0 {
-		return errors.New("--retry-every and --max-pending are more than 0")
-	}
-	return nil
 }
 
 // clientFlowDisabled reports whether the configuration disables the flow for client certificates. As in the stock

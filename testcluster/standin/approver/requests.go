@@ -34,12 +34,11 @@ const (
 
 type reconciler struct {
 	reader
-	writer     client.Client
-	rules      rules
-	disabled   bool
-	retry      time.Duration
-	maxPending time.Duration
-	events     events.EventRecorder
+	writer   client.Client
+	rules    rules
+	disabled bool
+	retry    time.Duration
+	events   events.EventRecorder
 	// reported is the last reason with an event, by request.
 	reported map[types.UID]string
 }
@@ -69,7 +68,7 @@ func (r *reconciler) decide(ctx context.Context, all []certificatesv1.Certificat
 	now := time.Now()
 	s, err := r.sources(ctx, now, all)
 	s.disabled = r.disabled
-	done := pass{clients: r.rules.clientFlow(s), after: restInterval, aging: approver.Aging{Limits: approver.AgeLimits{Pending: r.maxPending}}}
+	done := pass{clients: r.rules.clientFlow(s), after: restInterval, aging: approver.Aging{Limits: approver.AgeLimits{Pending: approver.DefaultAgeLimits.Pending}}}
 	var pending []*certificatesv1.CertificateSigningRequest
 	recent := 0
 	for i := range all {

@@ -6,9 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
-	"github.com/go-logr/logr"
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -32,6 +32,9 @@ import (
 
 // Operator implements standin.Options.
 func (o *Options) Operator() (standin.Operator, error) {
+	if !strings.HasPrefix(o.WellKnownPath, "/") {
+		return standin.Operator{}, errors.New("--well-known-path must begin with /")
+	}
 	master, err := labels.NewRequirement(masterRole, selection.Exists, nil)
 	if err != nil {
 		return standin.Operator{}, fmt.Errorf("selecting by label: %w", err)
@@ -79,17 +82,13 @@ func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
 		return err
 	}
 	w := &wellKnown{reconciler: reconciler{client: mgr.GetClient(), rules: o.rules()}, probe: probe, every: o.WellKnownInterval}
-	err = ctrl.NewControllerManagedBy(mgr).Named("well-known").
+	return ctrl.NewControllerManagedBy(mgr).Named("well-known").
 		// A change of its own status is not a reason to reconcile.
 		For(&operatorv1.Authentication{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&configv1.Infrastructure{}, standin.Only()).
 		Watches(&discoveryv1.EndpointSlice{}, standin.Only()).
 		WithOptions(standin.Retry()).
 		Complete(standin.Reconcile(w.reconcile))
-	if err != nil {
-		return fmt.Errorf("building the controller of the well-known endpoint: %w", err)
-	}
-	return nil
 }
 
 type reconciler struct {
@@ -101,12 +100,8 @@ type reconciler struct {
 // read returns the Authentication and the topology, or nil if there is none, or none to manage.
 func (r *reconciler) read(ctx context.Context) (*operatorv1.Authentication, *topology.Cluster, error) {
 	authentication, err := standin.Get(ctx, r.client, "", auth.ConfigName, &operatorv1.Authentication{})
-	if err != nil || authentication == nil {
+	if err != nil || authentication == nil || !standin.Managed(ctx, authentication.Spec.ManagementState) {
 		return nil, nil, err
-	}
-	if state := authentication.Spec.ManagementState; state == operatorv1.Unmanaged || state == operatorv1.Removed {
-		logr.FromContextOrDiscard(ctx).Info("Not to be managed", "managementState", state)
-		return nil, nil, nil
 	}
 	cluster, err := r.topology.Read(ctx, r.client)
 	if cluster == nil {

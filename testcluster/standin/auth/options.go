@@ -3,7 +3,6 @@
 package auth
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -13,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Options are the operator's flags.
+// Options are the operator's flags, and what tests change.
 type Options struct {
 	Stock             bool
 	WellKnownPath     string
@@ -39,8 +38,6 @@ func DefaultOptions() *Options {
 func (o *Options) BindFlags(flags *flag.FlagSet) {
 	flags.BoolVar(&o.Stock, "stock", o.Stock, "Decide as today's operator instead of by the vendored module.")
 	flags.StringVar(&o.WellKnownPath, "well-known-path", o.WellKnownPath, "Path that every API server must serve.")
-	flags.DurationVar(&o.WellKnownInterval, "well-known-every", o.WellKnownInterval, "Interval of requests to the API servers.")
-	flags.StringVar(&o.WellKnownServerName, "well-known-server-name", o.WellKnownServerName, "Name that the certificates of the API servers must have.")
 	flags.Func("connect-to", "`ENDPOINT=ADDRESS`, both host:port, connects to another address than the endpoint's; may be repeated.", func(pair string) error {
 		from, to, _ := strings.Cut(pair, "=")
 		for _, address := range []string{from, to} {
@@ -51,12 +48,4 @@ func (o *Options) BindFlags(flags *flag.FlagSet) {
 		o.ConnectTo[from] = to
 		return nil
 	})
-}
-
-// Validate implements standin.Options.
-func (o *Options) Validate() error {
-	if !strings.HasPrefix(o.WellKnownPath, "/") || o.WellKnownInterval <= 0 {
-		return errors.New("--well-known-path must begin with /, and --well-known-every must be more than 0")
-	}
-	return nil
 }

@@ -9,13 +9,12 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/auth"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/testcluster/standin"
 )
 
 // stockCount counts by the role, without taints.
@@ -41,7 +40,7 @@ func stockShape(o operand, base *appsv1.Deployment, s place) (shaped, error) {
 		result.keepBudget = true // the stock operator neither creates nor deletes one then
 	case configv1.SingleReplicaTopologyMode:
 	default:
-		result.budget = stockBudget(o, base)
+		result.budget = standin.Budget(o.namespace, o.budget, base.Spec.Selector.MatchLabels, intstr.FromInt32(1))
 	}
 	return result, nil
 }
@@ -50,12 +49,7 @@ func stockShape(o operand, base *appsv1.Deployment, s place) (shaped, error) {
 func stockDeployment(o operand, base *appsv1.Deployment, replicas, maxUnavailable, maxSurge int32) *appsv1.Deployment {
 	deployment := base.DeepCopy()
 	deployment.Spec.Replicas = &replicas
-	deployment.Spec.Strategy = appsv1.DeploymentStrategy{
-		Type: appsv1.RollingUpdateDeploymentStrategyType,
-		RollingUpdate: &appsv1.RollingUpdateDeployment{
-			MaxUnavailable: ptr.To(intstr.FromInt32(maxUnavailable)), MaxSurge: ptr.To(intstr.FromInt32(maxSurge)),
-		},
-	}
+	deployment.Spec.Strategy = standin.RollingUpdate(intstr.FromInt32(maxUnavailable), intstr.FromInt32(maxSurge))
 	label := o.component + "-anti-affinity"
 	template := &deployment.Spec.Template
 	template.Labels[label] = "true"
@@ -67,17 +61,6 @@ func stockDeployment(o operand, base *appsv1.Deployment, replicas, maxUnavailabl
 		}},
 	}}
 	return deployment
-}
-
-func stockBudget(o operand, base *appsv1.Deployment) *policyv1.PodDisruptionBudget {
-	return &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: o.budget},
-		Spec: policyv1.PodDisruptionBudgetSpec{
-			MaxUnavailable:             ptr.To(intstr.FromInt32(1)),
-			Selector:                   &metav1.LabelSelector{MatchLabels: maps.Clone(base.Spec.Selector.MatchLabels)},
-			UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
-		},
-	}
 }
 
 // stockReadiness knows no rollouts: while the only API server restarts, the endpoint is not available.

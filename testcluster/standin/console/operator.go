@@ -38,17 +38,13 @@ func (o *Options) Operator() (standin.Operator, error) {
 
 func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
 	r := &reconciler{client: mgr.GetClient(), options: *o}
-	err := ctrl.NewControllerManagedBy(mgr).
+	return ctrl.NewControllerManagedBy(mgr).
 		For(&operatorv1.Console{}).
 		Watches(&configv1.Infrastructure{}, standin.Only()).
 		Watches(&appsv1.Deployment{}, standin.Only()).
 		Watches(&policyv1.PodDisruptionBudget{}, standin.Only()).
 		WithOptions(standin.Retry()).
 		Complete(standin.Reconcile(r.reconcile))
-	if err != nil {
-		return fmt.Errorf("building the controller: %w", err)
-	}
-	return nil
 }
 
 type reconciler struct {

@@ -20,6 +20,3 @@ func (o *Options) BindFlags(flags *flag.FlagSet) {
 	flags.BoolVar(&o.Downloads, "downloads", o.Downloads, "Maintain the downloads Deployment; false if it is a static manifest.")
 	flags.BoolVar(&o.Stock, "stock", o.Stock, "Decide as today's operator instead of by the vendored module.")
 }
-
-// Validate implements standin.Options.
-func (o *Options) Validate() error { return nil }

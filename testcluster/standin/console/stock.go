@@ -3,8 +3,6 @@
 package console
 
 import (
-	"maps"
-
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/solonode/sno/testcluster/standin"
 	"github.com/solonode/sno/topology"
 )
 
@@ -39,7 +38,7 @@ func stockShape(base *appsv1.Deployment, cluster topology.Cluster) (*appsv1.Depl
 	pod := &shaped.Spec.Template.Spec
 	if stockDeploysHA(cluster) {
 		shaped.Spec.Replicas = ptr.To[int32](2)
-		shaped.Spec.Strategy = stockStrategy(intstr.FromInt32(1), intstr.FromInt32(3))
+		shaped.Spec.Strategy = standin.RollingUpdate(intstr.FromInt32(1), intstr.FromInt32(3))
 		pod.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 				LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
@@ -50,29 +49,11 @@ func stockShape(base *appsv1.Deployment, cluster topology.Cluster) (*appsv1.Depl
 		}}
 	} else {
 		shaped.Spec.Replicas = ptr.To[int32](1)
-		shaped.Spec.Strategy = stockStrategy(intstr.FromString("25%"), intstr.FromString("25%"))
+		shaped.Spec.Strategy = standin.RollingUpdate(intstr.FromString("25%"), intstr.FromString("25%"))
 		pod.Affinity = &corev1.Affinity{}
 	}
 	if cluster.ControlPlane.Reported == configv1.ExternalTopologyMode {
 		delete(pod.NodeSelector, masterRole)
 	}
-	return shaped, stockBudget(base)
-}
-
-func stockStrategy(maxUnavailable, maxSurge intstr.IntOrString) appsv1.DeploymentStrategy {
-	return appsv1.DeploymentStrategy{
-		Type:          appsv1.RollingUpdateDeploymentStrategyType,
-		RollingUpdate: &appsv1.RollingUpdateDeployment{MaxUnavailable: &maxUnavailable, MaxSurge: &maxSurge},
-	}
-}
-
-func stockBudget(base *appsv1.Deployment) *policyv1.PodDisruptionBudget {
-	return &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: base.Namespace, Name: base.Name},
-		Spec: policyv1.PodDisruptionBudgetSpec{
-			MaxUnavailable:             ptr.To(intstr.FromInt32(1)),
-			Selector:                   &metav1.LabelSelector{MatchLabels: maps.Clone(base.Spec.Selector.MatchLabels)},
-			UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
-		},
-	}
+	return shaped, standin.Budget(base.Namespace, base.Name, base.Spec.Selector.MatchLabels, intstr.FromInt32(1))
 }

@@ -4,13 +4,11 @@ package etcd
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
@@ -43,15 +41,8 @@ func voters(members []member) (all, healthy int) {
 	return all, healthy
 }
 
-// etcd keeps no connection between calls, because certificates are rotated.
-type etcd struct {
-	endpoints []string
-	files     transport.TLSInfo
-}
-
-func newEtcd(o Options) *etcd {
-	return &etcd{endpoints: o.endpoints(), files: transport.TLSInfo{CertFile: o.CertFile, KeyFile: o.KeyFile, TrustedCAFile: o.CAFile}}
-}
+// etcd keeps no connection between calls.
+type etcd struct{ endpoints []string }
 
 // members returns the members with their health: whether they answer a linearizable read.
 func (e *etcd) members(ctx context.Context) ([]member, error) {
@@ -99,14 +90,7 @@ func (e *etcd) remove(ctx context.Context, m member) error {
 }
 
 func (e *etcd) call(ctx context.Context, timeout time.Duration, endpoints []string, request func(context.Context, *clientv3.Client) error) error {
-	var config *tls.Config
-	if !e.files.Empty() || e.files.TrustedCAFile != "" {
-		var err error
-		if config, err = e.files.ClientConfig(); err != nil {
-			return fmt.Errorf("reading the certificates of etcd: %w", err)
-		}
-	}
-	c, err := clientv3.New(clientv3.Config{Endpoints: endpoints, TLS: config, Logger: zap.NewNop()})
+	c, err := clientv3.New(clientv3.Config{Endpoints: endpoints, Logger: zap.NewNop()})
 	if err != nil {
 		return fmt.Errorf("connecting to etcd: %w", err)
 	}

@@ -23,7 +23,6 @@ import (
 // guardReconciler maintains the guards and their budget.
 type guardReconciler struct {
 	reader
-	image string
 	// voters returns how many voting members etcd has; -1 while they cannot be read.
 	voters func() int
 }
@@ -61,7 +60,7 @@ func (r *guardReconciler) reconcileGuards(ctx context.Context, cluster topology.
 		return nil, err
 	}
 	voters := r.voters()
-	want, err := wantedGuards(cluster, nodes.Items, max(voters, 0), r.image)
+	want, err := wantedGuards(cluster, nodes.Items, max(voters, 0))
 	if err != nil {
 		return nil, err
 	}

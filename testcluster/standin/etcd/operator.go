@@ -5,8 +5,8 @@ package etcd
 import (
 	"context"
 	"fmt"
+	"net/url"
 
-	"github.com/go-logr/logr"
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +28,11 @@ var guardLabels = map[string]string{"app": "guard"}
 
 // Operator implements standin.Options.
 func (o *Options) Operator() (standin.Operator, error) {
+	for _, endpoint := range o.endpoints() {
+		if u, err := url.Parse(endpoint); !o.Stock && (err != nil || u.Host == "") {
+			return standin.Operator{}, fmt.Errorf("--etcd-endpoints: %q; want something like http://10.0.0.1:2379", endpoint)
+		}
+	}
 	inEtcd := cache.ByObject{Namespaces: map[string]cache.Config{etcdguard.Namespace: {}}}
 	operator := standin.Operator{
 		Name:     "etcd-operator",
@@ -45,19 +50,15 @@ func (o *Options) Operator() (standin.Operator, error) {
 }
 
 func setUpStock(_ context.Context, mgr ctrl.Manager) error {
-	err := ctrl.NewControllerManagedBy(mgr).Named("guards").
+	return ctrl.NewControllerManagedBy(mgr).Named("guards").
 		Watches(&corev1.Node{}, standin.Only()).Watches(&corev1.Pod{}, standin.Only()).Watches(&policyv1.PodDisruptionBudget{}, standin.Only()).
 		WithOptions(standin.Retry()).
 		Complete(standin.Reconcile((&stockGuards{client: mgr.GetClient(), direct: mgr.GetAPIReader()}).reconcile))
-	if err != nil {
-		return fmt.Errorf("building the controller of the guards: %w", err)
-	}
-	return nil
 }
 
 func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
 	members := &memberReconciler{
-		reader: reader{client: mgr.GetClient()}, etcdClient: newEtcd(*o), every: o.MembersInterval,
+		reader: reader{client: mgr.GetClient()}, etcdClient: &etcd{endpoints: o.endpoints()}, every: o.MembersInterval,
 		changed: make(chan event.TypedGenericEvent[client.Object], 1),
 	}
 	members.voters.Store(-1)
@@ -73,8 +74,8 @@ func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("building the controller of the members: %w", err)
 	}
-	guards := &guardReconciler{reader: reader{client: mgr.GetClient()}, image: o.Image, voters: func() int { return int(members.voters.Load()) }}
-	err = ctrl.NewControllerManagedBy(mgr).Named("guards").
+	guards := &guardReconciler{reader: reader{client: mgr.GetClient()}, voters: func() int { return int(members.voters.Load()) }}
+	return ctrl.NewControllerManagedBy(mgr).Named("guards").
 		For(&operatorv1.Etcd{}, changed).
 		Watches(&configv1.Infrastructure{}, standin.Only()).
 		Watches(&corev1.Node{}, standin.Only()).
@@ -83,10 +84,6 @@ func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
 		WatchesRawSource(source.Channel(members.changed, standin.Only())).
 		WithOptions(standin.Retry()).
 		Complete(standin.Reconcile(guards.reconcile))
-	if err != nil {
-		return fmt.Errorf("building the controller of the guards: %w", err)
-	}
-	return nil
 }
 
 type reader struct {
@@ -97,12 +94,8 @@ type reader struct {
 // read returns the Etcd and the topology, or nil if there is none, or none to manage.
 func (r *reader) read(ctx context.Context) (*operatorv1.Etcd, *topology.Cluster, error) {
 	etcd, err := standin.Get(ctx, r.client, "", etcdguard.OperatorName, &operatorv1.Etcd{})
-	if err != nil || etcd == nil {
+	if err != nil || etcd == nil || !standin.Managed(ctx, etcd.Spec.ManagementState) {
 		return nil, nil, err
-	}
-	if state := etcd.Spec.ManagementState; state == operatorv1.Unmanaged || state == operatorv1.Removed {
-		logr.FromContextOrDiscard(ctx).Info("Not to be managed", "managementState", state)
-		return nil, nil, nil
 	}
 	cluster, err := r.topology.Read(ctx, r.client)
 	if cluster == nil {

@@ -27,6 +27,7 @@ const (
 	stockApp     = "guard"
 	stockAccount = "guard-sa"
 	stockPort    = 9980
+	guardImage   = "cluster-etcd-operator"
 )
 
 var (
@@ -178,7 +179,7 @@ func stockPod(node string) *corev1.Pod {
 			TerminationGracePeriodSeconds: ptr.To[int64](3), AutomountServiceAccountToken: ptr.To(false),
 			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			Containers: []corev1.Container{{
-				Name: stockApp, Image: "cluster-etcd-operator",
+				Name: stockApp, Image: guardImage,
 				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
 					corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("5Mi"),
 				}},

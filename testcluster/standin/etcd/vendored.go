@@ -21,8 +21,8 @@ type guards struct {
 }
 
 // wantedGuards returns the guards for the nodes and the voting members of etcd.
-func wantedGuards(cluster topology.Cluster, nodes []corev1.Node, voters int, image string) (guards, error) {
-	host, err := etcdguard.NewHost(cluster, max(len(memberNodes(cluster, nodes)), voters), image)
+func wantedGuards(cluster topology.Cluster, nodes []corev1.Node, voters int) (guards, error) {
+	host, err := etcdguard.NewHost(cluster, max(len(memberNodes(cluster, nodes)), voters), guardImage)
 	if err != nil {
 		return guards{}, fmt.Errorf("describing the cluster: %w", err)
 	}

@@ -4,6 +4,7 @@ package ingress
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -31,6 +32,12 @@ const finalizer = "ingresscontroller.operator.openshift.io/finalizer-ingresscont
 
 // Operator implements standin.Options.
 func (o *Options) Operator() (standin.Operator, error) {
+	switch {
+	case o.SharedHostPorts && o.Stock:
+		return standin.Operator{}, errors.New("--shared-host-ports is a rule of the vendored module, not one of --stock")
+	case o.MinReadySeconds < 0:
+		return standin.Operator{}, errors.New("--min-ready-seconds is 0 or more")
+	}
 	ours, err := labels.NewRequirement(owningLabel, selection.Exists, nil)
 	if err != nil {
 		return standin.Operator{}, fmt.Errorf("selecting by label: %w", err)
@@ -57,7 +64,7 @@ func (o *Options) Operator() (standin.Operator, error) {
 
 func (o *Options) setUp(ctx context.Context, mgr ctrl.Manager) error {
 	writeDefaultPlacement(ctx, mgr.GetAPIReader(), mgr.GetClient())
-	r := &reconciler{client: mgr.GetClient(), options: *o, reverter: placementReverter{every: o.RevertInterval}}
+	r := &reconciler{client: mgr.GetClient(), options: *o}
 	each := handler.EnqueueRequestsFromMapFunc(r.everyIngressController)
 	owner := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		return requests(object.GetLabels()[owningLabel])
@@ -78,13 +85,9 @@ func (o *Options) setUp(ctx context.Context, mgr ctrl.Manager) error {
 		return fmt.Errorf("building the controller of routers: %w", err)
 	}
 	s := &spreader{client: mgr.GetClient(), minReady: time.Duration(o.MinReadySeconds) * time.Second}
-	err = ctrl.NewControllerManagedBy(mgr).Named("spread-default-router-pods").
+	return ctrl.NewControllerManagedBy(mgr).Named("spread-default-router-pods").
 		Watches(&corev1.Pod{}, byDefault).
 		Complete(standin.Reconcile(s.reconcile))
-	if err != nil {
-		return fmt.Errorf("building the controller of crowded routers: %w", err)
-	}
-	return nil
 }
 
 func requests(names ...string) (all []reconcile.Request) {
@@ -117,7 +120,7 @@ func (r *reconciler) everyIngressController(ctx context.Context, _ client.Object
 	return all
 }
 
-func (r *reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after time.Duration, err error) {
+func (r *reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.Duration, error) {
 	cluster, err := r.topology.Read(ctx, r.client)
 	if err != nil || cluster == nil {
 		return 0, err
@@ -139,8 +142,7 @@ func (r *reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 	}
 	isDefault := key.Name == ingress.IngressControllerName
 	if r.options.RevertPlacement && isDefault {
-		var write *operatorv1.IngressController
-		if write, after = r.reverter.revert(ic, time.Now()); write != nil {
+		if write := r.reverter.revert(ic); write != nil {
 			// The event of this update triggers the next reconciliation.
 			return 0, standin.Update(ctx, r.client, write)
 		}
@@ -160,11 +162,7 @@ func (r *reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 		}
 	}
 	in.ic = ic
-	again, err := r.ensure(ctx, in)
-	if again > 0 && (after == 0 || again < after) {
-		after = again
-	}
-	return after, err
+	return r.ensure(ctx, in)
 }
 
 // ensure reconciles router, budget and status. It returns when the status changes by time alone; 0 for never.

@@ -2,11 +2,7 @@
 
 package ingress
 
-import (
-	"errors"
-	"flag"
-	"time"
-)
+import "flag"
 
 // Options are the operator's flags.
 type Options struct {
@@ -24,9 +20,8 @@ type Options struct {
 	// ingress.Host.WithSharedHostPorts: its readiness is checked by readyCommand.
 	SharedHostPorts bool
 	// RevertPlacement is a fault: nodePlacement of the default IngressController goes back to the first one that this
-	// process has read, at most once per RevertInterval.
+	// process has read.
 	RevertPlacement bool
-	RevertInterval  time.Duration
 }
 
 // DefaultOptions are those without any flags.
@@ -41,16 +36,4 @@ func (o *Options) BindFlags(flags *flag.FlagSet) {
 	flags.StringVar(&o.RouterImage, "router-image", o.RouterImage, "Image of the router. Without it, one that only simulated nodes run.")
 	flags.BoolVar(&o.SharedHostPorts, "shared-host-ports", o.SharedHostPorts, "Start a single router's new pod before the old one ends.")
 	flags.BoolVar(&o.RevertPlacement, "revert-placement", o.RevertPlacement, "A fault: revert nodePlacement of the default IngressController.")
-	flags.DurationVar(&o.RevertInterval, "revert-every", o.RevertInterval, "With --revert-placement: least time between two reverts; 0 reverts at once.")
-}
-
-// Validate implements standin.Options.
-func (o *Options) Validate() error {
-	switch {
-	case o.SharedHostPorts && o.Stock:
-		return errors.New("--shared-host-ports is a rule of the vendored module, not one of --stock")
-	case o.MinReadySeconds < 0 || o.RevertInterval < 0:
-		return errors.New("--min-ready-seconds and --revert-every are 0 or more")
-	}
-	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/testcluster/standin"
 	"github.com/solonode/sno/topology"
 )
 
@@ -70,15 +71,15 @@ func stockShape(router *appsv1.Deployment, in inputs) (*appsv1.Deployment, *poli
 	labels := shaped.Spec.Selector.MatchLabels
 	switch {
 	case pod.HostNetwork:
-		shaped.Spec.Strategy = stockStrategy(intstr.FromString("25%"), intstr.FromInt32(0))
+		shaped.Spec.Strategy = standin.RollingUpdate(intstr.FromString("25%"), intstr.FromInt32(0))
 	case single:
-		shaped.Spec.Strategy = stockStrategy(intstr.FromString("25%"), intstr.FromString("25%"))
+		shaped.Spec.Strategy = standin.RollingUpdate(intstr.FromString("25%"), intstr.FromString("25%"))
 	default:
 		maxUnavailable := intstr.FromString("25%")
 		if replicas < 4 {
 			maxUnavailable = intstr.FromString("50%")
 		}
-		shaped.Spec.Strategy = stockStrategy(maxUnavailable, intstr.FromString("25%"))
+		shaped.Spec.Strategy = standin.RollingUpdate(maxUnavailable, intstr.FromString("25%"))
 		stockSpread(pod, labels)
 	}
 	return shaped, stockBudget(ic, labels), nil
@@ -115,13 +116,6 @@ func stockPlace(pod *corev1.PodSpec, in inputs) error {
 	return nil
 }
 
-func stockStrategy(maxUnavailable, maxSurge intstr.IntOrString) appsv1.DeploymentStrategy {
-	return appsv1.DeploymentStrategy{
-		Type:          appsv1.RollingUpdateDeploymentStrategyType,
-		RollingUpdate: &appsv1.RollingUpdateDeployment{MaxUnavailable: &maxUnavailable, MaxSurge: &maxSurge},
-	}
-}
-
 // stockSpread separates routers of one revision and prefers nodes that run one of another.
 func stockSpread(pod *corev1.PodSpec, labels map[string]string) {
 	if pod.Affinity == nil {
@@ -153,12 +147,5 @@ func stockBudget(ic *operatorv1.IngressController, labels map[string]string) *po
 			maxUnavailable = intstr.FromString("25%")
 		}
 	}
-	return &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ingress.RouterNamespace, Name: routerName(ic.Name)},
-		Spec: policyv1.PodDisruptionBudgetSpec{
-			MaxUnavailable:             &maxUnavailable,
-			Selector:                   &metav1.LabelSelector{MatchLabels: maps.Clone(labels)},
-			UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
-		},
-	}
+	return standin.Budget(ingress.RouterNamespace, routerName(ic.Name), labels, maxUnavailable)
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-logr/logr"
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -53,7 +52,7 @@ func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	rules := vendoredRules(machineconfig.DrainPolicy(o.DrainPolicy))
+	rules := vendoredRules(o.DrainPolicy)
 	if o.Stock {
 		rules = stockRules()
 	}
@@ -75,18 +74,14 @@ func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
 		return nil // today's operator sets no grace periods (U-MCO-8)
 	}
 	noHeartbeat := predicate.Or[client.Object](predicate.LabelChangedPredicate{}, predicate.GenerationChangedPredicate{})
-	shutdown := &shutdownReconciler{reader: source, bound: o.ShutdownBound, settle: o.ShutdownSettle}
-	err = ctrl.NewControllerManagedBy(mgr).Named("shutdown").
+	shutdown := &shutdownReconciler{reader: source, settle: o.ShutdownSettle}
+	return ctrl.NewControllerManagedBy(mgr).Named("shutdown").
 		For(&operatorv1.MachineConfiguration{}, changed).
 		Watches(&configv1.Infrastructure{}, standin.Only()).
 		Watches(&corev1.Node{}, standin.Only(), builder.WithPredicates(noHeartbeat)).
 		Watches(&mcfgv1.MachineConfig{}, standin.Only()).
 		WithOptions(standin.Retry()).
 		Complete(standin.Reconcile(shutdown.reconcile))
-	if err != nil {
-		return fmt.Errorf("building the controller of the grace periods: %w", err)
-	}
-	return nil
 }
 
 type reader struct {
@@ -99,12 +94,8 @@ type reader struct {
 // managed returns the MachineConfiguration if it exists and is managed, else nil.
 func (r *reader) managed(ctx context.Context) (*operatorv1.MachineConfiguration, error) {
 	operator, err := standin.Get(ctx, r.client, "", machineconfig.OperatorName, &operatorv1.MachineConfiguration{})
-	if operator == nil || err != nil {
+	if operator == nil || err != nil || !standin.Managed(ctx, operator.Spec.ManagementState) {
 		return nil, err
-	}
-	if state := operator.Spec.ManagementState; state == operatorv1.Unmanaged || state == operatorv1.Removed {
-		logr.FromContextOrDiscard(ctx).Info("Not to be managed", "managementState", state)
-		return nil, nil
 	}
 	return operator, nil
 }

@@ -30,7 +30,7 @@ const (
 // shutdownReconciler maintains the MachineConfig. Each change restarts the node.
 type shutdownReconciler struct {
 	reader
-	bound, settle time.Duration
+	settle time.Duration
 
 	// wanted has been the result since then.
 	wanted machineconfig.GracePeriods
@@ -56,7 +56,7 @@ func (r *shutdownReconciler) reconcile(ctx context.Context, _ client.ObjectKey) 
 	if err != nil {
 		return 0, err
 	}
-	want := next(periodsOf(live), gracePeriods(*s, pods.Items, r.bound))
+	want := next(periodsOf(live), gracePeriods(*s, pods.Items))
 	left := r.settling(want, periodsOf(live))
 	if left <= 0 {
 		if err := r.write(ctx, live, want); err != nil {

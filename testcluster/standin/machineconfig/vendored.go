@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
@@ -126,9 +125,9 @@ func available(node *corev1.Node) bool {
 
 // gracePeriods returns those for the kubelet of the only node, zero if it must not have any. Where there are other
 // nodes, they would send requests to pods of a node that shuts down.
-func gracePeriods(s state, pods []corev1.Pod, bound time.Duration) machineconfig.GracePeriods {
+func gracePeriods(s state, pods []corev1.Pod) machineconfig.GracePeriods {
 	if s.cluster.ControlPlane.Mode != configv1.SingleReplicaTopologyMode || len(s.nodes) != 1 {
 		return machineconfig.GracePeriods{}
 	}
-	return machineconfig.ShutdownGracePeriods(pods, bound)
+	return machineconfig.ShutdownGracePeriods(pods, machineconfig.DefaultShutdownBound)
 }

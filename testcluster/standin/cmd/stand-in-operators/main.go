@@ -57,7 +57,7 @@ func main() {
 	} else if err != nil {
 		os.Exit(2)
 	}
-	err := options.Validate()
+	operator, err := options.Operator()
 	if flags.NArg() > 0 {
 		err = fmt.Errorf("unexpected argument %q", flags.Arg(0)) //nolint:err113 // for a person
 	}
@@ -66,17 +66,13 @@ func main() {
 		os.Exit(2)
 	}
 	ctrl.SetLogger(klog.Background())
-	if err := run(options, *kubeconfig); err != nil {
+	if err := run(operator, *kubeconfig); err != nil {
 		klog.Background().Error(err, "The stand-in failed", "operator", name)
 		os.Exit(1)
 	}
 }
 
-func run(options standin.Options, kubeconfig string) error {
-	operator, err := options.Operator()
-	if err != nil {
-		return err
-	}
+func run(operator standin.Operator, kubeconfig string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return err
