@@ -16,7 +16,7 @@ import (
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/overrides"
 	"github.com/solonode/sno/patch/ownership"
-	"github.com/solonode/sno/patch/workload"
+	"github.com/solonode/sno/topology/workload"
 )
 
 // Decision is the next write: at most one of Config, Deployment and ClusterVersion, in the order of the package's

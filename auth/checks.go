@@ -29,15 +29,15 @@ func overrideChecks() patch.Chain[override] {
 	}
 }
 
-func deploymentChecks() patch.Chain[operand] {
-	return patch.Chain[operand]{
-		{Name: "Valid", Evaluate: func(o operand) *patch.Result { return checkValid(o.in) }},
-		{Name: "Exists", Evaluate: func(o operand) *patch.Result { return o.Exists() }},
-		{Name: "OptedOut", OwnedFields: patch.ReleaseFields, Evaluate: func(o operand) *patch.Result { return optedOut(o.Live, o.Subject) }},
-		{Name: "TopologyKnown", Evaluate: func(o operand) *patch.Result { return patch.TopologyKnown(o.Cluster) }},
+func deploymentChecks() patch.Chain[target] {
+	return patch.Chain[target]{
+		{Name: "Valid", Evaluate: func(o target) *patch.Result { return checkValid(o.in) }},
+		{Name: "Exists", Evaluate: func(o target) *patch.Result { return o.Exists() }},
+		{Name: "OptedOut", OwnedFields: patch.ReleaseFields, Evaluate: func(o target) *patch.Result { return optedOut(o.Live, o.Subject) }},
+		{Name: "TopologyKnown", Evaluate: func(o target) *patch.Result { return patch.TopologyKnown(o.Cluster) }},
 		{Name: "ControlPlaneInCluster", OwnedFields: patch.ReleaseFields, Evaluate: checkControlPlaneInCluster},
 		{Name: "NodesKnown", Evaluate: checkNodesKnown},
-		{Name: "FieldsFree", OwnedFields: patch.ReleaseFields, Evaluate: func(o operand) *patch.Result { return o.FieldsFree() }},
+		{Name: "FieldsFree", OwnedFields: patch.ReleaseFields, Evaluate: func(o target) *patch.Result { return o.FieldsFree() }},
 	}
 }
 
@@ -77,7 +77,7 @@ func checkOverrideReadable(o override) *patch.Result {
 	return nil
 }
 
-func checkControlPlaneInCluster(o operand) *patch.Result {
+func checkControlPlaneInCluster(o target) *patch.Result {
 	if o.Cluster.ControlPlane.Mode != configv1.ExternalTopologyMode {
 		return nil
 	}
@@ -155,7 +155,7 @@ func overridesOwnedByOther(field string, managers []string) *patch.Result {
 		field, patch.Quoted(managers), OverrideKey)}
 }
 
-func checkNodesKnown(o operand) *patch.Result {
+func checkNodesKnown(o target) *patch.Result {
 	if _, err := o.Shape(o.Live); !errors.Is(err, ErrNoNodes) {
 		return nil
 	}

@@ -237,12 +237,12 @@ func TestDecideDeployments(t *testing.T) {
 			test.change(&in)
 		}
 		decision := auth.Decide(in)
-		for operand, step := range map[string]patch.Step{
+		for target, step := range map[string]patch.Step{
 			"openshift-authentication/oauth-openshift": decision.OAuthServer, "openshift-oauth-apiserver/apiserver": decision.OAuthAPIServer,
 		} {
 			want := test.want
-			want.message = strings.Replace(want.message, "NAME", operand, 1)
-			t.Run(name+" "+operand, func(t *testing.T) { want.check(t, step) })
+			want.message = strings.Replace(want.message, "NAME", target, 1)
+			t.Run(name+" "+target, func(t *testing.T) { want.check(t, step) })
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (o override) decide() patch.Step {
 		operatorv1ac.AuthenticationSpec().WithUnsupportedConfigOverrides(runtime.RawExtension{Raw: []byte(`{"` + OverrideKey + `":true}`)}))}
 }
 
-func (o operand) decide() patch.Step {
+func (o target) decide() patch.Step {
 	result, policy := deploymentChecks().Run(o)
 	if result == nil {
 		return o.Step()

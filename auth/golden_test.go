@@ -16,7 +16,7 @@ import (
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/admission"
 	"github.com/solonode/sno/patch/golden"
-	"github.com/solonode/sno/patch/workload"
+	"github.com/solonode/sno/patch/operand"
 )
 
 type wanted struct {
@@ -72,7 +72,7 @@ func wantedOf(step patch.Step) wanted {
 func TestPolicies(t *testing.T) {
 	golden.File(t, "config/admission/policies.yaml", admission.Policies("auth-controller",
 		admission.Writable{Group: "apps", Resource: "deployments", Namespaces: []string{auth.OAuthServerNamespace, auth.OAuthAPIServerNamespace},
-			Fields: append(workload.Fields(), admission.ReplacedField(auth.Name))},
+			Fields: append(operand.Fields(), admission.ReplacedField(auth.Name))},
 		admission.Writable{Group: "operator.openshift.io", Resource: "authentications", Fields: []string{auth.FieldOverride}},
 		admission.Conditions("operator.openshift.io", "authentications", auth.ConditionPrefix),
 	))

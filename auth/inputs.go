@@ -12,9 +12,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/solonode/sno/patch/unsupportedconfig"
-	"github.com/solonode/sno/patch/workload"
+	"github.com/solonode/sno/patch/operand"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/unsupportedconfig"
+	"github.com/solonode/sno/topology/workload"
 )
 
 // ErrInputs is returned for invalid inputs.
@@ -43,7 +44,7 @@ func (in Inputs) Validate() error {
 	if in.Authentication != nil && in.Authentication.Name != ConfigName {
 		return fmt.Errorf("%w: Authentication %q is not the operator's (%q)", ErrInputs, in.Authentication.Name, ConfigName)
 	}
-	for _, o := range []operand{in.oauthServer(), in.oauthAPIServer()} {
+	for _, o := range []target{in.oauthServer(), in.oauthAPIServer()} {
 		if d := o.Live; d != nil && "Deployment "+d.Namespace+"/"+d.Name != o.Subject {
 			return fmt.Errorf("%w: Deployment %s/%s is not %s", ErrInputs, d.Namespace, d.Name, o.Subject)
 		}
@@ -51,24 +52,24 @@ func (in Inputs) Validate() error {
 	return in.Override.Validate()
 }
 
-type operand struct {
-	workload.Operand
+type target struct {
+	operand.Deployment
 	in Inputs
 }
 
-func (in Inputs) oauthServer() operand {
-	return in.operand(OAuthServerNamespace, OAuthServerName, in.OAuthServer, ShapeOAuthServer)
+func (in Inputs) oauthServer() target {
+	return in.target(OAuthServerNamespace, OAuthServerName, in.OAuthServer, ShapeOAuthServer)
 }
 
-func (in Inputs) oauthAPIServer() operand {
-	return in.operand(OAuthAPIServerNamespace, OAuthAPIServerName, in.OAuthAPIServer, ShapeOAuthAPIServer)
+func (in Inputs) oauthAPIServer() target {
+	return in.target(OAuthAPIServerNamespace, OAuthAPIServerName, in.OAuthAPIServer, ShapeOAuthAPIServer)
 }
 
 // The subject has the namespace, because other namespaces have a Deployment apiserver as well.
-func (in Inputs) operand(
+func (in Inputs) target(
 	namespace, name string, live *appsv1.Deployment, shape func(*appsv1.Deployment, topology.Cluster, int32) (*appsv1.Deployment, error),
-) operand {
-	return operand{workload.Operand{
+) target {
+	return target{operand.Deployment{
 		Subject: "Deployment " + namespace + "/" + name, Owner: FieldOwner, Live: live, Cluster: in.Cluster, Force: in.ForceConflicts,
 		Shape: func(d *appsv1.Deployment) (*appsv1.Deployment, error) {
 			tolerations := workload.Tolerate(d.Spec.Template.Spec.Tolerations, topology.ControlPlanePool)

@@ -10,19 +10,20 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/operand"
 	"github.com/solonode/sno/patch/overrides"
 	"github.com/solonode/sno/patch/ownership"
-	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/workload"
 )
 
-func checks() patch.Chain[operand] {
-	return patch.Chain[operand]{
+func checks() patch.Chain[target] {
+	return patch.Chain[target]{
 		{Name: "Valid", Evaluate: checkValid},
 		{Name: "Managed", OwnedFields: patch.ReleaseFields, Evaluate: checkManaged},
-		{Name: "Exists", Evaluate: func(o operand) *patch.Result { return o.Exists() }},
+		{Name: "Exists", Evaluate: func(o target) *patch.Result { return o.Exists() }},
 		{Name: "OptedOut", OwnedFields: patch.ReleaseFields, Evaluate: checkOptedOut},
-		{Name: "TopologyKnown", Evaluate: func(o operand) *patch.Result { return patch.TopologyKnown(o.Cluster) }},
+		{Name: "TopologyKnown", Evaluate: func(o target) *patch.Result { return patch.TopologyKnown(o.Cluster) }},
 		{Name: "SingleReplica", OwnedFields: patch.ReleaseFields, Evaluate: checkSingleReplica},
 		{Name: "NoConsoleOperator", OwnedFields: patch.ReleaseFields, Evaluate: checkNoConsoleOperator},
 		{Name: "FieldsFree", OwnedFields: patch.ReleaseFields, Evaluate: checkFieldsFree},
@@ -31,14 +32,14 @@ func checks() patch.Chain[operand] {
 	}
 }
 
-func checkValid(o operand) *patch.Result {
+func checkValid(o target) *patch.Result {
 	if err := o.in.Validate(); err != nil {
 		return patch.Invalid(err)
 	}
 	return nil
 }
 
-func checkManaged(o operand) *patch.Result {
+func checkManaged(o target) *patch.Result {
 	if o.in.Operator == nil {
 		return nil
 	}
@@ -54,7 +55,7 @@ func checkManaged(o operand) *patch.Result {
 	return nil
 }
 
-func checkOptedOut(o operand) *patch.Result {
+func checkOptedOut(o target) *patch.Result {
 	out := patch.OptsOut(o.Live, Name) ||
 		o.in.Operator != nil && patch.OptsOut(o.in.Operator, Name) ||
 		o.takenOver && o.in.ClusterVersion != nil && patch.OptsOut(o.in.ClusterVersion, Name)
@@ -66,7 +67,7 @@ func checkOptedOut(o operand) *patch.Result {
 }
 
 // checkSingleReplica keeps two replicas: an override that changes nothing would still block upgrades.
-func checkSingleReplica(o operand) *patch.Result {
+func checkSingleReplica(o target) *patch.Result {
 	if topology.SingleReplica(modeOf(*o.Cluster)) {
 		return nil
 	}
@@ -77,7 +78,7 @@ func checkSingleReplica(o operand) *patch.Result {
 var shapedByOperator = patch.Result{State: patch.NotNeeded, Reason: patch.ReasonNotNeeded, Message: "The console operator runs one replica by itself"}
 
 // checkNoConsoleOperator releases fields that a console operator would overwrite.
-func checkNoConsoleOperator(o operand) *patch.Result {
+func checkNoConsoleOperator(o target) *patch.Result {
 	if o.Force {
 		return nil
 	}
@@ -99,7 +100,7 @@ func checkNoConsoleOperator(o operand) *patch.Result {
 // stockOwners returns the console operators that own a field of the shape.
 func stockOwners(live *appsv1.Deployment) ([]string, error) {
 	var stock []string
-	for _, field := range workload.Fields() {
+	for _, field := range operand.Fields() {
 		managers, err := ownership.Managers(live, field)
 		if err != nil {
 			return nil, err
@@ -127,14 +128,14 @@ func separatesOwnPods(live *appsv1.Deployment) bool {
 }
 
 // checkFieldsFree ignores fields that the cluster-version-operator releases.
-func checkFieldsFree(o operand) *patch.Result {
+func checkFieldsFree(o target) *patch.Result {
 	if o.takenOver {
 		return o.FieldsFree(overrides.ClusterVersionOperator)
 	}
 	return o.FieldsFree()
 }
 
-func checkClusterVersionExists(o operand) *patch.Result {
+func checkClusterVersionExists(o target) *patch.Result {
 	if !o.takenOver || o.in.ClusterVersion != nil || !ownership.ManagedBy(o.Live, overrides.ClusterVersionOperator) {
 		return nil
 	}
@@ -142,7 +143,7 @@ func checkClusterVersionExists(o operand) *patch.Result {
 		Message: "The cluster-version-operator manages the Deployment, and there is no ClusterVersion in which to override that"}
 }
 
-func checkOverrideFree(o operand) *patch.Result {
+func checkOverrideFree(o target) *patch.Result {
 	if !o.needsOverride() {
 		return nil
 	}

@@ -31,7 +31,7 @@ func Decide(in Inputs) Decision {
 }
 
 // reportStuck reports a stuck rollout of a Deployment that another client manages.
-func reportStuck(o operand, step patch.Step) patch.Step {
+func reportStuck(o target, step patch.Step) patch.Step {
 	if step.Release && (step.Result.Reason == patch.ReasonFieldOwnedByOther || *step.Result == shapedByOperator) {
 		step.Result = o.RolloutStuckOr(step.Result)
 	}
@@ -39,7 +39,7 @@ func reportStuck(o operand, step patch.Step) patch.Step {
 }
 
 // decideShape decides on a Deployment, without the override.
-func decideShape(o operand) patch.Step {
+func decideShape(o target) patch.Step {
 	if result, policy := checks().Run(o); result != nil {
 		return patch.Step{Result: result, Release: policy == patch.ReleaseFields}
 	}
@@ -52,7 +52,7 @@ func decideShape(o operand) patch.Step {
 }
 
 // decideOverride orders the steps of the override and of the shape of downloads.
-func decideOverride(o operand, shape patch.Step) (override, downloads patch.Step) {
+func decideOverride(o target, shape patch.Step) (override, downloads patch.Step) {
 	if o.in.ClusterVersion == nil || shape.Intent == nil && shape.Result.State == patch.Failed {
 		return patch.Step{}, shape
 	}
@@ -75,7 +75,7 @@ func decideOverride(o operand, shape patch.Step) (override, downloads patch.Step
 	return patch.Step{}, shape
 }
 
-func takeOver(o operand, claim overrides.Claim, shape patch.Step) (override, downloads patch.Step) {
+func takeOver(o target, claim overrides.Claim, shape patch.Step) (override, downloads patch.Step) {
 	shaped, err := o.Shaped()
 	if err != nil {
 		return patch.Step{}, patch.Step{Result: patch.Invalid(err)}
@@ -94,7 +94,7 @@ func takeOver(o operand, claim overrides.Claim, shape patch.Step) (override, dow
 	return override, shape
 }
 
-func release(o operand, claim overrides.Claim, shape patch.Step) (override, downloads patch.Step) {
+func release(o target, claim overrides.Claim, shape patch.Step) (override, downloads patch.Step) {
 	keep, err := keepsOverride(o, shape.Result)
 	switch {
 	case err != nil:
@@ -123,7 +123,7 @@ func progressing(reason, message string) *patch.Result {
 
 // keepsOverride reports whether the override stays when the shape is released: without it the cluster-version-operator
 // would revert a person's value.
-func keepsOverride(o operand, result *patch.Result) (bool, error) {
+func keepsOverride(o target, result *patch.Result) (bool, error) {
 	if result.State != patch.Blocked {
 		return false, nil
 	}

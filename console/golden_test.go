@@ -16,7 +16,7 @@ import (
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/admission"
 	"github.com/solonode/sno/patch/golden"
-	"github.com/solonode/sno/patch/workload"
+	"github.com/solonode/sno/patch/operand"
 )
 
 type wanted struct {
@@ -63,7 +63,7 @@ func TestGolden(t *testing.T) {
 func TestPolicies(t *testing.T) {
 	golden.File(t, "config/admission/policies.yaml", admission.Policies("console-controller",
 		admission.Writable{Group: "apps", Resource: "deployments", Namespaces: []string{console.Namespace},
-			Fields: append(workload.Fields(), admission.ReplacedField(console.Name))},
+			Fields: append(operand.Fields(), admission.ReplacedField(console.Name))},
 		admission.Overrides([]configv1.ComponentOverride{console.Override()}),
 		admission.Conditions("operator.openshift.io", "consoles", console.ConditionPrefix),
 	))

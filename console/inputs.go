@@ -12,9 +12,9 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/solonode/sno/patch/operand"
 	"github.com/solonode/sno/patch/overrides"
 	"github.com/solonode/sno/patch/ownership"
-	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/topology"
 )
 
@@ -60,39 +60,39 @@ func (in Inputs) Validate() error {
 	return nil
 }
 
-type operand struct {
-	workload.Operand
+type target struct {
+	operand.Deployment
 	in        Inputs
 	budget    *policyv1.PodDisruptionBudget
 	takenOver bool // the cluster-version-operator may manage it, as older releases do with downloads
 }
 
-func (in Inputs) console() operand {
-	return operand{in.operand(ConsoleName, in.Console), in, in.ConsoleBudget, false}
+func (in Inputs) console() target {
+	return target{in.target(ConsoleName, in.Console), in, in.ConsoleBudget, false}
 }
 
-func (in Inputs) downloads() operand {
-	return operand{in.operand(DownloadsName, in.Downloads), in, in.DownloadsBudget, true}
+func (in Inputs) downloads() target {
+	return target{in.target(DownloadsName, in.Downloads), in, in.DownloadsBudget, true}
 }
 
-func (in Inputs) operand(name string, live *appsv1.Deployment) workload.Operand {
-	return workload.Operand{
+func (in Inputs) target(name string, live *appsv1.Deployment) operand.Deployment {
+	return operand.Deployment{
 		Subject: subjectOf(name), Owner: FieldOwner, Live: live, Cluster: in.Cluster, Force: in.ForceConflicts,
 		Shape: func(d *appsv1.Deployment) (*appsv1.Deployment, error) { return shape(d, *in.Cluster), nil },
 	}
 }
 
-func (o operand) claim() (overrides.Claim, error) {
+func (o target) claim() (overrides.Claim, error) {
 	return overrides.Read(o.in.ClusterVersion, FieldOwner, Override())
 }
 
 // needsOverride reports whether the cluster-version-operator may manage the Deployment.
-func (o operand) needsOverride() bool {
+func (o target) needsOverride() bool {
 	return o.takenOver && o.in.ClusterVersion != nil && (ownership.ManagedBy(o.Live, overrides.ClusterVersionOperator) ||
 		len(o.Live.ManagedFields) == 0 || ownership.Owns(o.in.ClusterVersion, FieldOwner))
 }
 
 // missing reports whether there is no Deployment, or it is being deleted.
-func (o operand) missing() bool { return o.Live == nil || o.Live.DeletionTimestamp != nil }
+func (o target) missing() bool { return o.Live == nil || o.Live.DeletionTimestamp != nil }
 
-func (o operand) owned() bool { return ownership.Owns(o.Live, FieldOwner) }
+func (o target) owned() bool { return ownership.Owns(o.Live, FieldOwner) }

@@ -19,7 +19,7 @@ import (
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/overrides"
 	"github.com/solonode/sno/patch/ownership"
-	"github.com/solonode/sno/patch/unsupportedconfig"
+	"github.com/solonode/sno/topology/unsupportedconfig"
 )
 
 // Action is one write.

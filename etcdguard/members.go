@@ -9,8 +9,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/solonode/sno/patch/unsupportedconfig"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/unsupportedconfig"
 )
 
 // ErrMember is returned for a member that is not in the list, and for an impossible list.

@@ -5,7 +5,7 @@ package etcdguard
 import (
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/ownership"
-	"github.com/solonode/sno/patch/workload"
+	"github.com/solonode/sno/topology/workload"
 )
 
 const (

@@ -16,8 +16,8 @@ import (
 
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/ownership"
-	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/workload"
 )
 
 // Decision is what to do with the default IngressController.

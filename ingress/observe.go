@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/patch"
-	"github.com/solonode/sno/patch/workload"
+	"github.com/solonode/sno/topology/workload"
 )
 
 // Observe returns the state of the router after the intent was applied.

@@ -14,8 +14,8 @@ import (
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/apply"
 	"github.com/solonode/sno/patch/controller"
+	"github.com/solonode/sno/patch/operand"
 	"github.com/solonode/sno/patch/overrides"
-	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/topology"
 )
 
@@ -46,7 +46,7 @@ type patcher struct {
 
 func newPatcher(env controller.Environment) *patcher {
 	var fromRelease []apply.Overridable
-	for _, field := range workload.Fields() {
+	for _, field := range operand.Fields() {
 		fromRelease = append(fromRelease, apply.Overridable{Field: field, Manager: overrides.ClusterVersionOperator})
 	}
 	p := &patcher{

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/framework"
-	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/testcluster/scenario"
+	"github.com/solonode/sno/topology/workload"
 )
 
 const routerLabel = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"

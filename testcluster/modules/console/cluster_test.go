@@ -20,12 +20,13 @@ import (
 	"github.com/solonode/sno/console"
 	standalone "github.com/solonode/sno/console/controller"
 	"github.com/solonode/sno/patch/controller"
+	"github.com/solonode/sno/patch/operand"
 	"github.com/solonode/sno/patch/overrides"
 	"github.com/solonode/sno/patch/ownership"
-	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/testcluster/apiserver"
 	"github.com/solonode/sno/testcluster/crds"
 	"github.com/solonode/sno/testcluster/modules"
+	"github.com/solonode/sno/topology/workload"
 )
 
 const (
@@ -212,7 +213,7 @@ func (c *cluster) snapshot(objects ...controller.Object) []map[string]any {
 		u := o.Unstructured()
 		c.NoError(c.Admin.Get(c.Context(), o.Key(), u))
 		out := map[string]any{"spec": u.Object["spec"]}
-		for _, field := range append(workload.Fields(), overrides.Field) {
+		for _, field := range append(operand.Fields(), overrides.Field) {
 			managers, err := ownership.Managers(u, field)
 			c.NoError(err)
 			out[field] = managers

@@ -28,8 +28,8 @@ import (
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/apply"
 	"github.com/solonode/sno/patch/controller"
+	"github.com/solonode/sno/patch/operand"
 	"github.com/solonode/sno/patch/overrides"
-	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/testcluster/modules"
 )
 
@@ -71,7 +71,7 @@ func TestForgedRelease(t *testing.T) {
 	c := installed(t, sr)
 	l := c.reconciler()
 	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
-	forged := map[string]string{workload.FieldNodeSelector: `{"forged":"true"}`, ".spec.template.spec.priorityClassName": `"system-node-critical"`}
+	forged := map[string]string{operand.FieldNodeSelector: `{"forged":"true"}`, ".spec.template.spec.priorityClassName": `"system-node-critical"`}
 	l.CheckForgeries(func() {
 		c.SetTopology(ha, ha)
 		l.CheckResult(l.Settle(), patch.NotNeeded, "NotNeeded")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package workload_test
+package operand_test
 
 import (
 	"encoding/json"
@@ -18,8 +18,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/patch"
-	"github.com/solonode/sno/patch/workload"
+	"github.com/solonode/sno/patch/operand"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/workload"
 )
 
 const (
@@ -69,9 +70,9 @@ func toOne(d *appsv1.Deployment) (*appsv1.Deployment, error) {
 	return shaped, nil
 }
 
-func operand(d *appsv1.Deployment) workload.Operand {
+func sample(d *appsv1.Deployment) operand.Deployment {
 	cluster := topology.Cluster{ControlPlane: topology.ReadingOf(configv1.SingleReplicaTopologyMode), Infrastructure: topology.ReadingOf("Quantum")}
-	return workload.Operand{Subject: "sample Deployment", Owner: fieldOwner, Live: d, Cluster: &cluster, Shape: toOne}
+	return operand.Deployment{Subject: "sample Deployment", Owner: fieldOwner, Live: d, Cluster: &cluster, Shape: toOne}
 }
 
 func ownedFields(manager, fields string) change {
@@ -124,7 +125,7 @@ func TestExists(t *testing.T) {
 		"There is no sample Deployment;":         nil,
 		"The sample Deployment is being deleted": live(deleting),
 	} {
-		got := operand(d).Exists()
+		got := sample(d).Exists()
 		wrong := got != nil && (got.State != patch.Waiting || got.Reason != "WaitingForObject" || !strings.HasPrefix(got.Message, message))
 		if (got == nil) != (message == "") || wrong {
 			t.Errorf("%v, want %s", got, message)
@@ -147,10 +148,10 @@ func TestFieldsFree(t *testing.T) {
 		d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
 	}
 	unowned := func(d *appsv1.Deployment) { d.ManagedFields = nil }
-	force := func(o *workload.Operand) { o.Force = true }
+	force := func(o *operand.Deployment) { o.Force = true }
 	for name, test := range map[string]struct {
 		live    *appsv1.Deployment
-		change  func(*workload.Operand)
+		change  func(*operand.Deployment)
 		field   string
 		manager string
 	}{
@@ -182,9 +183,9 @@ func TestFieldsFree(t *testing.T) {
 		"no owners at all":        {live(unowned), nil, ".spec.replicas", `"before-first-apply"`},
 		"no owners, and shaped":   {live: live(onOne, unowned)},
 		"unreadable":              {live: live(ownedFields("oc", `{"f:spec":7}`)), field: "Invalid"},
-		"no shape":                {live(), func(o *workload.Operand) { o.Shape = noShape }, "Invalid", ""},
+		"no shape":                {live(), func(o *operand.Deployment) { o.Shape = noShape }, "Invalid", ""},
 	} {
-		o := operand(test.live)
+		o := sample(test.live)
 		if test.change != nil {
 			test.change(&o)
 		}
@@ -254,7 +255,7 @@ func TestStep(t *testing.T) {
 			`Failed (Invalid): The inputs cannot be understood: unreadable metadata.managedFields: manager "oc"`},
 		"no shape": {live(), noShape, "", nil, "Failed (Invalid): The inputs cannot be understood: no shape"},
 	} {
-		o := operand(test.live)
+		o := sample(test.live)
 		o.Shape = test.shape
 		before := test.live.DeepCopy()
 		for range 2 {
@@ -339,7 +340,7 @@ func TestStepAntiAffinity(t *testing.T) {
 	} {
 		a := terms(test.required, test.preferred)
 		a.NodeAffinity = test.nodes
-		step := operand(live(has(a), test.owner)).Step()
+		step := sample(live(has(a), test.owner)).Step()
 		if step.Intent == nil {
 			t.Errorf("%s: %v", name, step.Result)
 			continue
@@ -359,11 +360,11 @@ func TestStepAntiAffinity(t *testing.T) {
 			t.Errorf("%s: unset (-want +got):\n%s", name, diff)
 		}
 	}
-	emptied := operand(live(onOne, has(&corev1.Affinity{}), owned(fieldOwner, affinity))).Step()
+	emptied := sample(live(onOne, has(&corev1.Affinity{}), owned(fieldOwner, affinity))).Step()
 	if diff := cmp.Diff(fields(affinity), emptied.Unset); diff != "" {
 		t.Errorf("an emptied map alone: unset (-want +got):\n%s", diff)
 	}
-	if none := operand(live(onOne, owned(fieldOwner, affinity))).Step(); none.Unset != nil {
+	if none := sample(live(onOne, owned(fieldOwner, affinity))).Step(); none.Unset != nil {
 		t.Errorf("nothing there: unset %v", none.Unset)
 	}
 }
@@ -377,13 +378,13 @@ func TestRolloutStuckOr(t *testing.T) {
 		deadline(d)
 	}
 	for name, d := range map[string]*appsv1.Deployment{"no Deployment": nil, "not stuck": live()} {
-		if got := operand(d).RolloutStuckOr(result); got != result {
+		if got := sample(d).RolloutStuckOr(result); got != result {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 	const want = "Failed (RolloutStuck): The rollout of the sample Deployment, which another client shapes, does not finish; " +
 		"if a new pod is Pending, delete the old one, whose anti-affinity may keep it off the node"
-	if got := operand(live(stuck)).RolloutStuckOr(result); got.String() != want {
+	if got := sample(live(stuck)).RolloutStuckOr(result); got.String() != want {
 		t.Errorf("stuck: %v\nwant %s", got, want)
 	}
 }
@@ -426,7 +427,7 @@ func TestHealth(t *testing.T) {
 		"paused": {[]change{wants(1), counts(1, 0, 1), func(d *appsv1.Deployment) { d.Spec.Paused = true }},
 			"Progressing (RollingOut): The rollout of the sample Deployment is paused; resume it with oc rollout resume"},
 	} {
-		if got := workload.Health("sample Deployment", live(test.changes...)); got.String() != test.want {
+		if got := operand.Health("sample Deployment", live(test.changes...)); got.String() != test.want {
 			t.Errorf("%s: %v\nwant %s", name, got, test.want)
 		}
 	}

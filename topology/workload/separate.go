@@ -55,7 +55,7 @@ func Separate(deployment *appsv1.Deployment, separation Separation, others ...la
 			wanted.RequiredDuringSchedulingIgnoredDuringExecution, terms(separation, selector)...)
 	}
 	if !equality.Semantic.DeepEqual(wanted, present) {
-		setAntiAffinity(pod, wanted)
+		SetAntiAffinity(pod, wanted)
 	}
 }
 
@@ -100,8 +100,8 @@ func terms(separation Separation, selector *metav1.LabelSelector) []corev1.PodAf
 	return []corev1.PodAffinityTerm{term}
 }
 
-// setAntiAffinity sets no empty lists and maps: they would change the pod template.
-func setAntiAffinity(pod *corev1.PodSpec, wanted corev1.PodAntiAffinity) {
+// SetAntiAffinity sets anti-affinity, no empty lists and maps: they would change the pod template.
+func SetAntiAffinity(pod *corev1.PodSpec, wanted corev1.PodAntiAffinity) {
 	affinity := corev1.Affinity{}
 	if pod.Affinity != nil {
 		affinity = *pod.Affinity

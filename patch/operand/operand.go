@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package workload
+package operand
 
 import (
 	"fmt"
@@ -14,10 +14,11 @@ import (
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/ownership"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/workload"
 )
 
-// Operand is a Deployment of another operator that a module shapes.
-type Operand struct {
+// Deployment is a Deployment of another operator that a module shapes.
+type Deployment struct {
 	Subject string             // the name in messages, such as "downloads Deployment"
 	Owner   string             // the module's field owner
 	Live    *appsv1.Deployment // with its managedFields; nil if there is none
@@ -28,7 +29,7 @@ type Operand struct {
 }
 
 // Exists returns a Waiting result unless the Deployment exists. No module creates it.
-func (o Operand) Exists() *patch.Result {
+func (o Deployment) Exists() *patch.Result {
 	message := ""
 	switch {
 	case o.Live == nil:
@@ -43,7 +44,7 @@ func (o Operand) Exists() *patch.Result {
 
 // FieldsFree returns a Blocked result if a manager that is not overridable owns a field with another value. The fields
 // depend on each other (topology.RolloutStrategy), so one owned field blocks all of them.
-func (o Operand) FieldsFree(overridable ...string) *patch.Result {
+func (o Deployment) FieldsFree(overridable ...string) *patch.Result {
 	if o.Force {
 		return nil
 	}
@@ -72,8 +73,8 @@ func (o Operand) FieldsFree(overridable ...string) *patch.Result {
 }
 
 // RolloutStuckOr returns RolloutStuck for a stuck rollout, which no other condition reports, else the given result.
-func (o Operand) RolloutStuckOr(result *patch.Result) *patch.Result {
-	if o.Live == nil || !RolloutStuck(o.Live) {
+func (o Deployment) RolloutStuckOr(result *patch.Result) *patch.Result {
+	if o.Live == nil || !workload.RolloutStuck(o.Live) {
 		return result
 	}
 	return &patch.Result{State: patch.Failed, Reason: patch.ReasonRolloutStuck, Message: "The rollout of the " + o.Subject + ", which another client " +
@@ -81,13 +82,13 @@ func (o Operand) RolloutStuckOr(result *patch.Result) *patch.Result {
 }
 
 // Shaped reports whether the Deployment has its shape.
-func (o Operand) Shaped() (bool, error) {
+func (o Deployment) Shaped() (bool, error) {
 	shaped, err := o.Shape(o.Live)
 	return err == nil && same(o.Live, unblocked(shaped, o.Live)), err
 }
 
 // Step returns the step that applies the shape, with UnblockRollout.
-func (o Operand) Step() patch.Step {
+func (o Deployment) Step() patch.Step {
 	shaped, err := o.Shape(o.Live)
 	if err != nil {
 		return patch.Step{Result: patch.Invalid(err)}
@@ -110,7 +111,7 @@ func (o Operand) Step() patch.Step {
 
 func unblocked(shaped, live *appsv1.Deployment) *appsv1.Deployment {
 	wanted := shaped.DeepCopy()
-	UnblockRollout(wanted, live)
+	workload.UnblockRollout(wanted, live)
 	return wanted
 }
 
@@ -120,7 +121,7 @@ func (*applyConfiguration) IsApplyConfiguration() {}
 
 // change returns the intent and the fields to unset. The intent contains a list of anti-affinity only if it changes or
 // the module owns it: co-owning an unchanged list would turn the next change by its owner into a conflict.
-func (o Operand) change(wanted *appsv1.Deployment) (patch.Step, error) {
+func (o Deployment) change(wanted *appsv1.Deployment) (patch.Step, error) {
 	intent := &applyConfiguration{}
 	intent.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
 	intent.SetNamespace(wanted.Namespace)
@@ -158,7 +159,7 @@ func (o Operand) change(wanted *appsv1.Deployment) (patch.Step, error) {
 		return step, err
 	}
 	after := wanted.DeepCopy().Spec.Template.Spec
-	setAntiAffinity(&after, AntiAffinityOf(wanted))
+	workload.SetAntiAffinity(&after, workload.AntiAffinityOf(wanted))
 	switch before := o.Live.Spec.Template.Spec.Affinity; {
 	case before == nil:
 	case after.Affinity == nil:
@@ -170,3 +171,29 @@ func (o Operand) change(wanted *appsv1.Deployment) (patch.Step, error) {
 }
 
 func same(a, b *appsv1.Deployment) bool { return reflect.DeepEqual(valuesOf(a), valuesOf(b)) }
+
+// Health returns the result for a Deployment of any shape, InForce, Progressing, or Failed after the progress deadline.
+func Health(subject string, deployment *appsv1.Deployment) patch.Result {
+	available := deployment.Status.AvailableReplicas > 0
+	result := func(state patch.State, reason, message string, args ...any) patch.Result {
+		return patch.Result{State: state, Reason: reason, Message: fmt.Sprintf(message, append([]any{subject}, args...)...)}
+	}
+	switch {
+	case workload.RolledOut(deployment):
+		return result(patch.InForce, patch.ReasonAsExpected, "All pods of the %s are available")
+	case workload.RolloutStuck(deployment):
+		pods := " and no pod is available"
+		if available {
+			pods = ", other pods still serve"
+		}
+		return result(patch.Failed, patch.ReasonRolloutStuck, "The rollout of the %s does not finish%s; look at the events and logs of its pods", pods)
+	case deployment.Spec.Paused:
+		return result(patch.Progressing, patch.ReasonRollingOut, "The rollout of the %s is paused; resume it with oc rollout resume")
+	}
+	pods := ", no pod is available yet"
+	if available {
+		pods = " while available"
+	}
+	return result(patch.Progressing, patch.ReasonRollingOut,
+		"The %s is rolling out%s; if pods stay Pending or crash, look at their events and logs", pods)
+}

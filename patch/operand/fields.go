@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workload turns results of topology into fields of Deployments and PodDisruptionBudgets: topology does not
-// depend on k8s.io/api. An [Operand] is a Deployment of another operator that a module shapes.
-package workload
+package operand
 
 import (
 	"strings"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/solonode/sno/patch/unsupportedconfig"
+	"github.com/solonode/sno/topology/unsupportedconfig"
 )
 
 const key = "useUnsupportedUnsafeNonHANonProductionUnstableEtcd"
