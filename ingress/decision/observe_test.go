@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package ingress_test
+package decision_test
 
 import (
 	"strings"
@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/ingress/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
@@ -50,12 +51,12 @@ func TestObserve(t *testing.T) {
 	)
 	const master = "node-role.kubernetes.io/master"
 	type change = func(*appsv1.Deployment)
-	on := func(change ...change) ingress.Inputs {
+	on := func(change ...change) decision.Inputs {
 		in := inputs(sr, sr, placed(pinned(t)))
 		in.Router = router(t, change...)
 		return in
 	}
-	placedAs := func(placement func(*operatorv1.IngressController), change ...change) ingress.Inputs {
+	placedAs := func(placement func(*operatorv1.IngressController), change ...change) decision.Inputs {
 		in := on(change...)
 		placement(in.IngressController)
 		return in
@@ -66,7 +67,7 @@ func TestObserve(t *testing.T) {
 	tolerations := func(n int) change {
 		return func(d *appsv1.Deployment) { d.Spec.Template.Spec.Tolerations = d.Spec.Template.Spec.Tolerations[:n] }
 	}
-	persons := func(tolerations []corev1.Toleration, change ...change) ingress.Inputs {
+	persons := func(tolerations []corev1.Toleration, change ...change) decision.Inputs {
 		in := on(append(change, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Tolerations = tolerations })...)
 		in.IngressController.Spec.NodePlacement = &operatorv1.NodePlacement{NodeSelector: pinned(t).NodeSelector, Tolerations: tolerations}
 		ownedBy("oc", placedJSON)(in.IngressController)
@@ -75,10 +76,10 @@ func TestObserve(t *testing.T) {
 	infra, unreadable := labelled(expressing("node-role.kubernetes.io/infra", "In", "")), labelled(expressing("a", "Exists"))
 
 	for name, test := range map[string]struct {
-		in   ingress.Inputs
+		in   decision.Inputs
 		want string
 	}{
-		"no IngressController":                    {ingress.Inputs{}, patching},
+		"no IngressController":                    {decision.Inputs{}, patching},
 		"not placed yet":                          {placedAs(placed(nil)), patching},
 		"placed elsewhere":                        {placedAs(placed(moved())), patching},
 		"placed elsewhere by an expression":       {placedAs(infra), patching},
@@ -93,7 +94,7 @@ func TestObserve(t *testing.T) {
 		"a person's, Pending":                     {persons(nil, func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 0 }), incomplete + lacks},
 		"a person's, not yet":                     {persons(nil, onWorkers), pinning},
 		"a person's, forced":                      {with(persons(nil), forced), patching},
-		"no router":                               {with(on(), func(in *ingress.Inputs) { in.Router = nil }), making},
+		"no router":                               {with(on(), func(in *decision.Inputs) { in.Router = nil }), making},
 		"no selector":                             {on(func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector = nil }), pinning},
 		"on the workers":                          {on(onWorkers), pinning},
 		"another value of the label":              {on(func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector[master] = "no" }), pinning},
@@ -112,14 +113,14 @@ func TestObserve(t *testing.T) {
 		"scaled to nothing": {on(func(d *appsv1.Deployment) {
 			d.Spec.Replicas, d.Status = ptr.To[int32](0), appsv1.DeploymentStatus{ObservedGeneration: 2}
 		}), inForce},
-		"rolled out, unknown control plane": {with(on(), func(in *ingress.Inputs) { in.Cluster.ControlPlane = topology.ReadingOf(unknown) }),
+		"rolled out, unknown control plane": {with(on(), func(in *decision.Inputs) { in.Cluster.ControlPlane = topology.ReadingOf(unknown) }),
 			inForce + `; status.controlPlaneTopology has the unknown value "Quantum", acting on HighlyAvailable`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reason, message, _ := strings.Cut(test.want, ": ")
 			state := map[string]patch.State{"AsExpected": patch.InForce, "Invalid": patch.Failed, "RouterRollingOut": patch.Progressing}[reason]
 			want := patch.Result{State: state, Reason: reason, Message: message}
-			if got := ingress.Observe(test.in); got != want {
+			if got := decision.Observe(test.in); got != want {
 				t.Errorf("%v\nwant %v", got, want)
 			}
 		})
@@ -165,7 +166,7 @@ func TestObserveStuck(t *testing.T) {
 				test.change(d, &d.Status.Conditions[0])
 			}
 		})
-		got := ingress.Observe(in)
+		got := decision.Observe(in)
 		want := patch.Result{State: patch.Failed, Reason: "RolloutStuck", Message: test.message}
 		if test.message == "" {
 			want = patch.Result{State: patch.Progressing, Reason: "RouterRollingOut", Message: got.Message}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package ingress
+package decision
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 
+	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/ownership"
 	"github.com/solonode/sno/topology"
@@ -47,7 +48,7 @@ func checkExists(in Inputs) *patch.Result {
 }
 
 func checkOptedOut(in Inputs) *patch.Result {
-	if !patch.OptsOut(in.IngressController, Name) {
+	if !patch.OptsOut(in.IngressController, ingress.Name) {
 		return nil
 	}
 	return &patch.Result{State: patch.OptedOut, Reason: ReasonOptedOut,
@@ -63,7 +64,7 @@ func checkControlPlaneInCluster(in Inputs) *patch.Result {
 }
 
 func checkRouterOnControlPlane(in Inputs) *patch.Result {
-	pool, disagree := routerPool(*in.Cluster, in.defaultPlacement(), in.Placement)
+	pool, disagree, _ := ingress.RouterPool(*in.Cluster, in.defaultPlacement(), in.Placement)
 	if pool == topology.ControlPlanePool {
 		return nil
 	}
@@ -81,7 +82,7 @@ func disagreement(in Inputs) string {
 	if in.defaultPlacement() == configv1.DefaultPlacementWorkers {
 		placement += ", the ingress operator's default"
 	}
-	if in.Placement == PlacementFromDefaultPlacement {
+	if in.Placement == ingress.PlacementFromDefaultPlacement {
 		return "; defaultPlacement decided, which is " + placement + "; the infrastructure topology disagrees (--placement=topology lets it decide)"
 	}
 	return "; the infrastructure topology decided, defaultPlacement is " + placement + " (--placement=defaultPlacement lets it decide)"
@@ -101,7 +102,7 @@ func checkPlacementFree(in Inputs) *patch.Result {
 	}
 	switch same, err := isPinned(in.IngressController.Spec.NodePlacement); {
 	case err != nil:
-		return patch.Invalid(fmt.Errorf("%w; it belongs to %s", ErrNodeSelector, patch.Quoted(others)))
+		return patch.Invalid(fmt.Errorf("%w; it belongs to %s", ingress.ErrNodeSelector, patch.Quoted(others)))
 	case same || len(otherPin(in)) > 0:
 		return nil
 	}

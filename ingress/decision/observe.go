@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package ingress
+package decision
 
 import (
 	"slices"
@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
+	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology/workload"
 )
@@ -22,7 +23,7 @@ func Observe(in Inputs) patch.Result {
 	}
 	switch pinned, err := isPinned(in.IngressController.Spec.NodePlacement); {
 	case err != nil && !in.ForceConflicts:
-		return *patch.Invalid(ErrNodeSelector)
+		return *patch.Invalid(ingress.ErrNodeSelector)
 	case !pinned && len(otherPin(in)) == 0:
 		return rollingOut("The default IngressController is being patched")
 	case in.Router == nil:
@@ -36,7 +37,7 @@ func Observe(in Inputs) patch.Result {
 	}
 	message := "The router is pinned to the control plane" + lacking(in)
 	if in.Cluster != nil {
-		if _, disagree := routerPool(*in.Cluster, in.defaultPlacement(), in.Placement); disagree {
+		if _, disagree, _ := ingress.RouterPool(*in.Cluster, in.defaultPlacement(), in.Placement); disagree {
 			message += disagreement(in)
 		}
 		message += in.Cluster.UnknownValues()
@@ -87,7 +88,7 @@ func asManyAsFit(in Inputs) bool {
 
 // placed reports whether the router follows the placement. An operator may add labels and tolerations of its own.
 func placed(router *appsv1.Deployment, want *operatorv1.NodePlacement) bool {
-	selector, err := nodeSelector(want)
+	selector, err := ingress.NodeSelector(want)
 	pod := router.Spec.Template.Spec
 	missing := func(t corev1.Toleration) bool {
 		return !slices.ContainsFunc(pod.Tolerations, func(have corev1.Toleration) bool { return have.MatchToleration(&t) })

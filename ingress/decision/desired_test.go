@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package ingress_test
+package decision_test
 
 import (
 	"strings"
@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/ingress/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
@@ -20,17 +22,17 @@ const stock, own, released = "cluster-ingress-operator", "sno.solonode.github.io
 
 // The field owner must not change, because fields of older versions have it.
 func TestFieldOwner(t *testing.T) {
-	if ingress.FieldOwner != own || ingress.ReleasedManager != released {
-		t.Errorf("field owners %q and %q, want %q and %q", ingress.FieldOwner, ingress.ReleasedManager, own, released)
+	if decision.FieldOwner != own || decision.ReleasedManager != released {
+		t.Errorf("field owners %q and %q, want %q and %q", decision.FieldOwner, decision.ReleasedManager, own, released)
 	}
 }
 
 var intents = map[string]string{onePinned: "one pinned", twoPinned: "two pinned", onlyPlaced: "placed", oneExpressed: "one pinned by an expression",
 	onlyOne: "one", nothingSpec: "nothing of the placement", oneTolerated: "one tolerating"}
 
-func decide(t testing.TB, in ingress.Inputs) string {
+func decide(t testing.TB, in decision.Inputs) string {
 	t.Helper()
-	d := ingress.Decide(in)
+	d := decision.Decide(in)
 	out := "nothing"
 	switch {
 	case d.Intent != nil && d.Release:
@@ -54,20 +56,38 @@ func decide(t testing.TB, in ingress.Inputs) string {
 
 // R-ING-3, R-ING-5: pinned to the control plane or released, with as many routers as the control plane has nodes for.
 func TestDecideTopologies(t *testing.T) {
-	for _, c := range poolCases() {
+	type cell struct {
+		controlPlane, infrastructure configv1.TopologyMode
+		placement                    configv1.DefaultPlacement
+		source                       ingress.PlacementSource
+	}
+	check := func(c cell) {
 		in := withDefaultPlacement(inputs(c.controlPlane, c.infrastructure), c.placement)
 		in.Placement = c.source
+		pool, _, err := ingress.RouterPool(*in.Cluster, c.placement, c.source) // TestRouterPool has the pools
+		if err != nil {
+			t.Fatal(err)
+		}
 		want := "release; NotNeeded (NotNeeded)"
 		switch {
 		case c.controlPlane == external:
 			want = "release; NotNeeded (ExternalControlPlane)"
-		case c.pool == topology.ControlPlanePool && c.controlPlane == sr:
+		case pool == topology.ControlPlanePool && c.controlPlane == sr:
 			want = "one pinned"
-		case c.pool == topology.ControlPlanePool:
+		case pool == topology.ControlPlanePool:
 			want = "two pinned"
 		}
 		if got, _, _ := strings.Cut(decide(t, in), ":"); got != want {
 			t.Errorf("%+v: %s, want %s", c, got, want)
+		}
+	}
+	for _, controlPlane := range allModes {
+		for _, infrastructure := range allModes {
+			for _, placement := range []configv1.DefaultPlacement{"", toWorkers, toControlPlane, "Elsewhere"} {
+				check(cell{controlPlane, infrastructure, placement, ""})
+				check(cell{controlPlane, infrastructure, placement, ingress.PlacementFromTopology})
+				check(cell{controlPlane, infrastructure, placement, ingress.PlacementFromDefaultPlacement})
+			}
 		}
 	}
 }
@@ -76,7 +96,7 @@ func TestDecideTopologies(t *testing.T) {
 // workers is no conflict.
 func TestChecksOrder(t *testing.T) {
 	var names []string
-	for _, check := range ingress.Checks() {
+	for _, check := range decision.Checks() {
 		names = append(names, check.Name)
 	}
 	want := []string{"Valid", "Exists", "OptedOut", "TopologyKnown", "ControlPlaneInCluster", "RouterOnControlPlane", "PlacementFree"}
@@ -96,7 +116,7 @@ func withReplaced(manager, value string) func(*operatorv1.IngressController) {
 	return func(ic *operatorv1.IngressController) {
 		annotated("sno.solonode.github.io/ingress-replaced", `[{"field":".spec.replicas","manager":"`+manager+`","value":`+value+`}]`)(ic)
 		for i, e := range ic.ManagedFields {
-			if e.Manager == ingress.FieldOwner {
+			if e.Manager == decision.FieldOwner {
 				fields := `{"f:metadata":{"f:annotations":{"f:sno.solonode.github.io/ingress-replaced":{}}},` + string(e.FieldsV1.Raw[1:])
 				ic.ManagedFields[i] = entry(e.Manager, e.Operation, fields)
 			}
@@ -158,22 +178,22 @@ func TestDecide(t *testing.T) {
 	}
 
 	for name, test := range map[string]struct {
-		in   ingress.Inputs
+		in   decision.Inputs
 		want string
 	}{
 		// The checks.
-		"unknown --placement": {with(inputs(sr, sr), func(in *ingress.Inputs) { in.Placement = "both" }),
+		"unknown --placement": {with(inputs(sr, sr), func(in *decision.Inputs) { in.Placement = "both" }),
 			invalid(`unknown placement source: "both"; want "topology" or "defaultPlacement"`)},
-		"a Cluster that was not read": {with(inputs(sr, sr), func(in *ingress.Inputs) { in.Cluster = &topology.Cluster{} }),
+		"a Cluster that was not read": {with(inputs(sr, sr), func(in *decision.Inputs) { in.Cluster = &topology.Cluster{} }),
 			invalid(`no topology: read the Cluster with topology.FromInfrastructure: mode ""`)},
 		"another IngressController": {inputs(sr, sr, renamed("openshift-ingress-operator", "internal")),
 			invalid("invalid inputs: IngressController openshift-ingress-operator/internal is not the default one (openshift-ingress-operator/default)")},
 		"another namespace": {inputs(sr, sr, renamed("elsewhere", "default")),
 			invalid("invalid inputs: IngressController elsewhere/default is not the default one (openshift-ingress-operator/default)")},
-		"another Ingress": {with(withDefaultPlacement(inputs(sr, sr), ""), func(in *ingress.Inputs) { in.Ingress.Name = "second" }),
+		"another Ingress": {with(withDefaultPlacement(inputs(sr, sr), ""), func(in *decision.Inputs) { in.Ingress.Name = "second" }),
 			invalid(`invalid inputs: Ingress "second" is not the cluster's ("cluster")`)},
-		"no inputs":                            {ingress.Inputs{}, none},
-		"no IngressController":                 {with(inputs(sr, sr), func(in *ingress.Inputs) { in.IngressController = nil }), none},
+		"no inputs":                            {decision.Inputs{}, none},
+		"no IngressController":                 {with(inputs(sr, sr), func(in *decision.Inputs) { in.IngressController = nil }), none},
 		"being deleted":                        {inputs(sr, sr, owned(deleting)...), dying},
 		"opted out":                            {inputs(sr, sr, owned(optOut)...), "release" + optedOut},
 		"opted out, topology not known":        {with(inputs(sr, sr, optedOutOf("console, ingress")), noCluster), "release" + optedOut},
@@ -275,7 +295,7 @@ func TestRestoreReplaced(t *testing.T) {
 	single := with(withDefaultPlacement(inputs(sr, sr), toWorkers), fromDefault)
 	optedOut := inputs(sr, sr, optedOutOf("ingress"))
 	for _, test := range []struct {
-		in       ingress.Inputs
+		in       decision.Inputs
 		replaced patch.Replaced
 		want     bool
 	}{
@@ -290,23 +310,23 @@ func TestRestoreReplaced(t *testing.T) {
 		{optedOut, number(released, "1"), true},
 		{optedOut, number(released, "2"), false},
 	} {
-		decision := ingress.Decide(test.in)
-		if got := decision.RestoreReplaced(test.replaced); got != test.want {
-			t.Errorf("%s: %s %s of %s: restored %v, want %v", decision.Result, test.replaced.Field, test.replaced.Value, test.replaced.Manager, got, test.want)
+		decided := decision.Decide(test.in)
+		if got := decided.RestoreReplaced(test.replaced); got != test.want {
+			t.Errorf("%s: %s %s of %s: restored %v, want %v", decided.Result, test.replaced.Field, test.replaced.Value, test.replaced.Manager, got, test.want)
 		}
 	}
 }
 
 // The client writes the API server's answer into the intent, so intents must not share memory.
 func TestDecideIsPure(t *testing.T) {
-	for name, build := range map[string]func() ingress.Inputs{
-		"pins":     func() ingress.Inputs { return inputs(sr, sr, replicas(2), ownedBy(stock, replicasJSON)) },
-		"releases": func() ingress.Inputs { return inputs(ha, ha, replicas(1), placed(pinned(t)), ownedBy(own, bothJSON)) },
-		"blocked":  func() ingress.Inputs { return inputs(sr, sr, placed(moved()), ownedBy("oc", placedJSON)) },
+	for name, build := range map[string]func() decision.Inputs{
+		"pins":     func() decision.Inputs { return inputs(sr, sr, replicas(2), ownedBy(stock, replicasJSON)) },
+		"releases": func() decision.Inputs { return inputs(ha, ha, replicas(1), placed(pinned(t)), ownedBy(own, bothJSON)) },
+		"blocked":  func() decision.Inputs { return inputs(sr, sr, placed(moved()), ownedBy("oc", placedJSON)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := build()
-			first, second := ingress.Decide(in), ingress.Decide(in)
+			first, second := decision.Decide(in), decision.Decide(in)
 			if diff := cmp.Diff(build(), in); diff != "" {
 				t.Errorf("the inputs were changed (-before +after):\n%s", diff)
 			}
@@ -321,7 +341,7 @@ func TestDecideIsPure(t *testing.T) {
 			placement.NodeSelector.MatchLabels["added"] = "x"
 			placement.Tolerations[0].Key = "changed"
 			first.Intent.Spec.WithReplicas(9)
-			for _, later := range []ingress.Decision{second, ingress.Decide(in)} {
+			for _, later := range []decision.Decision{second, decision.Decide(in)} {
 				if got := text(t, later.Intent); got != want {
 					t.Errorf("changing one intent changed another:\n%s\n%s", got, want)
 				}
@@ -331,14 +351,14 @@ func TestDecideIsPure(t *testing.T) {
 }
 
 func BenchmarkDecide(b *testing.B) {
-	for name, in := range map[string]ingress.Inputs{
+	for name, in := range map[string]decision.Inputs{
 		"pins":     inputs(sr, sr, replicas(1), placed(pinned(b)), ownedBy(own, bothJSON)),
 		"releases": inputs(ha, ha),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				ingress.Decide(in)
+				decision.Decide(in)
 			}
 		})
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package ingress
+package decision
 
 import (
 	"encoding/json"
@@ -11,13 +11,12 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	operatorv1ac "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
+	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/ownership"
 	"github.com/solonode/sno/topology"
-	"github.com/solonode/sno/topology/workload"
 )
 
 // Decision is what to do with the default IngressController.
@@ -46,7 +45,7 @@ func Decide(in Inputs) Decision {
 		return Decision{Result: result}
 	}
 	replicas := pinnedReplicas(*in.Cluster)
-	intent := operatorv1ac.IngressController(IngressControllerName, IngressControllerNamespace).WithSpec(operatorv1ac.IngressControllerSpec())
+	intent := operatorv1ac.IngressController(ingress.IngressControllerName, ingress.IngressControllerNamespace).WithSpec(operatorv1ac.IngressControllerSpec())
 	if placement := placementIntent(in); placement != nil {
 		intent.Spec.WithNodePlacement(placement)
 	}
@@ -68,21 +67,12 @@ func pinnedReplicas(cluster topology.Cluster) int32 {
 	return topology.Replicas(cluster.Governing(topology.ControlPlanePool))
 }
 
-// pinnedPlacement has the tolerations that a router needs on a control plane with day-1 workers (U-ING-5).
-func pinnedPlacement() *operatorv1.NodePlacement {
-	placement := topology.PlacementOf(topology.ControlPlanePool)
-	return &operatorv1.NodePlacement{
-		NodeSelector: &metav1.LabelSelector{MatchLabels: placement.NodeSelector()},
-		Tolerations:  workload.Tolerations(placement),
-	}
-}
-
 // otherPin returns the managers of a placement that is not the module's, but pins the router to the control plane too,
 // for example by more labels. It stays, also without tolerations: Observe reports what it lacks.
 func otherPin(in Inputs) []string {
 	live := in.IngressController.Spec.NodePlacement
-	selector, err := nodeSelector(live)
-	if same, _ := isPinned(live); err != nil || same || in.ForceConflicts || poolOf(selector, "") != topology.ControlPlanePool {
+	selector, err := ingress.NodeSelector(live)
+	if same, _ := isPinned(live); err != nil || same || in.ForceConflicts || ingress.SelectedPool(selector, "") != topology.ControlPlanePool {
 		return nil
 	}
 	others, _ := ownership.Others(in.IngressController, FieldNodePlacement, FieldOwner) // unreadable ones are an error of the checks
@@ -98,15 +88,15 @@ func placementIntent(in Inputs) *operatorv1ac.NodePlacementApplyConfiguration {
 	if !slices.Contains(managers, FieldOwner) {
 		return nil
 	}
-	return operatorv1ac.NodePlacement().WithTolerations(pinnedPlacement().Tolerations...)
+	return operatorv1ac.NodePlacement().WithTolerations(ingress.PinnedPlacement().Tolerations...)
 }
 
 // pinnedPlacementIntent keeps the form of a live selector that selects the same nodes: another form would be a
 // conflict.
 func pinnedPlacementIntent(live *operatorv1.NodePlacement) *operatorv1ac.NodePlacementApplyConfiguration {
-	pinned := pinnedPlacement()
+	pinned := ingress.PinnedPlacement()
 	form := pinned.NodeSelector
-	if selector, err := nodeSelector(live); err == nil && maps.Equal(selector, form.MatchLabels) {
+	if selector, err := ingress.NodeSelector(live); err == nil && maps.Equal(selector, form.MatchLabels) {
 		form = live.NodeSelector
 	}
 	selector := metav1ac.LabelSelector().WithMatchLabels(form.MatchLabels)
@@ -119,11 +109,11 @@ func pinnedPlacementIntent(live *operatorv1.NodePlacement) *operatorv1ac.NodePla
 
 // isPinned reports whether a placement equals pinnedPlacement, in any form of its selector. Error: ErrNodeSelector.
 func isPinned(placement *operatorv1.NodePlacement) (bool, error) {
-	selector, err := nodeSelector(placement)
+	selector, err := ingress.NodeSelector(placement)
 	if err != nil || placement == nil {
 		return false, err
 	}
-	pinned := pinnedPlacement()
+	pinned := ingress.PinnedPlacement()
 	return maps.Equal(selector, pinned.NodeSelector.MatchLabels) && equality.Semantic.DeepEqual(placement.Tolerations, pinned.Tolerations), nil
 }
 
@@ -156,7 +146,7 @@ func leavesWrongReplicas(ic *operatorv1.IngressController, restore func(patch.Re
 		decided := func(m string) bool { return m != FieldOwner && (!slices.Contains(ReplicasManagers(), m) || !stale(m)) }
 		return strconv.Itoa(int(*ic.Spec.Replicas)) != want && !slices.ContainsFunc(managers, decided)
 	}
-	replaced, err := patch.ReadReplaced(ic, Name)
+	replaced, err := patch.ReadReplaced(ic, ingress.Name)
 	if err != nil {
 		return false // the release fails for such an object
 	}
@@ -167,7 +157,7 @@ func leavesWrongReplicas(ic *operatorv1.IngressController, restore func(patch.Re
 func replicasWithout(in Inputs) int32 {
 	var selector map[string]string
 	if others, err := ownership.Others(in.IngressController, FieldNodePlacement, FieldOwner); err == nil && len(others) > 0 {
-		selector, _ = nodeSelector(in.IngressController.Spec.NodePlacement) // an unreadable one counts as the default placement
+		selector, _ = ingress.NodeSelector(in.IngressController.Spec.NodePlacement) // an unreadable one counts as the default placement
 	}
-	return topology.Replicas(in.Cluster.Governing(in.Cluster.PoolFor(poolOf(selector, in.defaultPlacement()))))
+	return topology.Replicas(in.Cluster.Governing(in.Cluster.PoolFor(ingress.SelectedPool(selector, in.defaultPlacement()))))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package ingress_test
+package decision_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 
-	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/ingress/decision"
 )
 
 type situation struct {
@@ -43,7 +43,7 @@ func situations() []situation {
 	return all
 }
 
-func (s situation) inputs(t *testing.T) ingress.Inputs {
+func (s situation) inputs(t *testing.T) decision.Inputs {
 	t.Helper()
 	var change []func(*operatorv1.IngressController)
 	switch s.placement {
@@ -100,7 +100,7 @@ func TestDecideTable(t *testing.T) {
 	all := situations()
 	for _, s := range all {
 		got := "nothing"
-		switch d := ingress.Decide(s.inputs(t)); { // decide is slow
+		switch d := decision.Decide(s.inputs(t)); { // decide is slow
 		case d.Intent != nil && d.Release:
 			got = "an intent and a release"
 		case d.Release:

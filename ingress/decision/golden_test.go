@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package ingress_test
+package decision_test
 
 import (
 	"io/fs"
@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/ingress/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/admission"
 	"github.com/solonode/sno/patch/golden"
@@ -28,7 +29,7 @@ type wanted struct {
 
 func TestGolden(t *testing.T) {
 	golden.Test(t, "testdata/decide", func(t *testing.T, input fs.FS) map[string]string {
-		var in ingress.Inputs
+		var in decision.Inputs
 		in.Cluster = golden.Topology(t, input)
 		in.Ingress = golden.Object[configv1.Ingress](t, input, "ingresses.config.openshift.io", "", ingress.ConfigName)
 		in.IngressController = golden.Object[operatorv1.IngressController](t, input, "ingresscontrollers.operator.openshift.io",
@@ -38,13 +39,13 @@ func TestGolden(t *testing.T) {
 		want := map[ingress.PlacementSource]wanted{}
 		for _, source := range []ingress.PlacementSource{ingress.PlacementFromTopology, ingress.PlacementFromDefaultPlacement} {
 			in.Placement = source
-			decision := ingress.Decide(in)
-			w := wanted{Release: decision.Release, Leave: decision.Leave}
-			if decision.Intent != nil {
-				w.Apply, w.Observed = decision.Intent, ingress.Observe(in).String()
+			decided := decision.Decide(in)
+			w := wanted{Release: decided.Release, Leave: decided.Leave}
+			if decided.Intent != nil {
+				w.Apply, w.Observed = decided.Intent, decision.Observe(in).String()
 			}
-			if decision.Result != nil {
-				w.Result = decision.Result.String()
+			if decided.Result != nil {
+				w.Result = decided.Result.String()
 			}
 			want[source] = w
 		}
@@ -57,9 +58,9 @@ func TestGolden(t *testing.T) {
 }
 
 func TestPolicies(t *testing.T) {
-	golden.File(t, "config/admission/policies.yaml", admission.Policies("ingress-controller",
+	golden.File(t, "../config/admission/policies.yaml", admission.Policies("ingress-controller",
 		admission.Writable{Group: "operator.openshift.io", Resource: "ingresscontrollers",
-			Fields: []string{ingress.FieldReplicas, ingress.FieldNodePlacement, admission.ReplacedField(ingress.Name)}},
-		admission.Conditions("operator.openshift.io", "ingresscontrollers", ingress.ConditionPrefix),
+			Fields: []string{decision.FieldReplicas, decision.FieldNodePlacement, admission.ReplacedField(ingress.Name)}},
+		admission.Conditions("operator.openshift.io", "ingresscontrollers", decision.ConditionPrefix),
 	))
 }
