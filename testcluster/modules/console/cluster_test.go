@@ -19,6 +19,7 @@ import (
 
 	"github.com/solonode/sno/console"
 	standalone "github.com/solonode/sno/console/controller"
+	"github.com/solonode/sno/console/decision"
 	"github.com/solonode/sno/patch/controller"
 	"github.com/solonode/sno/patch/operand"
 	"github.com/solonode/sno/patch/overrides"
@@ -266,7 +267,7 @@ func onNode(labels map[string]string) corev1.PodAffinityTerm {
 
 // others are overrides of other clients, some of which differ from the module's in one field only.
 func others(n int) []configv1.ComponentOverride {
-	ours := console.Override()
+	ours := decision.Override()
 	list := []configv1.ComponentOverride{ours, ours, ours, ours}
 	list[0].Kind, list[1].Group, list[2].Namespace, list[3].Name = "DaemonSet", "", "openshift-downloads", "console"
 	for i := len(list); i < n; i++ {

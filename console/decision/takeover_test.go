@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package console_test
+package decision_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/solonode/sno/console"
+	"github.com/solonode/sno/console/decision"
 )
 
 // clusterState is a state during a takeover or release of downloads. The cluster-version-operator acts on the
@@ -30,8 +30,8 @@ const (
 	missing, release, taken, reverted, byPerson, byOperator, plain = "missing", "release", "taken", "reverted", "scaled", "stock two", "plain"
 )
 
-func (s clusterState) inputs() console.Inputs {
-	in := console.Inputs{Console: stockShape("console")}
+func (s clusterState) inputs() decision.Inputs {
+	in := decision.Inputs{Console: stockShape("console")}
 	if s.mode != "-" {
 		topologies(s.mode, sr)(&in)
 	}
@@ -54,8 +54,8 @@ func (s clusterState) inputs() console.Inputs {
 // next returns the state after the write that the module decides on, by its name. An unsafe write fails the test.
 func (s clusterState) next(t *testing.T) map[string]clusterState {
 	t.Helper()
-	decision := console.Decide(s.inputs())
-	override, shape := decision.ClusterVersion, decision.Downloads
+	decided := decision.Decide(s.inputs())
+	override, shape := decided.ClusterVersion, decided.Downloads
 	operated, owned := s.version != noVersion, s.downloads == taken || s.downloads == reverted
 	out := map[string]clusterState{}
 	for name, write := range map[string]struct {
@@ -91,7 +91,7 @@ func (s clusterState) next(t *testing.T) map[string]clusterState {
 		out[name] = after
 	}
 	if override.Intent != nil && override.Release || shape.Intent != nil && shape.Release || len(out) > 1 {
-		t.Errorf("%+v: several writes in one decision, in no defined order: %+v", s, decision)
+		t.Errorf("%+v: several writes in one decision, in no defined order: %+v", s, decided)
 	}
 	return out
 }

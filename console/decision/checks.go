@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package console
+package decision
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 
+	"github.com/solonode/sno/console"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/operand"
 	"github.com/solonode/sno/patch/overrides"
@@ -56,9 +57,9 @@ func checkManaged(o target) *patch.Result {
 }
 
 func checkOptedOut(o target) *patch.Result {
-	out := patch.OptsOut(o.Live, Name) ||
-		o.in.Operator != nil && patch.OptsOut(o.in.Operator, Name) ||
-		o.takenOver && o.in.ClusterVersion != nil && patch.OptsOut(o.in.ClusterVersion, Name)
+	out := patch.OptsOut(o.Live, console.Name) ||
+		o.in.Operator != nil && patch.OptsOut(o.in.Operator, console.Name) ||
+		o.takenOver && o.in.ClusterVersion != nil && patch.OptsOut(o.in.ClusterVersion, console.Name)
 	if !out {
 		return nil
 	}
@@ -68,7 +69,7 @@ func checkOptedOut(o target) *patch.Result {
 
 // checkSingleReplica keeps two replicas: an override that changes nothing would still block upgrades.
 func checkSingleReplica(o target) *patch.Result {
-	if topology.SingleReplica(modeOf(*o.Cluster)) {
+	if topology.SingleReplica(o.Cluster.Governing(o.Cluster.PoolFor(topology.ControlPlanePool))) {
 		return nil
 	}
 	return &patch.Result{State: patch.NotNeeded, Reason: patch.ReasonNotNeeded,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package console
+package decision
 
 import (
 	policyv1 "k8s.io/api/policy/v1"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package console
+package decision
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/solonode/sno/console"
 	"github.com/solonode/sno/patch/operand"
 	"github.com/solonode/sno/patch/overrides"
 	"github.com/solonode/sno/patch/ownership"
@@ -46,12 +47,12 @@ func (in Inputs) Validate() error {
 		kind, namespace, name string
 		absent                bool
 	}{
-		{in.Operator, "Console", "", OperatorName, in.Operator == nil},
+		{in.Operator, "Console", "", console.OperatorName, in.Operator == nil},
 		{in.ClusterVersion, "ClusterVersion", "", overrides.ClusterVersionName, in.ClusterVersion == nil},
-		{in.Console, "Deployment", Namespace, ConsoleName, in.Console == nil},
-		{in.Downloads, "Deployment", Namespace, DownloadsName, in.Downloads == nil},
-		{in.ConsoleBudget, "PodDisruptionBudget", Namespace, ConsoleName, in.ConsoleBudget == nil},
-		{in.DownloadsBudget, "PodDisruptionBudget", Namespace, DownloadsName, in.DownloadsBudget == nil},
+		{in.Console, "Deployment", console.Namespace, console.ConsoleName, in.Console == nil},
+		{in.Downloads, "Deployment", console.Namespace, console.DownloadsName, in.Downloads == nil},
+		{in.ConsoleBudget, "PodDisruptionBudget", console.Namespace, console.ConsoleName, in.ConsoleBudget == nil},
+		{in.DownloadsBudget, "PodDisruptionBudget", console.Namespace, console.DownloadsName, in.DownloadsBudget == nil},
 	} {
 		if !is.absent && (is.object.GetNamespace() != is.namespace || is.object.GetName() != is.name) {
 			return fmt.Errorf("%w: %s %s/%s is not %s/%s", ErrInputs, is.kind, is.object.GetNamespace(), is.object.GetName(), is.namespace, is.name)
@@ -68,17 +69,17 @@ type target struct {
 }
 
 func (in Inputs) console() target {
-	return target{in.target(ConsoleName, in.Console), in, in.ConsoleBudget, false}
+	return target{in.target(console.ConsoleName, in.Console), in, in.ConsoleBudget, false}
 }
 
 func (in Inputs) downloads() target {
-	return target{in.target(DownloadsName, in.Downloads), in, in.DownloadsBudget, true}
+	return target{in.target(console.DownloadsName, in.Downloads), in, in.DownloadsBudget, true}
 }
 
 func (in Inputs) target(name string, live *appsv1.Deployment) operand.Deployment {
 	return operand.Deployment{
 		Subject: subjectOf(name), Owner: FieldOwner, Live: live, Cluster: in.Cluster, Force: in.ForceConflicts,
-		Shape: func(d *appsv1.Deployment) (*appsv1.Deployment, error) { return shape(d, *in.Cluster), nil },
+		Shape: func(d *appsv1.Deployment) (*appsv1.Deployment, error) { return console.ShapeDeployment(d, *in.Cluster) },
 	}
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package console_test
+package decision_test
 
 import (
 	"io/fs"
@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/console"
+	"github.com/solonode/sno/console/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/admission"
 	"github.com/solonode/sno/patch/golden"
@@ -39,7 +40,7 @@ func wantedOf(step patch.Step) wanted {
 
 func TestGolden(t *testing.T) {
 	golden.Test(t, "testdata/decide", func(t *testing.T, input fs.FS) map[string]string {
-		in := console.Inputs{
+		in := decision.Inputs{
 			Cluster:         golden.Topology(t, input),
 			Operator:        golden.Object[operatorv1.Console](t, input, "consoles.operator.openshift.io", "", "cluster"),
 			ClusterVersion:  golden.Object[configv1.ClusterVersion](t, input, "clusterversions.config.openshift.io", "", "version"),
@@ -48,10 +49,10 @@ func TestGolden(t *testing.T) {
 			ConsoleBudget:   golden.Object[policyv1.PodDisruptionBudget](t, input, "poddisruptionbudgets.policy", "openshift-console", "console"),
 			DownloadsBudget: golden.Object[policyv1.PodDisruptionBudget](t, input, "poddisruptionbudgets.policy", "openshift-console", "downloads"),
 		}
-		decision := console.Decide(in)
+		decided := decision.Decide(in)
 		out, err := yaml.Marshal(map[string]any{
-			"clusterVersion": wantedOf(decision.ClusterVersion), "console": wantedOf(decision.Console), "downloads": wantedOf(decision.Downloads),
-			"result": patch.Combine(decision.ClusterVersion.Result, decision.Console.Result, decision.Downloads.Result).String(),
+			"clusterVersion": wantedOf(decided.ClusterVersion), "console": wantedOf(decided.Console), "downloads": wantedOf(decided.Downloads),
+			"result": patch.Combine(decided.ClusterVersion.Result, decided.Console.Result, decided.Downloads.Result).String(),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -61,10 +62,10 @@ func TestGolden(t *testing.T) {
 }
 
 func TestPolicies(t *testing.T) {
-	golden.File(t, "config/admission/policies.yaml", admission.Policies("console-controller",
+	golden.File(t, "../config/admission/policies.yaml", admission.Policies("console-controller",
 		admission.Writable{Group: "apps", Resource: "deployments", Namespaces: []string{console.Namespace},
 			Fields: append(operand.Fields(), admission.ReplacedField(console.Name))},
-		admission.Overrides([]configv1.ComponentOverride{console.Override()}),
-		admission.Conditions("operator.openshift.io", "consoles", console.ConditionPrefix),
+		admission.Overrides([]configv1.ComponentOverride{decision.Override()}),
+		admission.Conditions("operator.openshift.io", "consoles", decision.ConditionPrefix),
 	))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package console_test
+package decision_test
 
 import (
 	"slices"
@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	"github.com/solonode/sno/console"
+	"github.com/solonode/sno/console/decision"
 	"github.com/solonode/sno/patch"
 )
 
@@ -72,7 +72,7 @@ func situations() []situation {
 	return all
 }
 
-func (s situation) inputs() console.Inputs {
+func (s situation) inputs() decision.Inputs {
 	in := inputs(consoleIs(stockShape("console")), topologies(s.Topology, s.Topology), clusterVersion(versions[s.Version].DeepCopy()),
 		downloads(deployed[s.Downloads].DeepCopy()))
 	if s.Topology == "" {
@@ -195,9 +195,9 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func decided(t *testing.T, in console.Inputs) verdict {
+func decided(t *testing.T, in decision.Inputs) verdict {
 	t.Helper()
-	decision := console.Decide(in)
+	decided := decision.Decide(in)
 	action := func(step patch.Step) string {
 		switch {
 		case step.Intent != nil && step.Release:
@@ -209,9 +209,9 @@ func decided(t *testing.T, in console.Inputs) verdict {
 		}
 		return ""
 	}
-	got := verdict{Override: action(decision.ClusterVersion), Downloads: action(decision.Downloads)}
-	switch override, downloads := decision.ClusterVersion.Result, decision.Downloads.Result; {
-	case decision.Downloads.Intent != nil:
+	got := verdict{Override: action(decided.ClusterVersion), Downloads: action(decided.Downloads)}
+	switch override, downloads := decided.ClusterVersion.Result, decided.Downloads.Result; {
+	case decided.Downloads.Intent != nil:
 	case downloads != nil:
 		got.Reason = downloads.Reason
 	case override != nil:
@@ -234,15 +234,15 @@ func TestDecideReports(t *testing.T) {
 		operator = "NotNeeded: The console operator runs one replica by itself"
 	)
 	free := ownedBy("installer", containersJSON)
-	on := func(d *appsv1.Deployment, change ...func(*console.Inputs)) console.Inputs {
+	on := func(d *appsv1.Deployment, change ...func(*decision.Inputs)) decision.Inputs {
 		return inputs(append(change, consoleIs(d))...)
 	}
-	rolling := func(strategy appsv1.DeploymentStrategy) console.Inputs {
+	rolling := func(strategy appsv1.DeploymentStrategy) decision.Inputs {
 		return on(stockShape("console", func(d *appsv1.Deployment) { d.Spec.Strategy = strategy }))
 	}
 	n, percent := intstr.FromInt32, intstr.FromString
 	for name, test := range map[string]struct {
-		in                 console.Inputs
+		in                 decision.Inputs
 		console, downloads string
 	}{
 		"not valid": {on(manifest("downloads")), "Invalid: The inputs cannot be understood: invalid inputs: " +
@@ -251,10 +251,10 @@ func TestDecideReports(t *testing.T) {
 		"missing, overridden": {inputs(downloads(nil), overridden(person, true)), "shape", missing + "Deployment, and an entry of another client"},
 		"being deleted":       {inputs(downloads(manifest("downloads", deleting))), "shape", "WaitingForObject: The downloads"},
 		"opted out":           {on(manifest("console", optedOut("console")), noCluster), optout, "WaitingForInfrastructure: There is no"},
-		"opted out by the ClusterVersion": {inputs(func(in *console.Inputs) {
+		"opted out by the ClusterVersion": {inputs(func(in *decision.Inputs) {
 			in.ClusterVersion.Annotations = map[string]string{patch.OptOutAnnotation: "all"}
 		}), "shape", optout},
-		"opted out by the operator's resource": {inputs(managed(operatorv1.Managed), func(in *console.Inputs) {
+		"opted out by the operator's resource": {inputs(managed(operatorv1.Managed), func(in *decision.Inputs) {
 			in.Operator.Annotations = map[string]string{patch.OptOutAnnotation: "console"}
 		}), optout, optout},
 		"opt-out of another module": {on(manifest("console", free, optedOut("ingress"))), "shape", ""},
@@ -292,8 +292,8 @@ func TestDecideReports(t *testing.T) {
 		"overrides as one value, with entry":  {inputs(clusterVersion(withOwner(version(theEntry(true)), person, wholeListJSON))), "shape", "shape"},
 		"overrides as one value, still empty": {inputs(clusterVersion(withOwner(version(), person, wholeListJSON))), "shape", ""},
 	} {
-		decision := console.Decide(test.in)
-		for want, step := range map[*string]patch.Step{&test.console: decision.Console, &test.downloads: decision.Downloads} {
+		decided := decision.Decide(test.in)
+		for want, step := range map[*string]patch.Step{&test.console: decided.Console, &test.downloads: decided.Downloads} {
 			got := ""
 			switch {
 			case step.Intent != nil:
@@ -333,7 +333,7 @@ func TestDecideBudget(t *testing.T) {
 		in := inputs()
 		in.ConsoleBudget = &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-console", Name: "console"},
 			Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: test.minAvailable, MaxUnavailable: test.maxUnavailable}}
-		got := console.Decide(in).Console
+		got := decision.Decide(in).Console
 		if got.Intent == nil || got.Release {
 			t.Errorf("%s: the shape must not depend on the budget: %+v", name, got)
 		}
