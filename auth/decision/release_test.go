@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package auth_test
+package decision_test
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/solonode/sno/auth"
+	"github.com/solonode/sno/auth/decision"
 )
 
 // R-SUITE-8 for the override: its need ends with an upgrade.
@@ -53,7 +53,7 @@ func TestOverrideByRelease(t *testing.T) {
 	} {
 		in := overrideInputs("")
 		in.ClusterVersion = test.cv
-		step := auth.Decide(in).Override
+		step := decision.Decide(in).Override
 		if (step.Intent != nil) != (test.want == needed) || !strings.Contains(step.Result.Message, test.want) {
 			t.Errorf("%s: intent %t, %v, want %q", name, step.Intent != nil, step.Result, test.want)
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package auth_test
+package decision_test
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/solonode/sno/auth"
+	"github.com/solonode/sno/auth/decision"
 	"github.com/solonode/sno/patch"
 )
 
@@ -44,24 +44,24 @@ func TestDecideOverride(t *testing.T) {
 		both      = `{"` + key + `":true,"oauthConfig":{}}`
 		notSingle = "The control-plane topology is not SingleReplica: the OAuth servers need no override"
 	)
-	with := func(in auth.Inputs, change func(*auth.Inputs)) auth.Inputs {
+	with := func(in decision.Inputs, change func(*decision.Inputs)) decision.Inputs {
 		change(&in)
 		return in
 	}
-	noTopology := func(in *auth.Inputs) { in.Cluster = nil }
-	release := func(version string) func(*auth.Inputs) {
-		return func(in *auth.Inputs) { in.ClusterVersion = running(version) }
+	noTopology := func(in *decision.Inputs) { in.Cluster = nil }
+	release := func(version string) func(*decision.Inputs) {
+		return func(in *decision.Inputs) { in.ClusterVersion = running(version) }
 	}
-	topologies := func(controlPlane, infrastructure configv1.TopologyMode) func(*auth.Inputs) {
-		return func(in *auth.Inputs) { in.Cluster = ptr.To(clusterOf(controlPlane, infrastructure)) }
+	topologies := func(controlPlane, infrastructure configv1.TopologyMode) func(*decision.Inputs) {
+		return func(in *decision.Inputs) { in.Cluster = ptr.To(clusterOf(controlPlane, infrastructure)) }
 	}
 	unowned := func(a *operatorv1.Authentication) { a.ManagedFields = nil }
 	by := authenticationOwnedBy
-	owned, oc := by(auth.FieldOwner, perKey), by("oc", perKey)
-	several := func(in auth.Inputs) auth.Inputs { return with(in, topologies(ha, ha)) }
+	owned, oc := by(decision.FieldOwner, perKey), by("oc", perKey)
+	several := func(in decision.Inputs) decision.Inputs { return with(in, topologies(ha, ha)) }
 	released := outcome{patch.NotNeeded, "NotNeeded", notSingle, true}
 	status := func(a *operatorv1.Authentication) {
-		addOwner(a, auth.FieldOwner, `{"f:status":{"f:conditions":{}}}`)
+		addOwner(a, decision.FieldOwner, `{"f:status":{"f:conditions":{}}}`)
 		a.ManagedFields[len(a.ManagedFields)-1].Subresource = "status"
 	}
 	notNeeded := func(message string) outcome { return outcome{patch.NotNeeded, "NotNeeded", message, false} }
@@ -72,7 +72,7 @@ func TestDecideOverride(t *testing.T) {
 	}
 
 	for name, test := range map[string]struct {
-		in   auth.Inputs
+		in   decision.Inputs
 		want outcome
 	}{
 		"absent":                 {overrideInputs(""), outcome{}},
@@ -80,7 +80,7 @@ func TestDecideOverride(t *testing.T) {
 		"null that has an owner": {overrideInputs("null", by("cluster-authentication-operator", asOne)), outcome{}},
 		"an empty object":        {overrideInputs("{}", by("oc", asOne)), outcome{}},
 		"another object":         {overrideInputs("", func(a *operatorv1.Authentication) { a.Name = "x" }), invalid("cannot be understood")},
-		"no Authentication":      {auth.Inputs{}, outcome{patch.Waiting, "WaitingForObject", "There is no configuration", false}},
+		"no Authentication":      {decision.Inputs{}, outcome{patch.Waiting, "WaitingForObject", "There is no configuration", false}},
 		"being deleted":          {overrideInputs("", deleted), outcome{patch.Waiting, "WaitingForObject", "is being deleted", false}},
 		"opted out":              {overrideInputs(set, optOut), optedOut},
 		"opted out, unreadable, before the topology is known": {with(overrideInputs("{", optOut), noTopology), optedOut},
@@ -92,7 +92,7 @@ func TestDecideOverride(t *testing.T) {
 			notNeeded(notSingle + `; status.controlPlaneTopology has the unknown value "Quantum"`)},
 		"not needed":      {with(overrideInputs(""), release("4.8.2")), notNeeded("This release runs the OAuth servers on one control-plane node")},
 		"unknown release": {with(overrideInputs(""), release("dev")), notNeeded("is not known, so none is set; --override=always sets it")},
-		"turned off": {with(overrideInputs(""), func(in *auth.Inputs) { in.Override = auth.OverrideNever }),
+		"turned off": {with(overrideInputs(""), func(in *decision.Inputs) { in.Override = decision.OverrideNever }),
 			notNeeded("turned off by --override=never")},
 		"not needed, is set": {with(overrideInputs(set, oc), release("4.8.2")),
 			notNeeded("without an override. The override " + key + " is deprecated: it is honored")},
@@ -101,20 +101,20 @@ func TestDecideOverride(t *testing.T) {
 		"another's true, by key":  {overrideInputs(set, oc), outcome{patch.NotNeeded, "OverrideSetByOther", "deprecated: it is honored", false}},
 		"another's true, as one":  {overrideInputs(set, by("oc", asOne)), outcome{patch.NotNeeded, "OverrideSetByOther", "Another client has set", false}},
 		"the module's, by key":    {overrideInputs(set, owned), outcome{}},
-		"the module's, as one":    {overrideInputs(set, by(auth.FieldOwner, asOne)), outcome{}},
+		"the module's, as one":    {overrideInputs(set, by(decision.FieldOwner, asOne)), outcome{}},
 		"another's false, by key": {overrideInputs(off, oc), blocked(whole+"."+key, `"oc"`)},
 		"another's false, as one": {overrideInputs(off, by("oc", asOne)), blocked(whole+"."+key, `"oc"`)},
-		"another's false, forced": {with(overrideInputs(off, oc), func(in *auth.Inputs) { in.ForceConflicts = true }), blocked(whole+"."+key, `"oc"`)},
+		"another's false, forced": {with(overrideInputs(off, oc), func(in *decision.Inputs) { in.ForceConflicts = true }), blocked(whole+"."+key, `"oc"`)},
 		"false, no owner":         {overrideInputs(off), blocked(whole+"."+key, `"before-first-apply"`)},
 		"false, no managedFields": {overrideInputs(off, unowned), blocked(whole+"."+key, `"before-first-apply"`)},
 		"the module's, false":     {overrideInputs(off, owned), outcome{}},
 
-		"the module's as one":          {several(overrideInputs(set, by(auth.FieldOwner, asOne))), released},
+		"the module's as one":          {several(overrideInputs(set, by(decision.FieldOwner, asOne))), released},
 		"co-owned with oc, not needed": {several(overrideInputs(set, owned, oc)), released},
 		"with others, not needed":      {several(overrideInputs(both, owned, by("oc", perOther))), released},
 		"oc's as one, not needed":      {several(overrideInputs(both, by("oc", asOne))), notNeeded(notSingle)},
 		"oc's, module owns the status": {several(overrideInputs(set, oc, status)), notNeeded(notSingle)},
-		"oc's false, module owns a field": {overrideInputs(off, oc, by(auth.FieldOwner, `{"f:spec":{"f:logLevel":{}}}`)),
+		"oc's false, module owns a field": {overrideInputs(off, oc, by(decision.FieldOwner, `{"f:spec":{"f:logLevel":{}}}`)),
 			outcome{patch.Blocked, "FieldOwnedByOther", "is owned by", true}},
 
 		"others by key":                      {overrideInputs(other, by("oc", perOther)), outcome{}},
@@ -126,7 +126,7 @@ func TestDecideOverride(t *testing.T) {
 		"unreadable ownership":               {overrideInputs("", by("oc", `{"f:spec":7}`)), invalid(`unreadable metadata.managedFields: manager "oc"`)},
 		"unreadable ownership, not needed":   {with(overrideInputs("", by("oc", `{"f:spec":7}`)), release("4.8.2")), notNeeded("without an override")},
 	} {
-		t.Run(name, func(t *testing.T) { test.want.check(t, auth.Decide(test.in).Override) })
+		t.Run(name, func(t *testing.T) { test.want.check(t, decision.Decide(test.in).Override) })
 	}
 }
 
@@ -134,14 +134,14 @@ func TestDecideOverride(t *testing.T) {
 func TestDecideOverrideTable(t *testing.T) {
 	type situation struct {
 		mode                    configv1.TopologyMode
-		policy                  auth.OverridePolicy
+		policy                  decision.OverridePolicy
 		release                 string
 		value                   string // of the override
 		owned, others, optedOut bool
 	}
 	type action struct{ intent, release bool }
 	rule := func(s situation) action {
-		needed := s.mode == sr && (s.policy == auth.OverrideAlways || (s.policy != auth.OverrideNever && s.release == "4.7.13"))
+		needed := s.mode == sr && (s.policy == decision.OverrideAlways || (s.policy != decision.OverrideNever && s.release == "4.7.13"))
 		switch {
 		case s.optedOut:
 			return action{false, s.owned}
@@ -157,7 +157,7 @@ func TestDecideOverrideTable(t *testing.T) {
 		return action{true, false}
 	}
 	raws := map[string]string{"": "", "true": `{"` + key + `":true}`, "false": `{"` + key + `":false}`, "broken": `{"` + key + `":"maybe"}`}
-	policies := []auth.OverridePolicy{"", auth.OverrideAuto, auth.OverrideAlways, auth.OverrideNever}
+	policies := []decision.OverridePolicy{"", decision.OverrideAuto, decision.OverrideAlways, decision.OverrideNever}
 	for bits := range 7 * 4 * 3 * 4 * 8 {
 		pick := func(n int) int { i := bits % n; bits /= n; return i }
 		s := situation{
@@ -170,7 +170,7 @@ func TestDecideOverrideTable(t *testing.T) {
 		in := overrideInputs(raws[s.value])
 		in.Cluster, in.Override, in.ClusterVersion = ptr.To(clusterOf(s.mode, ha)), s.policy, running(s.release)
 		if s.owned {
-			addOwner(in.Authentication, auth.FieldOwner, perKey)
+			addOwner(in.Authentication, decision.FieldOwner, perKey)
 		}
 		if s.others {
 			addOwner(in.Authentication, "oc", perKey)
@@ -178,7 +178,7 @@ func TestDecideOverrideTable(t *testing.T) {
 		if s.optedOut {
 			optOut(in.Authentication)
 		}
-		step := auth.Decide(in).Override
+		step := decision.Decide(in).Override
 		if got, want := (action{step.Intent != nil, step.Release}), rule(s); got != want {
 			t.Errorf("%+v: %+v, want %+v; %v", s, got, want, step.Result)
 		}
@@ -187,19 +187,19 @@ func TestDecideOverrideTable(t *testing.T) {
 
 // patch/workload tests conflicts by field.
 func TestDecideDeployments(t *testing.T) {
-	closed := func(in *auth.Inputs) {
+	closed := func(in *decision.Inputs) {
 		in.Cluster = ptr.To(clusterOf(ha, sr))
 		for i := range in.ControlPlaneNodes {
 			in.ControlPlaneNodes[i].Spec.Taints = []corev1.Taint{{Key: "example.com/reserved", Effect: corev1.TaintEffectNoSchedule}}
 		}
 	}
-	noNodes := func(mode configv1.TopologyMode) func(*auth.Inputs) {
-		return func(in *auth.Inputs) { in.Cluster, in.ControlPlaneNodes = ptr.To(clusterOf(mode, sr)), nil }
+	noNodes := func(mode configv1.TopologyMode) func(*decision.Inputs) {
+		return func(in *decision.Inputs) { in.Cluster, in.ControlPlaneNodes = ptr.To(clusterOf(mode, sr)), nil }
 	}
-	noTopology := func(in *auth.Inputs) { in.Cluster = nil }
-	none := func(in *auth.Inputs) { in.OAuthServer, in.OAuthAPIServer = nil, nil }
+	noTopology := func(in *decision.Inputs) { in.Cluster = nil }
+	none := func(in *decision.Inputs) { in.OAuthServer, in.OAuthAPIServer = nil, nil }
 	elsewhere := func(d *appsv1.Deployment) { d.Namespace = "x" }
-	owned := deploymentOwnedBy(auth.FieldOwner, `{"f:spec":{"f:strategy":{"f:type":{}}}}`)
+	owned := deploymentOwnedBy(decision.FieldOwner, `{"f:spec":{"f:strategy":{"f:type":{}}}}`)
 	stock := func(d *appsv1.Deployment) {
 		d.Spec.Replicas = ptr.To[int32](7)
 		addOwner(d, "stock", `{"f:spec":{"f:replicas":{}}}`)
@@ -211,12 +211,12 @@ func TestDecideDeployments(t *testing.T) {
 	all := func(f ...func(*appsv1.Deployment)) []func(*appsv1.Deployment) { return f }
 	for name, test := range map[string]struct {
 		live   []func(*appsv1.Deployment)
-		change func(*auth.Inputs)
+		change func(*decision.Inputs)
 		want   outcome
 	}{
 		"no owner":              {nil, nil, outcome{}},
 		"the module's":          {all(owned), nil, outcome{}},
-		"forced":                {all(stock), func(in *auth.Inputs) { in.ForceConflicts = true }, outcome{}},
+		"forced":                {all(stock), func(in *decision.Inputs) { in.ForceConflicts = true }, outcome{}},
 		"another's":             {all(stock), nil, outcome{patch.Blocked, "FieldOwnedByOther", `of the Deployment NAME is owned by "stock"`, false}},
 		"another's, stuck":      {all(stock, stuck), nil, outcome{patch.Failed, "RolloutStuck", "The rollout of the Deployment NAME, which", false}},
 		"co-owned, stuck":       {all(stock, stuck, owned), nil, outcome{patch.Failed, "RolloutStuck", "delete the old one", true}},
@@ -230,15 +230,15 @@ func TestDecideDeployments(t *testing.T) {
 		"no node, single":       {nil, noNodes(sr), outcome{}},
 		"no node, owned":        {all(owned), noNodes(ha), outcome{patch.Waiting, "WaitingForNodes", "There is no schedulable node", false}},
 		"tainted nodes":         {nil, closed, outcome{patch.Waiting, "WaitingForNodes", "There is no schedulable node", false}},
-		"opted out, unreadable": {all(optOut, deploymentOwnedBy(auth.FieldOwner, `{"f:spec":7}`)), nil, outcome{patch.OptedOut, "OptedOut", "away", true}},
+		"opted out, unreadable": {all(optOut, deploymentOwnedBy(decision.FieldOwner, `{"f:spec":7}`)), nil, outcome{patch.OptedOut, "OptedOut", "away", true}},
 	} {
 		in := deploymentInputs(sr, sr, 3, server(test.live...), apiServer(test.live...))
 		if test.change != nil {
 			test.change(&in)
 		}
-		decision := auth.Decide(in)
+		decided := decision.Decide(in)
 		for target, step := range map[string]patch.Step{
-			"openshift-authentication/oauth-openshift": decision.OAuthServer, "openshift-oauth-apiserver/apiserver": decision.OAuthAPIServer,
+			"openshift-authentication/oauth-openshift": decided.OAuthServer, "openshift-oauth-apiserver/apiserver": decided.OAuthAPIServer,
 		} {
 			want := test.want
 			want.message = strings.Replace(want.message, "NAME", target, 1)
@@ -251,13 +251,13 @@ func TestDecideDeployments(t *testing.T) {
 func TestDecideIndependent(t *testing.T) {
 	three := func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](3) }
 	in := deploymentInputs(sr, sr, 1, server(three, deploymentOwnedBy("stock", `{"f:spec":{"f:replicas":{}}}`)), apiServer())
-	in.Authentication, in.Override = overrideInputs("[]").Authentication, auth.OverrideAlways
+	in.Authentication, in.Override = overrideInputs("[]").Authentication, decision.OverrideAlways
 	before := text(t, in)
-	got := auth.Decide(in)
+	got := decision.Decide(in)
 	if got.Override.Result.State != patch.Failed || got.OAuthServer.Result.State != patch.Blocked || got.OAuthAPIServer.Intent == nil {
 		t.Errorf("%s", text(t, got))
 	}
-	if again := auth.Decide(in); text(t, again) != text(t, got) {
+	if again := decision.Decide(in); text(t, again) != text(t, got) {
 		t.Error("the second decision differs")
 	}
 	if after := text(t, in); after != before {

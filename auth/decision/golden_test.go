@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package auth_test
+package decision_test
 
 import (
 	"io/fs"
@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/auth"
+	"github.com/solonode/sno/auth/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/admission"
 	"github.com/solonode/sno/patch/golden"
@@ -28,7 +29,7 @@ type wanted struct {
 
 func TestGolden(t *testing.T) {
 	golden.Test(t, "testdata/decide", func(t *testing.T, input fs.FS) map[string]string {
-		in := auth.Inputs{
+		in := decision.Inputs{
 			Cluster:           golden.Topology(t, input),
 			ClusterVersion:    golden.Object[configv1.ClusterVersion](t, input, "clusterversions.config.openshift.io", "", "version"),
 			Authentication:    golden.Object[operatorv1.Authentication](t, input, "authentications.operator.openshift.io", "", auth.ConfigName),
@@ -43,15 +44,15 @@ func TestGolden(t *testing.T) {
 				want[object][variant] = w
 			}
 		}
-		for _, policy := range []auth.OverridePolicy{auth.OverrideAuto, auth.OverrideAlways, auth.OverrideNever} {
+		for _, policy := range []decision.OverridePolicy{decision.OverrideAuto, decision.OverrideAlways, decision.OverrideNever} {
 			in.Override = policy
-			put("override", "auto", string(policy), auth.Decide(in).Override)
+			put("override", "auto", string(policy), decision.Decide(in).Override)
 		}
 		for _, variant := range []string{"unforced", "forced"} {
 			in.ForceConflicts = variant == "forced"
-			decision := auth.Decide(in)
-			put("oauth-openshift", "unforced", variant, decision.OAuthServer)
-			put("oauth-apiserver", "unforced", variant, decision.OAuthAPIServer)
+			decided := decision.Decide(in)
+			put("oauth-openshift", "unforced", variant, decided.OAuthServer)
+			put("oauth-apiserver", "unforced", variant, decided.OAuthAPIServer)
 		}
 		out, err := yaml.Marshal(want)
 		if err != nil {
@@ -70,10 +71,10 @@ func wantedOf(step patch.Step) wanted {
 }
 
 func TestPolicies(t *testing.T) {
-	golden.File(t, "config/admission/policies.yaml", admission.Policies("auth-controller",
+	golden.File(t, "../config/admission/policies.yaml", admission.Policies("auth-controller",
 		admission.Writable{Group: "apps", Resource: "deployments", Namespaces: []string{auth.OAuthServerNamespace, auth.OAuthAPIServerNamespace},
 			Fields: append(operand.Fields(), admission.ReplacedField(auth.Name))},
-		admission.Writable{Group: "operator.openshift.io", Resource: "authentications", Fields: []string{auth.FieldOverride}},
-		admission.Conditions("operator.openshift.io", "authentications", auth.ConditionPrefix),
+		admission.Writable{Group: "operator.openshift.io", Resource: "authentications", Fields: []string{decision.FieldOverride}},
+		admission.Conditions("operator.openshift.io", "authentications", decision.ConditionPrefix),
 	))
 }

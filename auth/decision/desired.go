@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package auth
+package decision
 
 import (
 	operatorv1ac "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/solonode/sno/auth"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/ownership"
 )
@@ -30,8 +31,8 @@ func (o override) decide() patch.Step {
 		result = patch.Result{State: patch.InForce, Reason: patch.ReasonAsExpected,
 			Message: "The override is set, so the OAuth servers do not wait for three control-plane nodes; a set override blocks upgrades"}
 	}
-	return patch.Step{Result: &result, Intent: operatorv1ac.Authentication(ConfigName).WithSpec(
-		operatorv1ac.AuthenticationSpec().WithUnsupportedConfigOverrides(runtime.RawExtension{Raw: []byte(`{"` + OverrideKey + `":true}`)}))}
+	return patch.Step{Result: &result, Intent: operatorv1ac.Authentication(auth.ConfigName).WithSpec(
+		operatorv1ac.AuthenticationSpec().WithUnsupportedConfigOverrides(runtime.RawExtension{Raw: []byte(`{"` + auth.OverrideKey + `":true}`)}))}
 }
 
 func (o target) decide() patch.Step {

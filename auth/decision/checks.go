@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package auth
+package decision
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/solonode/sno/auth"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/ownership"
 	"github.com/solonode/sno/topology"
@@ -62,7 +63,7 @@ func checkAuthenticationExists(o override) *patch.Result {
 }
 
 func optedOut(object metav1.Object, subject string) *patch.Result {
-	if !patch.OptsOut(object, Name) {
+	if !patch.OptsOut(object, auth.Name) {
 		return nil
 	}
 	return &patch.Result{State: patch.OptedOut, Reason: patch.ReasonOptedOut,
@@ -107,7 +108,7 @@ func checkOverrideNeeded(o override) *patch.Result {
 	}
 	owners, err := ownership.Managers(o.Authentication, FieldOverride)
 	released := err == nil && slices.Equal(owners, []string{FieldOwner})
-	if deprecation := o.Deprecation(OverrideKey); deprecation != "" && !released {
+	if deprecation := o.Deprecation(auth.OverrideKey); deprecation != "" && !released {
 		message += ". " + deprecation
 	}
 	return &patch.Result{State: patch.NotNeeded, Reason: patch.ReasonNotNeeded, Message: message}
@@ -122,13 +123,13 @@ func checkOverrideFree(o override) *patch.Result {
 	}
 	owned := slices.Contains(owners, FieldOwner)
 	others := slices.DeleteFunc(owners, func(manager string) bool { return manager == FieldOwner })
-	_, present := o.values[OverrideKey]
+	_, present := o.values[auth.OverrideKey]
 	switch {
 	case o.Value && owned:
 		return nil
 	case o.Value:
 		return &patch.Result{State: patch.NotNeeded, Reason: ReasonOverrideSetByOther,
-			Message: "Another client has set the override already. " + o.Deprecation(OverrideKey)}
+			Message: "Another client has set the override already. " + o.Deprecation(auth.OverrideKey)}
 	case present && (len(others) > 0 || !owned):
 		return overridesOwnedByOther(FieldOverride, others)
 	case present || len(o.values) == 0:
@@ -152,11 +153,11 @@ func overridesOwnedByOther(field string, managers []string) *patch.Result {
 	}
 	return &patch.Result{State: patch.Blocked, Reason: patch.ReasonFieldOwnedByOther, Message: fmt.Sprintf(
 		"%s is owned by %s and stays as it is; on this release the OAuth servers need %s to be true on one control-plane node: set it there",
-		field, patch.Quoted(managers), OverrideKey)}
+		field, patch.Quoted(managers), auth.OverrideKey)}
 }
 
 func checkNodesKnown(o target) *patch.Result {
-	if _, err := o.Shape(o.Live); !errors.Is(err, ErrNoNodes) {
+	if _, err := o.Shape(o.Live); !errors.Is(err, auth.ErrNoNodes) {
 		return nil
 	}
 	return &patch.Result{State: patch.Waiting, Reason: ReasonWaitingForNodes,

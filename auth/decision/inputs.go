@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package auth
+package decision
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/solonode/sno/auth"
 	"github.com/solonode/sno/patch/operand"
 	"github.com/solonode/sno/topology"
 	"github.com/solonode/sno/topology/unsupportedconfig"
@@ -41,8 +42,8 @@ func (in Inputs) Validate() error {
 			return err
 		}
 	}
-	if in.Authentication != nil && in.Authentication.Name != ConfigName {
-		return fmt.Errorf("%w: Authentication %q is not the operator's (%q)", ErrInputs, in.Authentication.Name, ConfigName)
+	if in.Authentication != nil && in.Authentication.Name != auth.ConfigName {
+		return fmt.Errorf("%w: Authentication %q is not the operator's (%q)", ErrInputs, in.Authentication.Name, auth.ConfigName)
 	}
 	for _, o := range []target{in.oauthServer(), in.oauthAPIServer()} {
 		if d := o.Live; d != nil && "Deployment "+d.Namespace+"/"+d.Name != o.Subject {
@@ -58,11 +59,11 @@ type target struct {
 }
 
 func (in Inputs) oauthServer() target {
-	return in.target(OAuthServerNamespace, OAuthServerName, in.OAuthServer, ShapeOAuthServer)
+	return in.target(auth.OAuthServerNamespace, auth.OAuthServerName, in.OAuthServer, auth.ShapeOAuthServer)
 }
 
 func (in Inputs) oauthAPIServer() target {
-	return in.target(OAuthAPIServerNamespace, OAuthAPIServerName, in.OAuthAPIServer, ShapeOAuthAPIServer)
+	return in.target(auth.OAuthAPIServerNamespace, auth.OAuthAPIServerName, in.OAuthAPIServer, auth.ShapeOAuthAPIServer)
 }
 
 // The subject has the namespace, because other namespaces have a Deployment apiserver as well.
@@ -73,7 +74,7 @@ func (in Inputs) target(
 		Subject: "Deployment " + namespace + "/" + name, Owner: FieldOwner, Live: live, Cluster: in.Cluster, Force: in.ForceConflicts,
 		Shape: func(d *appsv1.Deployment) (*appsv1.Deployment, error) {
 			tolerations := workload.Tolerate(d.Spec.Template.Spec.Tolerations, topology.ControlPlanePool)
-			return shape(d, *in.Cluster, SchedulableControlPlaneNodes(in.ControlPlaneNodes, tolerations))
+			return shape(d, *in.Cluster, auth.SchedulableControlPlaneNodes(in.ControlPlaneNodes, tolerations))
 		},
 	}, in}
 }
@@ -88,7 +89,7 @@ type override struct {
 func (in Inputs) override() override {
 	o := override{Inputs: in}
 	if in.Authentication != nil {
-		o.Switch, o.values, o.unreadable = unsupportedconfig.Read(in.Authentication.Spec.UnsupportedConfigOverrides.Raw, OverrideKey)
+		o.Switch, o.values, o.unreadable = unsupportedconfig.Read(in.Authentication.Spec.UnsupportedConfigOverrides.Raw, auth.OverrideKey)
 	}
 	return o
 }
