@@ -25,7 +25,7 @@ import (
 	"github.com/solonode/sno/approver"
 	"github.com/solonode/sno/cli"
 	consoledecision "github.com/solonode/sno/console/decision"
-	"github.com/solonode/sno/etcdguard"
+	etcdguarddecision "github.com/solonode/sno/etcdguard/decision"
 	"github.com/solonode/sno/patch/admission"
 	"github.com/solonode/sno/patch/golden"
 )
@@ -75,7 +75,7 @@ var allModules = []string{"approver", "auth", "console", "etcdguard", "ingress",
 
 // One account for all modules may write the entries of each of them.
 func TestPolicies(t *testing.T) {
-	entries := append([]configv1.ComponentOverride{approver.Override(), consoledecision.Override()}, etcdguard.Overrides()...)
+	entries := append([]configv1.ComponentOverride{approver.Override(), consoledecision.Override()}, etcdguarddecision.Overrides()...)
 	golden.File(t, "../config/all/base/admission/policies.yaml", admission.Policies("controllers", admission.Overrides(entries)))
 
 	text, err := os.ReadFile("manifests/all.yaml")

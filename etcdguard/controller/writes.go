@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/etcdguard/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/apply"
 	"github.com/solonode/sno/patch/controller"
@@ -37,7 +38,7 @@ var (
 	}
 )
 
-func (p *patcher) write(ctx context.Context, in etcdguard.Inputs, d etcdguard.Decision) patch.Result {
+func (p *patcher) write(ctx context.Context, in decision.Inputs, d decision.Decision) patch.Result {
 	kind, result := apply.Applied, *d.Result
 	result.After = controller.RequeueDelay
 	conflict, err := p.send(ctx, in, d)
@@ -57,7 +58,7 @@ func (p *patcher) write(ctx context.Context, in etcdguard.Inputs, d etcdguard.De
 }
 
 // failed returns the result of a failed write: next if the object has changed since it was read.
-func failed(ctx context.Context, d etcdguard.Decision, next patch.Result, err error) patch.Result {
+func failed(ctx context.Context, d decision.Decision, next patch.Result, err error) patch.Result {
 	switch {
 	case d.Create && (apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)):
 		return patch.Result{State: patch.Waiting, Reason: patch.ReasonWaitingForObject, After: time.Minute,
@@ -65,31 +66,31 @@ func failed(ctx context.Context, d etcdguard.Decision, next patch.Result, err er
 	case apply.StaleOrGone(err) != nil:
 		logr.FromContextOrDiscard(ctx).V(1).Info("Object has changed since it was read, reconciling again", "action", d.Action, "cause", err.Error())
 		return next
-	case d.Action == etcdguard.Claim, d.Action == etcdguard.Unclaim:
+	case d.Action == decision.Claim, d.Action == decision.Unclaim:
 		return *versionMessages.Failed(etcdguard.Name, err)
 	}
 	return *guardMessages.Failed(etcdguard.Name, err)
 }
 
 // send sends the requests of a decision. conflict is set if another client owns a field that must not be overwritten.
-func (p *patcher) send(ctx context.Context, in etcdguard.Inputs, d etcdguard.Decision) (conflict *patch.Result, err error) {
+func (p *patcher) send(ctx context.Context, in decision.Inputs, d decision.Decision) (conflict *patch.Result, err error) {
 	switch d.Action {
-	case etcdguard.Nothing:
-	case etcdguard.Claim:
+	case decision.Nothing:
+	case decision.Claim:
 		return p.apply(ctx, in.ClusterVersion, d, d.ClusterVersion)
-	case etcdguard.ApplyDeployment:
+	case decision.ApplyDeployment:
 		return p.apply(ctx, in.Deployment, d, d.Deployment)
-	case etcdguard.ApplyBudget:
+	case decision.ApplyBudget:
 		return p.apply(ctx, in.Budget, d, d.Budget)
-	case etcdguard.Unclaim: // an empty apply removes the fields that only this module owns
+	case decision.Unclaim: // an empty apply removes the fields that only this module owns
 		return nil, p.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(bindTo(versionObject.Unstructured(), in.ClusterVersion)))
-	case etcdguard.DeleteDeployment:
+	case decision.DeleteDeployment:
 		return nil, p.delete(ctx, in.Deployment)
-	case etcdguard.DeleteBudget:
+	case decision.DeleteBudget:
 		return nil, p.delete(ctx, in.Budget)
-	case etcdguard.DisownDeployment:
+	case decision.DisownDeployment:
 		return nil, p.disown(ctx, in.Deployment, d.NewOwner)
-	case etcdguard.DisownBudget:
+	case decision.DisownBudget:
 		return nil, p.disown(ctx, in.Budget, d.NewOwner)
 	}
 	return nil, nil
@@ -103,7 +104,7 @@ func bindTo(u *unstructured.Unstructured, to metav1.Object) *unstructured.Unstru
 
 // apply applies without force first, and with force only if the fields of every manager in the conflict may be
 // overwritten.
-func (p *patcher) apply(ctx context.Context, target metav1.Object, d etcdguard.Decision, intent runtime.ApplyConfiguration) (*patch.Result, error) {
+func (p *patcher) apply(ctx context.Context, target metav1.Object, d decision.Decision, intent runtime.ApplyConfiguration) (*patch.Result, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(intent)
 	if err != nil {
 		return nil, fmt.Errorf("reading an intent: %w", err)
@@ -124,21 +125,21 @@ func (p *patcher) apply(ctx context.Context, target metav1.Object, d etcdguard.D
 	}
 	i := slices.IndexFunc(conflicts, func(c apply.Conflict) bool {
 		forcible := c.Manager == overrides.ClusterVersionOperator || c.Manager == patch.ReleasedManager(etcdguard.Name)
-		return d.Action == etcdguard.Claim || (!forcible && !p.Options.ForceConflicts)
+		return d.Action == decision.Claim || (!forcible && !p.Options.ForceConflicts)
 	})
 	if i < 0 {
 		return nil, p.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(body), client.ForceOwnership)
 	}
 	p.Metrics.RecordConflict(etcdguard.Name, conflicts[i].Manager)
-	if d.Action == etcdguard.Claim {
-		return overrides.OwnedByOther(etcdguard.OverridesSubject, conflicts[i].Manager), nil
+	if d.Action == decision.Claim {
+		return overrides.OwnedByOther(decision.OverridesSubject, conflicts[i].Manager), nil
 	}
 	return ptr.To(patch.OwnedByOther(conflicts[i].Field, conflicts[i].Manager)), nil
 }
 
 // disown changes the owner of the fields, not their values.
 func (p *patcher) disown(ctx context.Context, target client.Object, to string) error {
-	entries, err := etcdguard.TransferOwnership(target.GetManagedFields(), to)
+	entries, err := decision.TransferOwnership(target.GetManagedFields(), to)
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ import (
 
 	"github.com/solonode/sno/etcdguard"
 	standalone "github.com/solonode/sno/etcdguard/controller"
+	"github.com/solonode/sno/etcdguard/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/controller"
 	"github.com/solonode/sno/patch/ownership"
@@ -243,7 +244,7 @@ func (r reconciler) beforeFirst(method string, do func()) {
 	})
 }
 
-func (r reconciler) stepUntil(action etcdguard.Action) {
+func (r reconciler) stepUntil(action decision.Action) {
 	r.Helper()
 	for range 20 {
 		_, err := r.Step()

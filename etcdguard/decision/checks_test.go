@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package etcdguard_test
+package decision_test
 
 import (
 	"errors"
@@ -12,14 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/etcdguard/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
 
 func TestChecks(t *testing.T) {
 	var names []string
-	for _, check := range etcdguard.Checks() {
+	for _, check := range decision.Checks() {
 		names = append(names, check.Name)
 	}
 	if got := strings.Join(names, " "); got != "Valid TopologyKnown Readable OptedOut EtcdHere OperatorGuards NoOperatorOwns OverridesFree "+
@@ -27,35 +27,35 @@ func TestChecks(t *testing.T) {
 		t.Errorf("the order is %s", got)
 	}
 	optOut := func(value string) map[string]string { return map[string]string{patch.OptOutAnnotation: value} }
-	wholeList := func(in *etcdguard.Inputs) { signedOnly(in.ClusterVersion, person, `{"f:spec":{"f:overrides":{}}}`) }
+	wholeList := func(in *decision.Inputs) { signedOnly(in.ClusterVersion, person, `{"f:spec":{"f:overrides":{}}}`) }
 	for name, test := range map[string]struct {
-		in      etcdguard.Inputs
+		in      decision.Inputs
 		message []string
 	}{
 		"nothing wrong": {with(ha, 5), nil},
 		"one node":      {with(sr, 1), nil},
-		"opted out on the guard": {with(ha, 5, func(in *etcdguard.Inputs) { in.Deployment.Annotations = optOut("etcdguard") }),
+		"opted out on the guard": {with(ha, 5, func(in *decision.Inputs) { in.Deployment.Annotations = optOut("etcdguard") }),
 			[]string{patch.OptOutAnnotation, "remove it"}},
-		"opted out on the budget": {with(ha, 5, func(in *etcdguard.Inputs) { in.Budget.Annotations = optOut("ingress, etcdguard") }),
+		"opted out on the budget": {with(ha, 5, func(in *decision.Inputs) { in.Budget.Annotations = optOut("ingress, etcdguard") }),
 			[]string{"keeps this module away"}},
-		"opted out on the cluster": {with(ha, 5, func(in *etcdguard.Inputs) { in.ClusterVersion.Annotations = optOut("all") }),
+		"opted out on the cluster": {with(ha, 5, func(in *decision.Inputs) { in.ClusterVersion.Annotations = optOut("all") }),
 			[]string{"keeps this module away"}},
-		"opted out on etcd": {with(ha, 5, conditions(), func(in *etcdguard.Inputs) { in.Etcd.Annotations = optOut("true") }),
+		"opted out on etcd": {with(ha, 5, conditions(), func(in *decision.Inputs) { in.Etcd.Annotations = optOut("true") }),
 			[]string{"keeps this module away"}},
-		"another module opted out": {with(ha, 5, func(in *etcdguard.Inputs) { in.Deployment.Annotations = optOut("ingress") }), nil},
+		"another module opted out": {with(ha, 5, func(in *decision.Inputs) { in.Deployment.Annotations = optOut("ingress") }), nil},
 		"External":                 {with(external, 0), []string{"External"}},
 		"an unknown topology":      {with(unknown, 3, operatorGuard), []string{"has its own guard", "Quantum"}},
 		"an earlier operator":      {with(ha, 5, stockGuard), []string{`"cluster-etcd-operator" and has the wrong number`, "--force-conflicts"}},
 		"a person's replicas":      {with(ha, 5, scaled), []string{".spec.replicas", `"oc"`, "--force-conflicts"}},
-		"a person's budget": {with(ha, 5, func(in *etcdguard.Inputs) { signedOnly(in.Budget, person, maxUnavailableJSON) }),
+		"a person's budget": {with(ha, 5, func(in *decision.Inputs) { signedOnly(in.Budget, person, maxUnavailableJSON) }),
 			[]string{".spec.maxUnavailable", `"oc"`}},
-		"a person's minAvailable": {with(ha, 5, minAvailable("1"), func(in *etcdguard.Inputs) {
+		"a person's minAvailable": {with(ha, 5, minAvailable("1"), func(in *decision.Inputs) {
 			signedOnly(in.Budget, person, `{"f:spec":{"f:minAvailable":{}}}`)
 		}), []string{".spec.minAvailable", `"oc"`}},
-		"an object without managedFields": {with(ha, 5, func(in *etcdguard.Inputs) { in.Budget.ManagedFields = nil }),
+		"an object without managedFields": {with(ha, 5, func(in *decision.Inputs) { in.Budget.ManagedFields = nil }),
 			[]string{".spec.maxUnavailable", `"before-first-apply"`}},
 		"a conflicting entry": {with(ha, 5, conflictingEntry), []string{".spec.overrides", `"oc"`, "also with --force-conflicts", "remove the entry"}},
-		"a conflicting entry without an owner": {with(ha, 5, func(in *etcdguard.Inputs) { in.ClusterVersion = version(guardEntry(budget, false)) }),
+		"a conflicting entry without an owner": {with(ha, 5, func(in *decision.Inputs) { in.ClusterVersion = version(guardEntry(budget, false)) }),
 			[]string{"is owned and stays"}},
 		"a list that is one value":   {with(ha, 5, wholeList), []string{"one value", "by hand"}},
 		"the same with both entries": {with(ha, 5, claimOfOthers, wholeList), nil},
@@ -63,12 +63,12 @@ func TestChecks(t *testing.T) {
 		"nodes not read":             {with(ha, 5, noNodes), []string{"nothing is changed"}},
 		"nodes not read on one node": {with(sr, 1, noNodes), nil},
 		"another container":          {with(ha, 5, otherContainer), []string{`"guard"`, "delete it"}},
-		"another selector": {with(ha, 5, func(in *etcdguard.Inputs) { in.Deployment.Spec.Selector.MatchLabels["k8s-app"] = "x" }),
+		"another selector": {with(ha, 5, func(in *decision.Inputs) { in.Deployment.Spec.Selector.MatchLabels["k8s-app"] = "x" }),
 			[]string{"k8s-app=etcd-quorum-guard"}},
-		"no selector": {with(ha, 5, func(in *etcdguard.Inputs) { in.Deployment.Spec.Selector = nil }), []string{"k8s-app=etcd-quorum-guard"}},
+		"no selector": {with(ha, 5, func(in *decision.Inputs) { in.Deployment.Spec.Selector = nil }), []string{"k8s-app=etcd-quorum-guard"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, _ := etcdguard.Checks().Run(test.in)
+			result, _ := decision.Checks().Run(test.in)
 			if (result == nil) != (test.message == nil) {
 				t.Fatalf("%v, want something with %q", result, test.message)
 			}
@@ -87,8 +87,8 @@ func TestCertificateMissing(t *testing.T) {
 		"without the ConfigMap etcd-ca-bundle in": {noBundle},
 		"without the Secret etcd-client and the ConfigMap etcd-ca-bundle in the namespace openshift-etcd": {noSecret, noBundle},
 	} {
-		d := etcdguard.Decide(with(ha, 5, changes...))
-		if d.Action != etcdguard.Nothing || d.Result.Reason != etcdguard.ReasonCertificateMissing || !strings.Contains(d.Result.Message, message) {
+		d := decision.Decide(with(ha, 5, changes...))
+		if d.Action != decision.Nothing || d.Result.Reason != decision.ReasonCertificateMissing || !strings.Contains(d.Result.Message, message) {
 			t.Errorf("%s %v; want %q", d.Action, d.Result, message)
 		}
 	}
@@ -107,7 +107,7 @@ func variants(mode configv1.TopologyMode, n int) [][]variant {
 		}
 		return ""
 	}
-	right := variant{"", func(*etcdguard.Inputs) {}}
+	right := variant{"", func(*decision.Inputs) {}}
 	const replicas = "has the wrong number of replicas"
 	var counts, selectors []variant
 	for _, count := range []struct {
@@ -130,22 +130,22 @@ func variants(mode configv1.TopologyMode, n int) [][]variant {
 		expression(metav1.LabelSelectorOpNotIn, "etcd-quorum-guard"), expression("Near", "etcd-quorum-guard"),
 	} {
 		selectors = append(selectors, variant{when(i > 1, "has a PodDisruptionBudget whose selector does not select its pods"),
-			func(in *etcdguard.Inputs) { in.Budget.Spec.Selector = selector }})
+			func(in *decision.Inputs) { in.Budget.Spec.Selector = selector }})
 	}
 	return [][]variant{
 		{right, {"has a Deployment that is being deleted", deletedDeployment}},
-		{right, {replicas, func(in *etcdguard.Inputs) { *in.Deployment.Spec.Replicas-- }},
-			{replicas, func(in *etcdguard.Inputs) { *in.Deployment.Spec.Replicas++ }}},
-		{right, {when(mode == arbiter, "does not run on the arbiter"), func(in *etcdguard.Inputs) {
+		{right, {replicas, func(in *decision.Inputs) { *in.Deployment.Spec.Replicas-- }},
+			{replicas, func(in *decision.Inputs) { *in.Deployment.Spec.Replicas++ }}},
+		{right, {when(mode == arbiter, "does not run on the arbiter"), func(in *decision.Inputs) {
 			in.Deployment.Spec.Template.Spec.NodeSelector = map[string]string{"node-role.kubernetes.io/master": ""}
 		}}},
-		{right, {"has no readiness probe", func(in *etcdguard.Inputs) {
+		{right, {"has no readiness probe", func(in *decision.Inputs) {
 			in.Deployment.Spec.Template.Spec.Containers[0].ReadinessProbe = nil
 		}}},
 		{right, {"has a PodDisruptionBudget that is being deleted", deletedBudget}},
 		counts,
 		{right, {"has a PodDisruptionBudget that always allows to evict guards that are not ready", alwaysAllow},
-			{"", func(in *etcdguard.Inputs) {
+			{"", func(in *decision.Inputs) {
 				in.Budget.Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.IfHealthyBudget)
 			}}},
 		selectors,
@@ -196,7 +196,7 @@ func eachChoice(all [][]variant, chosen []variant, f func([]variant)) {
 	}
 }
 
-func wantFaults(t *testing.T, in etcdguard.Inputs, faults ...string) {
+func wantFaults(t *testing.T, in decision.Inputs, faults ...string) {
 	t.Helper()
 	state, message := patch.NotNeeded, "is right" // the message of a correct guard
 	if n := len(faults); n > 0 {
@@ -206,28 +206,28 @@ func wantFaults(t *testing.T, in etcdguard.Inputs, faults ...string) {
 		}
 		message = `"cluster-etcd-operator" and ` + message + "; check that this operator runs"
 	}
-	if d := etcdguard.Decide(in); d.Action != etcdguard.Nothing || d.Result.State != state || !strings.Contains(d.Result.Message, message) {
+	if d := decision.Decide(in); d.Action != decision.Nothing || d.Result.State != state || !strings.Contains(d.Result.Message, message) {
 		t.Errorf("%s %s\nwant %s %s", d.Action, d.Result, state, message)
 	}
 }
 
 func TestValidate(t *testing.T) {
-	for _, in := range []etcdguard.Inputs{{}, with(ha, 3, conditions(), operatorGuard)} {
+	for _, in := range []decision.Inputs{{}, with(ha, 3, conditions(), operatorGuard)} {
 		if err := in.Validate(); err != nil {
 			t.Error(err)
 		}
 	}
 	for message, change := range map[string]change{
-		"no topology":                                           func(in *etcdguard.Inputs) { *in.Cluster = topology.Cluster{} },
-		"a member in the list has no ID":                        func(in *etcdguard.Inputs) { in.Members[0].ID = 0 },
-		"member 1 is listed twice":                              func(in *etcdguard.Inputs) { in.Members[2].ID = 1 },
-		"ClusterVersion /x is not /version":                     func(in *etcdguard.Inputs) { in.ClusterVersion.Name = "x" },
-		"Etcd /x is not /cluster":                               func(in *etcdguard.Inputs) { conditions()(in); in.Etcd.Name = "x" },
-		"Deployment x/etcd-quorum-guard is not openshift-etcd/": func(in *etcdguard.Inputs) { in.Deployment.Namespace = "x" },
-		"PodDisruptionBudget openshift-etcd/x is not":           func(in *etcdguard.Inputs) { in.Budget.Name = "x" },
-		"is not openshift-etcd/etcd-guard-pdb":                  func(in *etcdguard.Inputs) { operatorGuard(in); in.PodsBudget.Name = "" },
+		"no topology":                                           func(in *decision.Inputs) { *in.Cluster = topology.Cluster{} },
+		"a member in the list has no ID":                        func(in *decision.Inputs) { in.Members[0].ID = 0 },
+		"member 1 is listed twice":                              func(in *decision.Inputs) { in.Members[2].ID = 1 },
+		"ClusterVersion /x is not /version":                     func(in *decision.Inputs) { in.ClusterVersion.Name = "x" },
+		"Etcd /x is not /cluster":                               func(in *decision.Inputs) { conditions()(in); in.Etcd.Name = "x" },
+		"Deployment x/etcd-quorum-guard is not openshift-etcd/": func(in *decision.Inputs) { in.Deployment.Namespace = "x" },
+		"PodDisruptionBudget openshift-etcd/x is not":           func(in *decision.Inputs) { in.Budget.Name = "x" },
+		"is not openshift-etcd/etcd-guard-pdb":                  func(in *decision.Inputs) { operatorGuard(in); in.PodsBudget.Name = "" },
 	} {
-		if err := with(ha, 3, change).Validate(); !errors.Is(err, etcdguard.ErrInputs) || !strings.Contains(err.Error(), message) {
+		if err := with(ha, 3, change).Validate(); !errors.Is(err, decision.ErrInputs) || !strings.Contains(err.Error(), message) {
 			t.Errorf("%v; want an error with %q", err, message)
 		}
 	}
@@ -235,11 +235,11 @@ func TestValidate(t *testing.T) {
 
 const deadline = "ProgressDeadlineExceeded"
 
-func newer(in *etcdguard.Inputs) { in.Deployment.Generation++ }
+func newer(in *decision.Inputs) { in.Deployment.Generation++ }
 
 func TestObserve(t *testing.T) {
 	for name, test := range map[string]struct {
-		in      etcdguard.Inputs
+		in      decision.Inputs
 		state   patch.State
 		message string
 	}{
@@ -255,8 +255,8 @@ func TestObserve(t *testing.T) {
 		"blocked by an old pod": {with(ha, 3, deploymentStatus(3, 1, 2, deadline)), patch.Failed, "delete the old pod"},
 	} {
 		reason := map[patch.State]string{
-			patch.InForce: patch.ReasonAsExpected, patch.Progressing: patch.ReasonRollingOut, patch.Failed: etcdguard.ReasonRolloutStuck}[test.state]
-		if got := etcdguard.Observe(test.in); got.State != test.state || got.Reason != reason || !strings.Contains(got.Message, test.message) {
+			patch.InForce: patch.ReasonAsExpected, patch.Progressing: patch.ReasonRollingOut, patch.Failed: decision.ReasonRolloutStuck}[test.state]
+		if got := decision.Observe(test.in); got.State != test.state || got.Reason != reason || !strings.Contains(got.Message, test.message) {
 			t.Errorf("%s: %s; want %s with %q", name, got, test.state, test.message)
 		}
 	}
@@ -266,17 +266,17 @@ func TestObserve(t *testing.T) {
 // failure.
 func TestHealthOfOtherGuards(t *testing.T) {
 	pods := func(observed int64, expected, healthy int32) change {
-		return func(in *etcdguard.Inputs) {
+		return func(in *decision.Inputs) {
 			operatorGuard(in)
 			in.PodsBudget.Generation = 2
 			in.PodsBudget.Status = policyv1.PodDisruptionBudgetStatus{
 				ObservedGeneration: observed, ExpectedPods: expected, CurrentHealthy: healthy, DesiredHealthy: expected - 1}
 		}
 	}
-	neverObserved := func(in *etcdguard.Inputs) { in.PodsBudget.Generation = 0 }
+	neverObserved := func(in *decision.Inputs) { in.PodsBudget.Generation = 0 }
 	const notReady, stuck, silent = "Some guards are not ready", "delete the old pod", ""
 	for name, test := range map[string]struct {
-		in      etcdguard.Inputs
+		in      decision.Inputs
 		state   patch.State
 		message string
 	}{
@@ -305,9 +305,9 @@ func TestHealthOfOtherGuards(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			reason := map[patch.State]string{patch.NotNeeded: patch.ReasonNotNeeded, patch.Blocked: patch.ReasonFieldOwnedByOther,
-				patch.Failed: etcdguard.ReasonRolloutStuck, patch.OptedOut: patch.ReasonOptedOut}[test.state]
-			d := etcdguard.Decide(test.in)
-			if d.Action != etcdguard.Nothing || d.Result.State != test.state || d.Result.Reason != reason {
+				patch.Failed: decision.ReasonRolloutStuck, patch.OptedOut: patch.ReasonOptedOut}[test.state]
+			d := decision.Decide(test.in)
+			if d.Action != decision.Nothing || d.Result.State != test.state || d.Result.Reason != reason {
 				t.Errorf("%s %s; want %s %s", d.Action, d.Result, test.state, reason)
 			}
 			for _, text := range []string{notReady, stuck} {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package etcdguard_test
+package decision_test
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/etcdguard/decision"
 )
 
 type part struct {
@@ -117,8 +117,8 @@ func (p part) disruptionBudget() *policyv1.PodDisruptionBudget {
 	return b
 }
 
-func (c clusterState) inputs() etcdguard.Inputs {
-	in := etcdguard.Inputs{
+func (c clusterState) inputs() decision.Inputs {
+	in := decision.Inputs{
 		Nodes: nodesOf(c.mode, c.nodes), Deployment: c.guard.deployment(), Budget: c.budget.disruptionBudget(), ClientSecret: true, CABundle: true,
 	}
 	if c.mode != unreadMode {
@@ -177,7 +177,7 @@ func (c clusterState) versionOperatorWrites() bool { return c.version && !c.oper
 
 // step is the module's next write, the state after it, and the rules that it violates.
 type step struct {
-	decision etcdguard.Decision
+	decided  decision.Decision
 	after    clusterState
 	problems []string
 }
@@ -186,7 +186,7 @@ type step struct {
 var steps = map[clusterState]step{}
 
 // next returns the next write and the state after it, and fails the test for each problem.
-func (c clusterState) next(t testing.TB) (etcdguard.Action, clusterState) {
+func (c clusterState) next(t testing.TB) (decision.Action, clusterState) {
 	t.Helper()
 	s, before := steps[c]
 	if !before {
@@ -194,14 +194,14 @@ func (c clusterState) next(t testing.TB) (etcdguard.Action, clusterState) {
 		steps[c] = s
 	}
 	for _, problem := range s.problems {
-		t.Errorf("%+v: %s %s", c, s.decision.Action, problem)
+		t.Errorf("%+v: %s %s", c, s.decided.Action, problem)
 	}
-	return s.decision.Action, s.after
+	return s.decided.Action, s.after
 }
 
 func (c clusterState) step() step {
-	decision := etcdguard.Decide(c.inputs())
-	s := step{decision: decision, after: c}
+	decided := decision.Decide(c.inputs())
+	s := step{decided: decided, after: c}
 	after := &s.after
 	problem := func(is bool, format string, args ...any) {
 		if is {
@@ -210,50 +210,50 @@ func (c clusterState) step() step {
 	}
 	writes := true
 	kept := c.guarded() && !c.optOut && c.image
-	switch decision.Action {
-	case etcdguard.Nothing:
+	switch decided.Action {
+	case decision.Nothing:
 		return s
-	case etcdguard.Claim:
+	case decision.Claim:
 		writes = false
 		problem(c.entries != none && c.entries != halfEntries, "claims although entries are set: %s", c.entries)
 		problem(c.mode != arbiter && needsGuard(c.mode) && c.size() == 3 && (c.guard.release || c.budget.release) && c.entries == none && !c.owned(),
 			"blocks upgrades for what the cluster-version-operator corrects")
 		after.entries, after.observed = ownEntries, false
-	case etcdguard.Unclaim:
+	case decision.Unclaim:
 		writes = false
 		problem(c.owned(), "releases the entries before the guard")
 		problem(kept && c.liveMinReady() < c.minReady(), "releases the entries although the guard is too weak")
 		after.entries, after.observed = none, false
-	case etcdguard.ApplyDeployment:
+	case decision.ApplyDeployment:
 		form := ha
 		if c.mode == arbiter {
 			form = arbiter
 		}
-		after.guard.n, after.guard.form, after.guard.owns = int(*decision.Deployment.Spec.Replicas), string(form), fully
-		problem(decision.Create != (c.guard.n == absent), "creates %t", decision.Create)
-	case etcdguard.ApplyBudget:
-		after.budget.n, after.budget.form, after.budget.owns = decision.Budget.Spec.MaxUnavailable.IntValue(), string(ha), fully
-		problem(decision.Create != (c.budget.n == absent), "creates %t", decision.Create)
-	case etcdguard.DisownDeployment, etcdguard.DisownBudget:
+		after.guard.n, after.guard.form, after.guard.owns = int(*decided.Deployment.Spec.Replicas), string(form), fully
+		problem(decided.Create != (c.guard.n == absent), "creates %t", decided.Create)
+	case decision.ApplyBudget:
+		after.budget.n, after.budget.form, after.budget.owns = decided.Budget.Spec.MaxUnavailable.IntValue(), string(ha), fully
+		problem(decided.Create != (c.budget.n == absent), "creates %t", decided.Create)
+	case decision.DisownDeployment, decision.DisownBudget:
 		writes = false
 		p := &after.guard
-		if decision.Action == etcdguard.DisownBudget {
+		if decided.Action == decision.DisownBudget {
 			p = &after.budget
 		}
-		p.owns, p.release = none, p.release || decision.NewOwner == cvo
+		p.owns, p.release = none, p.release || decided.NewOwner == cvo
 		problem(kept && c.entries != conflictingEntries && c.liveMinReady() != c.minReady(), "releases a guard that does not fit")
-	case etcdguard.DeleteBudget, etcdguard.DeleteDeployment:
+	case decision.DeleteBudget, decision.DeleteDeployment:
 		lone := c.mode == sr && c.listed && c.members <= 1
 		yields := c.operator && needsGuard(c.mode) && c.owned()
 		problem(!lone && !yields, "removes a guard that is needed")
-		if decision.Action == etcdguard.DeleteBudget {
+		if decided.Action == decision.DeleteBudget {
 			after.budget = missing
 		} else {
 			after.guard = missing
 		}
 	}
 	problem(*after == c, "changes nothing")
-	deletes := decision.Action == etcdguard.DeleteBudget || decision.Action == etcdguard.DeleteDeployment
+	deletes := decided.Action == decision.DeleteBudget || decided.Action == decision.DeleteDeployment
 	problem(c.guard.scaled && (deletes || after.guard.n != c.guard.n) || c.budget.scaled && (deletes || after.budget.n != c.budget.n),
 		"overwrites or removes what a person set")
 	problem(writes && c.versionOperatorWrites(), "writes while the cluster-version-operator does")
@@ -360,7 +360,7 @@ func TestWalk(t *testing.T) {
 	if testing.Short() { // enough for every step
 		queue = slices.DeleteFunc(queue, func(c clusterState) bool { return c.mode != sr && c.mode != ha || c.nodes != c.members || !c.listed })
 	}
-	taken := map[etcdguard.Action]int{}
+	taken := map[decision.Action]int{}
 	for len(queue) > 0 {
 		w := queue[len(queue)-1]
 		queue = queue[:len(queue)-1]
@@ -495,14 +495,14 @@ func TestWalkAtRandom(t *testing.T) {
 			switch {
 			case act == 1 && len(others) > 0:
 				c = others[r.IntN(len(others))]
-			case act == 2 && action != etcdguard.Nothing:
+			case act == 2 && action != decision.Nothing:
 				c = after
 				writes++
-			case act == 3 && action != etcdguard.Nothing && len(others) > 0:
+			case act == 3 && action != decision.Nothing && len(others) > 0:
 				// The write is sent after the cluster-version-operator acted. The API server accepts it if its object is unchanged.
 				later := others[r.IntN(len(others))]
 				if written, ok := later.sendLate(c, after); ok {
-					if (action == etcdguard.ApplyBudget || action == etcdguard.ApplyDeployment) && later.versionOperatorWrites() {
+					if (action == decision.ApplyBudget || action == decision.ApplyDeployment) && later.versionOperatorWrites() {
 						t.Fatalf("%+v: %s was accepted while the cluster-version-operator writes: %+v", c, action, later)
 					}
 					later = written

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package etcdguard
+package decision
 
 import (
 	"github.com/solonode/sno/patch"
@@ -38,7 +38,7 @@ func Observe(in Inputs) patch.Result {
 func (in Inputs) withHealth(result patch.Result) *patch.Result {
 	otherWriter := result.State == patch.NotNeeded || result.State == patch.Blocked
 	switch {
-	case !otherWriter || in.Cluster == nil || !guarded(in.mode()):
+	case !otherWriter || in.Cluster == nil || !needsGuards(in.mode()):
 	case in.operatorHasGuards():
 		if in.operatorGuardsUnready() {
 			result.Message += ". " + notReady

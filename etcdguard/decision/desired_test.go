@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package etcdguard_test
+package decision_test
 
 import (
 	"encoding/json"
@@ -21,14 +21,15 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/etcdguard/decision"
 	"github.com/solonode/sno/patch/admission"
 	"github.com/solonode/sno/patch/golden"
 	"github.com/solonode/sno/patch/ownership"
 )
 
-func describe(d etcdguard.Decision) string {
+func describe(d decision.Decision) string {
 	words := []string{string(d.Action)}
-	if d.Action == etcdguard.Nothing {
+	if d.Action == decision.Nothing {
 		words[0] = "Nothing"
 	}
 	if d.Create {
@@ -57,7 +58,7 @@ func describe(d etcdguard.Decision) string {
 
 func TestDecide(t *testing.T) {
 	for name, test := range map[string]struct {
-		in   etcdguard.Inputs
+		in   decision.Inputs
 		want string
 	}{
 		// One node.
@@ -68,7 +69,7 @@ func TestDecide(t *testing.T) {
 		"one node, no guard":                     {with(sr, 1, noGuard), "Nothing, (NotNeeded NotNeeded)"},
 		"one node, no ClusterVersion, own guard": {with(sr, 1, ours(ha, 3), noVersion), "DeleteBudget, (Removing)"},
 		"one node, the bootstrap member":         {with(sr, 1, claimObserved, members(2, 2)), "Nothing, (Waiting WaitingForMembers)"},
-		"one node, and a learner": {with(sr, 1, claimObserved, func(in *etcdguard.Inputs) {
+		"one node, and a learner": {with(sr, 1, claimObserved, func(in *decision.Inputs) {
 			in.Members[0].Learner = true
 			in.Members = append(in.Members, etcdguard.Member{ID: 9, Healthy: true})
 		}), "DeleteBudget, (Removing)"},
@@ -83,7 +84,7 @@ func TestDecide(t *testing.T) {
 		"three nodes, guards of the operator": {with(ha, 3, noGuard, operatorGuard), "Nothing, (NotNeeded NotNeeded)"},
 		"three nodes, minAvailable 2 of 3":    {with(ha, 3, minAvailable("2")), "Nothing, (NotNeeded NotNeeded)"},
 		"three nodes, a budget of 33%":        {with(ha, 3, maxUnavailable("33%")), "Nothing, (NotNeeded NotNeeded)"},
-		"three nodes, and learners": {with(ha, 3, func(in *etcdguard.Inputs) {
+		"three nodes, and learners": {with(ha, 3, func(in *decision.Inputs) {
 			in.Members = append(in.Members, etcdguard.Member{ID: 8, Healthy: true, Learner: true}, etcdguard.Member{ID: 9, Healthy: true, Learner: true})
 		}), "Nothing, (NotNeeded NotNeeded)"},
 
@@ -103,7 +104,7 @@ func TestDecide(t *testing.T) {
 		"five: the release's guard":      {with(ha, 5), "Claim, 2 entries, (TakingOver)"},
 		"five: one entry":                {with(ha, 5, oneEntry), "Claim, 1 entries, (TakingOver)"},
 		"five: claimed and not observed": {with(ha, 5, claimUnobserved), "Nothing, (TakingOver)"},
-		"five: settled, one cordoned and not ready": {with(ha, 5, claimObserved, ours(ha, 5), func(in *etcdguard.Inputs) {
+		"five: settled, one cordoned and not ready": {with(ha, 5, claimObserved, ours(ha, 5), func(in *decision.Inputs) {
 			in.Nodes[1].Spec.Unschedulable = true
 			in.Nodes[1].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
 		}), "Nothing"},
@@ -150,7 +151,7 @@ func TestDecide(t *testing.T) {
 		"three again, released":          {with(ha, 3, claimObserved), "Unclaim, (GivingBack)"},
 		"three again, entries of others": {with(ha, 3, ours(ha, 3), claimOfOthers), "Nothing"},
 		"opted out":                      {with(ha, 5, claimObserved, ours(ha, 5), optOut), "DisownDeployment, to cvo, (OptedOut OptedOut)"},
-		"opted out, no ClusterVersion": {with(ha, 5, ours(ha, 5), optOut, func(in *etcdguard.Inputs) {
+		"opted out, no ClusterVersion": {with(ha, 5, ours(ha, 5), optOut, func(in *decision.Inputs) {
 			in.Deployment.Annotations, in.ClusterVersion = in.ClusterVersion.Annotations, nil
 		}), "DisownDeployment, to no owner, (OptedOut OptedOut)"},
 		"opted out on one node":  {with(sr, 1, claimObserved, optOut), "Unclaim, (OptedOut OptedOut)"},
@@ -158,7 +159,7 @@ func TestDecide(t *testing.T) {
 		"guards of the operator": {with(ha, 5, claimObserved, ours(ha, 5), operatorGuard), "DeleteBudget, (NotNeeded NotNeeded)"},
 		"guards of the operator, not created yet": {with(ha, 5, claimObserved, ours(ha, 5), conditions("GuardControllerDegraded")),
 			"Nothing, (GivingBack)"},
-		"guards of the operator, status not observed": {with(ha, 5, claimObserved, ours(ha, 5), operatorGuard, func(in *etcdguard.Inputs) {
+		"guards of the operator, status not observed": {with(ha, 5, claimObserved, ours(ha, 5), operatorGuard, func(in *decision.Inputs) {
 			in.PodsBudget.Generation, in.PodsBudget.Status.ObservedGeneration = 2, 1
 		}), "Nothing, (GivingBack)"},
 		"guards of the operator, claimed": {with(ha, 5, claimObserved, noGuard, operatorGuard), "Unclaim, (NotNeeded NotNeeded)"},
@@ -176,20 +177,20 @@ func TestDecide(t *testing.T) {
 		"no topology":       {with(sr, 1, claimObserved, noCluster), "Nothing, (Waiting WaitingForInfrastructure)"},
 		"nodes not read":    {with(ha, 5, claimObserved, noNodes), "Nothing, (Waiting WaitingForNodes)"},
 		"no ClusterVersion": {with(sr, 1, noVersion), "Nothing, (Waiting WaitingForObject)"},
-		"damaged managedFields": {with(sr, 1, claimObserved, func(in *etcdguard.Inputs) { signed(in.Budget, "x", `{"f:spec":1}`) }),
+		"damaged managedFields": {with(sr, 1, claimObserved, func(in *decision.Inputs) { signed(in.Budget, "x", `{"f:spec":1}`) }),
 			"Nothing, (Failed Invalid)"},
 		"some other Deployment": {with(ha, 5, claimObserved, otherContainer), "Nothing, (Failed Invalid)"},
-		"a member twice":        {with(ha, 5, claimObserved, func(in *etcdguard.Inputs) { in.Members[1].ID = 1 }), "Nothing, (Failed Invalid)"},
+		"a member twice":        {with(ha, 5, claimObserved, func(in *decision.Inputs) { in.Members[1].ID = 1 }), "Nothing, (Failed Invalid)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := text(test.in)
-			if got := describe(etcdguard.Decide(test.in)); got != test.want {
+			if got := describe(decision.Decide(test.in)); got != test.want {
 				t.Errorf("%s\nwant %s", got, test.want)
 			}
 			if text(test.in) != before {
 				t.Error("the inputs were changed")
 			}
-			if one, two := text(etcdguard.Decide(test.in)), text(etcdguard.Decide(test.in)); one != two {
+			if one, two := text(decision.Decide(test.in)), text(decision.Decide(test.in)); one != two {
 				t.Errorf("not deterministic: %s\nand then %s", one, two)
 			}
 		})
@@ -198,7 +199,7 @@ func TestDecide(t *testing.T) {
 
 // TestFailedReads checks U-ETC-8: if inputs are missing, no guard is deleted or relaxed.
 func TestFailedReads(t *testing.T) {
-	remove := []change{noCluster, noNodes, noMembers, noVersion, noDeployment, noBudget, func(in *etcdguard.Inputs) { noSecret(in); noBundle(in) }}
+	remove := []change{noCluster, noNodes, noMembers, noVersion, noDeployment, noBudget, func(in *decision.Inputs) { noSecret(in); noBundle(in) }}
 	sizes := []int{1, 5}
 	if testing.Short() {
 		sizes = sizes[1:]
@@ -213,9 +214,9 @@ func TestFailedReads(t *testing.T) {
 					replicas, maxUnavailable := *in.Deployment.Spec.Replicas, in.Budget.Spec.MaxUnavailable.IntValue()
 					remove[removed/len(remove)](&in)
 					remove[removed%len(remove)](&in)
-					d := etcdguard.Decide(in)
+					d := decision.Decide(in)
 					at := fmt.Sprintf("%q, %d nodes, start %d, removed %d: %s", mode, n, start, removed, describe(d))
-					deletes := d.Action == etcdguard.DeleteBudget || d.Action == etcdguard.DeleteDeployment
+					deletes := d.Action == decision.DeleteBudget || d.Action == decision.DeleteDeployment
 					if deletes && (mode != sr || in.Cluster == nil || in.Members == nil) {
 						t.Errorf("deletes: %s", at)
 					}
@@ -242,13 +243,13 @@ func TestDeprecation(t *testing.T) {
 	} {
 		for _, mode := range allModes {
 			in := with(mode, 3, conditions())
-			without := describe(etcdguard.Decide(in))
+			without := describe(decision.Decide(in))
 			in.Etcd.Spec.UnsupportedConfigOverrides.Raw = []byte(raw)
-			decision := etcdguard.Decide(in)
-			if got := decision.Deprecation; (got == "") != (message == "") || !strings.Contains(got, message) {
+			decided := decision.Decide(in)
+			if got := decided.Deprecation; (got == "") != (message == "") || !strings.Contains(got, message) {
 				t.Errorf("%q, %q: %q, want something with %q", mode, raw, got, message)
 			}
-			if got := describe(decision); got != without {
+			if got := describe(decided); got != without {
 				t.Errorf("%q, %q: %s, without it %s", mode, raw, got, without)
 			}
 		}
@@ -270,10 +271,10 @@ func TestNeedsMembers(t *testing.T) {
 					continue
 				}
 				unneeded++
-				want := text(etcdguard.Decide(in))
+				want := text(decision.Decide(in))
 				for members := range 6 {
 					in.Members = membersOf(members, members/2+1)
-					if got := text(etcdguard.Decide(in)); got != want {
+					if got := text(decision.Decide(in)); got != want {
 						t.Errorf("%s, %d nodes, %s: with %d members\n%s\nwithout\n%s", mode, n, name, members, got, want)
 					}
 				}
@@ -301,7 +302,7 @@ func TestTransferOwnership(t *testing.T) {
 		"another subresource": {entries{status, ours}, entries{status, theirs}},
 	} {
 		before := text(test.entries)
-		got, err := etcdguard.TransferOwnership(test.entries, cvo)
+		got, err := decision.TransferOwnership(test.entries, cvo)
 		if diff := cmp.Diff(text(test.want), text(got)); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
@@ -309,7 +310,7 @@ func TestTransferOwnership(t *testing.T) {
 			t.Errorf("%s: the argument was changed", name)
 		}
 	}
-	if _, err := etcdguard.TransferOwnership(entries{entry(fieldOwner, `{"f:spec":1}`)}, cvo); !errors.Is(err, ownership.ErrManagedFields) {
+	if _, err := decision.TransferOwnership(entries{entry(fieldOwner, `{"f:spec":1}`)}, cvo); !errors.Is(err, ownership.ErrManagedFields) {
 		t.Errorf("damaged: %v", err)
 	}
 }
@@ -324,8 +325,8 @@ type wanted struct {
 func TestGolden(t *testing.T) {
 	golden.Test(t, "testdata/decide", func(t *testing.T, input fs.FS) map[string]string {
 		in := gathered(t, input)
-		d := etcdguard.Decide(in)
-		w := wanted{Decision: describe(d), Result: etcdguard.Observe(in).String(), Deprecation: d.Deprecation}
+		d := decision.Decide(in)
+		w := wanted{Decision: describe(d), Result: decision.Observe(in).String(), Deprecation: d.Deprecation}
 		switch {
 		case d.ClusterVersion != nil:
 			w.Apply = d.ClusterVersion
@@ -341,10 +342,10 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-func gathered(t *testing.T, input fs.FS) etcdguard.Inputs {
+func gathered(t *testing.T, input fs.FS) decision.Inputs {
 	t.Helper()
 	const namespace, guard, budgets = "openshift-etcd", "etcd-quorum-guard", "poddisruptionbudgets.policy"
-	return etcdguard.Inputs{
+	return decision.Inputs{
 		Cluster:        golden.Topology(t, input),
 		Members:        gatheredMembers(t, input),
 		Nodes:          golden.Objects[corev1.Node](t, input, "nodes", ""),
@@ -396,8 +397,8 @@ func gatheredMembers(t *testing.T, input fs.FS) []etcdguard.Member {
 }
 
 func TestPolicies(t *testing.T) {
-	golden.File(t, "config/admission/policies.yaml", admission.Policies("etcdguard-controller",
-		admission.Overrides(etcdguard.Overrides()),
-		admission.Conditions("operator.openshift.io", "etcds", etcdguard.ConditionPrefix),
+	golden.File(t, "../config/admission/policies.yaml", admission.Policies("etcdguard-controller",
+		admission.Overrides(decision.Overrides()),
+		admission.Conditions("operator.openshift.io", "etcds", decision.ConditionPrefix),
 	))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package etcdguard
+package decision
 
 import (
 	"errors"
@@ -15,6 +15,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/solonode/sno/etcdguard"
 	"github.com/solonode/sno/patch/overrides"
 	"github.com/solonode/sno/topology"
 )
@@ -25,9 +26,9 @@ var ErrInputs = errors.New("invalid inputs")
 // Inputs are what Decide needs, with managedFields. A nil object does not exist; after a failed read Decide must not be
 // called.
 type Inputs struct {
-	Cluster                *topology.Cluster // nil while no Infrastructure was read
-	Nodes                  []corev1.Node     // nil while not read; workers are ignored
-	Members                []Member          // nil while not read; then the guard is neither relaxed nor removed
+	Cluster                *topology.Cluster  // nil while no Infrastructure was read
+	Nodes                  []corev1.Node      // nil while not read; workers are ignored
+	Members                []etcdguard.Member // nil while not read; then the guard is neither relaxed nor removed
 	ClusterVersion         *configv1.ClusterVersion
 	Etcd                   *operatorv1.Etcd
 	Deployment             *appsv1.Deployment            // the guard of static manifests and of earlier operators
@@ -46,10 +47,10 @@ type object struct {
 func (in Inputs) objects() []object {
 	return slices.DeleteFunc([]object{
 		{in.ClusterVersion, "ClusterVersion", "", overrides.ClusterVersionName},
-		{in.Etcd, "Etcd", "", OperatorName},
-		{in.Deployment, "Deployment", Namespace, GuardName},
-		{in.Budget, "PodDisruptionBudget", Namespace, GuardName},
-		{in.PodsBudget, "PodDisruptionBudget", Namespace, PodsBudgetName},
+		{in.Etcd, "Etcd", "", etcdguard.OperatorName},
+		{in.Deployment, "Deployment", etcdguard.Namespace, etcdguard.GuardName},
+		{in.Budget, "PodDisruptionBudget", etcdguard.Namespace, etcdguard.GuardName},
+		{in.PodsBudget, "PodDisruptionBudget", etcdguard.Namespace, etcdguard.PodsBudgetName},
 	}, func(o object) bool { return reflect.ValueOf(o.Object).IsNil() })
 }
 
@@ -66,20 +67,25 @@ func (in Inputs) Validate() error {
 			return fmt.Errorf("%w: %s %s/%s is not %s/%s", ErrInputs, o.kind, o.GetNamespace(), o.GetName(), o.namespace, o.name)
 		}
 	}
-	if err := distinct(in.Members); err != nil {
+	if err := etcdguard.ValidateMembers(in.Members); err != nil {
 		return fmt.Errorf("%w: %w", ErrInputs, err)
 	}
 	return nil
 }
 
-func (in Inputs) mode() configv1.TopologyMode { return modeOf(*in.Cluster) }
+func (in Inputs) mode() configv1.TopologyMode {
+	return topology.ReadingOf(in.Cluster.ControlPlane.Mode).Mode
+}
+
+// needsGuards reports whether the topology needs guards.
+func needsGuards(mode configv1.TopologyMode) bool { return etcdguard.ExpectedMembers(mode) > 1 }
 
 // NeedsMembers reports whether the result of Decide can depend on the members of etcd.
 func (in Inputs) NeedsMembers() bool {
 	switch {
 	case in.Cluster == nil || in.mode() == configv1.ExternalTopologyMode:
 		return false
-	case !guarded(in.mode()):
+	case !needsGuards(in.mode()):
 		return in.Deployment != nil || in.Budget != nil
 	}
 	return !in.operatorHasGuards()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package etcdguard
+package decision
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
+	"github.com/solonode/sno/etcdguard"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/overrides"
 )
@@ -27,7 +28,7 @@ func Checks() patch.Chain[Inputs] {
 			return invalid(errors.Join(fieldsErr, claimErr))
 		}},
 		{Name: "OptedOut", OwnedFields: patch.ReleaseFields, Evaluate: func(in Inputs) *patch.Result {
-			out := slices.ContainsFunc(in.objects(), func(o object) bool { return o.name != PodsBudgetName && patch.OptsOut(o, Name) })
+			out := slices.ContainsFunc(in.objects(), func(o object) bool { return o.name != etcdguard.PodsBudgetName && patch.OptsOut(o, etcdguard.Name) })
 			return resultIf(out, patch.OptedOut, patch.ReasonOptedOut,
 				"The annotation "+patch.OptOutAnnotation+" keeps this module away; remove it to have the guard follow the topology")
 		}},
@@ -37,7 +38,7 @@ func Checks() patch.Chain[Inputs] {
 		}},
 		// On a single node the etcd operator does not remove the guards of earlier releases.
 		{Name: "OperatorGuards", OwnedFields: patch.ReleaseFields, Evaluate: func(in Inputs) *patch.Result {
-			return resultIf(guarded(in.mode()) && in.operatorHasGuards(), patch.NotNeeded, patch.ReasonNotNeeded,
+			return resultIf(needsGuards(in.mode()) && in.operatorHasGuards(), patch.NotNeeded, patch.ReasonNotNeeded,
 				"The etcd operator has its own guard on every node"+in.Cluster.UnknownValues())
 		}},
 		{Name: "NoOperatorOwns", OwnedFields: patch.ReleaseFields, Evaluate: checkNoOperatorOwns},
@@ -54,7 +55,7 @@ func Checks() patch.Chain[Inputs] {
 				"The cluster-version-operator owns the guard, but there is no ClusterVersion in which to claim it; nothing is changed until there is one")
 		}},
 		{Name: "NodesKnown", Evaluate: func(in Inputs) *patch.Result {
-			return resultIf(in.Nodes == nil && guarded(in.mode()), patch.Waiting, ReasonWaitingForNodes,
+			return resultIf(in.Nodes == nil && needsGuards(in.mode()), patch.Waiting, ReasonWaitingForNodes,
 				"Waiting for the control-plane nodes to be read; nothing is changed until then")
 		}},
 		{Name: "Adoptable", Evaluate: checkAdoptable},
@@ -79,7 +80,7 @@ func resultIf(condition bool, state patch.State, reason, message string) *patch.
 // checkNoOperatorOwns blocks writes to a guard of an earlier etcd operator, which ignores its guard on a single node.
 func checkNoOperatorOwns(in Inputs) *patch.Result {
 	stock := in.stockOwners()
-	if !guarded(in.mode()) || in.ForceConflicts || len(stock) == 0 || in.Nodes == nil {
+	if !needsGuards(in.mode()) || in.ForceConflicts || len(stock) == 0 || in.Nodes == nil {
 		return nil
 	}
 	want, _ := in.wantedStrength()
@@ -95,14 +96,14 @@ func checkNoOperatorOwns(in Inputs) *patch.Result {
 // checkAdoptable refuses a Deployment that is no guard: its selector cannot be changed, and its other containers would
 // stay.
 func checkAdoptable(in Inputs) *patch.Result {
-	if in.Deployment == nil || !guarded(in.mode()) {
+	if in.Deployment == nil || !needsGuards(in.mode()) {
 		return nil
 	}
 	selector, err := metav1.LabelSelectorAsSelector(in.Deployment.Spec.Selector)
-	is := err == nil && selector.Matches(labels.Set(guardLabels())) && imageOf(in.Deployment) != ""
+	is := err == nil && selector.Matches(labels.Set(etcdguard.GuardLabels())) && imageOf(in.Deployment) != ""
 	return resultIf(!is, patch.Failed, patch.ReasonInvalid, fmt.Sprintf(
 		"The Deployment is not a guard: its selector must match %s, and it must have a container %q; delete it to have it recreated",
-		labels.FormatLabels(guardLabels()), containerName))
+		labels.FormatLabels(etcdguard.GuardLabels()), etcdguard.ContainerName))
 }
 
 // checkFieldsFree blocks writes if another client, no operator, owns a size field that would be changed or removed.
@@ -114,9 +115,9 @@ func checkFieldsFree(in Inputs) *patch.Result {
 	numbers, err := in.sizeFields(want)
 	for _, number := range numbers {
 		owners := slices.DeleteFunc(number.owners, func(m string) bool {
-			return m == overrides.ClusterVersionOperator || m == patch.ReleasedManager(Name) || slices.Contains(stockManagers, m)
+			return m == overrides.ClusterVersionOperator || m == patch.ReleasedManager(etcdguard.Name) || slices.Contains(stockManagers, m)
 		})
-		if len(owners) > 0 && (!guarded(in.mode()) || !number.matches) {
+		if len(owners) > 0 && (!needsGuards(in.mode()) || !number.matches) {
 			return ptr.To(patch.OwnedByOther(number.field, owners...))
 		}
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package etcdguard
+package decision
 
 import (
 	"cmp"
@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/solonode/sno/etcdguard"
 	"github.com/solonode/sno/patch/overrides"
 	"github.com/solonode/sno/patch/ownership"
 )
@@ -27,23 +28,27 @@ type strength struct{ replicas, minReady int } // minReady is how many guards th
 // expects.
 func (in Inputs) wantedStrength() (want strength, postponed bool) {
 	host := in.host()
-	want = strength{host.size(), host.size() - host.budget()}
+	if budget, err := etcdguard.PodsDisruptionBudget(host); err == nil && budget != nil { // nil where no guard is needed
+		want.replicas, _ = etcdguard.Size(host)
+		want.minReady = budget.Spec.MinAvailable.IntValue()
+	}
 	live, ok := in.liveStrength()
 	if !ok || want.minReady >= live.minReady {
 		return want, false
 	}
-	_, healthy := votes(in.Members)
-	return want, healthy < expectedMembers(in.mode())
+	_, healthy := etcdguard.Votes(in.Members)
+	return want, healthy < etcdguard.ExpectedMembers(in.mode())
 }
 
 // host counts nodes without a member yet and members without a node.
-func (in Inputs) host() Host {
-	voters, _ := votes(in.Members)
+func (in Inputs) host() etcdguard.Host {
+	voters, _ := etcdguard.Votes(in.Members)
 	image := in.Image
 	if image == "" && in.Deployment != nil {
 		image = imageOf(in.Deployment)
 	}
-	return Host{mode: in.mode(), members: max(len(memberNodes(in.mode(), in.Nodes)), voters), image: image}
+	host, _ := etcdguard.NewHost(*in.Cluster, max(len(etcdguard.MemberNodes(in.mode(), in.Nodes)), voters, 1), image) // the checks have validated the Cluster
+	return host
 }
 
 func (in Inputs) liveStrength() (strength, bool) {
@@ -81,7 +86,7 @@ func (in Inputs) faults(want strength) []string {
 	fault(d == nil, "has no Deployment")
 	if d != nil {
 		pod := d.Spec.Template.Spec
-		_, pinned := pod.NodeSelector[MasterRole]
+		_, pinned := pod.NodeSelector[etcdguard.MasterRole]
 		probes := func(c corev1.Container) bool { return c.ReadinessProbe != nil }
 		fault(terminating(d), "has a Deployment that is being deleted")
 		fault(replicasOf(d) != want.replicas, "has the wrong number of replicas")
@@ -109,7 +114,7 @@ func terminating(object metav1.Object) bool { return object.GetDeletionTimestamp
 
 func imageOf(d *appsv1.Deployment) string {
 	for _, container := range d.Spec.Template.Spec.Containers {
-		if container.Name == containerName {
+		if container.Name == etcdguard.ContainerName {
 			return container.Image
 		}
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package etcdguard
+package decision
 
 import (
 	"errors"
@@ -16,6 +16,7 @@ import (
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
 
+	"github.com/solonode/sno/etcdguard"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/overrides"
 	"github.com/solonode/sno/patch/ownership"
@@ -69,8 +70,8 @@ func Decide(in Inputs) Decision {
 	if in.Etcd == nil {
 		return decision
 	}
-	override, _, err := unsupportedconfig.Read(in.Etcd.Spec.UnsupportedConfigOverrides.Raw, OverrideKey)
-	if decision.Deprecation = override.Deprecation(OverrideKey); err != nil {
+	override, _, err := unsupportedconfig.Read(in.Etcd.Spec.UnsupportedConfigOverrides.Raw, etcdguard.OverrideKey)
+	if decision.Deprecation = override.Deprecation(etcdguard.OverrideKey); err != nil {
 		decision.Deprecation = err.Error()
 	}
 	return decision
@@ -80,7 +81,7 @@ func decide(in Inputs) Decision {
 	switch result, ours := Checks().Run(in); {
 	case result != nil && ours == patch.KeepFields:
 		return Decision{Result: result}
-	case result != nil && guarded(in.mode()) && in.operatorHasGuards() && result.State != patch.OptedOut:
+	case result != nil && needsGuards(in.mode()) && in.operatorHasGuards() && result.State != patch.OptedOut:
 		return yieldToOperator(in, result)
 	case result != nil:
 		return release(in, result)
@@ -89,7 +90,7 @@ func decide(in Inputs) Decision {
 	switch {
 	case err != nil:
 		return Decision{Result: patch.Invalid(err)}
-	case guarded(in.mode()):
+	case needsGuards(in.mode()):
 		return decideGuarded(in, c)
 	}
 	return decideUnguarded(in, c)
@@ -97,7 +98,7 @@ func decide(in Inputs) Decision {
 
 // release releases fields first and entries last: without them the cluster-version-operator writes the guard again.
 func release(in Inputs, result *patch.Result) Decision {
-	to := patch.ReleasedManager(Name)
+	to := patch.ReleasedManager(etcdguard.Name)
 	if in.ClusterVersion != nil {
 		to = overrides.ClusterVersionOperator
 	}
@@ -129,7 +130,7 @@ func decideUnguarded(in Inputs, c overrides.Claim) Decision {
 	none, static := in.Deployment == nil && in.Budget == nil, in.versionOperatorMayWrite()
 	removing := report(patch.Progressing, ReasonRemoving, "On one control-plane node a guard only blocks drains; it is being removed")
 	const absent = "One control-plane node needs no guard, and there is none"
-	voters, _ := votes(in.Members)
+	voters, _ := etcdguard.Votes(in.Members)
 	switch {
 	case none && c.Releasable && !static:
 		removing.Action = Unclaim
@@ -209,13 +210,13 @@ func decideGuarded(in Inputs, c overrides.Claim) Decision {
 func certificateMissing(in Inputs) Decision {
 	var missing []string
 	if !in.ClientSecret {
-		missing = append(missing, "the Secret "+ClientSecret)
+		missing = append(missing, "the Secret "+etcdguard.ClientSecret)
 	}
 	if !in.CABundle {
-		missing = append(missing, "the ConfigMap "+CABundle)
+		missing = append(missing, "the ConfigMap "+etcdguard.CABundle)
 	}
 	return report(patch.Waiting, ReasonCertificateMissing, fmt.Sprintf("Guards cannot check the health of etcd without %s in the namespace %s; "+
-		"none is created or changed until they exist", joinWords(missing), Namespace))
+		"none is created or changed until they exist", joinWords(missing), etcdguard.Namespace))
 }
 
 func joinWords(words []string) string {
@@ -240,8 +241,8 @@ func (in Inputs) intents() (out intents, err error) {
 	if in.Deployment != nil && in.mode() == configv1.HighlyAvailableArbiterMode && len(in.Deployment.Spec.Template.Spec.NodeSelector) > 0 {
 		out.unsetDeployment = []string{fieldNodeSelector}
 	}
-	deployment, deploymentErr := Deployment(in.host())
-	budget, budgetErr := DisruptionBudget(in.host())
+	deployment, deploymentErr := etcdguard.Deployment(in.host())
+	budget, budgetErr := etcdguard.DisruptionBudget(in.host())
 	if err := errors.Join(deploymentErr, budgetErr); err != nil {
 		return intents{}, err
 	}
