@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package approver
+package decision
 
 import (
 	"encoding/json"
@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/solonode/sno/approver"
 	"github.com/solonode/sno/patch"
 )
 
@@ -27,10 +28,10 @@ var (
 const (
 	sectionKey   = "nodeClientCert"
 	disabledKey  = "disabled"
-	setting      = disabledKey + ": true"             // inserted into an existing section
-	wholeSection = sectionKey + ": {" + setting + "}" // inserted where there is none
-	marker       = "# " + patch.Domain + "/" + Name   // ends the inserted line, and identifies it
-	flowIndent   = "        "                         // begins the rest of a line in braces
+	setting      = disabledKey + ": true"                    // inserted into an existing section
+	wholeSection = sectionKey + ": {" + setting + "}"        // inserted where there is none
+	marker       = "# " + patch.Domain + "/" + approver.Name // ends the inserted line, and identifies it
+	flowIndent   = "        "                                // begins the rest of a line in braces
 )
 
 // NodeClientDisabled parses a configuration like the stock approver: YAML as JSON, keys in any case, only the first

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package approver
+package decision
 
 import (
 	"slices"
 
+	"github.com/solonode/sno/approver"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/overrides"
 	"github.com/solonode/sno/patch/ownership"
@@ -41,7 +42,7 @@ func checkValid(in Inputs) *patch.Result {
 }
 
 func checkOptedOut(in Inputs) *patch.Result {
-	if !slices.ContainsFunc(in.objects(), func(o object) bool { return patch.OptsOut(o, Name) }) {
+	if !slices.ContainsFunc(in.objects(), func(o object) bool { return patch.OptsOut(o, approver.Name) }) {
 		return nil
 	}
 	return newResult(patch.OptedOut, ReasonOptedOut, "The annotation "+patch.OptOutAnnotation+
@@ -65,11 +66,11 @@ func checkSingleReplica(in Inputs) *patch.Result {
 
 func checkNoMachines(in Inputs) *patch.Result {
 	switch in.Machines {
-	case MachinesAbsent:
+	case approver.MachinesAbsent:
 		return nil
-	case MachinesPresent:
+	case approver.MachinesPresent:
 		return newResult(patch.NotNeeded, ReasonNotNeeded, "There are Machines, which confirm the identity of a node, so the stock approver is left alone")
-	case MachinesUnknown:
+	case approver.MachinesUnknown:
 	}
 	return newResult(patch.Waiting, ReasonWaitingForMachines, "It is not known yet whether there are Machines; nothing is changed until then")
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package approver_test
+package decision_test
 
 import (
 	"errors"
@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/approver"
+	"github.com/solonode/sno/approver/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/overrides"
 	"github.com/solonode/sno/topology"
@@ -34,14 +35,14 @@ const single = configv1.SingleReplicaTopologyMode
 func owned(manager, fields string) metav1.ManagedFieldsEntry {
 	entry := metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
 		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
-	if manager == approver.FieldOwner {
+	if manager == decision.FieldOwner {
 		entry.Operation = metav1.ManagedFieldsOperationApply
 	}
 	return entry
 }
 
 func ownedByModule(fields string) []metav1.ManagedFieldsEntry {
-	return []metav1.ManagedFieldsEntry{owned(approver.FieldOwner, fields)}
+	return []metav1.ManagedFieldsEntry{owned(decision.FieldOwner, fields)}
 }
 
 const (
@@ -51,7 +52,7 @@ const (
 
 func stock() *appsv1.Deployment {
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: approver.DeploymentName, Namespace: approver.Namespace, UID: "d", ResourceVersion: "7",
+		ObjectMeta: metav1.ObjectMeta{Name: decision.DeploymentName, Namespace: decision.Namespace, UID: "d", ResourceVersion: "7",
 			ManagedFields: []metav1.ManagedFieldsEntry{owned(overrides.ClusterVersionOperator, ownsReplicas)}},
 		Spec:   appsv1.DeploymentSpec{Replicas: ptr.To[int32](1)},
 		Status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1},
@@ -60,26 +61,26 @@ func stock() *appsv1.Deployment {
 
 func config(text string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: approver.ConfigMapName, Namespace: approver.Namespace, UID: "c", ResourceVersion: "5",
+		ObjectMeta: metav1.ObjectMeta{Name: decision.ConfigMapName, Namespace: decision.Namespace, UID: "c", ResourceVersion: "5",
 			ManagedFields: []metav1.ManagedFieldsEntry{owned("kubectl-edit", ownsText)}},
-		Data: map[string]string{approver.ConfigKey: text},
+		Data: map[string]string{decision.ConfigKey: text},
 	}
 }
 
 func edited(text, edit string) *corev1.ConfigMap {
-	with, err := approver.DisableNodeClient(text)
+	with, err := decision.DisableNodeClient(text)
 	if err != nil {
 		panic(err)
 	}
 	c := config(with)
-	c.Annotations = map[string]string{approver.EditAnnotation: edit}
+	c.Annotations = map[string]string{decision.EditAnnotation: edit}
 	c.ManagedFields = ownedByModule(`{"f:data":{"f:config.yaml":{}},"f:metadata":{"f:annotations":{"f:sno.solonode.github.io/approver-edit":{}}}}`)
 	return c
 }
 
 func restarted(token string) *appsv1.Deployment {
 	d := stock()
-	d.Spec.Template.Annotations = map[string]string{approver.EditAnnotation: token}
+	d.Spec.Template.Annotations = map[string]string{decision.EditAnnotation: token}
 	d.ManagedFields = append(d.ManagedFields,
 		ownedByModule(`{"f:spec":{"f:template":{"f:metadata":{"f:annotations":{"f:sno.solonode.github.io/approver-edit":{}}}}}}`)...)
 	return d
@@ -103,7 +104,7 @@ func version(list ...configv1.ComponentOverride) *configv1.ClusterVersion {
 }
 
 func claimed(manager string, unmanaged bool) *configv1.ClusterVersion {
-	entry := approver.Override()
+	entry := decision.Override()
 	entry.Unmanaged = unmanaged
 	v := version(entry)
 	v.ManagedFields = []metav1.ManagedFieldsEntry{owned(manager, `{"f:spec":{"f:overrides":{"k:{\"group\":\"apps\",\"kind\":\"Deployment\",`+
@@ -112,26 +113,26 @@ func claimed(manager string, unmanaged bool) *configv1.ClusterVersion {
 	return v
 }
 
-func inputs(change ...func(*approver.Inputs)) approver.Inputs {
-	in := approver.Inputs{Cluster: clusterOf(single), Machines: approver.MachinesAbsent, ClusterVersion: version(), Deployment: stock()}
+func inputs(change ...func(*decision.Inputs)) decision.Inputs {
+	in := decision.Inputs{Cluster: clusterOf(single), Machines: approver.MachinesAbsent, ClusterVersion: version(), Deployment: stock()}
 	for _, c := range change {
 		c(&in)
 	}
 	return in
 }
 
-func resultOf(in approver.Inputs, d approver.Decision) patch.Result {
+func resultOf(in decision.Inputs, d decision.Decision) patch.Result {
 	if d.Result != nil {
 		return *d.Result
 	}
-	return approver.Observe(in)
+	return decision.Observe(in)
 }
 
-func writeOf(d approver.Decision) (action, what string) {
+func writeOf(d decision.Decision) (action, what string) {
 	switch {
 	case d.Config != nil && d.Config.Intent != nil:
 		intent := d.Config.Intent
-		what = fmt.Sprintf(" create=%t %s %q", d.Config.Create, intent.Annotations[approver.EditAnnotation], intent.Data[approver.ConfigKey])
+		what = fmt.Sprintf(" create=%t %s %q", d.Config.Create, intent.Annotations[decision.EditAnnotation], intent.Data[decision.ConfigKey])
 		if !d.Config.Create {
 			what += " of " + string(*intent.UID) + "." + *intent.ResourceVersion
 		}
@@ -145,7 +146,7 @@ func writeOf(d approver.Decision) (action, what string) {
 		if spec.Replicas != nil {
 			return "ApplyDeployment", fmt.Sprintf(" replicas=%d", *spec.Replicas)
 		}
-		return "ApplyDeployment", " " + spec.Template.Annotations[approver.EditAnnotation]
+		return "ApplyDeployment", " " + spec.Template.Annotations[decision.EditAnnotation]
 	case d.Deployment.Release:
 		return "ReleaseDeployment", ""
 	case d.ClusterVersion.Intent != nil:
@@ -162,13 +163,13 @@ func TestDecide(t *testing.T) {
 		line     = `nodeClientCert: {disabled: true} # sno.solonode.github.io/approver\n`
 		released = `RestoreConfig "nothing" as sno.solonode.github.io/approver-released [NotNeeded NotNeeded]`
 	)
-	type in = approver.Inputs
+	type in = decision.Inputs
 	machines := func(c *corev1.ConfigMap) func(*in) {
 		return func(i *in) { i.Machines, i.ConfigMap = approver.MachinesPresent, c }
 	}
 	has := func(c *corev1.ConfigMap) func(*in) { return func(i *in) { i.ConfigMap = c } }
 	off := func(v *configv1.ClusterVersion) func(*in) {
-		return func(i *in) { i.Mode, i.ClusterVersion = approver.Off, v }
+		return func(i *in) { i.Mode, i.ClusterVersion = decision.Off, v }
 	}
 	same := func(*in) {}
 	for _, tt := range []struct {
@@ -188,7 +189,7 @@ func TestDecide(t *testing.T) {
 		{"another restart after a second edit", has(edited("a: 1\n", "9/kubectl-edit")), func(i *in) { i.Deployment = restarted("c.5") },
 			"ApplyDeployment c.9 [Progressing Restarting]"},
 		{"the module's line changed to false", has(edited("", "5/kubectl-edit")), func(i *in) {
-			i.ConfigMap.Data[approver.ConfigKey] = "nodeClientCert: {disabled: false}\n"
+			i.ConfigMap.Data[decision.ConfigKey] = "nodeClientCert: {disabled: false}\n"
 		}, "[Blocked FieldOwnedByOther]"},
 		{"an immutable ConfigMap", has(config("a: 1\n")), func(i *in) { i.ConfigMap.Immutable = ptr.To(true) }, "[Blocked FieldOwnedByOther]"},
 		{"a ConfigMap that is being deleted", has(config("a: 1\n")), func(i *in) { i.ConfigMap.DeletionTimestamp = &metav1.Time{} }, "[Progressing Restarting]"},
@@ -225,25 +226,25 @@ func TestDecide(t *testing.T) {
 		}, "[Progressing Restarting]"},
 	} {
 		in := inputs(tt.from, tt.change)
-		d := approver.Decide(in)
+		d := decision.Decide(in)
 		action, what := writeOf(d)
 		result := resultOf(in, d)
 		if got := strings.TrimSpace(fmt.Sprintf("%s%s [%s %s]", action, what, result.State, result.Reason)); got != tt.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", tt.name, got, tt.want)
 		}
-		if diff := cmp.Diff(d, approver.Decide(in)); diff != "" {
+		if diff := cmp.Diff(d, decision.Decide(in)); diff != "" {
 			t.Errorf("%s: another decision the second time:\n%s", tt.name, diff)
 		}
 	}
 }
 
 func TestValidate(t *testing.T) {
-	for name, change := range map[string]func(*approver.Inputs){
-		"ClusterVersion": func(in *approver.Inputs) { in.ClusterVersion.Name = "other" },
-		"Deployment":     func(in *approver.Inputs) { in.Deployment.Namespace = "other" },
-		"ConfigMap":      func(in *approver.Inputs) { in.ConfigMap = config(""); in.ConfigMap.Name = "other" },
-		"mode":           func(in *approver.Inputs) { in.Mode = "On" },
-		"Cluster":        func(in *approver.Inputs) { in.Cluster = &topology.Cluster{} },
+	for name, change := range map[string]func(*decision.Inputs){
+		"ClusterVersion": func(in *decision.Inputs) { in.ClusterVersion.Name = "other" },
+		"Deployment":     func(in *decision.Inputs) { in.Deployment.Namespace = "other" },
+		"ConfigMap":      func(in *decision.Inputs) { in.ConfigMap = config(""); in.ConfigMap.Name = "other" },
+		"mode":           func(in *decision.Inputs) { in.Mode = "On" },
+		"Cluster":        func(in *decision.Inputs) { in.Cluster = &topology.Cluster{} },
 	} {
 		if err := inputs(change).Validate(); !errors.Is(err, approver.ErrInputs) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
@@ -252,7 +253,7 @@ func TestValidate(t *testing.T) {
 	if err := inputs().Validate(); err != nil {
 		t.Error(err)
 	}
-	if got := approver.Observe(approver.Inputs{}); got.State != patch.Progressing {
+	if got := decision.Observe(decision.Inputs{}); got.State != patch.Progressing {
 		t.Errorf("Observe without inputs: %v", got)
 	}
 }
@@ -260,7 +261,7 @@ func TestValidate(t *testing.T) {
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
 func TestAging(t *testing.T) {
-	const waiting, expiring = approver.ReasonRequestsPending, approver.ReasonCertificatesExpiring
+	const waiting, expiring = decision.ReasonRequestsPending, decision.ReasonCertificatesExpiring
 	const day = 24 * time.Hour
 	type lives = [][2]time.Duration
 	for _, tt := range []struct {
@@ -286,7 +287,7 @@ func TestAging(t *testing.T) {
 		{name: "both", pending: []time.Duration{time.Hour}, left: lives{{30 * day, time.Hour}}, want: expiring, oldest: time.Hour, least: time.Hour},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			aging := approver.Aging{Limits: approver.DefaultAgeLimits}
+			aging := decision.Aging{Limits: decision.DefaultAgeLimits}
 			for _, age := range tt.pending {
 				aging.AddPending(now.Add(-age))
 			}

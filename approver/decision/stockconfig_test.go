@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package approver_test
+package decision_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/solonode/sno/approver"
+	"github.com/solonode/sno/approver/decision"
 )
 
 const marker = "# sno.solonode.github.io/approver"
@@ -16,9 +16,9 @@ const marker = "# sno.solonode.github.io/approver"
 // disable fails the test unless the text is unchanged, or the flow is disabled and the edit can be removed.
 func disable(t *testing.T, text string) (string, error) {
 	t.Helper()
-	got, err := approver.DisableNodeClient(text)
-	disabled, unread := approver.NodeClientDisabled(got)
-	back, found := approver.EnableNodeClient(got)
+	got, err := decision.DisableNodeClient(text)
+	disabled, unread := decision.NodeClientDisabled(got)
+	back, found := decision.EnableNodeClient(got)
 	switch {
 	case err != nil && got != text:
 		t.Errorf("edited in spite of an error: %s", got)
@@ -67,7 +67,7 @@ func TestDisableNodeClient(t *testing.T) {
 			if again, err := disable(t, got); err != nil || again != got {
 				t.Errorf("again: %v\n%s", err, again)
 			}
-			if _, found := approver.EnableNodeClient(got); found != (got != tt.text) {
+			if _, found := decision.EnableNodeClient(got); found != (got != tt.text) {
 				t.Errorf("an edit is found: %t", found)
 			}
 		})
@@ -79,25 +79,25 @@ func TestDisableNodeClientRefuses(t *testing.T) {
 		name, text string
 		want       error
 	}{
-		{"invalid YAML", "a: [\n", approver.ErrConfig},
-		{"a scalar", "hello", approver.ErrConfig},
-		{"a list", "- nodeClientCert\n", approver.ErrConfig},
-		{"a tab", "a:\n\tb: 1\n", approver.ErrConfig},
-		{"a duplicate key", "a: 1\na: 2\n", approver.ErrConfig},
-		{"two documents", "a: 1\n---\nnodeClientCert: {disabled: true}\n", approver.ErrConfig},
-		{"a section that is a string", "nodeClientCert: yes please\n", approver.ErrConfig},
-		{"a section that is null", "nodeClientCert: null\n", approver.ErrConfig},
-		{"a section that is a tilde", "nodeClientCert: ~\n", approver.ErrConfig},
-		{"a section with an anchor", "nodeClientCert: &x\n  limit: 4\nother: *x\n", approver.ErrConfig},
-		{"a section that is an alias", "x: &x {limit: 4}\nnodeClientCert: *x\n", approver.ErrConfig},
-		{"a section from a merge key", "x: &x {nodeClientCert: {limit: 4}}\n<<: *x\n", approver.ErrConfig},
-		{"the section twice, in different cases", "nodeClientCert: {}\nNodeClientCert: {}\n", approver.ErrConfig},
-		{"a key with a question mark", "? a\n: 1\n", approver.ErrConfig},
-		{"a byte order mark", "\ufeffa: 1\n", approver.ErrConfig},
-		{"a value that is not a boolean", "nodeClientCert: {disabled: perhaps}\n", approver.ErrConfig},
-		{"disabled: false", "nodeClientCert:\n  disabled: false # we trust our network\n", approver.ErrNodeClientEnabled},
-		{"no value", "nodeClientCert:\n  disabled:\n", approver.ErrNodeClientEnabled},
-		{"false in braces", "{nodeClientCert: {Disabled: false}}", approver.ErrNodeClientEnabled},
+		{"invalid YAML", "a: [\n", decision.ErrConfig},
+		{"a scalar", "hello", decision.ErrConfig},
+		{"a list", "- nodeClientCert\n", decision.ErrConfig},
+		{"a tab", "a:\n\tb: 1\n", decision.ErrConfig},
+		{"a duplicate key", "a: 1\na: 2\n", decision.ErrConfig},
+		{"two documents", "a: 1\n---\nnodeClientCert: {disabled: true}\n", decision.ErrConfig},
+		{"a section that is a string", "nodeClientCert: yes please\n", decision.ErrConfig},
+		{"a section that is null", "nodeClientCert: null\n", decision.ErrConfig},
+		{"a section that is a tilde", "nodeClientCert: ~\n", decision.ErrConfig},
+		{"a section with an anchor", "nodeClientCert: &x\n  limit: 4\nother: *x\n", decision.ErrConfig},
+		{"a section that is an alias", "x: &x {limit: 4}\nnodeClientCert: *x\n", decision.ErrConfig},
+		{"a section from a merge key", "x: &x {nodeClientCert: {limit: 4}}\n<<: *x\n", decision.ErrConfig},
+		{"the section twice, in different cases", "nodeClientCert: {}\nNodeClientCert: {}\n", decision.ErrConfig},
+		{"a key with a question mark", "? a\n: 1\n", decision.ErrConfig},
+		{"a byte order mark", "\ufeffa: 1\n", decision.ErrConfig},
+		{"a value that is not a boolean", "nodeClientCert: {disabled: perhaps}\n", decision.ErrConfig},
+		{"disabled: false", "nodeClientCert:\n  disabled: false # we trust our network\n", decision.ErrNodeClientEnabled},
+		{"no value", "nodeClientCert:\n  disabled:\n", decision.ErrNodeClientEnabled},
+		{"false in braces", "{nodeClientCert: {Disabled: false}}", decision.ErrNodeClientEnabled},
 	} {
 		if _, err := disable(t, tt.text); !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v", tt.name, err)
@@ -118,7 +118,7 @@ func TestEnableNodeClient(t *testing.T) {
 		{"changed to false", "nodeClientCert: {disabled: false} " + marker + "\n", "nodeClientCert: {disabled: false} " + marker + "\n", false},
 		{"nothing", "", "", false},
 	} {
-		if got, found := approver.EnableNodeClient(tt.text); got != tt.want || found != tt.found {
+		if got, found := decision.EnableNodeClient(tt.text); got != tt.want || found != tt.found {
 			t.Errorf("%s: %t\n%s", tt.name, found, got)
 		}
 	}
@@ -127,9 +127,9 @@ func TestEnableNodeClient(t *testing.T) {
 // Everything else stays the same, byte by byte.
 func ExampleDisableNodeClient() {
 	text := "# of the platform team\nlogLevel: 4 # see the runbook\n"
-	disabled, err := approver.DisableNodeClient(text)
+	disabled, err := decision.DisableNodeClient(text)
 	fmt.Print(disabled)
-	back, removed := approver.EnableNodeClient(disabled)
+	back, removed := decision.EnableNodeClient(disabled)
 	fmt.Println(err, removed, back == text)
 	// Output:
 	// # of the platform team

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package approver
+package decision
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/solonode/sno/approver"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/overrides"
 	"github.com/solonode/sno/patch/ownership"
@@ -193,7 +194,7 @@ func (in Inputs) restore(result *patch.Result) Decision {
 	text, _ := enableNodeClient(in.text())
 	_, hasKey := in.ConfigMap.Data[ConfigKey]
 	edit, formerOwner, _ := strings.Cut(in.ConfigMap.Annotations[EditAnnotation], "/")
-	write := &ConfigWrite{NewOwner: cmp.Or(in.textOwner(), formerOwner, patch.ReleasedManager(Name))}
+	write := &ConfigWrite{NewOwner: cmp.Or(in.textOwner(), formerOwner, patch.ReleasedManager(approver.Name))}
 	switch {
 	case in.ConfigMap.DeletionTimestamp != nil:
 		write = nil

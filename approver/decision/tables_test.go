@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package approver_test
+package decision_test
 
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/solonode/sno/approver"
+	"github.com/solonode/sno/approver/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
@@ -129,9 +131,9 @@ var (
 		"broken":       func() *corev1.ConfigMap { return config("a: [\n") },
 		"edited":       func() *corev1.ConfigMap { return edited("", "made") },
 		"edited text":  editedText,
-		"line removed": with(editedText, func(c *corev1.ConfigMap) { c.Data[approver.ConfigKey] = "a: 1\n" }),
+		"line removed": with(editedText, func(c *corev1.ConfigMap) { c.Data[decision.ConfigKey] = "a: 1\n" }),
 	}
-	claimedByModule = func() *configv1.ClusterVersion { return claimed(approver.FieldOwner, true) }
+	claimedByModule = func() *configv1.ClusterVersion { return claimed(decision.FieldOwner, true) }
 	versions        = map[string]func() *configv1.ClusterVersion{
 		"none":                  func() *configv1.ClusterVersion { return nil },
 		"plain":                 func() *configv1.ClusterVersion { return version() },
@@ -143,8 +145,8 @@ var (
 	presences = []approver.MachinePresence{approver.MachinesUnknown, approver.MachinesAbsent, approver.MachinesPresent}
 )
 
-func (c testCase) inputs() (in approver.Inputs, exists bool) {
-	in = approver.Inputs{Cluster: clusters[c.cluster], Mode: approver.Mode(c.mode), Machines: c.machines,
+func (c testCase) inputs() (in decision.Inputs, exists bool) {
+	in = decision.Inputs{Cluster: clusters[c.cluster], Mode: decision.Mode(c.mode), Machines: c.machines,
 		Deployment: stocks[c.stock](), ConfigMap: configs[c.config](), ClusterVersion: versions[c.version]()}
 	annotations := map[string]string{patch.OptOutAnnotation: approver.Name}
 	switch {
@@ -153,7 +155,7 @@ func (c testCase) inputs() (in approver.Inputs, exists bool) {
 	case c.optOut == "ClusterVersion" && in.ClusterVersion != nil:
 		in.ClusterVersion.Annotations = annotations
 	case c.optOut == "ConfigMap" && in.ConfigMap != nil:
-		annotations[approver.EditAnnotation] = in.ConfigMap.Annotations[approver.EditAnnotation]
+		annotations[decision.EditAnnotation] = in.ConfigMap.Annotations[decision.EditAnnotation]
 		in.ConfigMap.Annotations = annotations
 	case c.optOut != "":
 		return in, false
@@ -171,7 +173,7 @@ func TestDecideByTheTables(t *testing.T) {
 		}
 		want := s.wanted()
 		seen[want]++
-		d := approver.Decide(in)
+		d := decision.Decide(in)
 		result := resultOf(in, d)
 		outcomes.Insert(result.String())
 		action, _ := writeOf(d)
@@ -221,29 +223,12 @@ func TestEnabledByTheTable(t *testing.T) {
 			if may != want || errors.Is(err, approver.ErrInputs) == (read && known) || errors.Is(err, topology.ErrClusterNotRead) == read {
 				t.Errorf("%q, %d: %t, %v; want %t", name, machines, may, err, want)
 			}
-			in := inputs(func(in *approver.Inputs) { in.Cluster, in.Machines = cluster, machines })
-			if wrote, _ := writeOf(approver.Decide(in)); (wrote != "") != (err == nil && !may) {
+			in := inputs(func(in *decision.Inputs) { in.Cluster, in.Machines = cluster, machines })
+			if wrote, _ := writeOf(decision.Decide(in)); (wrote != "") != (err == nil && !may) {
 				t.Errorf("%q, %d: Enabled is %t, %v, and %q is written", name, machines, may, err, wrote)
 			}
 		}
 	}
-}
-
-// An operator that vendors the module checks whether it may approve requests of new nodes.
-func ExampleEnabled() {
-	for _, mode := range []configv1.TopologyMode{configv1.HighlyAvailableTopologyMode, configv1.SingleReplicaTopologyMode} {
-		for _, machines := range []approver.MachinePresence{approver.MachinesAbsent, approver.MachinesPresent, approver.MachinesUnknown} {
-			enabled, err := approver.Enabled(approver.Host{Cluster: *clusterOf(mode), Machines: machines})
-			fmt.Println(mode, enabled, err)
-		}
-	}
-	// Output:
-	// HighlyAvailable true <nil>
-	// HighlyAvailable true <nil>
-	// HighlyAvailable false invalid inputs: Machines are Unknown: read whether there are any
-	// SingleReplica false <nil>
-	// SingleReplica true <nil>
-	// SingleReplica false invalid inputs: Machines are Unknown: read whether there are any
 }
 
 func with[T any](make func() *T, change func(*T)) func() *T {
@@ -252,4 +237,13 @@ func with[T any](make func() *T, change func(*T)) func() *T {
 		change(object)
 		return object
 	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
