@@ -168,8 +168,8 @@ func FuzzParseRequest(f *testing.F) {
 
 func ExampleDrainRequired() {
 	for _, mode := range []configv1.TopologyMode{configv1.SingleReplicaTopologyMode, configv1.DualReplicaTopologyMode} {
-		decision, err := machineconfig.DrainRequired(machineconfig.Inputs{Cluster: clusterOf(mode)})
-		fmt.Println(decision.Required, decision.Message, err)
+		decided, err := machineconfig.DrainRequired(machineconfig.Inputs{Cluster: clusterOf(mode)})
+		fmt.Println(decided.Required, decided.Message, err)
 	}
 	_, err := machineconfig.DrainRequired(machineconfig.Inputs{})
 	fmt.Println(err)

@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/solonode/sno/machineconfig"
-	"github.com/solonode/sno/patch"
 )
 
 func TestPoolOf(t *testing.T) {
@@ -93,7 +92,7 @@ func poolsOf(text string) []*mcfgv1.MachineConfigPool {
 // TestMayStart has cases that are not in the TestMayStartTable tests: other pools, no pools, nodes in none, and more
 // nodes.
 func TestMayStart(t *testing.T) {
-	type results = map[string]patch.Result
+	type results = map[string]machineconfig.Waiting
 	const stock = "master worker arbiter"
 	maxReached, noPool, onWindows := machineconfig.PendingMaxUnavailable, machineconfig.PendingNoPool, machineconfig.PendingWindows
 	for _, test := range []struct {
@@ -198,7 +197,7 @@ func ExampleMayStart() {
 		Nodes:   []*corev1.Node{worker("worker-0"), worker("worker-1")},
 		Pending: []string{"worker-0", "worker-1"},
 	})
-	fmt.Println(start, waiting, err)
+	fmt.Println(start, waiting["worker-1"].Reason, err)
 	// Output:
-	// [worker-0] map[worker-1:Progressing (Draining): A node waits to be drained. As many nodes of its pool are unavailable as maxUnavailable permits] <nil>
+	// [worker-0] Draining <nil>
 }

@@ -21,12 +21,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/machineconfig/decision"
 	"github.com/solonode/sno/testcluster/assets"
 	"github.com/solonode/sno/topology"
 )
 
 // shutdownInputs returns a cluster of one node with an ordinary and a critical pod with these grace periods in seconds.
-func shutdownInputs(ordinary, critical int64, bound time.Duration) machineconfig.Inputs {
+func shutdownInputs(ordinary, critical int64, bound time.Duration) decision.Inputs {
 	master := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "master-0", Labels: map[string]string{machineconfig.MasterRole: ""}}}
 	pool := mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: machineconfig.MasterPool, Labels: map[string]string{machineconfig.MasterPoolLabel: ""}}}
 	pool.Status.Conditions = []mcfgv1.MachineConfigPoolCondition{{Type: mcfgv1.MachineConfigPoolUpdated, Status: corev1.ConditionTrue}}
@@ -35,9 +36,12 @@ func shutdownInputs(ordinary, critical int64, bound time.Duration) machineconfig
 		pods[i].Spec.NodeName, pods[i].Spec.TerminationGracePeriodSeconds = master.Name, ptr.To(grace)
 	}
 	pods[1].Spec.Priority = ptr.To[int32](2_000_001_000)
-	return machineconfig.Inputs{
-		Cluster: &topology.Cluster{ControlPlane: topology.ReadingOf(configv1.SingleReplicaTopologyMode), Infrastructure: topology.ReadingOf(configv1.SingleReplicaTopologyMode)},
-		Nodes:   []corev1.Node{master}, Pods: pods, Pools: []mcfgv1.MachineConfigPool{pool}, ShutdownBound: bound,
+	return decision.Inputs{
+		Inputs: machineconfig.Inputs{
+			Cluster: &topology.Cluster{ControlPlane: topology.ReadingOf(configv1.SingleReplicaTopologyMode), Infrastructure: topology.ReadingOf(configv1.SingleReplicaTopologyMode)},
+			Nodes:   []corev1.Node{master}, Pods: pods,
+		},
+		Pools: []mcfgv1.MachineConfigPool{pool}, ShutdownBound: bound,
 	}
 }
 
@@ -63,20 +67,20 @@ func TestGracefulShutdownIsUnderstood(t *testing.T) {
 		{3600, 3600, 24 * time.Hour, "7200 3600"},
 	} {
 		t.Run(fmt.Sprintf("%d and %d seconds, bound %s", test.ordinary, test.critical, test.bound), func(t *testing.T) {
-			decision := machineconfig.Decide(shutdownInputs(test.ordinary, test.critical, test.bound))
-			if decision.Result != nil {
-				t.Fatal(decision.Result)
+			decided := decision.Decide(shutdownInputs(test.ordinary, test.critical, test.bound))
+			if decided.Result != nil {
+				t.Fatal(decided.Result)
 			}
 			// The operator merges the fields into its kubelet.conf, which needs at least these.
 			configuration := map[string]any{"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "failCgroupV1": false}
-			if err := json.Unmarshal(decision.KubeletConfig.Spec.KubeletConfig.Raw, &configuration); err != nil {
+			if err := json.Unmarshal(decided.KubeletConfig.Spec.KubeletConfig.Raw, &configuration); err != nil {
 				t.Fatal(err)
 			}
 			output, err := loadKubeletConfiguration(t, program, configuration)
 			if err != nil || output != test.kubelet {
 				t.Errorf("the kubelet reads %q, %v, want %q", output, err, test.kubelet)
 			}
-			delay := logindDelay(t, decision.MachineConfig.Spec.Config.Raw)
+			delay := logindDelay(t, decided.MachineConfig.Spec.Config.Raw)
 			if total, _, _ := strings.Cut(output, " "); delay != total {
 				t.Errorf("logind waits %s s, the kubelet %s s", delay, total)
 			}

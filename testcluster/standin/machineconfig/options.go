@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/machineconfig/decision"
 )
 
 // Options are the operator's flags.
@@ -22,7 +23,7 @@ type Options struct {
 // DefaultOptions are those without any flags.
 func DefaultOptions() *Options {
 	return &Options{
-		DrainPolicy: string(machineconfig.DrainNever), ShutdownBound: machineconfig.DefaultShutdownBound, ShutdownSettle: machineconfig.ShutdownDebounce,
+		DrainPolicy: string(machineconfig.DrainNever), ShutdownBound: machineconfig.DefaultShutdownBound, ShutdownSettle: decision.ShutdownDebounce,
 	}
 }
 

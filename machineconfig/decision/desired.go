@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package machineconfig
+package decision
 
 import (
 	"cmp"
@@ -14,9 +14,11 @@ import (
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	mcfgv1ac "github.com/openshift/client-go/machineconfiguration/applyconfigurations/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
+	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/patch"
 )
 
@@ -49,10 +51,10 @@ func (in Inputs) apply() Decision {
 	if err != nil {
 		return Decision{Result: patch.Invalid(err)}
 	}
-	bound := cmp.Or(in.ShutdownBound, DefaultShutdownBound)
-	nodes := ShutdownNodes(in.Nodes)
+	bound := cmp.Or(in.ShutdownBound, machineconfig.DefaultShutdownBound)
+	nodes := machineconfig.ShutdownNodes(in.Nodes)
 	pods := slices.DeleteFunc(slices.Clone(in.Pods), func(pod corev1.Pod) bool { return !slices.Contains(nodes, pod.Spec.NodeName) })
-	decision := in.intents(ShutdownGracePeriods(pods, bound).next(live, bound))
+	decision := in.intents(machineconfig.ShutdownGracePeriods(pods, bound).Next(live, bound))
 	if decision.Restarts && !settled(in.masterPool()) {
 		return Decision{Result: &patch.Result{State: patch.Progressing, Reason: ReasonSettling,
 			Message: "The master pool is being updated; graceful shutdown is configured after that"}}
@@ -67,7 +69,7 @@ const (
 		`"mode":420,"overwrite":true,"contents":{"source":"data:text/plain;charset=utf-8;base64,%s"}}]}}`
 )
 
-func (in Inputs) intents(periods GracePeriods) Decision {
+func (in Inputs) intents(periods machineconfig.GracePeriods) Decision {
 	kubelet := fmt.Appendf(nil, kubeletConfiguration, periods.Total, periods.Critical)
 	logind := fmt.Appendf(nil, "[Login]\nInhibitDelayMaxSec=%d\n", int64(periods.Total/time.Second))
 	files := fmt.Appendf(nil, logindConfig, base64.StdEncoding.EncodeToString(logind))
@@ -76,11 +78,11 @@ func (in Inputs) intents(periods GracePeriods) Decision {
 		sameJSON(live.Spec.KubeletConfig.Raw, kubelet) && sameJSON(file.Spec.Config.Raw, files)
 	return Decision{
 		Restarts: !same,
-		KubeletConfig: mcfgv1ac.KubeletConfig(ShutdownName).WithSpec(mcfgv1ac.KubeletConfigSpec().
-			WithMachineConfigPoolSelector(metav1ac.LabelSelector().WithMatchLabels(map[string]string{MasterPoolLabel: ""})).
+		KubeletConfig: mcfgv1ac.KubeletConfig(machineconfig.ShutdownName).WithSpec(mcfgv1ac.KubeletConfigSpec().
+			WithMachineConfigPoolSelector(metav1ac.LabelSelector().WithMatchLabels(map[string]string{machineconfig.MasterPoolLabel: ""})).
 			WithKubeletConfig(runtime.RawExtension{Raw: kubelet})),
-		MachineConfig: mcfgv1ac.MachineConfig(ShutdownMachineConfigName).
-			WithLabels(map[string]string{RoleLabel: MasterPool}).
+		MachineConfig: mcfgv1ac.MachineConfig(machineconfig.ShutdownMachineConfigName).
+			WithLabels(map[string]string{machineconfig.RoleLabel: machineconfig.MasterPool}).
 			WithSpec(mcfgv1ac.MachineConfigSpec().WithConfig(runtime.RawExtension{Raw: files})),
 	}
 }
@@ -88,18 +90,6 @@ func (in Inputs) intents(periods GracePeriods) Decision {
 func sameJSON(a, b []byte) bool {
 	var one, other any
 	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && reflect.DeepEqual(one, other)
-}
-
-// ShutdownNodes returns the names of the nodes whose pods determine the grace periods: control-plane nodes, or the only
-// node.
-func ShutdownNodes(nodes []corev1.Node) []string {
-	var names []string
-	for i := range nodes {
-		if isControlPlane(&nodes[i]) || len(nodes) == 1 {
-			names = append(names, nodes[i].Name)
-		}
-	}
-	return names
 }
 
 // settled reports whether the pool is not being updated.
@@ -111,4 +101,17 @@ func hasCondition(pool *mcfgv1.MachineConfigPool, condition mcfgv1.MachineConfig
 	return slices.ContainsFunc(pool.Status.Conditions, func(c mcfgv1.MachineConfigPoolCondition) bool {
 		return c.Type == condition && c.Status == corev1.ConditionTrue
 	})
+}
+
+func readGracePeriods(config *mcfgv1.KubeletConfig) (machineconfig.GracePeriods, error) {
+	var fields struct {
+		ShutdownGracePeriod, ShutdownGracePeriodCriticalPods metav1.Duration
+	}
+	if config == nil || config.Spec.KubeletConfig == nil || len(config.Spec.KubeletConfig.Raw) == 0 {
+		return machineconfig.GracePeriods{}, nil
+	}
+	if err := json.Unmarshal(config.Spec.KubeletConfig.Raw, &fields); err != nil {
+		return machineconfig.GracePeriods{}, fmt.Errorf("reading a kubelet's configuration: %w", err)
+	}
+	return machineconfig.GracePeriods{Total: fields.ShutdownGracePeriod.Duration, Critical: fields.ShutdownGracePeriodCriticalPods.Duration}, nil
 }

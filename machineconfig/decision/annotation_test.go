@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package machineconfig_test
+package decision_test
 
 import (
 	"testing"
@@ -12,6 +12,7 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/machineconfig/decision"
 	"github.com/solonode/sno/patch"
 )
 
@@ -24,7 +25,7 @@ func TestAnnotateTopology(t *testing.T) {
 		live     string
 		managers []string
 		change   func(annotations map[string]string)
-		inputs   func(*machineconfig.Inputs)
+		inputs   func(*decision.Inputs)
 		windows  bool
 		want     string
 		releases bool
@@ -50,11 +51,11 @@ func TestAnnotateTopology(t *testing.T) {
 		{name: "opted out", mode: sr, change: func(a map[string]string) { a[patch.OptOutAnnotation] = "all" }, reason: patch.ReasonOptedOut},
 		{name: "opted out later", mode: sr, live: "SingleReplica", managers: []string{fieldOwner}, change: func(a map[string]string) { a[patch.OptOutAnnotation] = "machineconfig" },
 			releases: true, reason: patch.ReasonOptedOut},
-		{name: "opted out on the operator", mode: sr, inputs: func(in *machineconfig.Inputs) {
+		{name: "opted out on the operator", mode: sr, inputs: func(in *decision.Inputs) {
 			in.MachineConfiguration = &operatorv1.MachineConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 			optOut(in.MachineConfiguration)
 		}, reason: patch.ReasonOptedOut},
-		{name: "topology not read", inputs: func(in *machineconfig.Inputs) { in.Cluster = nil }, reason: patch.ReasonWaitingForInfrastructure},
+		{name: "topology not read", inputs: func(in *decision.Inputs) { in.Cluster = nil }, reason: patch.ReasonWaitingForInfrastructure},
 		{name: "unreadable managedFields", mode: sr, managers: []string{"garbage"}, reason: patch.ReasonInvalid},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -76,11 +77,11 @@ func TestAnnotateTopology(t *testing.T) {
 				}
 				n.ManagedFields = append(n.ManagedFields, entry(manager, fields))
 			}
-			in := machineconfig.Inputs{Cluster: clusterOf(test.mode)}
+			in := decision.Inputs{Inputs: machineconfig.Inputs{Cluster: clusterOf(test.mode)}}
 			if test.inputs != nil {
 				test.inputs(&in)
 			}
-			got := machineconfig.AnnotateTopology(in, &n)
+			got := decision.AnnotateTopology(in, &n)
 			var want any
 			if test.want != "" {
 				want = corev1ac.Node("m1").WithUID("uid-of-node").WithAnnotations(map[string]string{key: test.want})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package machineconfig
+package decision
 
 import (
 	"fmt"
@@ -8,7 +8,9 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/ownership"
 	"github.com/solonode/sno/topology"
@@ -62,7 +64,7 @@ func checkOptedOut(in Inputs) *patch.Result {
 	if pool := in.masterPool(); pool != nil {
 		objects = append(objects, pool)
 	}
-	if in.OptedOut() || slices.ContainsFunc(objects, func(o metav1.Object) bool { return patch.OptsOut(o, Name) }) {
+	if in.OptedOut() || slices.ContainsFunc(objects, func(o metav1.Object) bool { return patch.OptsOut(o, machineconfig.Name) }) {
 		return optedOut("enable graceful shutdown")
 	}
 	return nil
@@ -100,12 +102,12 @@ func notNeeded(message string) *patch.Result {
 
 func checkPoolThere(in Inputs) *patch.Result {
 	if pool := in.masterPool(); pool != nil {
-		if _, labelled := pool.Labels[MasterPoolLabel]; labelled {
+		if _, labelled := pool.Labels[machineconfig.MasterPoolLabel]; labelled {
 			return nil
 		}
 	}
 	return &patch.Result{State: patch.Waiting, Reason: patch.ReasonWaitingForObject,
-		Message: "There is no MachineConfigPool master with the label " + MasterPoolLabel + ", which the KubeletConfig selects"}
+		Message: "There is no MachineConfigPool master with the label " + machineconfig.MasterPoolLabel + ", which the KubeletConfig selects"}
 }
 
 // checkKubeletConfigFree: the operator renders a complete kubelet.conf from each KubeletConfig of a pool, and the last
@@ -113,12 +115,13 @@ func checkPoolThere(in Inputs) *patch.Result {
 func checkKubeletConfigFree(in Inputs) *patch.Result {
 	for i := range in.KubeletConfigs {
 		other := &in.KubeletConfigs[i]
-		if chosen, err := selects(other.Spec.MachineConfigPoolSelector, in.masterPool().Labels); other.Name == ShutdownName || err != nil || !chosen {
+		selector, err := metav1.LabelSelectorAsSelector(other.Spec.MachineConfigPoolSelector)
+		if other.Name == machineconfig.ShutdownName || err != nil || !selector.Matches(labels.Set(in.masterPool().Labels)) {
 			continue
 		}
 		message := "Another KubeletConfig selects the master pool, and a second one would replace its settings; " +
 			"add shutdownGracePeriod and shutdownGracePeriodCriticalPods to it"
-		if periods, err := readGracePeriods(other); err != nil || periods != (GracePeriods{}) {
+		if periods, err := readGracePeriods(other); err != nil || periods != (machineconfig.GracePeriods{}) {
 			message = "Another KubeletConfig of the master pool sets grace periods for shutdowns; they stay"
 		}
 		return &patch.Result{State: patch.Blocked, Reason: patch.ReasonFieldOwnedByOther, Message: message}

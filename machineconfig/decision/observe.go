@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package machineconfig
+package decision
 
 import (
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 
+	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/patch"
 )
 
@@ -23,7 +24,7 @@ func Observe(in Inputs, decision Decision) patch.Result {
 		return patch.Result{State: patch.Failed, Reason: patch.ReasonInvalid,
 			Message: "The machine-config operator refuses the KubeletConfig; see its status"}
 	case pool.Spec.Paused && (decision.Restarts || !hasCondition(pool, mcfgv1.MachineConfigPoolUpdated)):
-		return patch.Result{State: patch.Progressing, Reason: ReasonUpdatesPaused,
+		return patch.Result{State: patch.Progressing, Reason: machineconfig.ReasonUpdatesPaused,
 			Message: "The master pool is paused; its node takes the grace periods, with a restart, when the pause ends"}
 	case decision.Restarts || !settled(pool):
 		return patch.Result{State: patch.Progressing, Reason: patch.ReasonRollingOut,
@@ -41,4 +42,13 @@ func refused(config *mcfgv1.KubeletConfig) bool {
 		}
 	}
 	return newest.Type == mcfgv1.KubeletConfigFailure
+}
+
+// Waits returns the result for a node whose drain has to wait.
+func Waits(w machineconfig.Waiting) *patch.Result {
+	state := patch.Progressing
+	if w.Reason == machineconfig.ReasonInvalid {
+		state = patch.Failed
+	}
+	return &patch.Result{State: state, Reason: w.Reason, Message: w.Message, After: w.After}
 }

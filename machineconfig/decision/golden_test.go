@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package machineconfig_test
+package decision_test
 
 import (
 	"errors"
@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/machineconfig/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/admission"
 	"github.com/solonode/sno/patch/golden"
@@ -41,13 +42,13 @@ type wantedNode struct {
 func TestGolden(t *testing.T) {
 	golden.Test(t, "testdata/decide", func(t *testing.T, input fs.FS) map[string]string {
 		in := gathered(t, input)
-		d := machineconfig.Decide(in)
+		d := decision.Decide(in)
 		w := wanted{Delete: d.Delete, Restarts: d.Restarts, Result: text(d.Result)}
 		if d.MachineConfig != nil {
 			w.Apply = append(w.Apply, d.MachineConfig, d.KubeletConfig)
 		}
 		if d.Result == nil {
-			w.Observed = machineconfig.Observe(in, d).String()
+			w.Observed = decision.Observe(in, d).String()
 		}
 		var err error
 		if w.Waiting, err = machineconfig.PendingChanges(pointers(in.Pools), pointers(in.Nodes)); err != nil {
@@ -71,18 +72,18 @@ func text(result *patch.Result) string {
 	return result.String()
 }
 
-func wantedOf(t *testing.T, in machineconfig.Inputs, node *corev1.Node) wantedNode {
+func wantedOf(t *testing.T, in decision.Inputs, node *corev1.Node) wantedNode {
 	t.Helper()
-	step := machineconfig.AnnotateTopology(in, node)
+	step := decision.AnnotateTopology(in, node)
 	w := wantedNode{Name: node.Name, Drain: map[string]string{}, Topology: text(step.Result)}
 	if intent, ok := step.Intent.(*corev1ac.NodeApplyConfiguration); ok {
 		w.Annotate = intent.Annotations[machineconfig.TopologyAnnotation]
 	}
 	in.Node = node.Name
 	for _, in.Policy = range []machineconfig.DrainPolicy{machineconfig.DrainNever, machineconfig.DrainWorkers} {
-		decision, err := machineconfig.DrainRequired(in)
-		word := map[bool]string{true: "yes", false: "no"}[decision.Required]
-		w.Drain[string(in.Policy)] = word + " (" + decision.Reason + "): " + decision.Message
+		decided, err := machineconfig.DrainRequired(in.Inputs)
+		word := map[bool]string{true: "yes", false: "no"}[decided.Required]
+		w.Drain[string(in.Policy)] = word + " (" + decided.Reason + "): " + decided.Message
 		if err != nil {
 			w.Drain[string(in.Policy)] = err.Error()
 		}
@@ -90,17 +91,18 @@ func wantedOf(t *testing.T, in machineconfig.Inputs, node *corev1.Node) wantedNo
 	return w
 }
 
-func gathered(t *testing.T, input fs.FS) machineconfig.Inputs {
+func gathered(t *testing.T, input fs.FS) decision.Inputs {
 	t.Helper()
 	const mco = "machineconfiguration.openshift.io"
-	in := machineconfig.Inputs{
-		Cluster:              golden.Topology(t, input),
+	in := decision.Inputs{
+		Inputs: machineconfig.Inputs{
+			Cluster: golden.Topology(t, input), Nodes: golden.Objects[corev1.Node](t, input, "nodes", ""),
+			Pods: []corev1.Pod{}, Budgets: []policyv1.PodDisruptionBudget{}, ReplicaSets: []appsv1.ReplicaSet{}, StatefulSets: []appsv1.StatefulSet{},
+		},
 		MachineConfiguration: golden.Object[operatorv1.MachineConfiguration](t, input, "machineconfigurations.operator.openshift.io", "", "cluster"),
 		MachineConfig:        golden.Object[mcfgv1.MachineConfig](t, input, "machineconfigs."+mco, "", machineconfig.ShutdownMachineConfigName),
 		Pools:                golden.Objects[mcfgv1.MachineConfigPool](t, input, "machineconfigpools."+mco, ""),
 		KubeletConfigs:       golden.Objects[mcfgv1.KubeletConfig](t, input, "kubeletconfigs."+mco, ""),
-		Nodes:                golden.Objects[corev1.Node](t, input, "nodes", ""),
-		Pods:                 []corev1.Pod{}, Budgets: []policyv1.PodDisruptionBudget{}, ReplicaSets: []appsv1.ReplicaSet{}, StatefulSets: []appsv1.StatefulSet{},
 	}
 	namespaces, err := fs.ReadDir(input, "namespaces")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -116,11 +118,11 @@ func gathered(t *testing.T, input fs.FS) machineconfig.Inputs {
 }
 
 func TestPolicies(t *testing.T) {
-	golden.File(t, "config/admission/policies.yaml", admission.Policies("machineconfig-controller",
+	golden.File(t, "../config/admission/policies.yaml", admission.Policies("machineconfig-controller",
 		admission.Writable{Resource: "nodes", Fields: []string{
 			".spec.unschedulable", admission.ReplacedField(machineconfig.Name),
 			admission.Annotation(machineconfig.TopologyAnnotation), admission.Annotation(machineconfig.LastAppliedDrainAnnotation),
 		}},
-		admission.Conditions("operator.openshift.io", "machineconfigurations", machineconfig.ConditionPrefix),
+		admission.Conditions("operator.openshift.io", "machineconfigurations", decision.ConditionPrefix),
 	))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package machineconfig
+package decision
 
 import (
 	"slices"
@@ -10,6 +10,7 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/machineconfig/internal/nodestate"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/ownership"
@@ -25,17 +26,17 @@ func AnnotateTopology(in Inputs, node *corev1.Node) patch.Step {
 	if result := checkValid(in); result != nil {
 		return patch.Step{Result: result}
 	}
-	managers, err := ownership.ManagersAt(node, fieldpath.MakePathOrDie("metadata", "annotations", TopologyAnnotation))
+	managers, err := ownership.ManagersAt(node, fieldpath.MakePathOrDie("metadata", "annotations", machineconfig.TopologyAnnotation))
 	if err != nil {
 		return patch.Step{Result: patch.Invalid(err)}
 	}
 	ours := slices.Contains(managers, FieldOwner)
 	others := slices.DeleteFunc(managers, func(m string) bool { return m == FieldOwner })
-	value, exists := node.Annotations[TopologyAnnotation]
+	value, exists := node.Annotations[machineconfig.TopologyAnnotation]
 	want := in.Cluster.ControlPlane.Reported
-	_, hasDaemon := node.Annotations[CurrentConfigAnnotation]
+	_, hasDaemon := node.Annotations[machineconfig.CurrentConfigAnnotation]
 	switch {
-	case patch.OptsOut(node, Name) || in.OptedOut():
+	case patch.OptsOut(node, machineconfig.Name) || in.OptedOut():
 		return patch.Step{Release: ours, Result: optedOut("annotate nodes with the topology")}
 	case topology.ReadingOf(want).Mode != want:
 		return patch.Step{Result: notNeeded("Nodes are annotated only with a known control-plane topology" + in.Cluster.UnknownValues())}
@@ -48,5 +49,5 @@ func AnnotateTopology(in Inputs, node *corev1.Node) patch.Step {
 			Message: "The topology annotation of a node is owned by " + patch.Quoted(others) + " and stays as it is; " +
 				"remove it to have it follow the topology"}}
 	}
-	return patch.Step{Intent: corev1ac.Node(node.Name).WithUID(node.UID).WithAnnotations(map[string]string{TopologyAnnotation: string(want)})}
+	return patch.Step{Intent: corev1ac.Node(node.Name).WithUID(node.UID).WithAnnotations(map[string]string{machineconfig.TopologyAnnotation: string(want)})}
 }
