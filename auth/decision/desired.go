@@ -26,11 +26,7 @@ func (o override) decide() patch.Step {
 	if result, policy := overrideChecks().Run(o); result != nil {
 		return patch.Step{Result: result, Release: policy == patch.ReleaseFields && ownership.Owns(o.Authentication, FieldOwner)}
 	}
-	result := patch.Result{State: patch.Progressing, Reason: patch.ReasonRollingOut, Message: "The override is being set"}
-	if o.Value {
-		result = patch.Result{State: patch.InForce, Reason: patch.ReasonAsExpected,
-			Message: "The override is set, so the OAuth servers do not wait for three control-plane nodes; a set override blocks upgrades"}
-	}
+	result := o.observe()
 	return patch.Step{Result: &result, Intent: operatorv1ac.Authentication(auth.ConfigName).WithSpec(
 		operatorv1ac.AuthenticationSpec().WithUnsupportedConfigOverrides(runtime.RawExtension{Raw: []byte(`{"` + auth.OverrideKey + `":true}`)}))}
 }
