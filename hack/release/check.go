@@ -190,7 +190,10 @@ func (u consumer) adds(ctx context.Context, dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	get := []string{"get", "github.com/openshift/api/operator/v1@" + required["github.com/openshift/api"]}
+	get := []string{"get"} // an operator has these
+	for _, module := range []string{"github.com/openshift/api", "k8s.io/api", "k8s.io/apimachinery"} {
+		get = append(get, module+"@"+required[module])
+	}
 	source := "package main\n\nimport _ \"github.com/openshift/api/operator/v1\"\n"
 	var vendored [2]map[string]bool
 	for i, name := range []string{"operator-without-" + dir, "operator-with-" + dir} {

@@ -56,24 +56,17 @@ func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (live *
 }
 
 func (p *patcher) patch(ctx context.Context, live *unstructured.Unstructured, inputs decision.Inputs) patch.Result {
-	decided := decision.Decide(inputs)
-	switch {
-	case decided.Intent != nil:
-		outcome, err := p.applier.Apply(ctx, live, decided.Intent)
-		result := messages.Result(ctx, ingress.Name, outcome, err)
-		if result == nil {
-			observed := decision.Observe(inputs)
-			result = &observed
-		}
-		if decided.Result != nil {
-			return patch.Worst(*decided.Result, *result)
-		}
+	step := decision.Decide(inputs).IngressController
+	result, _ := p.applier.ApplyStep(ctx, live, step, messages)
+	if step.Intent == nil {
 		return *result
-	case decided.Release:
-		outcome, err := p.applier.Release(ctx, live, apply.ReleaseOptions{Restore: decided.RestoreReplaced, Leave: decided.Leave})
-		if result := messages.Released(ingress.Name, *decided.Result, outcome, err); result != nil {
-			return *result
-		}
 	}
-	return *decided.Result
+	if result == step.Result { // the intent is in force
+		observed := decision.Observe(inputs)
+		result = &observed
+	}
+	if step.Result != nil { // of a part that is not applied
+		return patch.Worst(*step.Result, *result)
+	}
+	return *result
 }

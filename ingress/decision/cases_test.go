@@ -8,12 +8,14 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	operatorv1ac "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/ingress/decision"
+	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
 
@@ -180,4 +182,8 @@ func text(t testing.TB, v any) string {
 		t.Fatal(err)
 	}
 	return string(encoded)
+}
+
+func specOf(step patch.Step) *operatorv1ac.IngressControllerSpecApplyConfiguration {
+	return step.Intent.(*operatorv1ac.IngressControllerApplyConfiguration).Spec
 }

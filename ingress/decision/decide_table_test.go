@@ -100,15 +100,15 @@ func TestDecideTable(t *testing.T) {
 	all := situations()
 	for _, s := range all {
 		got := "nothing"
-		switch d := decision.Decide(s.inputs(t)); { // decide is slow
+		switch d := decision.Decide(s.inputs(t)).IngressController; { // decide is slow
 		case d.Intent != nil && d.Release:
 			got = "an intent and a release"
 		case d.Release:
 			got = "release"
-		case d.Intent != nil && d.Intent.Spec.Replicas == nil:
+		case d.Intent != nil && specOf(d).Replicas == nil:
 			got = "placed"
 		case d.Intent != nil:
-			got = fmt.Sprint(*d.Intent.Spec.Replicas, " pinned")
+			got = fmt.Sprint(*specOf(d).Replicas, " pinned")
 		}
 		for i, rule := range rules {
 			if rule.when(s) {

@@ -21,17 +21,9 @@ import (
 
 // Decision is what to do with the default IngressController.
 type Decision struct {
-	// Intent is what to apply, or nil.
-	Intent *operatorv1ac.IngressControllerApplyConfiguration
-	// Release reports whether to release the object. It is never set while inputs are missing or unreadable.
-	Release bool
-	// RestoreReplaced reports, on release, whether a replaced value is restored. Nil restores every value.
-	RestoreReplaced func(patch.Replaced) bool
-	// Leave lists the values that a release sets for ReleasedManager instead of outdated ones. Without spec.replicas,
-	// /scale could not be read.
-	Leave []patch.Replaced
-	// Result explains a missing intent or a missing part of it; nil when there is nothing to report.
-	Result *patch.Result
+	// IngressController is never released while inputs are missing or unreadable. Its Result explains a missing intent or a
+	// missing part of it; nil when there is nothing to report.
+	IngressController patch.Step
 }
 
 // Decide pins the default IngressController to the control plane where the router belongs there, so that it does not
@@ -42,7 +34,7 @@ func Decide(in Inputs) Decision {
 	case result != nil && policy == patch.ReleaseFields:
 		return release(in, result)
 	case result != nil:
-		return Decision{Result: result}
+		return decided(patch.Step{Result: result})
 	}
 	replicas := pinnedReplicas(*in.Cluster)
 	intent := operatorv1ac.IngressController(ingress.IngressControllerName, ingress.IngressControllerNamespace).WithSpec(operatorv1ac.IngressControllerSpec())
@@ -53,15 +45,17 @@ func Decide(in Inputs) Decision {
 	owners, err := replicasOwners(in.IngressController, replicas)
 	switch {
 	case err != nil:
-		return Decision{Result: patch.Invalid(err)}
+		return decided(patch.Step{Result: patch.Invalid(err)})
 	case len(owners) > 0 && !in.ForceConflicts:
 		// Another number of routers does not conflict with pinning them.
 		result := patch.OwnedByOther(FieldReplicas, owners...)
-		return Decision{Intent: intent, Result: &result}
+		return decided(patch.Step{Intent: intent, Result: &result})
 	}
 	intent.Spec.WithReplicas(replicas)
-	return Decision{Intent: intent}
+	return decided(patch.Step{Intent: intent})
 }
+
+func decided(step patch.Step) Decision { return Decision{IngressController: step} }
 
 func pinnedReplicas(cluster topology.Cluster) int32 {
 	return topology.Replicas(cluster.Governing(topology.ControlPlanePool))
@@ -120,20 +114,20 @@ func isPinned(placement *operatorv1.NodePlacement) (bool, error) {
 // release releases the fields (R-SNO-6) and restores their values, except for a number of routers that does not match
 // the topology: the stock operator would not correct it (U-ING-2, U-ING-12).
 func release(in Inputs, result *patch.Result) Decision {
-	decision := Decision{Result: result, Release: true}
+	step := patch.Step{Result: result, Release: true}
 	if in.Cluster == nil {
-		return decision
+		return decided(step)
 	}
 	want := strconv.Itoa(int(replicasWithout(in)))
 	// After a change of the topology any number may be stale; after an opt-out only one that this module has set.
 	stale := func(manager string) bool { return result.State == patch.NotNeeded || manager == ReleasedManager }
-	decision.RestoreReplaced = func(r patch.Replaced) bool {
+	step.Restore = func(r patch.Replaced) bool {
 		return r.Field != FieldReplicas || !stale(r.Manager) || string(r.Value) == want
 	}
-	if leavesWrongReplicas(in.IngressController, decision.RestoreReplaced, stale, want) {
-		decision.Leave = []patch.Replaced{{Field: FieldReplicas, Manager: ReleasedManager, Value: json.RawMessage(want)}}
+	if leavesWrongReplicas(in.IngressController, step.Restore, stale, want) {
+		step.Leave = []patch.Replaced{{Field: FieldReplicas, Manager: ReleasedManager, Value: json.RawMessage(want)}}
 	}
-	return decision
+	return decided(step)
 }
 
 // leavesWrongReplicas reports whether a release would leave a stale number of routers, or remove the number.

@@ -32,7 +32,7 @@ var intents = map[string]string{onePinned: "one pinned", twoPinned: "two pinned"
 
 func decide(t testing.TB, in decision.Inputs) string {
 	t.Helper()
-	d := decision.Decide(in)
+	d := decision.Decide(in).IngressController
 	out := "nothing"
 	switch {
 	case d.Intent != nil && d.Release:
@@ -310,8 +310,8 @@ func TestRestoreReplaced(t *testing.T) {
 		{optedOut, number(released, "1"), true},
 		{optedOut, number(released, "2"), false},
 	} {
-		decided := decision.Decide(test.in)
-		if got := decided.RestoreReplaced(test.replaced); got != test.want {
+		decided := decision.Decide(test.in).IngressController
+		if got := decided.Restore(test.replaced); got != test.want {
 			t.Errorf("%s: %s %s of %s: restored %v, want %v", decided.Result, test.replaced.Field, test.replaced.Value, test.replaced.Manager, got, test.want)
 		}
 	}
@@ -326,7 +326,7 @@ func TestDecideIsPure(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := build()
-			first, second := decision.Decide(in), decision.Decide(in)
+			first, second := decision.Decide(in).IngressController, decision.Decide(in).IngressController
 			if diff := cmp.Diff(build(), in); diff != "" {
 				t.Errorf("the inputs were changed (-before +after):\n%s", diff)
 			}
@@ -337,11 +337,11 @@ func TestDecideIsPure(t *testing.T) {
 			if first.Intent == nil {
 				return
 			}
-			placement := first.Intent.Spec.NodePlacement
+			placement := specOf(first).NodePlacement
 			placement.NodeSelector.MatchLabels["added"] = "x"
 			placement.Tolerations[0].Key = "changed"
-			first.Intent.Spec.WithReplicas(9)
-			for _, later := range []decision.Decision{second, decision.Decide(in)} {
+			specOf(first).WithReplicas(9)
+			for _, later := range []patch.Step{second, decision.Decide(in).IngressController} {
 				if got := text(t, later.Intent); got != want {
 					t.Errorf("changing one intent changed another:\n%s\n%s", got, want)
 				}

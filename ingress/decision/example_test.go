@@ -30,8 +30,8 @@ func ExampleDecide() {
 		IngressController: &operatorv1.IngressController{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ingress.IngressControllerNamespace, Name: ingress.IngressControllerName},
 		},
-	})
-	spec, err := yaml.Marshal(decided.Intent.Spec)
+	}).IngressController
+	spec, err := yaml.Marshal(specOf(decided))
 	if err != nil {
 		fmt.Println(err)
 		return

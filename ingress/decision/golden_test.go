@@ -39,7 +39,7 @@ func TestGolden(t *testing.T) {
 		want := map[ingress.PlacementSource]wanted{}
 		for _, source := range []ingress.PlacementSource{ingress.PlacementFromTopology, ingress.PlacementFromDefaultPlacement} {
 			in.Placement = source
-			decided := decision.Decide(in)
+			decided := decision.Decide(in).IngressController
 			w := wanted{Release: decided.Release, Leave: decided.Leave}
 			if decided.Intent != nil {
 				w.Apply, w.Observed = decided.Intent, decision.Observe(in).String()
