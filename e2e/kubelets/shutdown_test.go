@@ -19,6 +19,7 @@ import (
 	. "github.com/onsi/gomega"
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	mcfgv1ac "github.com/openshift/client-go/machineconfiguration/applyconfigurations/machineconfiguration/v1"
 	"github.com/vincent-petithory/dataurl"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -181,11 +182,11 @@ func decide(ctx context.Context, e *Env, name string) (fields map[string]any, fi
 		},
 		Pools: []mcfgv1.MachineConfigPool{pool},
 	})
-	Expect(decided.KubeletConfig).NotTo(BeNil(), "%v", decided.Result)
-	Expect(decided.MachineConfig).NotTo(BeNil(), "%v", decided.Result)
-	Expect(json.Unmarshal(decided.KubeletConfig.Spec.KubeletConfig.Raw, &fields)).To(Succeed())
+	Expect(decided.KubeletConfig.Intent).NotTo(BeNil(), "%v", decided.Result)
+	Expect(decided.MachineConfig.Intent).NotTo(BeNil(), "%v", decided.Result)
+	Expect(json.Unmarshal(decided.KubeletConfig.Intent.(*mcfgv1ac.KubeletConfigApplyConfiguration).Spec.KubeletConfig.Raw, &fields)).To(Succeed())
 	Expect(fields).NotTo(BeEmpty())
-	config, _, err := ignition.Parse(decided.MachineConfig.Spec.Config.Raw)
+	config, _, err := ignition.Parse(decided.MachineConfig.Intent.(*mcfgv1ac.MachineConfigApplyConfiguration).Spec.Config.Raw)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(config.Storage.Files).To(HaveLen(1))
 	decoded, err := dataurl.DecodeString(ptr.Deref(config.Storage.Files[0].Contents.Source, ""))

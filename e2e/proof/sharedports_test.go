@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/framework"
-	patchworkload "github.com/solonode/sno/topology/workload"
 	"github.com/solonode/sno/testcluster/operand"
 	"github.com/solonode/sno/testcluster/scenario"
+	patchworkload "github.com/solonode/sno/topology/workload"
 )
 
 // TestSharedHostPorts rolls out a router with host ports on one node (R-SNO-2). If the pods share their ports, the

@@ -15,6 +15,7 @@ import (
 	ignition "github.com/coreos/ignition/v2/config/v3_2"
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	mcfgv1ac "github.com/openshift/client-go/machineconfiguration/applyconfigurations/machineconfiguration/v1"
 	"github.com/vincent-petithory/dataurl"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,14 +74,14 @@ func TestGracefulShutdownIsUnderstood(t *testing.T) {
 			}
 			// The operator merges the fields into its kubelet.conf, which needs at least these.
 			configuration := map[string]any{"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "failCgroupV1": false}
-			if err := json.Unmarshal(decided.KubeletConfig.Spec.KubeletConfig.Raw, &configuration); err != nil {
+			if err := json.Unmarshal(decided.KubeletConfig.Intent.(*mcfgv1ac.KubeletConfigApplyConfiguration).Spec.KubeletConfig.Raw, &configuration); err != nil {
 				t.Fatal(err)
 			}
 			output, err := loadKubeletConfiguration(t, program, configuration)
 			if err != nil || output != test.kubelet {
 				t.Errorf("the kubelet reads %q, %v, want %q", output, err, test.kubelet)
 			}
-			delay := logindDelay(t, decided.MachineConfig.Spec.Config.Raw)
+			delay := logindDelay(t, decided.MachineConfig.Intent.(*mcfgv1ac.MachineConfigApplyConfiguration).Spec.Config.Raw)
 			if total, _, _ := strings.Cut(output, " "); delay != total {
 				t.Errorf("logind waits %s s, the kubelet %s s", delay, total)
 			}

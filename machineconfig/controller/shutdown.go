@@ -37,10 +37,10 @@ func (p *patcher) shutdown(ctx context.Context, f observed) *patch.Result {
 	}
 	result := p.settle(decided)
 	if result == nil {
-		result = p.write(ctx, decided, f.machineConfig, decided.MachineConfig)
+		result = p.write(ctx, decided.MachineConfig, f.machineConfig)
 	}
 	if result == nil {
-		result = p.write(ctx, decided, f.kubeletConfig, decided.KubeletConfig)
+		result = p.write(ctx, decided.KubeletConfig, f.kubeletConfig)
 	}
 	if result != nil {
 		return result
@@ -74,24 +74,24 @@ func (p *patcher) settle(decided decision.Decision) *patch.Result {
 
 // write deletes, applies or creates an object. It returns nil if there is nothing to report.
 func (p *patcher) write(
-	ctx context.Context, d decision.Decision, live *unstructured.Unstructured, intent runtime.ApplyConfiguration,
+	ctx context.Context, step patch.Step, live *unstructured.Unstructured,
 ) *patch.Result {
 	var outcome apply.Outcome
 	var err error
 	switch {
-	case d.Delete && live != nil:
+	case step.Delete:
 		as := client.Preconditions{UID: ptr.To(live.GetUID()), ResourceVersion: ptr.To(live.GetResourceVersion())}
 		err = client.IgnoreNotFound(p.writer.Delete(ctx, live.DeepCopy(), as))
 		if staleErr := apply.StaleOrGone(err); staleErr != nil {
 			return shutdownMessages.Failed(machineconfig.Name, staleErr)
 		}
 		outcome = p.written(ctx, apply.Released, apply.WouldRelease, err)
-	case d.Result != nil:
+	case step.Intent == nil:
 		return nil
-	case live != nil:
-		outcome, err = p.applier.Apply(ctx, live, intent)
+	case !step.Create:
+		outcome, err = p.applier.Apply(ctx, live, step.Intent)
 	default:
-		err = p.create(ctx, intent)
+		err = p.create(ctx, step.Intent)
 		outcome = p.written(ctx, apply.Applied, apply.WouldApply, err)
 		if conflicts := apply.ConflictsOf(err); len(conflicts) > 0 {
 			return ptr.To(patch.OwnedByOther(conflicts[0].Field, conflicts[0].Manager))

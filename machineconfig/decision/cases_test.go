@@ -7,11 +7,13 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	mcfgv1ac "github.com/openshift/client-go/machineconfiguration/applyconfigurations/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
+	"github.com/solonode/sno/machineconfig/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
@@ -121,4 +123,14 @@ func kubeletConfig(name, forPool, manager, configuration string, change ...func(
 
 func periods(total, critical string) string {
 	return `{"shutdownGracePeriodCriticalPods": "` + critical + `", "shutdownGracePeriod": "` + total + `"}`
+}
+
+func deletes(d decision.Decision) bool { return d.MachineConfig.Delete || d.KubeletConfig.Delete }
+
+func kubeletConfigOf(d decision.Decision) *mcfgv1ac.KubeletConfigApplyConfiguration {
+	return d.KubeletConfig.Intent.(*mcfgv1ac.KubeletConfigApplyConfiguration)
+}
+
+func machineConfigOf(d decision.Decision) *mcfgv1ac.MachineConfigApplyConfiguration {
+	return d.MachineConfig.Intent.(*mcfgv1ac.MachineConfigApplyConfiguration)
 }

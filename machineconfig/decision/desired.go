@@ -28,11 +28,9 @@ const ShutdownDebounce = 10 * time.Minute
 // Decision is what to write for the graceful shutdown: apply both objects, delete those that exist, or neither. Write
 // both within a few seconds, since every config that the operator renders restarts the node.
 type Decision struct {
-	MachineConfig *mcfgv1ac.MachineConfigApplyConfiguration
-	KubeletConfig *mcfgv1ac.KubeletConfigApplyConfiguration
-	Delete        bool
-	Restarts      bool          // the node restarts for it, at once or when its pool is no longer paused
-	Result        *patch.Result // nil if the objects are applied; then call Observe
+	MachineConfig, KubeletConfig patch.Step
+	Restarts                     bool          // the node restarts for it, at once or when its pool is no longer paused
+	Result                       *patch.Result // nil if the objects are applied; then call Observe
 }
 
 // Decide returns the decision about the graceful shutdown. It creates objects and extends grace periods only while the
@@ -43,7 +41,10 @@ func Decide(in Inputs) Decision {
 		return in.apply()
 	}
 	exists := ours == patch.ReleaseFields && len(in.shutdownObjects()) > 0
-	return Decision{Delete: exists, Restarts: exists, Result: result}
+	return Decision{
+		MachineConfig: patch.Step{Delete: exists && in.MachineConfig != nil}, KubeletConfig: patch.Step{Delete: exists && in.ownKubeletConfig() != nil},
+		Restarts: exists, Result: result,
+	}
 }
 
 func (in Inputs) apply() Decision {
@@ -78,12 +79,12 @@ func (in Inputs) intents(periods machineconfig.GracePeriods) Decision {
 		sameJSON(live.Spec.KubeletConfig.Raw, kubelet) && sameJSON(file.Spec.Config.Raw, files)
 	return Decision{
 		Restarts: !same,
-		KubeletConfig: mcfgv1ac.KubeletConfig(machineconfig.ShutdownName).WithSpec(mcfgv1ac.KubeletConfigSpec().
+		KubeletConfig: patch.Step{Create: live == nil, Intent: mcfgv1ac.KubeletConfig(machineconfig.ShutdownName).WithSpec(mcfgv1ac.KubeletConfigSpec().
 			WithMachineConfigPoolSelector(metav1ac.LabelSelector().WithMatchLabels(map[string]string{machineconfig.MasterPoolLabel: ""})).
-			WithKubeletConfig(runtime.RawExtension{Raw: kubelet})),
-		MachineConfig: mcfgv1ac.MachineConfig(machineconfig.ShutdownMachineConfigName).
+			WithKubeletConfig(runtime.RawExtension{Raw: kubelet}))},
+		MachineConfig: patch.Step{Create: file == nil, Intent: mcfgv1ac.MachineConfig(machineconfig.ShutdownMachineConfigName).
 			WithLabels(map[string]string{machineconfig.RoleLabel: machineconfig.MasterPool}).
-			WithSpec(mcfgv1ac.MachineConfigSpec().WithConfig(runtime.RawExtension{Raw: files})),
+			WithSpec(mcfgv1ac.MachineConfigSpec().WithConfig(runtime.RawExtension{Raw: files}))},
 	}
 }
 

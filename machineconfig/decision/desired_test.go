@@ -71,7 +71,7 @@ type gracePeriods struct {
 
 func applied(t *testing.T, d decision.Decision) (periods gracePeriods) {
 	t.Helper()
-	if err := json.Unmarshal(d.KubeletConfig.Spec.KubeletConfig.Raw, &periods); err != nil {
+	if err := json.Unmarshal(kubeletConfigOf(d).Spec.KubeletConfig.Raw, &periods); err != nil {
 		t.Fatal(err)
 	}
 	return periods
@@ -134,15 +134,15 @@ func TestDecide(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			got := decision.Decide(test.in)
 			total, critical := "", ""
-			if got.KubeletConfig != nil {
+			if got.KubeletConfig.Intent != nil {
 				periods := applied(t, got)
 				total, critical = periods.Total.Duration.String(), periods.Critical.Duration.String()
 			}
-			if total != test.total || critical != test.critical || got.Delete != test.deletes || got.Restarts != test.restarts || reasonOf(got.Result) != test.reason {
+			if total != test.total || critical != test.critical || deletes(got) != test.deletes || got.Restarts != test.restarts || reasonOf(got.Result) != test.reason {
 				t.Errorf("%s and %s, deletes %t, restarts %t, %v; want %s and %s, %t, %t, %s",
-					total, critical, got.Delete, got.Restarts, got.Result, test.total, test.critical, test.deletes, test.restarts, test.reason)
+					total, critical, deletes(got), got.Restarts, got.Result, test.total, test.critical, test.deletes, test.restarts, test.reason)
 			}
-			if (got.KubeletConfig == nil) != (got.MachineConfig == nil) || got.Delete && got.KubeletConfig != nil {
+			if (got.KubeletConfig.Intent == nil) != (got.MachineConfig.Intent == nil) || deletes(got) && got.KubeletConfig.Intent != nil {
 				t.Errorf("only one object: %+v", got)
 			}
 			if diff := cmp.Diff(got, decision.Decide(test.in)); diff != "" {
@@ -175,9 +175,9 @@ func TestGracePeriodsSettle(t *testing.T) {
 		if decided.Restarts {
 			changes++
 		}
-		config := kubeletConfig("sno-graceful-shutdown", "master", fieldOwner, string(decided.KubeletConfig.Spec.KubeletConfig.Raw))
+		config := kubeletConfig("sno-graceful-shutdown", "master", fieldOwner, string(kubeletConfigOf(decided).Spec.KubeletConfig.Raw))
 		file := &mcfgv1.MachineConfig{ObjectMeta: metav1.ObjectMeta{Name: "99-master-sno-graceful-shutdown", ManagedFields: config.ManagedFields}}
-		file.Spec.Config = *decided.MachineConfig.Spec.Config
+		file.Spec.Config = *machineConfigOf(decided).Spec.Config
 		in.KubeletConfigs, in.MachineConfig = []mcfgv1.KubeletConfig{config}, file
 		now := applied(t, decided)
 		if now.Total.Duration < last.Total.Duration {
@@ -298,7 +298,7 @@ func TestUnreadCluster(t *testing.T) {
 				}
 			}
 			d := decision.Decide(in)
-			if d.Result == nil || d.Result.State != state || d.Result.Reason != reason || d.Restarts || d.KubeletConfig != nil || d.Delete {
+			if d.Result == nil || d.Result.State != state || d.Result.Reason != reason || d.Restarts || d.KubeletConfig.Intent != nil || deletes(d) {
 				t.Errorf("%+v", d)
 			}
 			n := annotated(node("m1", "master"), map[string]string{machineconfig.CurrentConfigAnnotation: "rendered-1"})

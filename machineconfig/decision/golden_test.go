@@ -43,9 +43,9 @@ func TestGolden(t *testing.T) {
 	golden.Test(t, "testdata/decide", func(t *testing.T, input fs.FS) map[string]string {
 		in := gathered(t, input)
 		d := decision.Decide(in)
-		w := wanted{Delete: d.Delete, Restarts: d.Restarts, Result: text(d.Result)}
-		if d.MachineConfig != nil {
-			w.Apply = append(w.Apply, d.MachineConfig, d.KubeletConfig)
+		w := wanted{Delete: deletes(d), Restarts: d.Restarts, Result: text(d.Result)}
+		if d.MachineConfig.Intent != nil {
+			w.Apply = append(w.Apply, d.MachineConfig.Intent, d.KubeletConfig.Intent)
 		}
 		if d.Result == nil {
 			w.Observed = decision.Observe(in, d).String()

@@ -93,11 +93,11 @@ func TestDecideTable(t *testing.T) {
 		effect, reason := nothing, reasonOf(got.Result)
 		file, config := chosen([]string{"ours"}), chosen([]string{"ours", "half"})
 		switch {
-		case got.KubeletConfig != nil && got.MachineConfig != nil:
+		case got.KubeletConfig.Intent != nil && got.MachineConfig.Intent != nil:
 			effect = apply
-		case want.effect == release && got.Delete == config && got.Restarts == config:
+		case want.effect == release && deletes(got) == config && got.Restarts == config:
 			effect = release
-		case got.Delete || got.Restarts:
+		case deletes(got) || got.Restarts:
 			effect = "half"
 		}
 		if effect != want.effect || reason != want.reason || (effect == apply && got.Restarts != !file) {
