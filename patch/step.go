@@ -12,6 +12,8 @@ type Step struct {
 	Create  bool                       // the object does not exist, and the intent creates it
 	Delete  bool
 	Release bool
+	// NewOwner is, on release, the manager that owns the fields from then on; empty if they are removed or restored.
+	NewOwner string
 	// Restore reports, on release, whether a replaced value is restored; nil restores every value.
 	Restore func(Replaced) bool
 	// Leave lists the values that a release sets for ReleasedManager.

@@ -124,8 +124,6 @@ func (p *patcher) writeConfig(ctx context.Context, live *unstructured.Unstructur
 	var err error
 	write := d.Config
 	switch {
-	case write == nil:
-		return nil
 	case write.Intent != nil:
 		opts := []client.ApplyOption{client.FieldOwner(decision.FieldOwner)}
 		if !write.Create {
@@ -134,7 +132,7 @@ func (p *patcher) writeConfig(ctx context.Context, live *unstructured.Unstructur
 		err = p.config.Apply(ctx, write.Intent, opts...)
 	case write.Delete:
 		err = p.config.Delete(ctx, live.DeepCopy(), client.Preconditions{UID: ptr.To(live.GetUID()), ResourceVersion: ptr.To(live.GetResourceVersion())})
-	default:
+	case write.Release:
 		var body []byte
 		if body, err = json.Marshal(map[string]any{
 			"metadata": map[string]any{
@@ -144,6 +142,8 @@ func (p *patcher) writeConfig(ctx context.Context, live *unstructured.Unstructur
 		}); err == nil {
 			err = p.config.Patch(ctx, live.DeepCopy(), client.RawPatch(types.MergePatchType, body), client.FieldOwner(write.NewOwner))
 		}
+	default:
+		return nil
 	}
 	switch {
 	case err != nil:

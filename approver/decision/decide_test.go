@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/approver"
@@ -130,16 +131,16 @@ func resultOf(in decision.Inputs, d decision.Decision) patch.Result {
 
 func writeOf(d decision.Decision) (action, what string) {
 	switch {
-	case d.Config != nil && d.Config.Intent != nil:
-		intent := d.Config.Intent
+	case d.Config.Intent != nil:
+		intent := d.Config.Intent.(*corev1ac.ConfigMapApplyConfiguration)
 		what = fmt.Sprintf(" create=%t %s %q", d.Config.Create, intent.Annotations[decision.EditAnnotation], intent.Data[decision.ConfigKey])
 		if !d.Config.Create {
 			what += " of " + string(*intent.UID) + "." + *intent.ResourceVersion
 		}
 		return "ApplyConfig", what
-	case d.Config != nil && d.Config.Delete:
+	case d.Config.Delete:
 		return "DeleteConfig", ""
-	case d.Config != nil:
+	case d.Config.Release:
 		return "RestoreConfig", fmt.Sprintf(" %q as %s", ptr.Deref(d.Config.Text, "nothing"), d.Config.NewOwner)
 	case d.Deployment.Intent != nil:
 		spec := d.Deployment.Intent.(*appsv1ac.DeploymentApplyConfiguration).Spec

@@ -22,18 +22,16 @@ import (
 // Decision is the next write: at most one of Config, Deployment and ClusterVersion, in the order of the package's
 // documentation. After it all objects are read again.
 type Decision struct {
-	Config                     *ConfigWrite
+	Config                     ConfigStep
 	Deployment, ClusterVersion patch.Step
 	Result                     *patch.Result // nil when nothing is left to write: see Observe
 }
 
-// ConfigWrite is an apply of Intent, a deletion, or a patch that sets Text and removes EditAnnotation.
-type ConfigWrite struct {
-	Intent   *corev1ac.ConfigMapApplyConfiguration
-	Create   bool // otherwise the apply forces ownership of the text, which has other owners
-	Delete   bool
-	Text     *string // nil removes the key
-	NewOwner string  // the manager that owns Text from then on
+// ConfigStep is the Step of the ConfigMap. An intent that does not create it forces ownership of the text, which has
+// other owners. A release sets Text and removes EditAnnotation.
+type ConfigStep struct {
+	patch.Step
+	Text *string // nil removes the key
 }
 
 // Decide returns the next write. The stock approver is restricted only where it has no second source (R-APP-1,
@@ -124,7 +122,7 @@ func (in Inputs) edit() Decision {
 		edit = old.ResourceVersion + "/" + in.textOwner()
 	}
 	intent.WithAnnotations(map[string]string{EditAnnotation: edit})
-	return Decision{Config: &ConfigWrite{Intent: intent, Create: old == nil},
+	return Decision{Config: ConfigStep{Step: patch.Step{Intent: intent, Create: old == nil}},
 		Result: restarting("Disabling the node-client flow of the stock approver")}
 }
 
@@ -174,16 +172,16 @@ func (in Inputs) restore(result *patch.Result) Decision {
 	text, _ := enableNodeClient(in.text())
 	_, hasKey := in.ConfigMap.Data[ConfigKey]
 	edit, formerOwner, _ := strings.Cut(in.ConfigMap.Annotations[EditAnnotation], "/")
-	write := &ConfigWrite{NewOwner: cmp.Or(in.textOwner(), formerOwner, patch.ReleasedManager(approver.Name))}
+	config := ConfigStep{Step: patch.Step{Release: true, NewOwner: cmp.Or(in.textOwner(), formerOwner, patch.ReleasedManager(approver.Name))}}
 	switch {
 	case in.ConfigMap.DeletionTimestamp != nil:
-		write = nil
+		config = ConfigStep{}
 	case text != "" || formerOwner != "":
-		write.Text = &text
+		config.Text = &text
 	case edit == created && hasKey && len(in.ConfigMap.Data)+len(in.ConfigMap.BinaryData) == 1:
-		write = &ConfigWrite{Delete: true}
+		config = ConfigStep{Step: patch.Step{Delete: true}}
 	}
-	return Decision{Config: write, Result: result}
+	return Decision{Config: config, Result: result}
 }
 
 func (in Inputs) text() string {
