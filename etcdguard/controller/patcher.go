@@ -38,8 +38,8 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 	}
 	decided := decision.Decide(in)
 	result := decision.Observe(in)
-	switch {
-	case decided.Action != decision.Nothing:
+	switch _, action := decided.Write(); {
+	case action != decision.Nothing:
 		result = p.write(ctx, in, decided)
 	case decided.Result != nil:
 		result = *decided.Result

@@ -16,11 +16,14 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/etcdguard"
 	"github.com/solonode/sno/etcdguard/decision"
+	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
 
@@ -334,4 +337,28 @@ func deploymentStatus(replicas, updated, available int32, progressing string) ch
 				{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: progressing}}
 		}
 	}
+}
+
+func actionOf(d decision.Decision) decision.Action {
+	_, action := d.Write()
+	return action
+}
+
+func stepOf(d decision.Decision) patch.Step {
+	step, _ := d.Write()
+	return step
+}
+
+// intentOf returns what the step applies; nil for nothing.
+func intentOf[T any](step patch.Step) *T {
+	intent, _ := any(step.Intent).(*T)
+	return intent
+}
+
+func deploymentOf(d decision.Decision) *appsv1ac.DeploymentApplyConfiguration {
+	return intentOf[appsv1ac.DeploymentApplyConfiguration](d.Deployment)
+}
+
+func budgetOf(d decision.Decision) *policyv1ac.PodDisruptionBudgetApplyConfiguration {
+	return intentOf[policyv1ac.PodDisruptionBudgetApplyConfiguration](d.Budget)
 }

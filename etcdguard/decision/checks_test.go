@@ -88,8 +88,8 @@ func TestCertificateMissing(t *testing.T) {
 		"without the Secret etcd-client and the ConfigMap etcd-ca-bundle in the namespace openshift-etcd": {noSecret, noBundle},
 	} {
 		d := decision.Decide(with(ha, 5, changes...))
-		if d.Action != decision.Nothing || d.Result.Reason != decision.ReasonCertificateMissing || !strings.Contains(d.Result.Message, message) {
-			t.Errorf("%s %v; want %q", d.Action, d.Result, message)
+		if actionOf(d) != decision.Nothing || d.Result.Reason != decision.ReasonCertificateMissing || !strings.Contains(d.Result.Message, message) {
+			t.Errorf("%s %v; want %q", actionOf(d), d.Result, message)
 		}
 	}
 }
@@ -206,8 +206,8 @@ func wantFaults(t *testing.T, in decision.Inputs, faults ...string) {
 		}
 		message = `"cluster-etcd-operator" and ` + message + "; check that this operator runs"
 	}
-	if d := decision.Decide(in); d.Action != decision.Nothing || d.Result.State != state || !strings.Contains(d.Result.Message, message) {
-		t.Errorf("%s %s\nwant %s %s", d.Action, d.Result, state, message)
+	if d := decision.Decide(in); actionOf(d) != decision.Nothing || d.Result.State != state || !strings.Contains(d.Result.Message, message) {
+		t.Errorf("%s %s\nwant %s %s", actionOf(d), d.Result, state, message)
 	}
 }
 
@@ -307,8 +307,8 @@ func TestHealthOfOtherGuards(t *testing.T) {
 			reason := map[patch.State]string{patch.NotNeeded: patch.ReasonNotNeeded, patch.Blocked: patch.ReasonFieldOwnedByOther,
 				patch.Failed: decision.ReasonRolloutStuck, patch.OptedOut: patch.ReasonOptedOut}[test.state]
 			d := decision.Decide(test.in)
-			if d.Action != decision.Nothing || d.Result.State != test.state || d.Result.Reason != reason {
-				t.Errorf("%s %s; want %s %s", d.Action, d.Result, test.state, reason)
+			if actionOf(d) != decision.Nothing || d.Result.State != test.state || d.Result.Reason != reason {
+				t.Errorf("%s %s; want %s %s", actionOf(d), d.Result, test.state, reason)
 			}
 			for _, text := range []string{notReady, stuck} {
 				if strings.Contains(d.Result.Message, text) != (text == test.message) {

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
-	configv1ac "github.com/openshift/client-go/config/applyconfigurations/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,18 +38,35 @@ const (
 	Unclaim          Action = "Unclaim"          // remove the entries of this module by an empty apply
 )
 
-// Decision is the next write. After it, read all inputs again and call Decide again (docs/etcdguard-handover.md).
+// Decision is the next write: at most one step writes. After it, read all inputs again and call Decide again
+// (docs/etcdguard-handover.md).
 type Decision struct {
-	Action         Action
-	ClusterVersion *configv1ac.ClusterVersionApplyConfiguration // what to apply; so are Deployment and Budget, and at most one is set
-	Deployment     *appsv1ac.DeploymentApplyConfiguration
-	Budget         *policyv1ac.PodDisruptionBudgetApplyConfiguration
-	Create         bool     // the apply creates the object, without UID, resourceVersion and force
-	Unset          []string // live fields to set to null, since an apply cannot remove fields of others
-	NewOwner       string   // the manager to which fields are transferred
+	ClusterVersion, Deployment, Budget patch.Step
 
 	Result      *patch.Result // nil when there is no write and Observe has the result
 	Deprecation string        // about the override that the topology replaces; empty when it is absent
+}
+
+// Write returns the step that writes, and what it does.
+func (d Decision) Write() (patch.Step, Action) {
+	for _, object := range []struct {
+		step                   patch.Step
+		apply, remove, release Action
+	}{
+		{d.ClusterVersion, Claim, Nothing, Unclaim},
+		{d.Deployment, ApplyDeployment, DeleteDeployment, DisownDeployment},
+		{d.Budget, ApplyBudget, DeleteBudget, DisownBudget},
+	} {
+		switch {
+		case object.step.Intent != nil:
+			return object.step, object.apply
+		case object.step.Delete:
+			return object.step, object.remove
+		case object.step.Release:
+			return object.step, object.release
+		}
+	}
+	return patch.Step{}, Nothing
 }
 
 // unmanagedSuffix ends messages while the guard is unmanaged, or about to be.
@@ -64,7 +80,7 @@ func report(state patch.State, reason, message string) Decision {
 // removed nor relaxed while the topology, the nodes or the members of etcd are unknown (U-ETC-8).
 func Decide(in Inputs) Decision {
 	decision := decide(in)
-	if decision.Action == Nothing && decision.Result != nil {
+	if _, action := decision.Write(); action == Nothing && decision.Result != nil {
 		decision.Result = in.withHealth(*decision.Result)
 	}
 	if in.Etcd == nil {
@@ -104,12 +120,12 @@ func release(in Inputs, result *patch.Result) Decision {
 	}
 	switch {
 	case in.ownsDeployment():
-		return Decision{Action: DisownDeployment, NewOwner: to, Result: result}
+		return Decision{Deployment: patch.Step{Release: true, NewOwner: to}, Result: result}
 	case in.ownsBudget():
-		return Decision{Action: DisownBudget, NewOwner: to, Result: result}
+		return Decision{Budget: patch.Step{Release: true, NewOwner: to}, Result: result}
 	}
 	if c, err := in.claim(); err == nil && c.Releasable {
-		return Decision{Action: Unclaim, Result: result}
+		return Decision{ClusterVersion: patch.Step{Release: true}, Result: result}
 	}
 	return Decision{Result: result}
 }
@@ -119,9 +135,9 @@ func yieldToOperator(in Inputs, result *patch.Result) Decision {
 	case ours && !in.operatorGuardsReady():
 		return report(patch.Progressing, ReasonGivingBack, "Waiting for the guards of the etcd operator to be ready before this one is removed")
 	case in.ownsBudget():
-		return Decision{Action: DeleteBudget, Result: result}
+		return Decision{Budget: patch.Step{Delete: true}, Result: result}
 	case in.ownsDeployment():
-		return Decision{Action: DeleteDeployment, Result: result}
+		return Decision{Deployment: patch.Step{Delete: true}, Result: result}
 	}
 	return release(in, result)
 }
@@ -133,7 +149,7 @@ func decideUnguarded(in Inputs, c overrides.Claim) Decision {
 	voters, _ := etcdguard.Votes(in.Members)
 	switch {
 	case none && c.Releasable && !static:
-		removing.Action = Unclaim
+		removing.ClusterVersion.Release = true
 	case none && c.Releasable:
 		return report(patch.InForce, patch.ReasonAsExpected, absent+unmanagedSuffix+in.Cluster.UnknownValues())
 	case none:
@@ -145,9 +161,9 @@ func decideUnguarded(in Inputs, c overrides.Claim) Decision {
 	case static && !c.InForce():
 		return claiming(c, "only blocks drains on one control-plane node")
 	case in.Budget != nil && !terminating(in.Budget):
-		removing.Action = DeleteBudget
+		removing.Budget.Delete = true
 	case in.Deployment != nil && !terminating(in.Deployment):
-		removing.Action = DeleteDeployment
+		removing.Deployment.Delete = true
 	}
 	return removing
 }
@@ -163,7 +179,7 @@ func claiming(c overrides.Claim, faults ...string) Decision {
 		message = "The guard " + joinWords(faults) + ", so it is taken over from the cluster-version-operator"
 	}
 	decision := report(patch.Progressing, ReasonTakingOver, message+unmanagedSuffix)
-	decision.Action, decision.ClusterVersion = Claim, c.Intent()
+	decision.ClusterVersion.Intent = c.Intent()
 	return decision
 }
 
@@ -266,11 +282,9 @@ func (in Inputs) write(want strength, apply intents) Decision {
 	decision := report(patch.Progressing, patch.ReasonRollingOut, "The guard is being written")
 	switch {
 	case apply.budget != nil && (budgetFirst || apply.deployment == nil):
-		decision.Action, decision.Budget = ApplyBudget, apply.budget
-		decision.Create, decision.Unset = in.Budget == nil, apply.unsetBudget
+		decision.Budget = patch.Step{Intent: apply.budget, Create: in.Budget == nil, Unset: apply.unsetBudget}
 	case apply.deployment != nil:
-		decision.Action, decision.Deployment = ApplyDeployment, apply.deployment
-		decision.Create, decision.Unset = in.Deployment == nil, apply.unsetDeployment
+		decision.Deployment = patch.Step{Intent: apply.deployment, Create: in.Deployment == nil, Unset: apply.unsetDeployment}
 	default:
 		return Decision{}
 	}

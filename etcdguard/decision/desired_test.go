@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	configv1ac "github.com/openshift/client-go/config/applyconfigurations/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -18,27 +19,27 @@ import (
 )
 
 func describe(d decision.Decision) string {
-	words := []string{string(d.Action)}
-	if d.Action == decision.Nothing {
+	words := []string{string(actionOf(d))}
+	if actionOf(d) == decision.Nothing {
 		words[0] = "Nothing"
 	}
-	if d.Create {
+	if stepOf(d).Create {
 		words = append(words, "create")
 	}
-	if d.ClusterVersion != nil {
-		words = append(words, fmt.Sprintf("%d entries", len(d.ClusterVersion.Spec.Overrides)))
+	if d.ClusterVersion.Intent != nil {
+		words = append(words, fmt.Sprintf("%d entries", len(d.ClusterVersion.Intent.(*configv1ac.ClusterVersionApplyConfiguration).Spec.Overrides)))
 	}
-	if d.NewOwner != "" {
-		words = append(words, "to "+map[string]string{cvo: "cvo", fieldOwner + "-released": "no owner"}[d.NewOwner])
+	if stepOf(d).NewOwner != "" {
+		words = append(words, "to "+map[string]string{cvo: "cvo", fieldOwner + "-released": "no owner"}[stepOf(d).NewOwner])
 	}
-	if d.Deployment != nil {
-		words = append(words, fmt.Sprintf("%d of %s", *d.Deployment.Spec.Replicas, *d.Deployment.Spec.Template.Spec.Containers[0].Image))
+	if deploymentOf(d) != nil {
+		words = append(words, fmt.Sprintf("%d of %s", *deploymentOf(d).Spec.Replicas, *deploymentOf(d).Spec.Template.Spec.Containers[0].Image))
 	}
-	if d.Budget != nil {
-		words = append(words, "maxUnavailable "+d.Budget.Spec.MaxUnavailable.String())
+	if budgetOf(d) != nil {
+		words = append(words, "maxUnavailable "+budgetOf(d).Spec.MaxUnavailable.String())
 	}
-	if len(d.Unset) > 0 {
-		words = append(words, "unset "+strings.Join(d.Unset, " "))
+	if len(stepOf(d).Unset) > 0 {
+		words = append(words, "unset "+strings.Join(stepOf(d).Unset, " "))
 	}
 	if d.Result != nil {
 		words = append(words, "("+strings.TrimPrefix(d.Result.State.String()+" "+d.Result.Reason, "Progressing ")+")")
@@ -206,17 +207,17 @@ func TestFailedReads(t *testing.T) {
 					remove[removed%len(remove)](&in)
 					d := decision.Decide(in)
 					at := fmt.Sprintf("%q, %d nodes, start %d, removed %d: %s", mode, n, start, removed, describe(d))
-					deletes := d.Action == decision.DeleteBudget || d.Action == decision.DeleteDeployment
+					deletes := actionOf(d) == decision.DeleteBudget || actionOf(d) == decision.DeleteDeployment
 					if deletes && (mode != sr || in.Cluster == nil || in.Members == nil) {
 						t.Errorf("deletes: %s", at)
 					}
 					if in.Cluster != nil && in.Nodes != nil && in.Members != nil {
 						continue
 					}
-					if d.Budget != nil && !d.Create && in.Deployment != nil && d.Budget.Spec.MaxUnavailable.IntValue() > maxUnavailable {
+					if budgetOf(d) != nil && !stepOf(d).Create && in.Deployment != nil && budgetOf(d).Spec.MaxUnavailable.IntValue() > maxUnavailable {
 						t.Errorf("relaxes: %s", at)
 					}
-					if d.Deployment != nil && !d.Create && in.Budget != nil && *d.Deployment.Spec.Replicas < replicas {
+					if deploymentOf(d) != nil && !stepOf(d).Create && in.Budget != nil && *deploymentOf(d).Spec.Replicas < replicas {
 						t.Errorf("shrinks: %s", at)
 					}
 				}

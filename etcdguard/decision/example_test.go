@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
+	configv1ac "github.com/openshift/client-go/config/applyconfigurations/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/solonode/sno/etcdguard"
@@ -24,8 +25,8 @@ func ExampleDecide() {
 		Deployment:     staticGuard(), // as the cluster-version-operator created it
 		Budget:         staticBudget(),
 	})
-	fmt.Println(decided.Action, decided.Result.Reason)
-	for _, entry := range decided.ClusterVersion.Spec.Overrides {
+	fmt.Println(actionOf(decided), decided.Result.Reason)
+	for _, entry := range decided.ClusterVersion.Intent.(*configv1ac.ClusterVersionApplyConfiguration).Spec.Overrides {
 		fmt.Println(*entry.Kind, *entry.Namespace, *entry.Name, *entry.Unmanaged)
 	}
 	// Output:

@@ -28,12 +28,12 @@ func TestGolden(t *testing.T) {
 		d := decision.Decide(in)
 		w := wanted{Decision: describe(d), Result: decision.Observe(in).String(), Deprecation: d.Deprecation}
 		switch {
-		case d.ClusterVersion != nil:
-			w.Apply = d.ClusterVersion
-		case d.Deployment != nil:
-			w.Apply = d.Deployment
-		case d.Budget != nil:
-			w.Apply = d.Budget
+		case d.ClusterVersion.Intent != nil:
+			w.Apply = d.ClusterVersion.Intent
+		case deploymentOf(d) != nil:
+			w.Apply = d.Deployment.Intent
+		case budgetOf(d) != nil:
+			w.Apply = d.Budget.Intent
 		}
 		if d.Result != nil {
 			w.Result = d.Result.String()

@@ -194,9 +194,9 @@ func (c clusterState) next(t testing.TB) (decision.Action, clusterState) {
 		steps[c] = s
 	}
 	for _, problem := range s.problems {
-		t.Errorf("%+v: %s %s", c, s.decided.Action, problem)
+		t.Errorf("%+v: %s %s", c, actionOf(s.decided), problem)
 	}
-	return s.decided.Action, s.after
+	return actionOf(s.decided), s.after
 }
 
 func (c clusterState) step() step {
@@ -210,7 +210,7 @@ func (c clusterState) step() step {
 	}
 	writes := true
 	kept := c.guarded() && !c.optOut && c.image
-	switch decided.Action {
+	switch actionOf(decided) {
 	case decision.Nothing:
 		return s
 	case decision.Claim:
@@ -229,31 +229,31 @@ func (c clusterState) step() step {
 		if c.mode == arbiter {
 			form = arbiter
 		}
-		after.guard.n, after.guard.form, after.guard.owns = int(*decided.Deployment.Spec.Replicas), string(form), fully
-		problem(decided.Create != (c.guard.n == absent), "creates %t", decided.Create)
+		after.guard.n, after.guard.form, after.guard.owns = int(*deploymentOf(decided).Spec.Replicas), string(form), fully
+		problem(stepOf(decided).Create != (c.guard.n == absent), "creates %t", stepOf(decided).Create)
 	case decision.ApplyBudget:
-		after.budget.n, after.budget.form, after.budget.owns = decided.Budget.Spec.MaxUnavailable.IntValue(), string(ha), fully
-		problem(decided.Create != (c.budget.n == absent), "creates %t", decided.Create)
+		after.budget.n, after.budget.form, after.budget.owns = budgetOf(decided).Spec.MaxUnavailable.IntValue(), string(ha), fully
+		problem(stepOf(decided).Create != (c.budget.n == absent), "creates %t", stepOf(decided).Create)
 	case decision.DisownDeployment, decision.DisownBudget:
 		writes = false
 		p := &after.guard
-		if decided.Action == decision.DisownBudget {
+		if actionOf(decided) == decision.DisownBudget {
 			p = &after.budget
 		}
-		p.owns, p.release = none, p.release || decided.NewOwner == cvo
+		p.owns, p.release = none, p.release || stepOf(decided).NewOwner == cvo
 		problem(kept && c.entries != conflictingEntries && c.liveMinReady() != c.minReady(), "releases a guard that does not fit")
 	case decision.DeleteBudget, decision.DeleteDeployment:
 		lone := c.mode == sr && c.listed && c.members <= 1
 		yields := c.operator && needsGuard(c.mode) && c.owned()
 		problem(!lone && !yields, "removes a guard that is needed")
-		if decided.Action == decision.DeleteBudget {
+		if actionOf(decided) == decision.DeleteBudget {
 			after.budget = missing
 		} else {
 			after.guard = missing
 		}
 	}
 	problem(*after == c, "changes nothing")
-	deletes := decided.Action == decision.DeleteBudget || decided.Action == decision.DeleteDeployment
+	deletes := actionOf(decided) == decision.DeleteBudget || actionOf(decided) == decision.DeleteDeployment
 	problem(c.guard.scaled && (deletes || after.guard.n != c.guard.n) || c.budget.scaled && (deletes || after.budget.n != c.budget.n),
 		"overwrites or removes what a person set")
 	problem(writes && c.versionOperatorWrites(), "writes while the cluster-version-operator does")
