@@ -100,7 +100,7 @@ type cluster struct {
 func newCluster(c *modules.Cluster) *cluster {
 	c.Helper()
 	c.AllowTopologies(arbiter, dual)
-	release := apiserver.Manifests(c, "testdata/module/testdata", "guard.yaml")
+	release := apiserver.Manifests(c, "testdata/module/decision/testdata", "guard.yaml")
 	return &cluster{Cluster: c, etcd: serveEtcd(c.T), cvo: c.VersionOperator(release[0], release[1])}
 }
 
