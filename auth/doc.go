@@ -5,7 +5,7 @@
 //
 // An authentication operator vendors the package and calls [MinimumControlPlaneNodes], [ShapeOAuthServer],
 // [ShapeOAuthAPIServer], their budgets and [WellKnownReadiness]. For a stock operator, package controller writes what
-// [Decide] returns. Every function is pure; time is an argument.
+// package decision decides. Every function is pure; time is an argument.
 //
 // WellKnownReadiness returns, by the number of API servers that serve the endpoint:
 //

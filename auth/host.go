@@ -11,8 +11,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/workload"
 )
 
 // ErrNoNodes is returned where the number of pods follows the control-plane nodes and there is none.

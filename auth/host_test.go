@@ -131,7 +131,7 @@ func TestShapeIsPure(t *testing.T) {
 		d.Spec.Template.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "zone"}}
 		d.Spec.Template.Spec.Affinity = antiAffinity(term(map[string]string{"app": "etcd"}))
 	}
-	for operand, test := range map[string]struct {
+	for target, test := range map[string]struct {
 		from  *appsv1.Deployment
 		shape func(*appsv1.Deployment, topology.Cluster, int32) (*appsv1.Deployment, error)
 	}{
@@ -144,23 +144,23 @@ func TestShapeIsPure(t *testing.T) {
 			shaped := must(test.shape(test.from, cluster, 3))
 			twice, back := must(test.shape(shaped, cluster, 3)), must(test.shape(must(test.shape(shaped, clusterOf(ha, ha), 3)), cluster, 3))
 			if diff := cmp.Diff(shaped, twice); diff != "" {
-				t.Errorf("%s, %q, twice (-want +got):\n%s", operand, mode, diff)
+				t.Errorf("%s, %q, twice (-want +got):\n%s", target, mode, diff)
 			}
 			if diff := cmp.Diff(shaped, back); mode != external && diff != "" {
-				t.Errorf("%s, %q, after HighlyAvailable (-want +got):\n%s", operand, mode, diff)
+				t.Errorf("%s, %q, after HighlyAvailable (-want +got):\n%s", target, mode, diff)
 			}
 			pod, was := &twice.Spec.Template.Spec, before.Spec.Template.Spec
 			twice.Spec.Replicas, twice.Spec.Strategy = before.Spec.Replicas, before.Spec.Strategy
 			pod.NodeSelector, pod.Tolerations, pod.Affinity = was.NodeSelector, was.Tolerations, was.Affinity
 			if diff := cmp.Diff(before, twice); diff != "" {
-				t.Errorf("%s, %q: other fields have changed (-want +got):\n%s", operand, mode, diff)
+				t.Errorf("%s, %q: other fields have changed (-want +got):\n%s", target, mode, diff)
 			}
 			shaped.Spec.Selector.MatchLabels["app"] = "changed"
 			if strings.Contains(text(t, shaped.Spec.Template.Spec.Affinity), "changed") {
-				t.Errorf("%s, %q: the anti-affinity shares the selector's labels", operand, mode)
+				t.Errorf("%s, %q: the anti-affinity shares the selector's labels", target, mode)
 			}
 			if diff := cmp.Diff(before, test.from); diff != "" {
-				t.Fatalf("%s, %q: the argument was changed:\n%s", operand, mode, diff)
+				t.Fatalf("%s, %q: the argument was changed:\n%s", target, mode, diff)
 			}
 		}
 	}

@@ -5,8 +5,8 @@ package auth
 import (
 	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/solonode/sno/patch/unsupportedconfig"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/unsupportedconfig"
 )
 
 // Minimum is the number of control-plane nodes that the OAuth servers wait for.

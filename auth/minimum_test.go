@@ -10,7 +10,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/solonode/sno/auth"
-	"github.com/solonode/sno/patch/unsupportedconfig"
+	"github.com/solonode/sno/topology/unsupportedconfig"
 )
 
 // R-AUTH-1. patch/unsupportedconfig tests all forms of an override.

@@ -3,13 +3,11 @@
 package auth_test
 
 import (
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/solonode/sno/auth"
-	"github.com/solonode/sno/patch"
 )
 
 func TestSchedulableControlPlaneNodes(t *testing.T) {
@@ -61,18 +59,6 @@ func TestSchedulableControlPlaneNodes(t *testing.T) {
 		}
 		if got := auth.SchedulableControlPlaneNodes([]corev1.Node{controlPlaneNode(), node, worker}, test.tolerations); got != want {
 			t.Errorf("%s: %d, want %d", name, got, want)
-		}
-	}
-}
-
-func TestReplicasByTolerations(t *testing.T) {
-	in := deploymentInputs(ha, ha, 3, server(), apiServer())
-	in.ControlPlaneNodes[0].Spec.Taints = []corev1.Taint{{Key: "example.com/reserved", Effect: corev1.TaintEffectNoSchedule}}
-	in.OAuthAPIServer.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "example.com/reserved", Operator: corev1.TolerationOpExists}}
-	got := auth.Decide(in)
-	for want, step := range map[string]patch.Step{`"replicas":2,`: got.OAuthServer, `"replicas":3,`: got.OAuthAPIServer} {
-		if intent := text(t, step.Intent); !strings.Contains(intent, want) {
-			t.Errorf("%s, want %s", intent, want)
 		}
 	}
 }

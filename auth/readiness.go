@@ -9,7 +9,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 
-	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
 
@@ -25,6 +24,7 @@ const (
 
 // Reasons of the readiness of the well-known endpoint, least severe first.
 const (
+	ReasonAsExpected          = "AsExpected"                   // every API server serves the endpoint
 	ReasonAPIServerRollingOut = "APIServerRollingOut"          // the only API server is unavailable, within RolloutGrace
 	ReasonPartlyAvailable     = "AtLeastOneWellKnownAvailable" // some API servers do not serve the endpoint
 	ReasonNoAPIServer         = "NoAPIServer"                  // no API server is known
@@ -62,7 +62,7 @@ func WellKnownReadiness(mode configv1.TopologyMode, probes []error, before WellK
 	failing, silent := now.Sub(state.FailingSince), now.Sub(state.SilentSince)
 	switch {
 	case len(probes) > 0 && failed == 0:
-		return Readiness{Available: true, Reason: patch.ReasonAsExpected, Message: "Every API server serves the well-known endpoint",
+		return Readiness{Available: true, Reason: ReasonAsExpected, Message: "Every API server serves the well-known endpoint",
 			State: WellKnownState{Available: true}}
 	case failed < len(probes):
 		state.Available, state.SilentSince = true, time.Time{}
@@ -116,7 +116,7 @@ func (r Readiness) Conditions(prefix string) []operatorv1.OperatorCondition {
 		if is {
 			c.Status = operatorv1.ConditionTrue
 		} else if otherwise != "" {
-			c.Reason, c.Message = patch.ReasonAsExpected, otherwise
+			c.Reason, c.Message = ReasonAsExpected, otherwise
 		}
 		return c
 	}

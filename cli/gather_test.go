@@ -99,7 +99,7 @@ func TestMustGather(t *testing.T) {
 		"both":               {plan + gathered + " --context x", 1, "", "remove --context"},
 		"would call members": {plan + gathered + " --etcd-endpoints http://localhost:1", 1, "", "remove --etcd-endpoints"},
 		"diff of none":       {"diff" + from + t.TempDir(), 2, "", "not a must-gather"},
-		"a kind that is read whole": {plan + "../machineconfig/testdata/decide/one-node-in-force/input --modules machineconfig", 3,
+		"a kind that is read whole": {plan + "../machineconfig/decision/testdata/decide/one-node-in-force/input --modules machineconfig", 3,
 			"kubeletconfig.machineconfiguration.openshift.io/sno-graceful-shutdown|in force", "incomplete"},
 	})
 }

@@ -22,10 +22,10 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
-	"github.com/solonode/sno/approver"
+	approverdecision "github.com/solonode/sno/approver/decision"
 	"github.com/solonode/sno/cli"
-	"github.com/solonode/sno/console"
-	"github.com/solonode/sno/etcdguard"
+	consoledecision "github.com/solonode/sno/console/decision"
+	etcdguarddecision "github.com/solonode/sno/etcdguard/decision"
 	"github.com/solonode/sno/patch/admission"
 	"github.com/solonode/sno/patch/golden"
 )
@@ -75,7 +75,7 @@ var allModules = []string{"approver", "auth", "console", "etcdguard", "ingress",
 
 // One account for all modules may write the entries of each of them.
 func TestPolicies(t *testing.T) {
-	entries := append([]configv1.ComponentOverride{approver.Override(), console.Override()}, etcdguard.Overrides()...)
+	entries := append([]configv1.ComponentOverride{approverdecision.Override(), consoledecision.Override()}, etcdguarddecision.Overrides()...)
 	golden.File(t, "../config/all/base/admission/policies.yaml", admission.Policies("controllers", admission.Overrides(entries)))
 
 	text, err := os.ReadFile("manifests/all.yaml")

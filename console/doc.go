@@ -4,7 +4,7 @@
 // without anti-affinity, rollouts without an outage, and no disruption budget for a single pod.
 //
 // A console operator vendors the package and calls [ShapeDeployment] and [PodDisruptionBudget]. For a stock operator,
-// package controller writes what [Decide] returns. Every function is pure.
+// package controller writes what package decision decides. Every function is pure.
 //
 // Replicas, rolling update and anti-affinity let rollouts and drains finish:
 //

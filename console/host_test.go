@@ -16,7 +16,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/console"
-	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
 
@@ -32,14 +31,6 @@ func TestClusterNotRead(t *testing.T) {
 		} {
 			if got, err := call(); !errors.Is(err, topology.ErrClusterNotRead) || !reflect.ValueOf(got).IsZero() {
 				t.Errorf("%s, %s: %v, %v, want %v", function, name, got, err, topology.ErrClusterNotRead)
-			}
-		}
-		in := inputs()
-		in.Cluster = &cluster
-		decision := console.Decide(in)
-		for which, step := range map[string]patch.Step{"console": decision.Console, "downloads": decision.Downloads} {
-			if step.Intent != nil || step.Release || step.Result == nil || step.Result.Reason != "Invalid" {
-				t.Errorf("Decide, %s, %s: %+v, want Invalid", which, name, step)
 			}
 		}
 	}

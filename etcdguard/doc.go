@@ -6,5 +6,5 @@
 // the cluster-version-operator is taken over and released without a moment with two writers or without a guard
 // (R-ETC-3, docs/etcdguard-handover.md).
 //
-// Every function is pure. An etcd operator vendors the package, or package controller carries out [Decide].
+// Every function is pure. An etcd operator vendors the package, or package controller carries out package decision.
 package etcdguard

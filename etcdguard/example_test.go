@@ -8,7 +8,6 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/solonode/sno/etcdguard"
 	"github.com/solonode/sno/topology"
@@ -37,26 +36,6 @@ func ExamplePods() {
 	// Output:
 	// etcd-guard-one on one
 	// etcd-guard-two on two
-}
-
-// The first step on one node is to make the release's guard unmanaged.
-func ExampleDecide() {
-	cluster := clusterWith(configv1.SingleReplicaTopologyMode)
-	decision := etcdguard.Decide(etcdguard.Inputs{
-		Cluster:        &cluster,
-		Members:        []etcdguard.Member{{ID: 1, Healthy: true}},
-		ClusterVersion: &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}},
-		Deployment:     staticGuard(), // as the cluster-version-operator created it
-		Budget:         staticBudget(),
-	})
-	fmt.Println(decision.Action, decision.Result.Reason)
-	for _, entry := range decision.ClusterVersion.Spec.Overrides {
-		fmt.Println(*entry.Kind, *entry.Namespace, *entry.Name, *entry.Unmanaged)
-	}
-	// Output:
-	// Claim TakingOver
-	// Deployment openshift-etcd etcd-quorum-guard true
-	// PodDisruptionBudget openshift-etcd etcd-quorum-guard true
 }
 
 func ExampleSafeToRemove() {

@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/workload"
 )
 
 // Labels of the nodes that have a member of etcd.
@@ -29,11 +29,13 @@ const (
 	ArbiterRole = "node-role.kubernetes.io/arbiter"
 )
 
+// ContainerName is the name of the guard's only container.
+const ContainerName = "guard"
+
 const (
-	containerName = "guard"
-	podPrefix     = "etcd-guard-"
-	clientMount   = "/etc/etcd-guard/client"
-	caMount       = "/etc/etcd-guard/ca"
+	podPrefix   = "etcd-guard-"
+	clientMount = "/etc/etcd-guard/client"
+	caMount     = "/etc/etcd-guard/ca"
 )
 
 var (
@@ -85,7 +87,7 @@ func modeOf(cluster topology.Cluster) configv1.TopologyMode {
 }
 
 // guarded reports whether the topology needs guards: not SingleReplica and External (R-ETC-2).
-func guarded(mode configv1.TopologyMode) bool { return expectedMembers(mode) > 1 }
+func guarded(mode configv1.TopologyMode) bool { return ExpectedMembers(mode) > 1 }
 
 // Size returns the number of guards (R-ETC-2): one per member, at least as many as the topology expects. The error is
 // ErrHost.
@@ -96,7 +98,7 @@ func Size(h Host) (int, error) {
 	return h.size(), nil
 }
 
-func (h Host) size() int { return max(expectedMembers(h.mode), h.members) }
+func (h Host) size() int { return max(ExpectedMembers(h.mode), h.members) }
 
 // budget returns how many guards may be evicted at once. With DualReplica it is 1 of 2, or no node could be drained
 // (R-SNO-3, U-ETC-7); fencing keeps the other member working.
@@ -111,7 +113,8 @@ func fencing(mode configv1.TopologyMode, members int) bool {
 	return mode == configv1.DualReplicaTopologyMode && members == 2
 }
 
-func memberNodes(mode configv1.TopologyMode, nodes []corev1.Node) []corev1.Node {
+// MemberNodes returns the nodes that have a member of etcd, or are to have one.
+func MemberNodes(mode configv1.TopologyMode, nodes []corev1.Node) []corev1.Node {
 	return slices.DeleteFunc(slices.Clone(nodes), func(node corev1.Node) bool {
 		_, master := node.Labels[MasterRole]
 		_, arbiter := node.Labels[ArbiterRole]
@@ -132,7 +135,7 @@ func Deployment(h Host) (*appsv1.Deployment, error) {
 	)
 	pod.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-			LabelSelector: &metav1.LabelSelector{MatchLabels: guardLabels()},
+			LabelSelector: &metav1.LabelSelector{MatchLabels: GuardLabels()},
 			TopologyKey:   corev1.LabelHostname,
 		}},
 	}}
@@ -146,13 +149,13 @@ func Deployment(h Host) (*appsv1.Deployment, error) {
 	}
 	return &appsv1.Deployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: GuardName, Labels: guardLabels()},
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: GuardName, Labels: GuardLabels()},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: ptr.To(int32(h.size())), //nolint:gosec // a number of nodes
-			Selector: &metav1.LabelSelector{MatchLabels: guardLabels()},
+			Selector: &metav1.LabelSelector{MatchLabels: GuardLabels()},
 			Strategy: workload.RollingUpdate(topology.Rollout{MaxUnavailable: intstr.FromInt32(1), MaxSurge: intstr.FromInt32(0)}),
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: guardLabels(), Annotations: guardAnnotations()},
+				ObjectMeta: metav1.ObjectMeta{Labels: GuardLabels(), Annotations: guardAnnotations()},
 				Spec:       pod,
 			},
 		},
@@ -173,7 +176,7 @@ func DisruptionBudget(h Host) (*policyv1.PodDisruptionBudget, error) {
 	if wanted, err := h.wanted(false); !wanted {
 		return nil, err
 	}
-	budget := disruptionBudget(GuardName, guardLabels())
+	budget := disruptionBudget(GuardName, GuardLabels())
 	budget.Spec.MaxUnavailable = ptr.To(intstr.FromInt(h.budget()))
 	return budget, nil
 }
@@ -184,7 +187,7 @@ func Pods(h Host, nodes []corev1.Node) ([]*corev1.Pod, error) {
 	if wanted, err := h.wanted(true); !wanted {
 		return nil, err
 	}
-	members := memberNodes(h.mode, nodes)
+	members := MemberNodes(h.mode, nodes)
 	if len(members) == 0 {
 		return nil, ErrNoNodes
 	}
@@ -251,7 +254,7 @@ func guardPod(image string) corev1.PodSpec {
 		TerminationGracePeriodSeconds: ptr.To[int64](3),
 		AutomountServiceAccountToken:  ptr.To(false),
 		Containers: []corev1.Container{{
-			Name:                     containerName,
+			Name:                     ContainerName,
 			Image:                    image,
 			ImagePullPolicy:          corev1.PullIfNotPresent,
 			Command:                  []string{"/bin/sh", "-c", "trap 'exit 0' TERM; sleep infinity & wait"},

@@ -9,8 +9,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/solonode/sno/patch/unsupportedconfig"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/unsupportedconfig"
 )
 
 // ErrMember is returned for a member that is not in the list, and for an impossible list.
@@ -29,7 +29,8 @@ func quorum(n int) int { return max(n, 0)/2 + 1 }
 // failureTolerance returns how many of n healthy voting members may stop without a loss of quorum: floor((n-1)/2).
 func failureTolerance(n int) int { return max(n-1, 0) / 2 }
 
-func votes(members []Member) (voters, healthy int) {
+// Votes returns how many members have a vote, and how many of these are healthy.
+func Votes(members []Member) (voters, healthy int) {
 	for _, m := range members {
 		if m.Learner {
 			continue
@@ -53,15 +54,15 @@ func MinimumMembers(cluster topology.Cluster, overrides []byte) (minimum int, de
 	if err != nil {
 		return 0, "", err
 	}
-	minimum = expectedMembers(modeOf(cluster))
+	minimum = ExpectedMembers(modeOf(cluster))
 	if override.Value {
 		minimum = min(minimum, 1)
 	}
 	return minimum, override.Deprecation(OverrideKey), nil
 }
 
-// expectedMembers returns how many members a complete cluster of the topology has at least.
-func expectedMembers(mode configv1.TopologyMode) int {
+// ExpectedMembers returns how many members a complete cluster of the topology has at least.
+func ExpectedMembers(mode configv1.TopologyMode) int {
 	switch mode {
 	case configv1.SingleReplicaTopologyMode:
 		return 1
@@ -104,8 +105,8 @@ func SafeToRemove(cluster topology.Cluster, overrides []byte, members []Member, 
 	if err != nil {
 		return Verdict{}, err
 	}
-	voters, healthy := votes(members)
-	goingVoters, goingHealthy := votes([]Member{member})
+	voters, healthy := Votes(members)
+	goingVoters, goingHealthy := Votes([]Member{member})
 	switch left := healthy - goingHealthy; {
 	case healthy < quorum(voters):
 		return Verdict{Reason: NoQuorum}, nil
@@ -132,8 +133,8 @@ func SafeToRestart(cluster topology.Cluster, members []Member, id uint64) (Verdi
 	if err != nil {
 		return Verdict{}, err
 	}
-	voters, healthy := votes(members)
-	_, restarting := votes([]Member{member})
+	voters, healthy := Votes(members)
+	_, restarting := Votes([]Member{member})
 	single := voters == 1 && mode == configv1.SingleReplicaTopologyMode
 	switch others := healthy - restarting; {
 	case member.Learner || single || others >= quorum(voters) || (fencing(mode, voters) && others == 1):
@@ -147,7 +148,7 @@ func SafeToRestart(cluster topology.Cluster, members []Member, id uint64) (Verdi
 }
 
 func find(members []Member, id uint64) (Member, error) {
-	if err := distinct(members); err != nil {
+	if err := ValidateMembers(members); err != nil {
 		return Member{}, err
 	}
 	i := slices.IndexFunc(members, func(m Member) bool { return m.ID == id })
@@ -157,7 +158,8 @@ func find(members []Member, id uint64) (Member, error) {
 	return members[i], nil
 }
 
-func distinct(members []Member) error {
+// ValidateMembers returns an ErrMember for a list in which a member has no ID or is listed twice.
+func ValidateMembers(members []Member) error {
 	seen := map[uint64]bool{}
 	for _, m := range members {
 		switch {

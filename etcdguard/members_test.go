@@ -12,7 +12,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/solonode/sno/etcdguard"
-	"github.com/solonode/sno/patch/unsupportedconfig"
+	"github.com/solonode/sno/topology/unsupportedconfig"
 )
 
 const maxMembers = 9

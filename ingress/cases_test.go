@@ -8,7 +8,6 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -37,29 +36,9 @@ func clusterOf(controlPlane, infrastructure configv1.TopologyMode) topology.Clus
 	}
 }
 
-const (
-	placementJSON = `{"nodeSelector":{"matchLabels":{"node-role.kubernetes.io/master":""}},"tolerations":[` +
-		`{"key":"node-role.kubernetes.io/master","operator":"Exists","effect":"NoSchedule"},` +
-		`{"key":"node-role.kubernetes.io/control-plane","operator":"Exists","effect":"NoSchedule"}]}`
-	headJSON = `{"kind":"IngressController","apiVersion":"operator.openshift.io/v1",` +
-		`"metadata":{"name":"default","namespace":"openshift-ingress-operator"},"spec":`
-	onePinned    = headJSON + `{"replicas":1,"nodePlacement":` + placementJSON + `}}`
-	twoPinned    = headJSON + `{"replicas":2,"nodePlacement":` + placementJSON + `}}`
-	onlyPlaced   = headJSON + `{"nodePlacement":` + placementJSON + `}}`
-	oneExpressed = headJSON + `{"replicas":1,"nodePlacement":{"nodeSelector":{"matchExpressions":[` +
-		`{"key":"node-role.kubernetes.io/master","operator":"In","values":[""]}]},"tolerations":[` +
-		`{"key":"node-role.kubernetes.io/master","operator":"Exists","effect":"NoSchedule"},` +
-		`{"key":"node-role.kubernetes.io/control-plane","operator":"Exists","effect":"NoSchedule"}]}}}`
-	onlyOne      = headJSON + `{"replicas":1}}`
-	nothingSpec  = headJSON + `{}}`
-	oneTolerated = headJSON + `{"replicas":1,"nodePlacement":{"tolerations":[` +
-		`{"key":"node-role.kubernetes.io/master","operator":"Exists","effect":"NoSchedule"},` +
-		`{"key":"node-role.kubernetes.io/control-plane","operator":"Exists","effect":"NoSchedule"}]}}}`
-	tolerationsJSON = `{"f:spec":{"f:nodePlacement":{"f:tolerations":{}}}}`
-	replicasJSON    = `{"f:spec":{"f:replicas":{}}}`
-	placedJSON      = `{"f:spec":{"f:nodePlacement":{"f:nodeSelector":{},"f:tolerations":{}}}}`
-	bothJSON        = `{"f:spec":{"f:replicas":{},"f:nodePlacement":{"f:nodeSelector":{},"f:tolerations":{}}}}`
-)
+const placementJSON = `{"nodeSelector":{"matchLabels":{"node-role.kubernetes.io/master":""}},"tolerations":[` +
+	`{"key":"node-role.kubernetes.io/master","operator":"Exists","effect":"NoSchedule"},` +
+	`{"key":"node-role.kubernetes.io/control-plane","operator":"Exists","effect":"NoSchedule"}]}`
 
 func pinned(t testing.TB) *operatorv1.NodePlacement {
 	t.Helper()
@@ -67,30 +46,6 @@ func pinned(t testing.TB) *operatorv1.NodePlacement {
 	if err := json.Unmarshal([]byte(placementJSON), placement); err != nil {
 		t.Fatal(err)
 	}
-	return placement
-}
-
-func pinnedByExpression(t testing.TB) *operatorv1.NodePlacement {
-	t.Helper()
-	placement := pinned(t)
-	placement.NodeSelector = expressing("node-role.kubernetes.io/master", metav1.LabelSelectorOpIn, "")
-	return placement
-}
-
-// narrowed is a pin by more labels.
-func narrowed(t testing.TB) *operatorv1.NodePlacement {
-	t.Helper()
-	placement := pinned(t)
-	placement.NodeSelector.MatchLabels["kubernetes.io/os"] = "linux"
-	return placement
-}
-
-var infraToleration = corev1.Toleration{Key: "node-role.kubernetes.io/infra", Operator: corev1.TolerationOpExists}
-
-func tolerating(t testing.TB, more ...corev1.Toleration) *operatorv1.NodePlacement {
-	t.Helper()
-	placement := pinned(t)
-	placement.Tolerations = append(placement.Tolerations, more...)
 	return placement
 }
 
@@ -104,30 +59,12 @@ func expressing(key string, operator metav1.LabelSelectorOperator, values ...str
 
 func liveIC(change ...func(*operatorv1.IngressController)) *operatorv1.IngressController {
 	ic := &operatorv1.IngressController{ObjectMeta: metav1.ObjectMeta{
-		Namespace: ingress.IngressControllerNamespace, Name: ingress.IngressControllerName, UID: "one", ResourceVersion: "1",
-		ManagedFields: []metav1.ManagedFieldsEntry{entry("cluster-ingress-operator", metav1.ManagedFieldsOperationUpdate, `{"f:spec":{}}`)},
+		Namespace: ingress.IngressControllerNamespace, Name: ingress.IngressControllerName,
 	}}
 	for _, f := range change {
 		f(ic)
 	}
 	return ic
-}
-
-func entry(manager string, operation metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
-	return metav1.ManagedFieldsEntry{
-		Manager: manager, Operation: operation, APIVersion: "operator.openshift.io/v1", FieldsType: "FieldsV1",
-		FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
-	}
-}
-
-func ownedBy(manager, fields string) func(*operatorv1.IngressController) {
-	return func(ic *operatorv1.IngressController) {
-		operation := metav1.ManagedFieldsOperationUpdate
-		if manager == ingress.FieldOwner {
-			operation = metav1.ManagedFieldsOperationApply
-		}
-		ic.ManagedFields = append(ic.ManagedFields, entry(manager, operation, fields))
-	}
 }
 
 func replicas(n int32) func(*operatorv1.IngressController) {
@@ -140,36 +77,6 @@ func placed(p *operatorv1.NodePlacement) func(*operatorv1.IngressController) {
 
 func labelled(selector *metav1.LabelSelector) func(*operatorv1.IngressController) {
 	return placed(&operatorv1.NodePlacement{NodeSelector: selector})
-}
-
-func annotated(key, value string) func(*operatorv1.IngressController) {
-	return func(ic *operatorv1.IngressController) { metav1.SetMetaDataAnnotation(&ic.ObjectMeta, key, value) }
-}
-
-func optedOutOf(modules string) func(*operatorv1.IngressController) {
-	return annotated("sno.solonode.github.io/opt-out", modules)
-}
-
-func inputs(controlPlane, infrastructure configv1.TopologyMode, change ...func(*operatorv1.IngressController)) ingress.Inputs {
-	cluster := clusterOf(controlPlane, infrastructure)
-	return ingress.Inputs{Cluster: &cluster, IngressController: liveIC(change...)}
-}
-
-func with(in ingress.Inputs, change func(*ingress.Inputs)) ingress.Inputs {
-	change(&in)
-	return in
-}
-
-func noCluster(in *ingress.Inputs) { in.Cluster = nil }
-
-func forced(in *ingress.Inputs) { in.ForceConflicts = true }
-
-func fromDefault(in *ingress.Inputs) { in.Placement = ingress.PlacementFromDefaultPlacement }
-
-func withDefaultPlacement(in ingress.Inputs, placement configv1.DefaultPlacement) ingress.Inputs {
-	in.Ingress = &configv1.Ingress{ObjectMeta: metav1.ObjectMeta{Name: ingress.ConfigName}}
-	in.Ingress.Status.DefaultPlacement = placement
-	return in
 }
 
 func text(t testing.TB, v any) string {

@@ -4,6 +4,6 @@
 // control plane, because DNS still points at that node when workers are added later.
 //
 // An ingress operator vendors the package and calls [DefaultIngressController], [NewHost], [ShapeRouter] and
-// [RouterPodDisruptionBudget]. For a stock operator, package controller patches IngressController/default as [Decide]
-// returns. Every function is pure.
+// [RouterPodDisruptionBudget]. For a stock operator, package controller patches IngressController/default as package
+// decision decides. Every function is pure.
 package ingress

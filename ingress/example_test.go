@@ -10,7 +10,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/topology"
@@ -22,35 +21,6 @@ func singleNode() topology.Cluster {
 		Infrastructure: topology.ReadingOf(configv1.SingleReplicaTopologyMode),
 		Platform:       configv1.NonePlatformType,
 	}
-}
-
-func ExampleDecide() {
-	cluster := singleNode()
-	decision := ingress.Decide(ingress.Inputs{
-		Cluster: &cluster,
-		IngressController: &operatorv1.IngressController{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ingress.IngressControllerNamespace, Name: ingress.IngressControllerName},
-		},
-	})
-	spec, err := yaml.Marshal(decision.Intent.Spec)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Print(string(spec))
-	// Output:
-	// nodePlacement:
-	//   nodeSelector:
-	//     matchLabels:
-	//       node-role.kubernetes.io/master: ""
-	//   tolerations:
-	//   - effect: NoSchedule
-	//     key: node-role.kubernetes.io/master
-	//     operator: Exists
-	//   - effect: NoSchedule
-	//     key: node-role.kubernetes.io/control-plane
-	//     operator: Exists
-	// replicas: 1
 }
 
 func ExampleShapeRouter() {

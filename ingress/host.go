@@ -48,11 +48,11 @@ func NewHost(cluster topology.Cluster, defaultPlacement configv1.DefaultPlacemen
 	if ic == nil {
 		return Host{}, ErrNoIngressController
 	}
-	selector, err := nodeSelector(ic.Spec.NodePlacement)
+	selector, err := NodeSelector(ic.Spec.NodePlacement)
 	if err != nil {
 		return Host{}, fmt.Errorf("IngressController %s/%s: %w", ic.Namespace, ic.Name, err)
 	}
-	pool := cluster.PoolFor(poolOf(selector, defaultPlacement))
+	pool := cluster.PoolFor(SelectedPool(selector, defaultPlacement))
 	return Host{
 		pool: pool, mode: cluster.Governing(pool), name: ic.Name, spec: *ic.Spec.DeepCopy(),
 		selector: selector, hostNetwork: usesHostNetwork(cluster, ic),
@@ -90,9 +90,9 @@ func (h Host) validate() error {
 	return nil
 }
 
-// nodeSelector returns the selector of a placement as a map, as the stock operator does: nil for none, empty for every
-// node.
-func nodeSelector(placement *operatorv1.NodePlacement) (map[string]string, error) {
+// NodeSelector returns the selector of a placement as a map, as the stock operator does: nil for none, empty for every
+// node. Error: ErrNodeSelector.
+func NodeSelector(placement *operatorv1.NodePlacement) (map[string]string, error) {
 	if placement == nil {
 		return nil, nil
 	}
@@ -103,7 +103,8 @@ func nodeSelector(placement *operatorv1.NodePlacement) (map[string]string, error
 	return selector, nil
 }
 
-func poolOf(selector map[string]string, defaultPlacement configv1.DefaultPlacement) topology.Pool {
+// SelectedPool returns the pool of routers with the node selector, which NodeSelector returns.
+func SelectedPool(selector map[string]string, defaultPlacement configv1.DefaultPlacement) topology.Pool {
 	_, master := selector["node-role.kubernetes.io/master"]
 	_, controlPlane := selector["node-role.kubernetes.io/control-plane"]
 	if master || controlPlane || selector == nil && defaultPlacement == configv1.DefaultPlacementControlPlane {

@@ -19,8 +19,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/ingress"
-	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/workload"
 )
 
 // R-SUITE-4: the default IngressController that an operator creates meets R-ING-1, R-ING-2, R-ING-5 and R-ING-6.

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/workload"
 )
 
 // DefaultIngressController returns the default IngressController that an ingress operator creates when there is none,
@@ -38,9 +38,19 @@ func DefaultIngressController(
 	}
 	ic.Spec.Replicas = ptr.To(topology.Replicas(cluster.Governing(pool)))
 	if pool == topology.ControlPlanePool {
-		ic.Spec.NodePlacement = pinnedPlacement()
+		ic.Spec.NodePlacement = PinnedPlacement()
 	}
 	return ic, nil
+}
+
+// PinnedPlacement returns the placement that pins the router to the control plane, with the tolerations that it needs
+// there with day-1 workers (U-ING-5).
+func PinnedPlacement() *operatorv1.NodePlacement {
+	placement := topology.PlacementOf(topology.ControlPlanePool)
+	return &operatorv1.NodePlacement{
+		NodeSelector: &metav1.LabelSelector{MatchLabels: placement.NodeSelector()},
+		Tolerations:  workload.Tolerations(placement),
+	}
 }
 
 // replicas returns the number of routers: spec.replicas, or else one where the topology of their pool is SingleReplica

@@ -9,11 +9,9 @@ import (
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
 
@@ -31,22 +29,6 @@ var allModes = []configv1.TopologyMode{ha, arbiter, sr, dual, external, empty, u
 
 func clusterOf(controlPlane configv1.TopologyMode) *topology.Cluster {
 	return &topology.Cluster{ControlPlane: topology.ReadingOf(controlPlane), Infrastructure: topology.ReadingOf(sr), Platform: configv1.NonePlatformType}
-}
-
-const fieldOwner, stock, person = "sno.solonode.github.io/machineconfig", "machine-config-controller", "oc"
-
-const (
-	specJSON       = `{"f:spec":{"f:kubeletConfig":{"f:shutdownGracePeriod":{}}}}`
-	annotationJSON = `{"f:metadata":{"f:annotations":{"f:machineconfiguration.openshift.io/controlPlaneTopology":{}}}}`
-	finalizerJSON  = `{"f:metadata":{"f:finalizers":{".":{},"v:\"99-master-generated-kubelet\"":{}}}}`
-)
-
-func entry(manager, fields string) metav1.ManagedFieldsEntry {
-	operation := metav1.ManagedFieldsOperationUpdate
-	if manager == fieldOwner {
-		operation = metav1.ManagedFieldsOperationApply
-	}
-	return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
 }
 
 // node returns a ready node with the roles.
@@ -67,13 +49,6 @@ func notReady(n corev1.Node) corev1.Node {
 func windows(n corev1.Node) corev1.Node {
 	n.Labels[corev1.LabelOSStable] = "windows"
 	return n
-}
-
-func reasonOf(result *patch.Result) string {
-	if result == nil {
-		return ""
-	}
-	return result.Reason
 }
 
 func pointers[T any](items []T) []*T {
@@ -111,10 +86,6 @@ func withMaxUnavailable(value string) func(*mcfgv1.MachineConfigPool) {
 
 func paused(p *mcfgv1.MachineConfigPool) { p.Spec.Paused = true }
 
-func updating(p *mcfgv1.MachineConfigPool) {
-	p.Status.Conditions[0].Status, p.Status.Conditions[1].Status = corev1.ConditionFalse, corev1.ConditionTrue
-}
-
 // pod returns a pod with a termination grace period in seconds.
 func pod(node string, critical bool, grace int64) corev1.Pod {
 	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p"}}
@@ -123,18 +94,4 @@ func pod(node string, critical bool, grace int64) corev1.Pod {
 		p.Spec.Priority = ptr.To[int32](2_000_000_000)
 	}
 	return p
-}
-
-func kubeletConfig(name, forPool, manager, configuration string, change ...func(*mcfgv1.KubeletConfig)) mcfgv1.KubeletConfig {
-	c := mcfgv1.KubeletConfig{ObjectMeta: metav1.ObjectMeta{Name: name, ManagedFields: []metav1.ManagedFieldsEntry{entry(manager, specJSON), entry(stock, finalizerJSON)}}}
-	c.Spec.MachineConfigPoolSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"pools.operator.machineconfiguration.openshift.io/" + forPool: ""}}
-	c.Spec.KubeletConfig = &runtime.RawExtension{Raw: []byte(configuration)}
-	for _, f := range change {
-		f(&c)
-	}
-	return c
-}
-
-func periods(total, critical string) string {
-	return `{"shutdownGracePeriodCriticalPods": "` + critical + `", "shutdownGracePeriod": "` + total + `"}`
 }

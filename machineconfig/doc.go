@@ -4,8 +4,8 @@
 // and how kubelets stop pods. With a SingleReplica control plane nodes are not drained, and the kubelet shuts down
 // gracefully (R-MCO-1 to R-MCO-4). The policy [DrainWorkers] is an addition.
 //
-// Every function is pure. A machine-config operator vendors the package, or package controller carries out the
-// decisions.
+// Every function is pure. A machine-config operator vendors the package, or package controller carries out these
+// decisions and those of package decision.
 //
 // Each pool may have [MaxUnavailable] nodes unavailable: cordoned, or not fit.Healthy. Unavailable ones are drained
 // first. The master and the arbiter pool share a limit, because they share etcd's quorum. Nodes that do not

@@ -4,12 +4,10 @@ package machineconfig_test
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -164,17 +162,4 @@ func FuzzParseRequest(f *testing.F) {
 			t.Errorf("%q is written as %q", value, request)
 		}
 	})
-}
-
-func ExampleDrainRequired() {
-	for _, mode := range []configv1.TopologyMode{configv1.SingleReplicaTopologyMode, configv1.DualReplicaTopologyMode} {
-		decision, err := machineconfig.DrainRequired(machineconfig.Inputs{Cluster: clusterOf(mode)})
-		fmt.Println(decision.Required, decision.Message, err)
-	}
-	_, err := machineconfig.DrainRequired(machineconfig.Inputs{})
-	fmt.Println(err)
-	// Output:
-	// false The control plane is SingleReplica, and other nodes may have no room for the pods, so nothing is drained <nil>
-	// true The control plane is not SingleReplica, so nodes are drained before they restart <nil>
-	// no topology: read the Cluster with topology.FromInfrastructure
 }

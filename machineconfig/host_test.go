@@ -4,15 +4,11 @@ package machineconfig_test
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/machineconfig"
 )
@@ -79,32 +75,4 @@ func TestControlPlaneKeepsMajority(t *testing.T) {
 			}
 		}
 	}
-}
-
-func ExampleExpectedControlPlaneNodes() {
-	for _, mode := range []configv1.TopologyMode{configv1.SingleReplicaTopologyMode, configv1.HighlyAvailableArbiterMode, configv1.HighlyAvailableTopologyMode} {
-		masters, arbiters, err := machineconfig.ExpectedControlPlaneNodes(*clusterOf(mode))
-		fmt.Println(mode, masters, arbiters, err)
-	}
-	// Output:
-	// SingleReplica 1 0 <nil>
-	// HighlyAvailableArbiter 2 1 <nil>
-	// HighlyAvailable 3 0 <nil>
-}
-
-// One node can update, and three keep their quorum.
-func ExampleMaxUnavailable() {
-	pool := &mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: machineconfig.MasterPool}}
-	pool.Spec.MaxUnavailable = ptr.To(intstr.FromString("67%"))
-	for _, nodes := range []int{1, 3} {
-		n, err := machineconfig.MaxUnavailable(pool, nodes)
-		fmt.Println(nodes, n, err)
-	}
-	pool.Spec.MaxUnavailable = ptr.To(intstr.FromString("a few"))
-	_, err := machineconfig.MaxUnavailable(pool, 1)
-	fmt.Println(err)
-	// Output:
-	// 1 1 <nil>
-	// 3 1 <nil>
-	// unreadable maxUnavailable: MachineConfigPool master: spec.maxUnavailable is "a few", want a number or a percentage: invalid value for IntOrString: invalid type: string is not a percentage
 }

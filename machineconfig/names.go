@@ -2,14 +2,9 @@
 
 package machineconfig
 
-import (
-	"github.com/solonode/sno/patch"
-)
-
 // Names of the module and its objects.
 const (
-	Name            = "machineconfig"
-	ConditionPrefix = "MachineConfigTopology" // of the condition types
+	Name = "machineconfig"
 
 	OperatorName              = "cluster"                   // the MachineConfiguration
 	ShutdownName              = "sno-graceful-shutdown"     // the KubeletConfig of the graceful shutdown
@@ -44,14 +39,9 @@ const (
 	ArbiterRole      = "node-role.kubernetes.io/arbiter"
 )
 
-// FieldOwner is the server-side apply field owner of this module.
-var FieldOwner = patch.FieldOwner(Name)
-
-// Reasons of this module, least severe first. The shared ones are in package patch.
+// Reasons of a node that waits to be drained.
 const (
-	ReasonSettling        = "Settling"        // a change that restarts the node waits until the pool is settled
-	ReasonDraining        = "Draining"        // nodes are being drained, or wait for others
-	ReasonUpdatesPaused   = "UpdatesPaused"   // the pool is paused
-	ReasonWaitingForNodes = "WaitingForNodes" // the nodes or their pods have not been read yet
-	ReasonDrainFailed     = "DrainFailed"     // a budget or a pod kept a drain from ending; it is retried
+	ReasonDraining      = "Draining"      // nodes are being drained, or wait for others
+	ReasonUpdatesPaused = "UpdatesPaused" // the pool is paused
+	ReasonInvalid       = "Invalid"       // a person must correct the node or its pools
 )

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/solonode/sno/machineconfig/internal/nodestate"
-	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
 
@@ -36,29 +35,35 @@ type DrainState struct {
 // RecheckInterval is when to call MayStart again while nodes wait for others, whose availability is not watched.
 const RecheckInterval = 30 * time.Second
 
-// Results of nodes whose drain has to wait.
-var (
-	PendingPoolPaused     = pending(patch.Progressing, ReasonUpdatesPaused, 0, "Its pool is paused")
-	PendingMaxUnavailable = pending(patch.Progressing, ReasonDraining, RecheckInterval,
-		"As many nodes of its pool are unavailable as maxUnavailable permits")
-	PendingMastersFirst          = pending(patch.Progressing, ReasonDraining, RecheckInterval, "Master nodes are drained before arbiter nodes")
-	PendingInvalidMaxUnavailable = pending(patch.Progressing, ReasonDraining, 0, "The maxUnavailable of its pool cannot be read")
-	PendingNoPool                = pending(patch.Failed, patch.ReasonInvalid, 0, "It belongs to no machine config pool")
-	PendingWindows               = pending(patch.Failed, patch.ReasonInvalid, 0, "It runs Windows, and no machine config pool has such nodes")
-)
-
-func pending(state patch.State, reason string, after time.Duration, why string) patch.Result {
-	return patch.Result{State: state, Reason: reason, After: after, Message: "A node waits to be drained. " + why}
+// Waiting is why a node is not drained yet.
+type Waiting struct {
+	Reason  string
+	Message string        // one sentence for a condition
+	After   time.Duration // when to call MayStart again; 0 if a watch notices the end
 }
 
-// MayStart returns the nodes whose pending drains may start, sorted, and the results of those that have to wait, as the
+// Why nodes wait.
+var (
+	PendingPoolPaused            = pending(ReasonUpdatesPaused, 0, "Its pool is paused")
+	PendingMaxUnavailable        = pending(ReasonDraining, RecheckInterval, "As many nodes of its pool are unavailable as maxUnavailable permits")
+	PendingMastersFirst          = pending(ReasonDraining, RecheckInterval, "Master nodes are drained before arbiter nodes")
+	PendingInvalidMaxUnavailable = pending(ReasonDraining, 0, "The maxUnavailable of its pool cannot be read")
+	PendingNoPool                = pending(ReasonInvalid, 0, "It belongs to no machine config pool")
+	PendingWindows               = pending(ReasonInvalid, 0, "It runs Windows, and no machine config pool has such nodes")
+)
+
+func pending(reason string, after time.Duration, why string) Waiting {
+	return Waiting{Reason: reason, After: after, Message: "A node waits to be drained. " + why}
+}
+
+// MayStart returns the nodes whose pending drains may start, sorted, and why the others have to wait, as the
 // package's documentation describes (R-MCO-4, U-MCO-5). Errors: topology.ErrClusterNotRead; ErrPools and
 // ErrMaxUnavailable, with which the nodes of that pool wait.
-func MayStart(state DrainState) (start []string, waiting map[string]patch.Result, err error) {
+func MayStart(state DrainState) (start []string, waiting map[string]Waiting, err error) {
 	if err := state.Cluster.Validate(); err != nil { // nothing starts before the topology is known
 		return nil, nil, err //nolint:wrapcheck // it describes the remedy
 	}
-	waiting = map[string]patch.Result{}
+	waiting = map[string]Waiting{}
 	var errs []error
 	groups := map[string][]member{} // by the pool whose limit they share
 	for _, node := range state.Nodes {
@@ -96,7 +101,7 @@ type member struct {
 }
 
 // mayStart returns which of the members that share a limit may start, and adds the others to waiting.
-func mayStart(members []member, waiting map[string]patch.Result) (start []string, err error) {
+func mayStart(members []member, waiting map[string]Waiting) (start []string, err error) {
 	pool := members[0].pool
 	mastersPending := false
 	unavailable := 0

@@ -4,19 +4,16 @@ package machineconfig_test
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/solonode/sno/machineconfig"
-	"github.com/solonode/sno/patch"
 )
 
 func TestPoolOf(t *testing.T) {
@@ -93,7 +90,7 @@ func poolsOf(text string) []*mcfgv1.MachineConfigPool {
 // TestMayStart has cases that are not in the TestMayStartTable tests: other pools, no pools, nodes in none, and more
 // nodes.
 func TestMayStart(t *testing.T) {
-	type results = map[string]patch.Result
+	type results = map[string]machineconfig.Waiting
 	const stock = "master worker arbiter"
 	maxReached, noPool, onWindows := machineconfig.PendingMaxUnavailable, machineconfig.PendingNoPool, machineconfig.PendingWindows
 	for _, test := range []struct {
@@ -184,21 +181,4 @@ func TestPendingChanges(t *testing.T) {
 	if _, err := machineconfig.PendingChanges(pointers([]mcfgv1.MachineConfigPool{pool("infra"), pool("gpu")}), []*corev1.Node{&both}); !errors.Is(err, machineconfig.ErrPools) {
 		t.Errorf("a node in two pools: %v", err)
 	}
-}
-
-// Two workers request a drain; their pool permits one at a time.
-func ExampleMayStart() {
-	worker := func(name string) *corev1.Node {
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-		return node
-	}
-	start, waiting, err := machineconfig.MayStart(machineconfig.DrainState{
-		Cluster: *clusterOf(configv1.SingleReplicaTopologyMode),
-		Nodes:   []*corev1.Node{worker("worker-0"), worker("worker-1")},
-		Pending: []string{"worker-0", "worker-1"},
-	})
-	fmt.Println(start, waiting, err)
-	// Output:
-	// [worker-0] map[worker-1:Progressing (Draining): A node waits to be drained. As many nodes of its pool are unavailable as maxUnavailable permits] <nil>
 }

@@ -3,13 +3,9 @@
 package machineconfig
 
 import (
-	"encoding/json"
-	"fmt"
 	"time"
 
-	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // The default and the minimum of the time limit of a shutdown.
@@ -74,8 +70,8 @@ func share(nonCritical, critical, bound time.Duration) GracePeriods {
 	return GracePeriods{Total: nonCritical + critical, Critical: critical}
 }
 
-// next returns the grace periods for a node that has live now. Only a lower bound makes them shorter.
-func (g GracePeriods) next(live GracePeriods, bound time.Duration) GracePeriods {
+// Next returns the grace periods for a node that has live now. Only a lower bound makes them shorter.
+func (g GracePeriods) Next(live GracePeriods, bound time.Duration) GracePeriods {
 	if live.Total == 0 {
 		return g
 	}
@@ -85,15 +81,14 @@ func (g GracePeriods) next(live GracePeriods, bound time.Duration) GracePeriods 
 	return share(max(g.nonCritical(), live.nonCritical()), max(g.Critical, live.Critical), bound)
 }
 
-func readGracePeriods(config *mcfgv1.KubeletConfig) (GracePeriods, error) {
-	var fields struct {
-		ShutdownGracePeriod, ShutdownGracePeriodCriticalPods metav1.Duration
+// ShutdownNodes returns the names of the nodes whose pods determine the grace periods: control-plane nodes, or the only
+// node.
+func ShutdownNodes(nodes []corev1.Node) []string {
+	var names []string
+	for i := range nodes {
+		if isControlPlane(&nodes[i]) || len(nodes) == 1 {
+			names = append(names, nodes[i].Name)
+		}
 	}
-	if config == nil || config.Spec.KubeletConfig == nil || len(config.Spec.KubeletConfig.Raw) == 0 {
-		return GracePeriods{}, nil
-	}
-	if err := json.Unmarshal(config.Spec.KubeletConfig.Raw, &fields); err != nil {
-		return GracePeriods{}, fmt.Errorf("reading a kubelet's configuration: %w", err)
-	}
-	return GracePeriods{Total: fields.ShutdownGracePeriod.Duration, Critical: fields.ShutdownGracePeriodCriticalPods.Duration}, nil
+	return names
 }

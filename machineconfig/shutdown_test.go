@@ -3,7 +3,6 @@
 package machineconfig_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -66,17 +65,4 @@ func TestShutdownGracePeriodsAreValid(t *testing.T) {
 			}
 		}
 	}
-}
-
-// A router has an hour, a database 90 s. The bound limits both.
-func ExampleShutdownGracePeriods() {
-	router, database := corev1.Pod{}, corev1.Pod{}
-	router.Spec.Priority, router.Spec.TerminationGracePeriodSeconds = ptr.To[int32](2_000_000_000), ptr.To[int64](3600)
-	database.Spec.TerminationGracePeriodSeconds = ptr.To[int64](90)
-	periods := machineconfig.ShutdownGracePeriods([]corev1.Pod{router, database}, machineconfig.DefaultShutdownBound)
-	fmt.Println("shutdownGracePeriod:", periods.Total)
-	fmt.Println("shutdownGracePeriodCriticalPods:", periods.Critical)
-	// Output:
-	// shutdownGracePeriod: 3m0s
-	// shutdownGracePeriodCriticalPods: 1m30s
 }

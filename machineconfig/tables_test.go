@@ -10,14 +10,9 @@ import (
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
-	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
-	operatorv1 "github.com/openshift/api/operator/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/machineconfig/fit"
-	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
 
@@ -52,10 +47,10 @@ func (c drainCase) count(of func(drainNode) bool) int {
 
 // check compares a result with the rules, independent of the code: a pending node starts if its pool is not paused, it
 // does not wait for a master, and fewer nodes than the limit are unavailable.
-func (c drainCase) check(start []string, waiting map[string]patch.Result) error {
+func (c drainCase) check(start []string, waiting map[string]machineconfig.Waiting) error {
 	started := func(n drainNode) bool { return slices.Contains(start, n.name) }
 	mastersPending := c.count(func(n drainNode) bool { return n.exists && n.pending && n.role == "master" && c.paused != "master" }) > 0
-	want := map[string]patch.Result{}
+	want := map[string]machineconfig.Waiting{}
 	for _, n := range c.nodes {
 		if !n.isPending() {
 			continue
@@ -191,96 +186,6 @@ func TestDrainTable(t *testing.T) {
 					}
 				}
 			}
-		}
-	}
-}
-
-type choice struct {
-	name string
-	make func(*machineconfig.Inputs)
-}
-
-// TestDecideTable has every combination of the preconditions. The first matching row is expected.
-func TestDecideTable(t *testing.T) {
-	ownedByPerson := func(managed *[]metav1.ManagedFieldsEntry) {
-		*managed = append(*managed, entry(person, `{"f:spec":{"f:logLevel":{}}}`))
-	}
-	inForce := written("1m30s", "90", "30s")
-	factors := [][]choice{
-		{{"valid", func(*machineconfig.Inputs) {}}, {"bad policy", func(in *machineconfig.Inputs) { in.Policy = "all" }}, {"unread", func(in *machineconfig.Inputs) { in.Cluster = &topology.Cluster{} }}},
-		{{"single", func(*machineconfig.Inputs) {}}, {"no topology", func(in *machineconfig.Inputs) { in.Cluster = nil }}, {"highly available", func(in *machineconfig.Inputs) { in.Cluster = clusterOf(ha) }}},
-		{{"one node", func(*machineconfig.Inputs) {}}, {"nodes not read", func(in *machineconfig.Inputs) { in.Nodes = nil }},
-			{"no nodes", func(in *machineconfig.Inputs) { in.Nodes = []corev1.Node{} }}, {"two nodes", func(in *machineconfig.Inputs) { in.Nodes = append(in.Nodes, node("w1")) }}},
-		{{"none", func(*machineconfig.Inputs) {}}, {"ours", inForce}, {"half", func(in *machineconfig.Inputs) { inForce(in); in.MachineConfig = nil }},
-			{"their KubeletConfig", func(in *machineconfig.Inputs) { inForce(in); ownedByPerson(&in.KubeletConfigs[0].ManagedFields) }},
-			{"their MachineConfig", func(in *machineconfig.Inputs) { inForce(in); ownedByPerson(&in.MachineConfig.ManagedFields) }}},
-		{{"opted in", func(*machineconfig.Inputs) {}}, {"opted out", func(in *machineconfig.Inputs) {
-			in.MachineConfiguration = &operatorv1.MachineConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
-			optOut(in.MachineConfiguration)
-		}}},
-		{{"auto", func(*machineconfig.Inputs) {}}, {"on", func(in *machineconfig.Inputs) { in.Graceful = machineconfig.GracefulOn }}, {"off", func(in *machineconfig.Inputs) { in.Graceful = machineconfig.GracefulOff }}},
-		{{"settled", func(*machineconfig.Inputs) {}}, {"paused", func(in *machineconfig.Inputs) { paused(&in.Pools[1]); updating(&in.Pools[1]) }}, {"updating", inPool(updating)},
-			{"no pool", func(in *machineconfig.Inputs) { in.Pools = in.Pools[:1] }}, {"pool without its label", inPool(func(p *mcfgv1.MachineConfigPool) { p.Labels = map[string]string{"other": ""} })}},
-		{{"free", func(*machineconfig.Inputs) {}}, {"another for workers", otherConfig("theirs", "worker", "{}")}, {"another for masters", otherConfig("theirs", "master", "{}")}},
-		{{"pods", func(*machineconfig.Inputs) {}}, {"pods not read", func(in *machineconfig.Inputs) { in.Pods = nil }}},
-	}
-	const nothing, release, apply = "nothing", "release", "apply"
-	type row struct {
-		// when matches if at least one of each list is chosen.
-		when           [][]string
-		effect, reason string
-	}
-	rows := []row{
-		{[][]string{{"bad policy", "unread"}}, nothing, patch.ReasonInvalid},
-		{[][]string{{"no topology"}}, nothing, patch.ReasonWaitingForInfrastructure},
-		{[][]string{{"nodes not read"}}, nothing, machineconfig.ReasonWaitingForNodes},
-		{[][]string{{"their KubeletConfig", "their MachineConfig"}}, nothing, patch.ReasonFieldOwnedByOther},
-		{[][]string{{"opted out"}}, release, patch.ReasonOptedOut},
-		{[][]string{{"off"}}, release, patch.ReasonNotNeeded},
-		{[][]string{{"auto"}, {"highly available"}}, release, patch.ReasonNotNeeded},
-		{[][]string{{"auto"}, {"no nodes", "two nodes"}}, release, patch.ReasonNotNeeded},
-		{[][]string{{"no pool", "pool without its label"}}, nothing, patch.ReasonWaitingForObject},
-		{[][]string{{"another for masters"}}, release, patch.ReasonFieldOwnedByOther},
-		{[][]string{{"pods not read"}}, nothing, machineconfig.ReasonWaitingForNodes},
-		{[][]string{{"none", "half"}, {"updating"}}, nothing, machineconfig.ReasonSettling},
-		{nil, apply, ""},
-	}
-	combinations := 1
-	for _, choices := range factors {
-		combinations *= len(choices)
-	}
-	for state := range combinations {
-		var names []string
-		rest, in := state, single()
-		invalid := factors[0][rest%len(factors[0])].make
-		for i, choices := range factors {
-			chosen := choices[rest%len(choices)]
-			rest /= len(choices)
-			names = append(names, chosen.name)
-			if i > 0 {
-				chosen.make(&in)
-			}
-		}
-		invalid(&in) // last: it replaces the cluster
-		chosen := func(list []string) bool {
-			return slices.ContainsFunc(list, func(name string) bool { return slices.Contains(names, name) })
-		}
-		want := rows[slices.IndexFunc(rows, func(r row) bool {
-			return !slices.ContainsFunc(r.when, func(list []string) bool { return !chosen(list) })
-		})]
-		got := machineconfig.Decide(in)
-		effect, reason := nothing, reasonOf(got.Result)
-		file, config := chosen([]string{"ours"}), chosen([]string{"ours", "half"})
-		switch {
-		case got.KubeletConfig != nil && got.MachineConfig != nil:
-			effect = apply
-		case want.effect == release && got.Delete == config && got.Restarts == config:
-			effect = release
-		case got.Delete || got.Restarts:
-			effect = "half"
-		}
-		if effect != want.effect || reason != want.reason || (effect == apply && got.Restarts != !file) {
-			t.Fatalf("%q: %s (%s), restarts %t, want %s (%s)", names, effect, reason, got.Restarts, want.effect, want.reason)
 		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/solonode/sno/approver"
 	"github.com/solonode/sno/approver/requests"
+	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/pages"
 )
 
@@ -94,7 +95,7 @@ func (c cluster) approve(ctx context.Context, csr *certificatesv1.CertificateSig
 		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: approver.ApprovalReason,
 		Message: "Approved by sno's outside approver: " + reason,
 	})
-	options := metav1.UpdateOptions{FieldManager: approver.FieldOwner}
+	options := metav1.UpdateOptions{FieldManager: patch.FieldOwner(approver.Name)}
 	if dryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 	}

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/solonode/sno/approver"
+	"github.com/solonode/sno/approver/decision"
 	"github.com/solonode/sno/approver/kubelet"
 	"github.com/solonode/sno/approver/requests"
 	"github.com/solonode/sno/patch"
@@ -32,7 +32,7 @@ import (
 )
 
 const (
-	agingPrefix             = approver.ConditionPrefix + "Certificates"
+	agingPrefix             = decision.ConditionPrefix + "Certificates"
 	requestsPage, nodesPage = 500, 50 // a Node lists its images, so it is larger
 	parallelCalls           = 8
 )
@@ -40,13 +40,13 @@ const (
 type aging struct {
 	live                         client.Reader
 	call                         func(context.Context, *corev1.Node) ([]*x509.Certificate, error)
-	limits                       approver.AgeLimits
+	limits                       decision.AgeLimits
 	requestsEvery, kubeletsEvery time.Duration
 	reporter                     *status.Reporter
 
 	mu                     sync.Mutex
 	stop                   context.CancelFunc // stops the reads; nil where the patch is not needed
-	requests, certificates approver.Aging
+	requests, certificates decision.Aging
 }
 
 func (m *Module) aging(env controller.Environment) *aging {
@@ -90,14 +90,14 @@ func (a *aging) enable(ctx context.Context, state patch.State) bool {
 		}
 	case !wanted && a.stop != nil:
 		a.stop()
-		a.stop, a.requests, a.certificates = nil, approver.Aging{}, approver.Aging{}
+		a.stop, a.requests, a.certificates = nil, decision.Aging{}, decision.Aging{}
 	}
 	a.setMetrics()
 	return wanted
 }
 
 // refresh keeps the last result after an error.
-func (a *aging) refresh(ctx context.Context, old *approver.Aging, read func(context.Context) (approver.Aging, error)) {
+func (a *aging) refresh(ctx context.Context, old *decision.Aging, read func(context.Context) (decision.Aging, error)) {
 	found, err := read(ctx)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -111,7 +111,7 @@ func (a *aging) refresh(ctx context.Context, old *approver.Aging, read func(cont
 	}
 }
 
-func (a *aging) current() approver.Aging {
+func (a *aging) current() decision.Aging {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	all := a.certificates
@@ -119,7 +119,7 @@ func (a *aging) current() approver.Aging {
 	return all
 }
 
-func (a *aging) readRequests(ctx context.Context) (found approver.Aging, err error) {
+func (a *aging) readRequests(ctx context.Context) (found decision.Aging, err error) {
 	for _, signer := range requests.Signers {
 		err := pages.Each(ctx, func(ctx context.Context, at string) (string, error) {
 			var page certificatesv1.CertificateSigningRequestList
@@ -139,9 +139,9 @@ func (a *aging) readRequests(ctx context.Context) (found approver.Aging, err err
 }
 
 // callKubelets ignores kubelets that do not answer: their nodes are not ready.
-func (a *aging) callKubelets(ctx context.Context) (approver.Aging, error) {
+func (a *aging) callKubelets(ctx context.Context) (decision.Aging, error) {
 	var mu sync.Mutex
-	found := approver.Aging{Limits: a.limits}
+	found := decision.Aging{Limits: a.limits}
 	err := pages.Each(ctx, func(ctx context.Context, at string) (string, error) {
 		var page corev1.NodeList
 		if err := a.live.List(ctx, &page, client.Limit(nodesPage), client.Continue(at)); err != nil {

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/approver"
+	"github.com/solonode/sno/approver/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/status"
 	"github.com/solonode/sno/topology"
@@ -56,7 +57,7 @@ func TestRequestsPending(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		lists, sink, state := &requestLists{}, &combinedSink{Sink: status.None{}}, patch.InForce
-		a := &aging{live: lists, limits: approver.DefaultAgeLimits, requestsEvery: time.Minute,
+		a := &aging{live: lists, limits: decision.DefaultAgeLimits, requestsEvery: time.Minute,
 			reporter: &status.Reporter{Module: approver.Name, Prefix: agingPrefix, Sink: sink}}
 		reconcile := a.wrap(func(context.Context, *topology.Cluster) (*unstructured.Unstructured, patch.Result, error) {
 			return nil, patch.Result{State: state}, nil
@@ -106,8 +107,8 @@ func TestRequestsPending(t *testing.T) {
 		expect(time.Minute, "RequestsPending", 2, time.Minute)
 		lists.change(func() {
 			lists.err = nil
-			for i, decision := range []certificatesv1.RequestConditionType{certificatesv1.CertificateDenied, certificatesv1.CertificateApproved} {
-				lists.all[i+1].Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: decision, Status: corev1.ConditionTrue}}
+			for i, decided := range []certificatesv1.RequestConditionType{certificatesv1.CertificateDenied, certificatesv1.CertificateApproved} {
+				lists.all[i+1].Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: decided, Status: corev1.ConditionTrue}}
 			}
 		})
 		expect(time.Minute, "AsExpected", 0, time.Minute)
@@ -145,7 +146,7 @@ func TestCertificatesExpiring(t *testing.T) {
 		pages := twoPages{}
 		var left atomic.Int64 // in days
 		left.Store(20)
-		a := &aging{live: &pages, limits: approver.DefaultAgeLimits, requestsEvery: time.Hour, kubeletsEvery: time.Hour,
+		a := &aging{live: &pages, limits: decision.DefaultAgeLimits, requestsEvery: time.Hour, kubeletsEvery: time.Hour,
 			call: func(_ context.Context, node *corev1.Node) ([]*x509.Certificate, error) {
 				calls.Add(1)
 				if now := open.Add(1); now > most.Load() {

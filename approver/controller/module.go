@@ -15,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/solonode/sno/approver"
+	"github.com/solonode/sno/approver/decision"
 	"github.com/solonode/sno/patch/controller"
 	"github.com/solonode/sno/patch/overrides"
 )
@@ -23,8 +24,8 @@ import (
 var (
 	operatorObject   = object(configv1.GroupVersion, "ClusterOperator", "", "machine-approver")
 	versionObject    = object(configv1.GroupVersion, "ClusterVersion", "", overrides.ClusterVersionName)
-	deploymentObject = object(appsv1.SchemeGroupVersion, "Deployment", approver.Namespace, approver.DeploymentName)
-	configObject     = object(corev1.SchemeGroupVersion, "ConfigMap", approver.Namespace, approver.ConfigMapName)
+	deploymentObject = object(appsv1.SchemeGroupVersion, "Deployment", decision.Namespace, decision.DeploymentName)
+	configObject     = object(corev1.SchemeGroupVersion, "ConfigMap", decision.Namespace, decision.ConfigMapName)
 	machineObjects   = []controller.Object{
 		machines("machine.openshift.io", "v1beta1"), machines("cluster.x-k8s.io", "v1beta1"), machines("cluster.x-k8s.io", "v1beta2"),
 	}
@@ -44,7 +45,7 @@ var errFlags = errors.New("invalid flags")
 // Module implements controller.Module. BindFlags sets the defaults.
 type Module struct {
 	mode                         string
-	limits                       approver.AgeLimits
+	limits                       decision.AgeLimits
 	requestsEvery, kubeletsEvery time.Duration
 }
 
@@ -55,9 +56,9 @@ func (*Module) Name() string { return approver.Name }
 
 // BindFlags implements controller.Module.
 func (m *Module) BindFlags(flags *flag.FlagSet) {
-	limits := approver.DefaultAgeLimits
-	flags.StringVar(&m.mode, "mode", string(approver.NodeClientOff),
-		fmt.Sprintf("How to keep the stock approver from approving client certificates, one of %v.", approver.Modes()))
+	limits := decision.DefaultAgeLimits
+	flags.StringVar(&m.mode, "mode", string(decision.NodeClientOff),
+		fmt.Sprintf("How to keep the stock approver from approving client certificates, one of %v.", decision.Modes()))
 	flags.DurationVar(&m.limits.Pending, "max-pending", limits.Pending, "How long a request of a node may be pending before a failure is reported.")
 	flags.DurationVar(&m.limits.Expiring, "expiry-warning", limits.Expiring,
 		"How long before it expires a node's serving certificate must be renewed; at most a tenth of its lifetime.")
@@ -67,7 +68,7 @@ func (m *Module) BindFlags(flags *flag.FlagSet) {
 
 // Validate implements controller.Module.
 func (m *Module) Validate() error {
-	if err := (approver.Inputs{Mode: approver.Mode(m.mode)}).Validate(); err != nil {
+	if err := (decision.Inputs{Mode: decision.Mode(m.mode)}).Validate(); err != nil {
 		return fmt.Errorf("%w: --mode=%s: %w", errFlags, m.mode, err)
 	}
 	for name, value := range map[string]time.Duration{
@@ -90,12 +91,12 @@ func (*Module) Objects() []controller.Object {
 
 // StatusNames implements controller.Module.
 func (*Module) StatusNames() (prefix, object string) {
-	return approver.ConditionPrefix, "deployment/" + approver.DeploymentName
+	return decision.ConditionPrefix, "deployment/" + decision.DeploymentName
 }
 
 // Reconciler implements controller.Module. It reconciles the patch only, without reports of requests and certificates.
 func (m *Module) Reconciler(env controller.Environment) (controller.ReconcileFunc, error) {
-	return newPatcher(env, approver.Mode(m.mode)).reconcile, nil
+	return newPatcher(env, decision.Mode(m.mode)).reconcile, nil
 }
 
 // Setup implements controller.Setup.
@@ -107,6 +108,6 @@ func (m *Module) Setup(mgr ctrl.Manager, env controller.Environment) error {
 	aging.reporter.Metrics = nil // aging has its own metrics
 	sink := &combinedSink{Sink: reporter.Sink}
 	reporter.Sink, aging.reporter.Sink = sink, sink
-	c := &controller.Controller{ReconcileFunc: aging.wrap(newPatcher(env, approver.Mode(m.mode)).reconcile), Reporter: reporter}
+	c := &controller.Controller{ReconcileFunc: aging.wrap(newPatcher(env, decision.Mode(m.mode)).reconcile), Reporter: reporter}
 	return c.Watch(mgr, m, env)
 }

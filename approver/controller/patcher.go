@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/approver"
+	"github.com/solonode/sno/approver/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/apply"
 	"github.com/solonode/sno/patch/controller"
@@ -31,24 +32,24 @@ import (
 
 type patcher struct {
 	env                 controller.Environment
-	mode                approver.Mode
+	mode                decision.Mode
 	deployment, version *apply.Applier
 	config              client.Client // writes the ConfigMap
 }
 
-func newPatcher(env controller.Environment, mode approver.Mode) *patcher {
+func newPatcher(env controller.Environment, mode decision.Mode) *patcher {
 	p := &patcher{env: env, mode: mode, config: env.Client}
 	if env.Options.DryRun {
 		p.config = client.NewDryRunClient(env.Client)
 	}
-	p.deployment = env.Applier(approver.Name, apply.Overridable{Field: approver.FieldReplicas, Manager: overrides.ClusterVersionOperator})
+	p.deployment = env.Applier(approver.Name, apply.Overridable{Field: decision.FieldReplicas, Manager: overrides.ClusterVersionOperator})
 	p.version = env.Applier(approver.Name)
 	p.deployment.ForceConflicts, p.version.ForceConflicts = false, false // the decision covers conflicts
 	return p
 }
 
 type gathered struct {
-	inputs                                approver.Inputs
+	inputs                                decision.Inputs
 	operator, version, deployment, config *unstructured.Unstructured
 }
 
@@ -57,9 +58,9 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 	if err != nil {
 		return nil, patch.Result{}, err
 	}
-	d := approver.Decide(g.inputs)
+	d := decision.Decide(g.inputs)
 	if d.Result == nil {
-		return g.operator, approver.Observe(g.inputs), nil
+		return g.operator, decision.Observe(g.inputs), nil
 	}
 	config := p.writeConfig(ctx, g.config, d)
 	deployment, _ := p.deployment.ApplyStep(ctx, g.deployment, d.Deployment, deploymentMessages)
@@ -103,46 +104,46 @@ func (p *patcher) machines(ctx context.Context) (approver.MachinePresence, error
 
 var (
 	configMessages = apply.Messages{
-		Subject: "The configuration of the stock approver", Creator: "this module", ProgressingReason: approver.ReasonRestarting,
-		Resource:   "configmaps in namespace " + approver.Namespace,
+		Subject: "The configuration of the stock approver", Creator: "this module", ProgressingReason: decision.ReasonRestarting,
+		Resource:   "configmaps in namespace " + decision.Namespace,
 		WouldApply: "the node-client flow would be disabled in the configuration of the stock approver",
 	}
 	deploymentMessages = apply.Messages{
-		Subject: "The stock approver", Creator: "the cluster-version-operator", ProgressingReason: approver.ReasonRestarting,
-		Resource: "deployments.apps in namespace " + approver.Namespace, WouldApply: "the stock approver would be restarted or turned off",
+		Subject: "The stock approver", Creator: "the cluster-version-operator", ProgressingReason: decision.ReasonRestarting,
+		Resource: "deployments.apps in namespace " + decision.Namespace, WouldApply: "the stock approver would be restarted or turned off",
 	}
 	versionMessages = apply.Messages{
-		Subject: "The ClusterVersion", Creator: "the installer", ProgressingReason: approver.ReasonTakingOver,
+		Subject: "The ClusterVersion", Creator: "the installer", ProgressingReason: decision.ReasonTakingOver,
 		Resource: "clusterversions.config.openshift.io", WouldApply: "an override for the stock approver would be set",
-		OwnedByOther: func(...string) *patch.Result { return overrides.OwnedByOther(approver.OverrideSubject) },
+		OwnedByOther: func(...string) *patch.Result { return overrides.OwnedByOther(decision.OverrideSubject) },
 	}
 )
 
 // writeConfig does not use patch/apply, because most of the text has other owners. It returns nil without a write.
-func (p *patcher) writeConfig(ctx context.Context, live *unstructured.Unstructured, d approver.Decision) *patch.Result {
+func (p *patcher) writeConfig(ctx context.Context, live *unstructured.Unstructured, d decision.Decision) *patch.Result {
 	var err error
 	write := d.Config
 	switch {
-	case write == nil:
-		return nil
 	case write.Intent != nil:
-		opts := []client.ApplyOption{client.FieldOwner(approver.FieldOwner)}
+		opts := []client.ApplyOption{client.FieldOwner(decision.FieldOwner)}
 		if !write.Create {
 			opts = append(opts, client.ForceOwnership)
 		}
 		err = p.config.Apply(ctx, write.Intent, opts...)
 	case write.Delete:
 		err = p.config.Delete(ctx, live.DeepCopy(), client.Preconditions{UID: ptr.To(live.GetUID()), ResourceVersion: ptr.To(live.GetResourceVersion())})
-	default:
+	case write.Release:
 		var body []byte
 		if body, err = json.Marshal(map[string]any{
 			"metadata": map[string]any{
-				"uid": live.GetUID(), "resourceVersion": live.GetResourceVersion(), "annotations": map[string]any{approver.EditAnnotation: nil},
+				"uid": live.GetUID(), "resourceVersion": live.GetResourceVersion(), "annotations": map[string]any{decision.EditAnnotation: nil},
 			},
-			"data": map[string]any{approver.ConfigKey: write.Text},
+			"data": map[string]any{decision.ConfigKey: write.Text},
 		}); err == nil {
 			err = p.config.Patch(ctx, live.DeepCopy(), client.RawPatch(types.MergePatchType, body), client.FieldOwner(write.NewOwner))
 		}
+	default:
+		return nil
 	}
 	switch {
 	case err != nil:

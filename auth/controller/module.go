@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/solonode/sno/auth"
+	"github.com/solonode/sno/auth/decision"
 	"github.com/solonode/sno/patch/controller"
 	"github.com/solonode/sno/patch/overrides"
 )
@@ -32,7 +33,7 @@ func deploymentObject(namespace, name string) controller.Object {
 
 // Module implements controller.Module. The zero value is ready to use.
 type Module struct {
-	override auth.OverridePolicy
+	override decision.OverridePolicy
 }
 
 // Name implements controller.Module.
@@ -40,7 +41,7 @@ func (*Module) Name() string { return auth.Name }
 
 // BindFlags implements controller.Module.
 func (m *Module) BindFlags(flags *flag.FlagSet) {
-	flags.StringVar((*string)(&m.override), "override", string(auth.OverrideAuto),
+	flags.StringVar((*string)(&m.override), "override", string(decision.OverrideAuto),
 		"When to set the override that old releases need for one control-plane node: auto (if the release is known to need it), always or never.")
 }
 
@@ -66,5 +67,5 @@ func (m *Module) Reconciler(env controller.Environment) (controller.ReconcileFun
 
 // StatusNames implements controller.Module.
 func (*Module) StatusNames() (prefix, object string) {
-	return auth.ConditionPrefix, "authentication/" + auth.ConfigName
+	return decision.ConditionPrefix, "authentication/" + auth.ConfigName
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/auth"
+	"github.com/solonode/sno/auth/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/apply"
 	"github.com/solonode/sno/patch/controller"
@@ -41,12 +42,12 @@ func deploymentMessages(o controller.Object) apply.Messages {
 // patcher patches the Authentication, never with force, and the two Deployments.
 type patcher struct {
 	reader                      client.Reader
-	override                    auth.OverridePolicy
+	override                    decision.OverridePolicy
 	force                       bool
 	authentication, deployments *apply.Applier
 }
 
-func newPatcher(env controller.Environment, override auth.OverridePolicy) *patcher {
+func newPatcher(env controller.Environment, override decision.OverridePolicy) *patcher {
 	p := &patcher{
 		reader: env.Reader, override: override, force: env.Options.ForceConflicts,
 		authentication: env.Applier(auth.Name), deployments: env.Applier(auth.Name),
@@ -56,7 +57,7 @@ func newPatcher(env controller.Environment, override auth.OverridePolicy) *patch
 }
 
 func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*unstructured.Unstructured, patch.Result, error) {
-	in := auth.Inputs{Cluster: cluster, Override: p.override, ForceConflicts: p.force}
+	in := decision.Inputs{Cluster: cluster, Override: p.override, ForceConflicts: p.force}
 	var authentication, server, apiServer *unstructured.Unstructured
 	var err error
 	if _, in.ClusterVersion, err = controller.Read[configv1.ClusterVersion](ctx, p.reader, clusterVersionObject); err != nil {
@@ -75,10 +76,10 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 		return nil, patch.Result{}, err
 	}
 
-	decision := auth.Decide(in)
-	override, _ := p.authentication.ApplyStep(ctx, authentication, decision.Override, overrideMessages)
-	serverResult, _ := p.deployments.ApplyStep(ctx, server, decision.OAuthServer, deploymentMessages(serverObject))
-	apiServerResult, _ := p.deployments.ApplyStep(ctx, apiServer, decision.OAuthAPIServer, deploymentMessages(apiServerObject))
+	decided := decision.Decide(in)
+	override, _ := p.authentication.ApplyStep(ctx, authentication, decided.Override, overrideMessages)
+	serverResult, _ := p.deployments.ApplyStep(ctx, server, decided.OAuthServer, deploymentMessages(serverObject))
+	apiServerResult, _ := p.deployments.ApplyStep(ctx, apiServer, decided.OAuthAPIServer, deploymentMessages(apiServerObject))
 	return authentication, patch.Combine(override, serverResult, apiServerResult), nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/solonode/sno/console"
+	"github.com/solonode/sno/console/decision"
 	"github.com/solonode/sno/patch/controller"
 	"github.com/solonode/sno/patch/overrides"
 )
@@ -57,5 +58,5 @@ func (*Module) Reconciler(env controller.Environment) (controller.ReconcileFunc,
 
 // StatusNames implements controller.Module.
 func (*Module) StatusNames() (prefix, object string) {
-	return console.ConditionPrefix, "console/" + console.OperatorName
+	return decision.ConditionPrefix, "console/" + console.OperatorName
 }

@@ -11,11 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/console"
+	"github.com/solonode/sno/console/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/apply"
 	"github.com/solonode/sno/patch/controller"
+	"github.com/solonode/sno/patch/operand"
 	"github.com/solonode/sno/patch/overrides"
-	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/topology"
 )
 
@@ -24,8 +25,8 @@ var versionMessages = apply.Messages{
 	Creator:           "the cluster-version-operator",
 	Resource:          "clusterversions.config.openshift.io",
 	WouldApply:        "an override for downloads would be added to the ClusterVersion",
-	ProgressingReason: console.ReasonTakingOver,
-	OwnedByOther:      console.OverrideOwnedByOther,
+	ProgressingReason: decision.ReasonTakingOver,
+	OwnedByOther:      decision.OverrideOwnedByOther,
 }
 
 func deploymentMessages(name string) apply.Messages {
@@ -46,7 +47,7 @@ type patcher struct {
 
 func newPatcher(env controller.Environment) *patcher {
 	var fromRelease []apply.Overridable
-	for _, field := range workload.Fields() {
+	for _, field := range operand.Fields() {
 		fromRelease = append(fromRelease, apply.Overridable{Field: field, Manager: overrides.ClusterVersionOperator})
 	}
 	p := &patcher{
@@ -58,7 +59,7 @@ func newPatcher(env controller.Environment) *patcher {
 }
 
 type gathered struct {
-	inputs                                console.Inputs
+	inputs                                decision.Inputs
 	operator, version, downloads, console *unstructured.Unstructured
 }
 
@@ -68,8 +69,8 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 	if err != nil {
 		return nil, patch.Result{}, err
 	}
-	decision := console.Decide(g.inputs)
-	if step := decision.ClusterVersion; g.version != nil && step.Intent == nil && !step.Release {
+	decided := decision.Decide(g.inputs)
+	if step := decided.ClusterVersion; g.version != nil && step.Intent == nil && !step.Release {
 		p.version.Forget(g.version.GetUID()) // removing an override that is not wanted is no revert
 	}
 	wrote, releasing := false, false
@@ -82,12 +83,12 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 		return result
 	}
 	result := patch.Combine(
-		take(p.version, g.version, decision.ClusterVersion, versionMessages),
-		take(p.downloads, g.downloads, decision.Downloads, deploymentMessages(console.DownloadsName)),
-		take(p.console, g.console, decision.Console, deploymentMessages(console.ConsoleName)),
+		take(p.version, g.version, decided.ClusterVersion, versionMessages),
+		take(p.downloads, g.downloads, decided.Downloads, deploymentMessages(console.DownloadsName)),
+		take(p.console, g.console, decided.Console, deploymentMessages(console.ConsoleName)),
 	)
 	if releasing && result.OK() { // OptedOut means that everything is released
-		result = patch.Result{State: patch.Progressing, Reason: console.ReasonGivingBack, Message: "The patch is being released"}
+		result = patch.Result{State: patch.Progressing, Reason: decision.ReasonGivingBack, Message: "The patch is being released"}
 	}
 	if wrote {
 		result.After = controller.RequeueDelay

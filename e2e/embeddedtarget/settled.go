@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/framework"
-	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/scenario"
+	"github.com/solonode/sno/topology/workload"
 )
 
 const (

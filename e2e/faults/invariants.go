@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/machineconfig/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/ownership"
 )
@@ -189,7 +190,7 @@ func Answered(writes []Write, request DrainRequest) []Violation {
 
 func acknowledgement(w Write) string {
 	body, ok := w.Body.(map[string]any)
-	if !ok || w.Manager != machineconfig.FieldOwner {
+	if !ok || w.Manager != decision.FieldOwner {
 		return ""
 	}
 	text, _, _ := unstructured.NestedString(body, "metadata", "annotations", machineconfig.LastAppliedDrainAnnotation)

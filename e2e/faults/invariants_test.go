@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/machineconfig/decision"
 	"github.com/solonode/sno/patch"
 )
 
@@ -114,7 +115,7 @@ func TestAnswered(t *testing.T) {
 	uncordon := machineconfig.Request{Verb: machineconfig.VerbUncordon, Config: "one"}
 	answer := func(on Object, r machineconfig.Request, ms int) Write {
 		body := map[string]any{"metadata": map[string]any{"annotations": map[string]any{machineconfig.LastAppliedDrainAnnotation: r.String()}}}
-		return wrote(on, body, at(ms), func(w *Write) { w.Manager = machineconfig.FieldOwner })
+		return wrote(on, body, at(ms), func(w *Write) { w.Manager = decision.FieldOwner })
 	}
 	cordon := wrote(node, map[string]any{"spec": map[string]any{"unschedulable": true}})
 	request := DrainRequest{Node: "worker", Request: drain, Evict: []string{"n/a", "n/b"}, Drain: true}

@@ -16,7 +16,7 @@ import (
 	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/e2e/programs"
-	"github.com/solonode/sno/patch/workload"
+	"github.com/solonode/sno/topology/workload"
 )
 
 // DeployAll deploys all controllers and waits until they run.

@@ -19,6 +19,7 @@ import (
 	. "github.com/onsi/gomega"
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	mcfgv1ac "github.com/openshift/client-go/machineconfiguration/applyconfigurations/machineconfiguration/v1"
 	"github.com/vincent-petithory/dataurl"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +28,7 @@ import (
 
 	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/machineconfig/decision"
 	"github.com/solonode/sno/topology"
 )
 
@@ -170,15 +172,17 @@ func decide(ctx context.Context, e *Env, name string) (fields map[string]any, fi
 	pool := mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: machineconfig.MasterPool, Labels: map[string]string{machineconfig.MasterPoolLabel: ""}}}
 	pool.Status.Conditions = []mcfgv1.MachineConfigPoolCondition{{Type: mcfgv1.MachineConfigPoolUpdated, Status: corev1.ConditionTrue}}
 	single := topology.ReadingOf(configv1.SingleReplicaTopologyMode)
-	decision := machineconfig.Decide(machineconfig.Inputs{
-		Cluster: &topology.Cluster{ControlPlane: single, Infrastructure: single},
-		Nodes:   []corev1.Node{*node}, Pods: pods.Items, Pools: []mcfgv1.MachineConfigPool{pool},
+	decided := decision.Decide(decision.Inputs{
+		Inputs: machineconfig.Inputs{
+			Cluster: &topology.Cluster{ControlPlane: single, Infrastructure: single}, Nodes: []corev1.Node{*node}, Pods: pods.Items,
+		},
+		Pools: []mcfgv1.MachineConfigPool{pool},
 	})
-	Expect(decision.KubeletConfig).NotTo(BeNil(), "%v", decision.Result)
-	Expect(decision.MachineConfig).NotTo(BeNil(), "%v", decision.Result)
-	Expect(json.Unmarshal(decision.KubeletConfig.Spec.KubeletConfig.Raw, &fields)).To(Succeed())
+	Expect(decided.KubeletConfig.Intent).NotTo(BeNil(), "%v", decided.Result)
+	Expect(decided.MachineConfig.Intent).NotTo(BeNil(), "%v", decided.Result)
+	Expect(json.Unmarshal(decided.KubeletConfig.Intent.(*mcfgv1ac.KubeletConfigApplyConfiguration).Spec.KubeletConfig.Raw, &fields)).To(Succeed())
 	Expect(fields).NotTo(BeEmpty())
-	config, _, err := ignition.Parse(decision.MachineConfig.Spec.Config.Raw)
+	config, _, err := ignition.Parse(decided.MachineConfig.Intent.(*mcfgv1ac.MachineConfigApplyConfiguration).Spec.Config.Raw)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(config.Storage.Files).To(HaveLen(1))
 	decoded := suite.Must(dataurl.DecodeString(ptr.Deref(config.Storage.Files[0].Contents.Source, "")))

@@ -30,9 +30,9 @@ import (
 	"github.com/solonode/sno/conformance/traffic"
 	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/framework/suite"
-	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/testcluster/images"
 	"github.com/solonode/sno/testcluster/scenario"
+	"github.com/solonode/sno/topology/workload"
 )
 
 const (

@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	mcfgv1ac "github.com/openshift/client-go/machineconfiguration/applyconfigurations/machineconfiguration/v1"
 	"github.com/vincent-petithory/dataurl"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/machineconfig/decision"
 	"github.com/solonode/sno/testcluster/assets"
 	"github.com/solonode/sno/topology"
 )
@@ -29,13 +31,13 @@ import (
 var _ = DescribeTable("The kubelet's own loader reads the periods of a graceful shutdown, and logind waits as long, by Ignition's own parser", Label(suite.Smoke),
 	// kubelet is the total and the part for critical pods in seconds, as its loader reads them.
 	func(ctx SpecContext, ordinary, critical int, bound time.Duration, kubelet string) {
-		decision := machineconfig.Decide(shutdownInputs(int64(ordinary), int64(critical), bound))
-		Expect(decision.Result).To(BeNil())
+		decided := decision.Decide(shutdownInputs(int64(ordinary), int64(critical), bound))
+		Expect(decided.Result).To(BeNil())
 		configuration := map[string]any{}
-		Expect(json.Unmarshal(decision.KubeletConfig.Spec.KubeletConfig.Raw, &configuration)).To(Succeed())
+		Expect(json.Unmarshal(decided.KubeletConfig.Intent.(*mcfgv1ac.KubeletConfigApplyConfiguration).Spec.KubeletConfig.Raw, &configuration)).To(Succeed())
 		Expect(readByKubelet(ctx, configuration)).To(Equal(kubelet))
 		total, _, _ := strings.Cut(kubelet, " ")
-		Expect(logindDelay(decision.MachineConfig.Spec.Config.Raw)).To(Equal(total))
+		Expect(logindDelay(decided.MachineConfig.Intent.(*mcfgv1ac.MachineConfigApplyConfiguration).Spec.Config.Raw)).To(Equal(total))
 	},
 	Entry("of ordinary pods", 30, 30, time.Duration(0), "60 30"),
 	Entry("of pods without any", 0, 0, time.Duration(0), "60 30"),
@@ -58,7 +60,7 @@ var _ = DescribeTable("The kubelet's own loader refuses", Label(suite.Smoke),
 )
 
 // shutdownInputs returns a cluster of one node with an ordinary and a critical pod with these grace periods in seconds.
-func shutdownInputs(ordinary, critical int64, bound time.Duration) machineconfig.Inputs {
+func shutdownInputs(ordinary, critical int64, bound time.Duration) decision.Inputs {
 	master := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "master-0", Labels: map[string]string{machineconfig.MasterRole: ""}}}
 	pool := mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: machineconfig.MasterPool, Labels: map[string]string{machineconfig.MasterPoolLabel: ""}}}
 	pool.Status.Conditions = []mcfgv1.MachineConfigPoolCondition{{Type: mcfgv1.MachineConfigPoolUpdated, Status: corev1.ConditionTrue}}
@@ -67,9 +69,12 @@ func shutdownInputs(ordinary, critical int64, bound time.Duration) machineconfig
 		pods[i].Spec.NodeName, pods[i].Spec.TerminationGracePeriodSeconds = master.Name, ptr.To(grace)
 	}
 	pods[1].Spec.Priority = ptr.To[int32](2_000_001_000)
-	return machineconfig.Inputs{
-		Cluster: &topology.Cluster{ControlPlane: topology.ReadingOf(configv1.SingleReplicaTopologyMode), Infrastructure: topology.ReadingOf(configv1.SingleReplicaTopologyMode)},
-		Nodes:   []corev1.Node{master}, Pods: pods, Pools: []mcfgv1.MachineConfigPool{pool}, ShutdownBound: bound,
+	return decision.Inputs{
+		Inputs: machineconfig.Inputs{
+			Cluster: &topology.Cluster{ControlPlane: topology.ReadingOf(configv1.SingleReplicaTopologyMode), Infrastructure: topology.ReadingOf(configv1.SingleReplicaTopologyMode)},
+			Nodes:   []corev1.Node{master}, Pods: pods,
+		},
+		Pools: []mcfgv1.MachineConfigPool{pool}, ShutdownBound: bound,
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/framework/steps"
 	"github.com/solonode/sno/e2e/framework/suite"
-	patchworkload "github.com/solonode/sno/patch/workload"
+	patchworkload "github.com/solonode/sno/topology/workload"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 

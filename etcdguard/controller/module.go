@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/etcdguard/decision"
 	"github.com/solonode/sno/patch/controller"
 	"github.com/solonode/sno/patch/overrides"
 )
@@ -84,11 +85,11 @@ func (m *Module) Reconciler(env controller.Environment) (controller.ReconcileFun
 	if env.Options.DryRun {
 		env.Client = client.NewDryRunClient(env.Client)
 	}
-	env.Client = client.WithFieldOwner(env.Client, etcdguard.FieldOwner)
+	env.Client = client.WithFieldOwner(env.Client, decision.FieldOwner)
 	return (&patcher{Environment: env, image: m.image, endpoints: endpoints}).reconcile, nil
 }
 
 // StatusNames implements controller.Module.
 func (*Module) StatusNames() (prefix, object string) {
-	return etcdguard.ConditionPrefix, "deployment/" + etcdguard.GuardName
+	return decision.ConditionPrefix, "deployment/" + etcdguard.GuardName
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/etcdguard/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/controller"
 	"github.com/solonode/sno/topology"
@@ -35,16 +36,16 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 	if err != nil {
 		return nil, patch.Result{}, err
 	}
-	decision := etcdguard.Decide(in)
-	result := etcdguard.Observe(in)
-	switch {
-	case decision.Action != etcdguard.Nothing:
-		result = p.write(ctx, in, decision)
-	case decision.Result != nil:
-		result = *decision.Result
+	decided := decision.Decide(in)
+	result := decision.Observe(in)
+	switch _, action := decided.Write(); {
+	case action != decision.Nothing:
+		result = p.write(ctx, in, decided)
+	case decided.Result != nil:
+		result = *decided.Result
 	}
-	if decision.Deprecation != "" {
-		result.Message += ". " + decision.Deprecation
+	if decided.Deprecation != "" {
+		result.Message += ". " + decided.Deprecation
 	}
 	if in.NeedsMembers() && (result.After == 0 || result.After > membersInterval) {
 		result.After = membersInterval
@@ -53,7 +54,7 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 }
 
 // gather reads the ClusterVersion last, because the guard may be written only while the entries are set.
-func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (in etcdguard.Inputs, etcd *unstructured.Unstructured, err error) {
+func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (in decision.Inputs, etcd *unstructured.Unstructured, err error) {
 	in.Cluster, in.Image, in.ForceConflicts = cluster, p.image, p.Options.ForceConflicts
 	var secret *corev1.Secret
 	var bundle *corev1.ConfigMap

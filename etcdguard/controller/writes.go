@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/etcdguard/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/apply"
 	"github.com/solonode/sno/patch/controller"
@@ -37,7 +38,8 @@ var (
 	}
 )
 
-func (p *patcher) write(ctx context.Context, in etcdguard.Inputs, d etcdguard.Decision) patch.Result {
+func (p *patcher) write(ctx context.Context, in decision.Inputs, d decision.Decision) patch.Result {
+	_, action := d.Write()
 	kind, result := apply.Applied, *d.Result
 	result.After = controller.RequeueDelay
 	conflict, err := p.send(ctx, in, d)
@@ -48,49 +50,51 @@ func (p *patcher) write(ctx context.Context, in etcdguard.Inputs, d etcdguard.De
 		kind, result = apply.Failed, failed(ctx, d, result, err)
 	case p.Options.DryRun:
 		kind, result = apply.WouldApply, patch.Result{State: patch.WouldChange, Reason: patch.ReasonDryRun,
-			Message: fmt.Sprintf("Dry run: the next write would be %s. %s", d.Action, d.Result.Message)}
+			Message: fmt.Sprintf("Dry run: the next write would be %s. %s", action, d.Result.Message)}
 	default:
-		logr.FromContextOrDiscard(ctx).Info("Written", "action", d.Action, "reason", d.Result.Reason)
+		logr.FromContextOrDiscard(ctx).Info("Written", "action", action, "reason", d.Result.Reason)
 	}
 	p.Metrics.RecordApply(etcdguard.Name, kind)
 	return result
 }
 
 // failed returns the result of a failed write: next if the object has changed since it was read.
-func failed(ctx context.Context, d etcdguard.Decision, next patch.Result, err error) patch.Result {
+func failed(ctx context.Context, d decision.Decision, next patch.Result, err error) patch.Result {
+	step, action := d.Write()
 	switch {
-	case d.Create && (apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)):
+	case step.Create && (apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)):
 		return patch.Result{State: patch.Waiting, Reason: patch.ReasonWaitingForObject, After: time.Minute,
 			Message: "The namespace " + etcdguard.Namespace + " is missing or being deleted; the guard is created when it exists"}
 	case apply.StaleOrGone(err) != nil:
-		logr.FromContextOrDiscard(ctx).V(1).Info("Object has changed since it was read, reconciling again", "action", d.Action, "cause", err.Error())
+		logr.FromContextOrDiscard(ctx).V(1).Info("Object has changed since it was read, reconciling again", "action", action, "cause", err.Error())
 		return next
-	case d.Action == etcdguard.Claim, d.Action == etcdguard.Unclaim:
+	case action == decision.Claim, action == decision.Unclaim:
 		return *versionMessages.Failed(etcdguard.Name, err)
 	}
 	return *guardMessages.Failed(etcdguard.Name, err)
 }
 
 // send sends the requests of a decision. conflict is set if another client owns a field that must not be overwritten.
-func (p *patcher) send(ctx context.Context, in etcdguard.Inputs, d etcdguard.Decision) (conflict *patch.Result, err error) {
-	switch d.Action {
-	case etcdguard.Nothing:
-	case etcdguard.Claim:
-		return p.apply(ctx, in.ClusterVersion, d, d.ClusterVersion)
-	case etcdguard.ApplyDeployment:
-		return p.apply(ctx, in.Deployment, d, d.Deployment)
-	case etcdguard.ApplyBudget:
-		return p.apply(ctx, in.Budget, d, d.Budget)
-	case etcdguard.Unclaim: // an empty apply removes the fields that only this module owns
+func (p *patcher) send(ctx context.Context, in decision.Inputs, d decision.Decision) (conflict *patch.Result, err error) {
+	step, action := d.Write()
+	switch action {
+	case decision.Nothing:
+	case decision.Claim:
+		return p.apply(ctx, in.ClusterVersion, action, step)
+	case decision.ApplyDeployment:
+		return p.apply(ctx, in.Deployment, action, step)
+	case decision.ApplyBudget:
+		return p.apply(ctx, in.Budget, action, step)
+	case decision.Unclaim: // an empty apply removes the fields that only this module owns
 		return nil, p.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(bindTo(versionObject.Unstructured(), in.ClusterVersion)))
-	case etcdguard.DeleteDeployment:
+	case decision.DeleteDeployment:
 		return nil, p.delete(ctx, in.Deployment)
-	case etcdguard.DeleteBudget:
+	case decision.DeleteBudget:
 		return nil, p.delete(ctx, in.Budget)
-	case etcdguard.DisownDeployment:
-		return nil, p.disown(ctx, in.Deployment, d.NewOwner)
-	case etcdguard.DisownBudget:
-		return nil, p.disown(ctx, in.Budget, d.NewOwner)
+	case decision.DisownDeployment:
+		return nil, p.disown(ctx, in.Deployment, step.NewOwner)
+	case decision.DisownBudget:
+		return nil, p.disown(ctx, in.Budget, step.NewOwner)
 	}
 	return nil, nil
 }
@@ -103,42 +107,42 @@ func bindTo(u *unstructured.Unstructured, to metav1.Object) *unstructured.Unstru
 
 // apply applies without force first, and with force only if the fields of every manager in the conflict may be
 // overwritten.
-func (p *patcher) apply(ctx context.Context, target metav1.Object, d etcdguard.Decision, intent runtime.ApplyConfiguration) (*patch.Result, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(intent)
+func (p *patcher) apply(ctx context.Context, target metav1.Object, action decision.Action, step patch.Step) (*patch.Result, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(step.Intent)
 	if err != nil {
 		return nil, fmt.Errorf("reading an intent: %w", err)
 	}
-	for _, field := range d.Unset {
+	for _, field := range step.Unset {
 		if err := unstructured.SetNestedField(content, nil, strings.Split(field, ".")[1:]...); err != nil {
 			return nil, fmt.Errorf("unsetting %s: %w", field, err)
 		}
 	}
 	body := &unstructured.Unstructured{Object: content}
-	if !d.Create {
+	if !step.Create {
 		bindTo(body, target)
 	}
 	err = p.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(body.DeepCopy())) // Apply overwrites its argument
 	conflicts := apply.ConflictsOf(err)
-	if len(conflicts) == 0 || d.Create {
+	if len(conflicts) == 0 || step.Create {
 		return nil, err
 	}
 	i := slices.IndexFunc(conflicts, func(c apply.Conflict) bool {
 		forcible := c.Manager == overrides.ClusterVersionOperator || c.Manager == patch.ReleasedManager(etcdguard.Name)
-		return d.Action == etcdguard.Claim || (!forcible && !p.Options.ForceConflicts)
+		return action == decision.Claim || (!forcible && !p.Options.ForceConflicts)
 	})
 	if i < 0 {
 		return nil, p.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(body), client.ForceOwnership)
 	}
 	p.Metrics.RecordConflict(etcdguard.Name, conflicts[i].Manager)
-	if d.Action == etcdguard.Claim {
-		return overrides.OwnedByOther(etcdguard.OverridesSubject, conflicts[i].Manager), nil
+	if action == decision.Claim {
+		return overrides.OwnedByOther(decision.OverridesSubject, conflicts[i].Manager), nil
 	}
 	return ptr.To(patch.OwnedByOther(conflicts[i].Field, conflicts[i].Manager)), nil
 }
 
 // disown changes the owner of the fields, not their values.
 func (p *patcher) disown(ctx context.Context, target client.Object, to string) error {
-	entries, err := etcdguard.TransferOwnership(target.GetManagedFields(), to)
+	entries, err := decision.TransferOwnership(target.GetManagedFields(), to)
 	if err != nil {
 		return err
 	}

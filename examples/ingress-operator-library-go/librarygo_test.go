@@ -14,7 +14,7 @@ import (
 	"github.com/openshift/library-go/pkg/config/leaderelection"
 	"github.com/openshift/library-go/pkg/operator/status"
 
-	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/ingress/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
@@ -77,13 +77,13 @@ func TestConditionsStayOutOfClusterOperators(t *testing.T) {
 		alone := union()
 		for _, state := range patch.States() {
 			for _, persistent := range []bool{false, true} {
-				ours := patch.Result{State: state, Reason: "TheReason", Message: "The message"}.Conditions(ingress.ConditionPrefix, persistent)
+				ours := patch.Result{State: state, Reason: "TheReason", Message: "The message"}.Conditions(decision.ConditionPrefix, persistent)
 				if diff := cmp.Diff(alone, union(ours...)); len(ours) == 0 || diff != "" {
 					t.Errorf("%s, %s, persistent %t (-alone +with %d conditions):\n%s", suffix, state, persistent, len(ours), diff)
 				}
 			}
 		}
-		if diff := cmp.Diff(alone, union(operatorv1.OperatorCondition{Type: ingress.ConditionPrefix + suffix, Status: operatorv1.ConditionUnknown})); diff == "" {
+		if diff := cmp.Diff(alone, union(operatorv1.OperatorCondition{Type: decision.ConditionPrefix + suffix, Status: operatorv1.ConditionUnknown})); diff == "" {
 			t.Errorf("%s: library-go does not read the ends of types", suffix)
 		}
 	}

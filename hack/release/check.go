@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -95,6 +96,11 @@ func (c Check) Run(ctx context.Context) (err error) {
 		step(dir, func() error { return user.alone(ctx, dir) })
 		if slices.Contains(pins.Release.Libraries, dir) {
 			libraries = append(libraries, dir)
+			if added, err := user.adds(ctx, dir); err != nil {
+				errs = append(errs, fmt.Errorf("%s in an operator: %w", dir, err))
+			} else {
+				fmt.Fprintf(c.Out, "    adds %d modules to vendor/ of an operator: %s\n", len(added), strings.Join(added, " "))
+			}
 		}
 	}
 	if len(libraries) > 0 {
@@ -145,14 +151,8 @@ type consumer struct {
 
 // alone builds a module on the versions that Go selects when nothing else is required.
 func (u consumer) alone(ctx context.Context, dir string) error {
-	name := strings.ReplaceAll(dir, "/", "-")
-	folder := filepath.Join(u.scratch, "outside", name)
-	mod := fmt.Sprintf("module example.com/%s\n\ngo %s\n", name, u.pins.Go[versions.Set])
-	if err := errors.Join(
-		os.MkdirAll(folder, 0o755),
-		os.WriteFile(filepath.Join(folder, "go.mod"), []byte(mod), 0o600),
-		os.WriteFile(filepath.Join(folder, "go.sum"), []byte(u.sums), 0o600),
-	); err != nil {
+	folder, err := u.empty(dir)
+	if err != nil {
 		return err
 	}
 	module := workspace.ModulePrefix + dir
@@ -171,6 +171,61 @@ func (u consumer) alone(ctx context.Context, dir string) error {
 	}
 	return versionFaults(out, u.pins, u.pins.ColumnOf(dir), required)
 }
+
+// empty makes a repository without requirements.
+func (u consumer) empty(name string) (folder string, err error) {
+	name = strings.ReplaceAll(name, "/", "-")
+	folder = filepath.Join(u.scratch, "outside", name)
+	mod := fmt.Sprintf("module example.com/%s\n\ngo %s\n", name, u.pins.Go[versions.Set])
+	return folder, errors.Join(
+		os.MkdirAll(folder, 0o755),
+		os.WriteFile(filepath.Join(folder, "go.mod"), []byte(mod), 0o600),
+		os.WriteFile(filepath.Join(folder, "go.sum"), []byte(u.sums), 0o600),
+	)
+}
+
+// adds returns the modules that vendor/ of an operator has more if it imports the root package of a library.
+func (u consumer) adds(ctx context.Context, dir string) ([]string, error) {
+	required, err := u.required(dir)
+	if err != nil {
+		return nil, err
+	}
+	get := []string{"get"} // an operator has these
+	for _, module := range []string{"github.com/openshift/api", "k8s.io/api", "k8s.io/apimachinery"} {
+		get = append(get, module+"@"+required[module])
+	}
+	source := "package main\n\nimport _ \"github.com/openshift/api/operator/v1\"\n"
+	var vendored [2]map[string]bool
+	for i, name := range []string{"operator-without-" + dir, "operator-with-" + dir} {
+		folder, err := u.empty(name)
+		if err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(filepath.Join(folder, "main.go"), []byte(source+"\nfunc main() {}\n"), 0o600); err != nil {
+			return nil, err
+		}
+		for _, args := range [][]string{get, {"mod", "vendor"}} {
+			if _, err := run(ctx, folder, u.env, args...); err != nil {
+				return nil, err
+			}
+		}
+		text, err := os.ReadFile(filepath.Join(folder, "vendor", "modules.txt"))
+		if err != nil {
+			return nil, err
+		}
+		vendored[i] = map[string]bool{}
+		for _, match := range vendoredModule.FindAllSubmatch(text, -1) {
+			vendored[i][string(match[1])] = true
+		}
+		get = append(get, workspace.ModulePrefix+dir+"@"+u.pins.Release.Version)
+		source += "import _ \"" + workspace.ModulePrefix + dir + "\"\n"
+	}
+	maps.DeleteFunc(vendored[1], func(module string, _ bool) bool { return vendored[0][module] })
+	return slices.Sorted(maps.Keys(vendored[1])), nil
+}
+
+// vendoredModule matches a module of vendor/modules.txt that has packages there.
+var vendoredModule = regexp.MustCompile(`(?m)^# (\S+) \S+\n(?:## .*\n)?[^#\n]`)
 
 // versionFaults compares the versions that Go selects for the modules with the pins and the release. Pinned modules
 // that are only in the graph, because a dependency requires them, may be older. Its lines have a module, its version,

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -46,6 +47,15 @@ var edges = map[string]*regexp.Regexp{
 // missing here because the apply configurations import them; the linter reports direct imports.
 var impure = regexp.MustCompile(`^(sigs\.k8s\.io/controller-runtime|k8s\.io/client-go/(dynamic|informers|listers|tools/(cache|events|leaderelection|record))|github\.com/openshift/client-go/[^/]+/(clientset|informers|listers))(/|$)`)
 
+// ofController matches what the root package of an operator module must not depend on: an operator that vendors it
+// needs topology and API types only, of whose dependencies structured-merge-diff's package value is one.
+var ofController = regexp.MustCompile(`^(github\.com/(openshift/client-go|solonode/sno/patch)|k8s\.io/client-go|sigs\.k8s\.io/structured-merge-diff/v6/(fieldpath|merge|schema|typed))(/|$)`)
+
+// files are those of every operator module (ARCHITECTURE.md).
+var files = strings.Fields(`README.md doc.go example_test.go host.go mutants.yaml names.go
+	decision/doc.go decision/names.go decision/inputs.go decision/checks.go decision/desired.go decision/observe.go decision/golden_test.go decision/testdata
+	controller/doc.go controller/module.go controller/patcher.go controller/rbac.go config/rbac config/admission`)
+
 // makesClusters matches what the suite for the CI of an operator must not depend on.
 var makesClusters = regexp.MustCompile(`^(sigs\.k8s\.io/kind|github\.com/(coreos/ignition|google/go-containerregistry|CycloneDX))(/|$)`)
 
@@ -70,6 +80,11 @@ func checkBoundaries(ctx context.Context, r repo) error {
 	}
 	var faults findings
 	for _, m := range r.modules {
+		for _, name := range files {
+			if _, err := os.Stat(r.Path(m.Dir + "/" + name)); err != nil && slices.Equal(allowed[m.Dir], operators) {
+				faults = append(faults, fmt.Sprintf("%s: lacks %s, which the other operator modules have", m.Dir, name))
+			}
+		}
 		if allowed[m.Dir] != nil {
 			faults = append(faults, boundaryFaults(m, packages)...)
 		}
@@ -96,6 +111,8 @@ func boundaryFaults(m workspace.Module, packages []goPackage) (faults findings) 
 				faults = append(faults, fmt.Sprintf("%s: may depend on no other modules of the repository than %v, and depends on %s", p.ImportPath, allowed[m.Dir], dependency))
 			case m.Dir == "conformance" && makesClusters.MatchString(dependency):
 				faults = append(faults, fmt.Sprintf("%s: must make no cluster, and depends on %s", p.ImportPath, dependency))
+			case slices.Equal(allowed[m.Dir], operators) && p.ImportPath == p.Module.Path && ofController.MatchString(dependency):
+				faults = append(faults, fmt.Sprintf("%s: operators vendor it, and it depends on %s; that belongs in decision", p.ImportPath, dependency))
 			case isVendored(m.Dir) && !edge.MatchString(inner) && impure.MatchString(dependency):
 				faults = append(faults, fmt.Sprintf("%s: must be pure, and depends on %s", p.ImportPath, dependency))
 			}

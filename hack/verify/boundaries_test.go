@@ -37,11 +37,14 @@ func TestBoundaries(t *testing.T) {
 		{"patch", "", runtime, true},
 		{"patch", "/ownership", "k8s.io/client-go/dynamic", true},
 		{"patch", "/apply", runtime, false},
-		{"ingress", "", "k8s.io/client-go/applyconfigurations/core/v1", false},
-		{"ingress", "", "k8s.io/client-go/rest", false}, // what those import
+		{"ingress", "", "k8s.io/client-go/applyconfigurations/core/v1", true},
+		{"ingress", "/decision", "k8s.io/client-go/applyconfigurations/core/v1", false},
+		{"ingress", "/decision", "k8s.io/client-go/rest", false}, // what those import
+		{"ingress", "", "sigs.k8s.io/structured-merge-diff/v6/fieldpath", true},
+		{"ingress", "", "sigs.k8s.io/structured-merge-diff/v6/value", false},
 		{"ingress", "", "github.com/openshift/client-go/operator/informers/externalversions", true},
-		{"ingress", "", "github.com/openshift/client-go/operator/applyconfigurations/operator/v1", false},
-		{"ingress", "", prefix + "patch/ownership", false},
+		{"ingress", "/decision", "github.com/openshift/client-go/operator/applyconfigurations/operator/v1", false},
+		{"ingress", "", prefix + "patch/ownership", true},
 		{"ingress", "/controller", prefix + "console", true},
 		{"topology", "", prefix + "patch", true},
 		{"conformance", "/suites", prefix + "conformance/report", false},

@@ -45,7 +45,7 @@ func checkDocs(ctx context.Context, r repo) error {
 	}
 	for _, m := range r.Modules {
 		if hasController(r.Workspace, m) {
-			source, err := os.ReadFile(r.Path(m.Dir + "/names.go"))
+			source, err := os.ReadFile(r.Path(m.Dir + "/decision/names.go"))
 			if err != nil {
 				return err
 			}
@@ -87,12 +87,12 @@ const reasonsFile = "docs/troubleshooting.md"
 // reason matches a constant; one that is a shared constant has a name that ends with its value.
 var reason = regexp.MustCompile(`(?m)^\tReason\w+ += (?:"|patch\.Reason)(\w+)`)
 
-// reasonFaults compares the README of a module, and the page of all reasons, with the reasons in its names.go.
+// reasonFaults compares the README of a module, and the page of all reasons, with the reasons in its decision/names.go.
 func reasonFaults(pages map[string]string, dir, source string) (faults findings) {
 	for _, match := range reason.FindAllStringSubmatch(source, -1) {
 		for _, page := range []string{dir + "/README.md", reasonsFile} {
 			if !strings.Contains(pages[page], "`"+match[1]+"`") {
-				faults = append(faults, fmt.Sprintf("%s: lacks the reason %s of %s/names.go", page, match[1], dir))
+				faults = append(faults, fmt.Sprintf("%s: lacks the reason %s of %s/decision/names.go", page, match[1], dir))
 			}
 		}
 	}

@@ -30,8 +30,8 @@ func TestReasons(t *testing.T) {
 	pages := map[string]string{"ingress/README.md": "| `Own`, `Shared` | False | |\n", reasonsFile: "| `Own` | all |\n| `Shared` | all |\n"}
 	for _, test := range []struct{ file, old, want string }{
 		{reasonsFile, "none", ""},
-		{"ingress/README.md", "`Own`", "ingress/README.md: lacks the reason Own of ingress/names.go"},
-		{reasonsFile, "`Shared`", "docs/troubleshooting.md: lacks the reason Shared of ingress/names.go"},
+		{"ingress/README.md", "`Own`", "ingress/README.md: lacks the reason Own of ingress/decision/names.go"},
+		{reasonsFile, "`Shared`", "docs/troubleshooting.md: lacks the reason Shared of ingress/decision/names.go"},
 	} {
 		edited := maps.Clone(pages)
 		edited[test.file] = strings.Replace(edited[test.file], test.old, "", 1)

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller patches IngressController/default as package ingress decides.
+// Package controller patches IngressController/default as package decision decides.
 package controller

@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/ingress/decision"
 	"github.com/solonode/sno/patch/apply"
 	"github.com/solonode/sno/patch/controller"
 )
@@ -58,8 +59,8 @@ func (*Module) Objects() []controller.Object {
 // Reconciler implements controller.Module.
 func (m *Module) Reconciler(env controller.Environment) (controller.ReconcileFunc, error) {
 	var overridable []apply.Overridable
-	for _, manager := range ingress.ReplicasManagers() {
-		overridable = append(overridable, apply.Overridable{Field: ingress.FieldReplicas, Manager: manager})
+	for _, manager := range decision.ReplicasManagers() {
+		overridable = append(overridable, apply.Overridable{Field: decision.FieldReplicas, Manager: manager})
 	}
 	p := &patcher{
 		reader: env.Reader, applier: env.Applier(ingress.Name, overridable...),
@@ -70,5 +71,5 @@ func (m *Module) Reconciler(env controller.Environment) (controller.ReconcileFun
 
 // StatusNames implements controller.Module.
 func (*Module) StatusNames() (prefix, object string) {
-	return ingress.ConditionPrefix, "ingresscontroller/" + ingress.IngressControllerName
+	return decision.ConditionPrefix, "ingresscontroller/" + ingress.IngressControllerName
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/ingress/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/apply"
 	"github.com/solonode/sno/patch/controller"
@@ -23,7 +24,7 @@ var messages = apply.Messages{
 	Creator:           "the ingress operator",
 	Resource:          "ingresscontrollers.operator.openshift.io in namespace " + ingress.IngressControllerNamespace,
 	WouldApply:        "the router would be pinned to the control plane",
-	ProgressingReason: ingress.ReasonRouterRollingOut,
+	ProgressingReason: decision.ReasonRouterRollingOut,
 }
 
 type patcher struct {
@@ -42,8 +43,8 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 }
 
 // gather reads the inputs. live is nil if there is no default IngressController.
-func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (live *unstructured.Unstructured, inputs ingress.Inputs, err error) {
-	inputs = ingress.Inputs{Cluster: cluster, Placement: p.placement, ForceConflicts: p.forceConflicts}
+func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (live *unstructured.Unstructured, inputs decision.Inputs, err error) {
+	inputs = decision.Inputs{Cluster: cluster, Placement: p.placement, ForceConflicts: p.forceConflicts}
 	if _, inputs.Ingress, err = controller.Read[configv1.Ingress](ctx, p.reader, ingressObject); err != nil {
 		return nil, inputs, err
 	}
@@ -54,25 +55,18 @@ func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (live *
 	return live, inputs, err
 }
 
-func (p *patcher) patch(ctx context.Context, live *unstructured.Unstructured, inputs ingress.Inputs) patch.Result {
-	decision := ingress.Decide(inputs)
-	switch {
-	case decision.Intent != nil:
-		outcome, err := p.applier.Apply(ctx, live, decision.Intent)
-		result := messages.Result(ctx, ingress.Name, outcome, err)
-		if result == nil {
-			observed := ingress.Observe(inputs)
-			result = &observed
-		}
-		if decision.Result != nil {
-			return patch.Worst(*decision.Result, *result)
-		}
+func (p *patcher) patch(ctx context.Context, live *unstructured.Unstructured, inputs decision.Inputs) patch.Result {
+	step := decision.Decide(inputs).IngressController
+	result, _ := p.applier.ApplyStep(ctx, live, step, messages)
+	if step.Intent == nil {
 		return *result
-	case decision.Release:
-		outcome, err := p.applier.Release(ctx, live, apply.ReleaseOptions{Restore: decision.RestoreReplaced, Leave: decision.Leave})
-		if result := messages.Released(ingress.Name, *decision.Result, outcome, err); result != nil {
-			return *result
-		}
 	}
-	return *decision.Result
+	if result == step.Result { // the intent is in force
+		observed := decision.Observe(inputs)
+		result = &observed
+	}
+	if step.Result != nil { // of a part that is not applied
+		return patch.Worst(*step.Result, *result)
+	}
+	return *result
 }

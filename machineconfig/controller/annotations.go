@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/machineconfig/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/apply"
 	"github.com/solonode/sno/patch/controller"
@@ -23,7 +24,7 @@ func (p *patcher) annotate(ctx context.Context, f observed) []*patch.Result {
 
 // annotateNode reads the node from the API server before a write, because the cache has no managedFields.
 func (p *patcher) annotateNode(ctx context.Context, f observed, cached *corev1.Node) *patch.Result {
-	step := machineconfig.AnnotateTopology(f.inputs, cached)
+	step := decision.AnnotateTopology(f.inputs, cached)
 	_, has := cached.Annotations[machineconfig.TopologyAnnotation]
 	if step.Intent == nil && (!has || step.Result == nil || p.notOwned[cached.UID]) {
 		return step.Result
@@ -35,7 +36,7 @@ func (p *patcher) annotateNode(ctx context.Context, f observed, cached *corev1.N
 	if live == nil {
 		return nil
 	}
-	step = machineconfig.AnnotateTopology(f.inputs, node)
+	step = decision.AnnotateTopology(f.inputs, node)
 	p.notOwned[node.UID] = step.Intent == nil && !step.Release
 	switch {
 	case step.Intent != nil:

@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/machineconfig/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/apply"
 	"github.com/solonode/sno/patch/controller"
@@ -93,7 +94,7 @@ func (p *patcher) step(ctx context.Context, r nodeRequest) *patch.Result {
 	triesTotal.WithLabelValues("failed").Inc()
 	d.lastErr, d.deadline, d.next = err, time.Time{}, now.Add(d.backoff.Step())
 	if d.started {
-		p.event(ctx, r, corev1.EventTypeWarning, machineconfig.ReasonDrainFailed, "Drain",
+		p.event(ctx, r, corev1.EventTypeWarning, decision.ReasonDrainFailed, "Drain",
 			fmt.Sprintf("The drain failed and is retried: %.500s", err)) // a note is limited to 1 kB
 	}
 	return d.result(now)
@@ -207,7 +208,7 @@ func (d *drain) result(now time.Time) *patch.Result {
 	case apierrors.IsForbidden(d.lastErr):
 		result = failed(patch.ReasonForbidden, "Not permitted to drain a node, which takes "+nodeMessages.Resource+"; apply the controller's RBAC")
 	case errors.Is(d.lastErr, errTimeout):
-		result = failed(machineconfig.ReasonDrainFailed, "A drain takes too long: a PodDisruptionBudget refuses evictions, or a pod does not terminate; "+
+		result = failed(decision.ReasonDrainFailed, "A drain takes too long: a PodDisruptionBudget refuses evictions, or a pod does not terminate; "+
 			"see the events of the node. The drain is retried")
 	default:
 		result = failed(patch.ReasonApplyFailed, "A node cannot be drained; the controller's log has the API server's answer. The drain is retried")
@@ -240,7 +241,7 @@ func (p *patcher) pendingNode(ctx context.Context, r nodeRequest) (*corev1.Node,
 		return node, nil
 	}
 	path := fieldpath.MakePathOrDie("metadata", "annotations", machineconfig.LastAppliedDrainAnnotation)
-	others, err := ownership.OthersAt(node, path, append([]string{machineconfig.FieldOwner}, stockManagers...)...)
+	others, err := ownership.OthersAt(node, path, append([]string{decision.FieldOwner}, stockManagers...)...)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("managers of node %s: %w", node.Name, err)
@@ -295,7 +296,7 @@ func (p *patcher) cordon(ctx context.Context, node *corev1.Node, unschedulable b
 func (p *patcher) acknowledge(ctx context.Context, r nodeRequest) error {
 	intent := corev1ac.Node(r.node).WithUID(r.uid).WithAnnotations(map[string]string{machineconfig.LastAppliedDrainAnnotation: r.request.String()})
 	send := func(force bool) error {
-		_, err := p.kube.CoreV1().Nodes().Apply(ctx, intent, metav1.ApplyOptions{FieldManager: machineconfig.FieldOwner, Force: force})
+		_, err := p.kube.CoreV1().Nodes().Apply(ctx, intent, metav1.ApplyOptions{FieldManager: decision.FieldOwner, Force: force})
 		return err
 	}
 	err := send(p.Options.ForceConflicts)

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/machineconfig/decision"
 	"github.com/solonode/sno/patch/controller"
 )
 
@@ -48,7 +49,7 @@ const DefaultDrainTimeout = 90 * time.Second
 
 // Module is the machineconfig module for a process. The zero value is ready to use.
 type Module struct {
-	settings     machineconfig.Inputs
+	settings     decision.Inputs
 	drainTimeout time.Duration
 }
 
@@ -64,9 +65,9 @@ func (m *Module) BindFlags(flags *flag.FlagSet) {
 		machineconfig.DrainNever, machineconfig.DrainWorkers))
 	flags.DurationVar(&m.drainTimeout, "drain-timeout", DefaultDrainTimeout,
 		"Time limit of one attempt to drain a node. A failed attempt is retried.")
-	flags.StringVar((*string)(&m.settings.Graceful), "graceful-shutdown", string(machineconfig.GracefulAuto), fmt.Sprintf(
+	flags.StringVar((*string)(&m.settings.Graceful), "graceful-shutdown", string(decision.GracefulAuto), fmt.Sprintf(
 		"Whether to configure graceful shutdown on control-plane nodes: %s, %s, or %s for a cluster of one node.",
-		machineconfig.GracefulOn, machineconfig.GracefulOff, machineconfig.GracefulAuto))
+		decision.GracefulOn, decision.GracefulOff, decision.GracefulAuto))
 	flags.DurationVar(&m.settings.ShutdownBound, "shutdown-bound", machineconfig.DefaultShutdownBound, "Time limit of a graceful shutdown.")
 }
 
@@ -113,7 +114,7 @@ func (m *Module) DrainingReconciler(env controller.Environment, draining Drainin
 
 // StatusNames implements controller.Module.
 func (*Module) StatusNames() (prefix, object string) {
-	return machineconfig.ConditionPrefix, "machineconfiguration/" + machineconfig.OperatorName
+	return decision.ConditionPrefix, "machineconfiguration/" + machineconfig.OperatorName
 }
 
 // Setup implements controller.Setup.

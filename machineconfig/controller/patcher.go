@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/machineconfig/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/apply"
 	"github.com/solonode/sno/patch/controller"
@@ -31,7 +32,7 @@ import (
 
 type patcher struct {
 	controller.Environment
-	settings     machineconfig.Inputs
+	settings     decision.Inputs
 	drainTimeout time.Duration
 	applier      *apply.Applier
 	writer       client.Writer        // creates and deletes, with --dry-run
@@ -39,10 +40,10 @@ type patcher struct {
 	events       events.EventRecorder
 	clock        clock.PassiveClock
 
-	drains   map[types.UID]*drain   // in progress, by node
-	invalid  map[string]string      // invalid requests that were reported, by node
-	notOwned map[types.UID]bool     // nodes with a topology annotation that is neither needed nor of this module
-	settling machineconfig.Decision // restarts the node, and is not stable yet
+	drains   map[types.UID]*drain // in progress, by node
+	invalid  map[string]string    // invalid requests that were reported, by node
+	notOwned map[types.UID]bool   // nodes with a topology annotation that is neither needed nor of this module
+	settling decision.Decision    // restarts the node, and is not stable yet
 	// Since when it has been the decision.
 	settlingSince time.Time
 }
@@ -50,7 +51,7 @@ type patcher struct {
 // observed is the content of the caches: inputs, with only metadata of nodes, and the objects to write, nil if they do
 // not exist.
 type observed struct {
-	inputs                                 machineconfig.Inputs
+	inputs                                 decision.Inputs
 	operator, machineConfig, kubeletConfig *unstructured.Unstructured
 	stockOperator                          bool // drains nodes
 }

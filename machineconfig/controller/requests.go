@@ -15,10 +15,10 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/machineconfig/decision"
 	"github.com/solonode/sno/patch"
 )
 
@@ -61,7 +61,7 @@ func (p *patcher) handleRequests(ctx context.Context, f observed) []*patch.Resul
 }
 
 // requests returns the requests of all nodes. An invalid one is reported once.
-func (p *patcher) requests(ctx context.Context, in machineconfig.Inputs) requests {
+func (p *patcher) requests(ctx context.Context, in decision.Inputs) requests {
 	var all requests
 	byFit := in.Policy == machineconfig.DrainWorkers && in.Cluster.ControlPlane.Mode == configv1.SingleReplicaTopologyMode
 	invalid := map[string]string{}
@@ -113,14 +113,14 @@ func (p *patcher) handleDrains(ctx context.Context, f observed, all requests) []
 		if !slices.Contains(draining, r.node) {
 			continue
 		}
-		decision, err := p.drainRequired(ctx, f.inputs, draining, r)
+		decided, err := p.drainRequired(ctx, f.inputs, draining, r)
 		switch {
 		case err != nil:
 			results = append(results, failure(fmt.Errorf("whether node %s is drained: %w", r.node, err)))
-		case decision.Required:
+		case decided.Required:
 			required = append(required, r)
 		default:
-			results = append(results, failure(p.complete(ctx, r, decision.Message)))
+			results = append(results, failure(p.complete(ctx, r, decided.Message)))
 		}
 	}
 	p.dropDrains(ctx, required)
@@ -161,14 +161,14 @@ func (p *patcher) mayDrain(ctx context.Context, f observed, all requests) ([]str
 		results = append(results, poolFailure(err))
 	}
 	for _, node := range slices.Sorted(maps.Keys(held)) {
-		results = append(results, ptr.To(held[node]))
+		results = append(results, decision.Waits(held[node]))
 	}
 	return append(requests.Draining, start...), results
 }
 
 // drainRequired decides whether the node is drained. Whether its pods fit is decided only before the first eviction,
 // since evicted pods are pending.
-func (p *patcher) drainRequired(ctx context.Context, in machineconfig.Inputs, draining []string, r nodeRequest) (machineconfig.DrainDecision, error) {
+func (p *patcher) drainRequired(ctx context.Context, in decision.Inputs, draining []string, r nodeRequest) (machineconfig.DrainDecision, error) {
 	in.Node, in.Draining = r.node, draining
 	if r.byFit {
 		if d := p.drains[r.uid]; d != nil && d.nodeRequest == r {
@@ -178,16 +178,16 @@ func (p *patcher) drainRequired(ctx context.Context, in machineconfig.Inputs, dr
 			return machineconfig.DrainDecision{}, err
 		}
 	}
-	decision, err := machineconfig.DrainRequired(in)
+	decided, err := machineconfig.DrainRequired(in.Inputs)
 	if p.drains[r.uid] == nil {
-		logr.FromContextOrDiscard(ctx).V(1).Info("Decided whether to drain", "node", r.node, "required", decision.Required,
-			"reason", decision.Reason, "message", decision.Message, "detail", decision.Detail)
+		logr.FromContextOrDiscard(ctx).V(1).Info("Decided whether to drain", "node", r.node, "required", decided.Required,
+			"reason", decided.Reason, "message", decided.Message, "detail", decided.Detail)
 	}
-	return decision, err
+	return decided, err
 }
 
 // readPods reads the inputs of package fit.
-func (p *patcher) readPods(ctx context.Context, in *machineconfig.Inputs) error {
+func (p *patcher) readPods(ctx context.Context, in *decision.Inputs) error {
 	pods, budgets, sets, stateful := &corev1.PodList{}, &policyv1.PodDisruptionBudgetList{}, &appsv1.ReplicaSetList{}, &appsv1.StatefulSetList{}
 	for _, list := range []client.ObjectList{pods, budgets, sets, stateful} {
 		if err := p.Live.List(ctx, list); err != nil {

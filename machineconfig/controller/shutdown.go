@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/machineconfig/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/apply"
 )
@@ -22,8 +23,8 @@ import (
 // shutdown carries out the decision about the graceful shutdown. It reads pods only if necessary.
 func (p *patcher) shutdown(ctx context.Context, f observed) *patch.Result {
 	in := f.inputs
-	decision := machineconfig.Decide(in)
-	if decision.Result != nil && decision.Result.Reason == machineconfig.ReasonWaitingForNodes {
+	decided := decision.Decide(in)
+	if decided.Result != nil && decided.Result.Reason == decision.ReasonWaitingForNodes {
 		in.Pods = []corev1.Pod{}
 		for _, name := range machineconfig.ShutdownNodes(in.Nodes) {
 			pods := &corev1.PodList{}
@@ -32,65 +33,65 @@ func (p *patcher) shutdown(ctx context.Context, f observed) *patch.Result {
 			}
 			in.Pods = append(in.Pods, pods.Items...)
 		}
-		decision = machineconfig.Decide(in)
+		decided = decision.Decide(in)
 	}
-	result := p.settle(decision)
+	result := p.settle(decided)
 	if result == nil {
-		result = p.write(ctx, decision, f.machineConfig, decision.MachineConfig)
+		result = p.write(ctx, decided.MachineConfig, f.machineConfig)
 	}
 	if result == nil {
-		result = p.write(ctx, decision, f.kubeletConfig, decision.KubeletConfig)
+		result = p.write(ctx, decided.KubeletConfig, f.kubeletConfig)
 	}
 	if result != nil {
 		return result
 	}
-	observed := machineconfig.Observe(in, decision)
+	observed := decision.Observe(in, decided)
 	if in.Pods != nil && observed.After == 0 {
-		observed.After = machineconfig.ShutdownDebounce // pods are not watched
+		observed.After = decision.ShutdownDebounce // pods are not watched
 	}
 	return &observed
 }
 
 // settle returns nil if a decision may be carried out. One that restarts a node must have been stable for
 // ShutdownDebounce.
-func (p *patcher) settle(decision machineconfig.Decision) *patch.Result {
-	if !decision.Restarts || p.Once {
-		p.settling = machineconfig.Decision{}
+func (p *patcher) settle(decided decision.Decision) *patch.Result {
+	if !decided.Restarts || p.Once {
+		p.settling = decision.Decision{}
 		return nil
 	}
-	decision.Result = nil
+	decided.Result = nil
 	now := p.clock.Now()
-	if !reflect.DeepEqual(p.settling, decision) {
-		p.settling, p.settlingSince = decision, now
+	if !reflect.DeepEqual(p.settling, decided) {
+		p.settling, p.settlingSince = decided, now
 	}
-	left := machineconfig.ShutdownDebounce - now.Sub(p.settlingSince)
+	left := decision.ShutdownDebounce - now.Sub(p.settlingSince)
 	if left <= 0 {
 		return nil
 	}
-	return &patch.Result{State: patch.Progressing, Reason: machineconfig.ReasonSettling, After: left, Message: "A change of the " +
-		"graceful shutdown restarts the node, so it is written when it has been stable for " + machineconfig.ShutdownDebounce.String()}
+	return &patch.Result{State: patch.Progressing, Reason: decision.ReasonSettling, After: left, Message: "A change of the " +
+		"graceful shutdown restarts the node, so it is written when it has been stable for " + decision.ShutdownDebounce.String()}
 }
 
 // write deletes, applies or creates an object. It returns nil if there is nothing to report.
 func (p *patcher) write(
-	ctx context.Context, d machineconfig.Decision, live *unstructured.Unstructured, intent runtime.ApplyConfiguration,
+	ctx context.Context, step patch.Step, live *unstructured.Unstructured,
 ) *patch.Result {
 	var outcome apply.Outcome
 	var err error
 	switch {
-	case d.Delete && live != nil:
+	case step.Delete:
 		as := client.Preconditions{UID: ptr.To(live.GetUID()), ResourceVersion: ptr.To(live.GetResourceVersion())}
 		err = client.IgnoreNotFound(p.writer.Delete(ctx, live.DeepCopy(), as))
 		if staleErr := apply.StaleOrGone(err); staleErr != nil {
 			return shutdownMessages.Failed(machineconfig.Name, staleErr)
 		}
 		outcome = p.written(ctx, apply.Released, apply.WouldRelease, err)
-	case d.Result != nil:
+	case step.Intent == nil:
 		return nil
-	case live != nil:
-		outcome, err = p.applier.Apply(ctx, live, intent)
+	case !step.Create:
+		outcome, err = p.applier.Apply(ctx, live, step.Intent)
 	default:
-		err = p.create(ctx, intent)
+		err = p.create(ctx, step.Intent)
 		outcome = p.written(ctx, apply.Applied, apply.WouldApply, err)
 		if conflicts := apply.ConflictsOf(err); len(conflicts) > 0 {
 			return ptr.To(patch.OwnedByOther(conflicts[0].Field, conflicts[0].Manager))
@@ -105,7 +106,7 @@ func (p *patcher) create(ctx context.Context, intent runtime.ApplyConfiguration)
 		return fmt.Errorf("encoding an intent: %w", err)
 	}
 	u := &unstructured.Unstructured{Object: body}
-	return p.writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(machineconfig.FieldOwner))
+	return p.writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(decision.FieldOwner))
 }
 
 // written records a write without the Applier, and returns its outcome.

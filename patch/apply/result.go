@@ -46,7 +46,7 @@ func (a *Applier) ApplyStep(
 		outcome, err = a.Apply(ctx, live, step.Intent, step.Unset...)
 		result = texts.Result(ctx, a.Module, outcome, err)
 	case step.Release:
-		outcome, err = a.Release(ctx, live, ReleaseOptions{})
+		outcome, err = a.Release(ctx, live, ReleaseOptions{Restore: step.Restore, Leave: step.Leave})
 		result = texts.Released(a.Module, *step.Result, outcome, err)
 	}
 	if result == nil {

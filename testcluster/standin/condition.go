@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/solonode/sno/patch"
-	"github.com/solonode/sno/patch/workload"
+	"github.com/solonode/sno/topology/workload"
 )
 
 // Condition returns a condition without a time.

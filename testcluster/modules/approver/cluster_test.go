@@ -25,8 +25,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/approver"
 	standalone "github.com/solonode/sno/approver/controller"
+	"github.com/solonode/sno/approver/decision"
 	"github.com/solonode/sno/patch/controller"
 	"github.com/solonode/sno/testcluster/apiserver"
 	"github.com/solonode/sno/testcluster/crds"
@@ -44,8 +44,8 @@ var suite = modules.Suite{
 var (
 	operatorObject   = modules.Object("config.openshift.io/v1", "ClusterOperator", "", "machine-approver")
 	versionObject    = modules.Object("config.openshift.io/v1", "ClusterVersion", "", "version")
-	deploymentObject = modules.Object("apps/v1", "Deployment", approver.Namespace, approver.DeploymentName)
-	configObject     = modules.Object("v1", "ConfigMap", approver.Namespace, approver.ConfigMapName)
+	deploymentObject = modules.Object("apps/v1", "Deployment", decision.Namespace, decision.DeploymentName)
+	configObject     = modules.Object("v1", "ConfigMap", decision.Namespace, decision.ConfigMapName)
 )
 
 func TestMain(m *testing.M) { os.Exit(suite.Test(m)) }
@@ -191,7 +191,7 @@ func (c *cluster) text() string {
 }
 
 func (c *cluster) disabled() bool {
-	disabled, err := approver.NodeClientDisabled(c.text())
+	disabled, err := decision.NodeClientDisabled(c.text())
 	return disabled && err == nil
 }
 

@@ -13,7 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/approver"
+	"github.com/solonode/sno/approver/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/testcluster/apiserver"
 	"github.com/solonode/sno/testcluster/modules"
@@ -196,7 +196,7 @@ func TestDryRun(t *testing.T) {
 	dryRun := func() {
 		t.Helper()
 		text, generation, overrides := c.text(), c.deployment().Generation, len(c.overrides())
-		for _, mode := range approver.Modes() {
+		for _, mode := range decision.Modes() {
 			l := c.reconciler("--dry-run", "--mode="+string(mode))
 			l.CheckResult(l.Reconcile(), patch.WouldChange, "DryRun")
 		}

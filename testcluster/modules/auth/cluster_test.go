@@ -20,10 +20,10 @@ import (
 	"github.com/solonode/sno/auth"
 	standalone "github.com/solonode/sno/auth/controller"
 	"github.com/solonode/sno/patch/controller"
-	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/testcluster/apiserver"
 	"github.com/solonode/sno/testcluster/crds"
 	"github.com/solonode/sno/testcluster/modules"
+	"github.com/solonode/sno/topology/workload"
 )
 
 const (

@@ -15,8 +15,8 @@ import (
 
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/controller"
+	"github.com/solonode/sno/patch/operand"
 	"github.com/solonode/sno/patch/ownership"
-	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/testcluster/modules"
 )
 
@@ -59,7 +59,7 @@ func (c *cluster) released(before []appsv1.DeploymentSpec) func() error {
 			return fmt.Errorf("the Deployments are not restored (-want +got):\n%s", diff)
 		}
 		for _, o := range deployments {
-			for _, field := range []string{workload.FieldMaxSurge, workload.FieldRequiredAntiAffinity} {
+			for _, field := range []string{operand.FieldMaxSurge, operand.FieldRequiredAntiAffinity} {
 				if got, err := ownership.Managers(c.deployment(o), field); err != nil || fmt.Sprint(got) != "[authentication-operator]" {
 					return fmt.Errorf("%s of %s is owned by %v, %w", field, o.Name, got, err)
 				}
@@ -169,7 +169,7 @@ func TestForgedRelease(t *testing.T) {
 	c.stockWrites()
 	l := c.reconciler("--force-conflicts")
 	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
-	forged := map[string]string{workload.FieldMaxSurge: `"77%"`, ".spec.template.spec.priorityClassName": `"system-node-critical"`}
+	forged := map[string]string{operand.FieldMaxSurge: `"77%"`, ".spec.template.spec.priorityClassName": `"system-node-critical"`}
 	l.CheckForgeries(func() {
 		c.flip(ha)
 		l.Settle()

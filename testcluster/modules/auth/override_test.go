@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/auth"
+	"github.com/solonode/sno/auth/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/apply"
 )
@@ -26,7 +26,7 @@ func TestAPIServerSameKey(t *testing.T) {
 	c := &cluster{suite.Cluster(t)}
 	c.Create("oc", authenticationOf(`{"managementState":"Managed","unsupportedConfigOverrides":`+set+`}`))
 	for _, spec := range []string{`{"unsupportedConfigOverrides":` + set + `}`, `{}`} {
-		c.NoError(c.Admin.Apply(c.Context(), client.ApplyConfigurationFromUnstructured(authenticationOf(spec)), client.FieldOwner(auth.FieldOwner)))
+		c.NoError(c.Admin.Apply(c.Context(), client.ApplyConfigurationFromUnstructured(authenticationOf(spec)), client.FieldOwner(decision.FieldOwner)))
 		c.Check(c.overridesAre(set))
 	}
 	for _, value := range []string{`"` + key + `: true"`, `"{\"` + key + `\":true}"`, `[1]`, `true`, `7`} {

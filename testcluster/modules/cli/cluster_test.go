@@ -28,6 +28,7 @@ import (
 	consolecontroller "github.com/solonode/sno/console/controller"
 	"github.com/solonode/sno/ingress"
 	ingresscontroller "github.com/solonode/sno/ingress/controller"
+	"github.com/solonode/sno/ingress/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/controller"
 	"github.com/solonode/sno/testcluster/apiserver"
@@ -112,7 +113,7 @@ func (c *cluster) owned(subresource string) bool {
 	c.Helper()
 	router, _ := c.router()
 	return slices.ContainsFunc(router.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager == ingress.FieldOwner && entry.Subresource == subresource
+		return entry.Manager == decision.FieldOwner && entry.Subresource == subresource
 	})
 }
 

@@ -19,13 +19,15 @@ import (
 
 	"github.com/solonode/sno/console"
 	standalone "github.com/solonode/sno/console/controller"
+	"github.com/solonode/sno/console/decision"
 	"github.com/solonode/sno/patch/controller"
+	"github.com/solonode/sno/patch/operand"
 	"github.com/solonode/sno/patch/overrides"
 	"github.com/solonode/sno/patch/ownership"
-	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/testcluster/apiserver"
 	"github.com/solonode/sno/testcluster/crds"
 	"github.com/solonode/sno/testcluster/modules"
+	"github.com/solonode/sno/topology/workload"
 )
 
 const (
@@ -212,7 +214,7 @@ func (c *cluster) snapshot(objects ...controller.Object) []map[string]any {
 		u := o.Unstructured()
 		c.NoError(c.Admin.Get(c.Context(), o.Key(), u))
 		out := map[string]any{"spec": u.Object["spec"]}
-		for _, field := range append(workload.Fields(), overrides.Field) {
+		for _, field := range append(operand.Fields(), overrides.Field) {
 			managers, err := ownership.Managers(u, field)
 			c.NoError(err)
 			out[field] = managers
@@ -265,7 +267,7 @@ func onNode(labels map[string]string) corev1.PodAffinityTerm {
 
 // others are overrides of other clients, some of which differ from the module's in one field only.
 func others(n int) []configv1.ComponentOverride {
-	ours := console.Override()
+	ours := decision.Override()
 	list := []configv1.ComponentOverride{ours, ours, ours, ours}
 	list[0].Kind, list[1].Group, list[2].Namespace, list[3].Name = "DaemonSet", "", "openshift-downloads", "console"
 	for i := len(list); i < n; i++ {

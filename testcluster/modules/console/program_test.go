@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/solonode/sno/console"
+	"github.com/solonode/sno/console/decision"
 	"github.com/solonode/sno/patch/overrides"
 	"github.com/solonode/sno/testcluster/apiserver"
 	"github.com/solonode/sno/testcluster/crds"
@@ -31,7 +32,7 @@ func TestFollowsTheTopology(t *testing.T) {
 				c.CompleteRollouts(deployments...)
 				return c.HasCondition(operatorObject, condition, "True", "AsExpected")()
 			})
-			if !slices.Contains(c.version().Spec.Overrides, console.Override()) {
+			if !slices.Contains(c.version().Spec.Overrides, decision.Override()) {
 				t.Error("downloads is shaped without an override")
 			}
 		} else {
@@ -80,7 +81,7 @@ func TestKindsServedLater(t *testing.T) {
 	c.installVersion()
 	c.Delete(downloadsObject)
 	defer c.VersionOperator(manifest(console.DownloadsName)).RunInBackground()()
-	c.Eventually("the override is set", c.overrides(console.Override()))
+	c.Eventually("the override is set", c.overrides(decision.Override()))
 	c.Eventually("downloads is taken over", c.shaped(downloadsObject))
 	p.Stop()
 }

@@ -25,11 +25,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/console"
+	"github.com/solonode/sno/console/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/apply"
 	"github.com/solonode/sno/patch/controller"
+	"github.com/solonode/sno/patch/operand"
 	"github.com/solonode/sno/patch/overrides"
-	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/testcluster/modules"
 )
 
@@ -71,7 +72,7 @@ func TestForgedRelease(t *testing.T) {
 	c := installed(t, sr)
 	l := c.reconciler()
 	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
-	forged := map[string]string{workload.FieldNodeSelector: `{"forged":"true"}`, ".spec.template.spec.priorityClassName": `"system-node-critical"`}
+	forged := map[string]string{operand.FieldNodeSelector: `{"forged":"true"}`, ".spec.template.spec.priorityClassName": `"system-node-critical"`}
 	l.CheckForgeries(func() {
 		c.SetTopology(ha, ha)
 		l.CheckResult(l.Settle(), patch.NotNeeded, "NotNeeded")
@@ -113,7 +114,7 @@ func TestCrashAnywhere(t *testing.T) {
 
 				result := c.reconciler().Settle()
 				if modes[1] == sr {
-					c.Check(c.shaped(deployments...), c.overrides(append(others(3), console.Override())...))
+					c.Check(c.shaped(deployments...), c.overrides(append(others(3), decision.Override())...))
 					return crashed
 				}
 				if diff := cmp.Diff(before, c.snapshot(downloadsObject)); diff != "" {
@@ -265,7 +266,7 @@ func TestEntryEditedByAnother(t *testing.T) {
 // --force-conflicts does not overwrite a conflicting entry that is written at the same time.
 func TestForceDoesNotTakeTheEntry(t *testing.T) {
 	c := installed(t, sr)
-	conflicting := console.Override()
+	conflicting := decision.Override()
 	conflicting.Unmanaged = false
 	l := c.reconciler("--force-conflicts")
 	var once sync.Once
@@ -275,7 +276,7 @@ func TestForceDoesNotTakeTheEntry(t *testing.T) {
 		}
 	})
 	result, err := l.Step()
-	if want := *console.OverrideOwnedByOther("oc"); err != nil || result.State != want.State || result.Message != want.Message {
+	if want := *decision.OverrideOwnedByOther("oc"); err != nil || result.State != want.State || result.Message != want.Message {
 		t.Errorf("%v, %v", result, err)
 	}
 	l.Settle()
@@ -284,7 +285,7 @@ func TestForceDoesNotTakeTheEntry(t *testing.T) {
 
 // An entry of another client with unmanaged: true is used, and not removed.
 func TestEntryOfAnother(t *testing.T) {
-	c := installed(t, sr, console.Override())
+	c := installed(t, sr, decision.Override())
 	l := c.reconciler()
 	for _, test := range []struct {
 		mode     configv1.TopologyMode
@@ -292,7 +293,7 @@ func TestEntryOfAnother(t *testing.T) {
 	}{{sr, 1}, {ha, 2}} {
 		c.SetTopology(test.mode, test.mode)
 		l.Settle()
-		c.Check(c.overrides(console.Override()), func() error { return c.Untouched(versionObject) }, c.replicas(downloadsObject, test.replicas))
+		c.Check(c.overrides(decision.Override()), func() error { return c.Untouched(versionObject) }, c.replicas(downloadsObject, test.replicas))
 	}
 }
 
@@ -312,7 +313,7 @@ func TestEntryRemovedByAnother(t *testing.T) {
 	// The cluster-version-operator has written downloads meanwhile.
 	l = c.reconciler()
 	l.Settle()
-	c.Check(c.overrides(console.Override()), c.shaped(downloadsObject))
+	c.Check(c.overrides(decision.Override()), c.shaped(downloadsObject))
 }
 
 // No entry is lost while another client keeps updating the list.
@@ -335,7 +336,7 @@ func TestConcurrentOverrideUpdates(t *testing.T) {
 		c.SetTopology(mode, mode)
 		c.Eventually(fmt.Sprintf("round %d, %s", round, mode), func() error {
 			result, err := l.Step()
-			if ours := slices.Contains(c.version().Spec.Overrides, console.Override()); err != nil || ours != (mode == sr) {
+			if ours := slices.Contains(c.version().Spec.Overrides, decision.Override()); err != nil || ours != (mode == sr) {
 				return errors.Join(err, fmt.Errorf("the entry is set: %t (%v)", ours, result))
 			}
 			if updates() == before {
@@ -348,7 +349,7 @@ func TestConcurrentOverrideUpdates(t *testing.T) {
 		})
 	}
 	written := stop()
-	want := append(others(100), console.Override())
+	want := append(others(100), decision.Override())
 	for i := range written {
 		want = append(want, edit(i))
 	}
@@ -392,7 +393,7 @@ func TestDownloadsDeletedDuringTakeover(t *testing.T) {
 					t.Errorf("after the deletion: %v", result)
 				}
 				l.Settle()
-				c.Check(c.shaped(downloadsObject), c.overrides(append(others(2), console.Override())...))
+				c.Check(c.shaped(downloadsObject), c.overrides(append(others(2), decision.Override())...))
 			})
 		}
 	}
@@ -412,7 +413,7 @@ func TestObjectsDeleted(t *testing.T) {
 	c.installVersion()
 	l.Reconcile() // before the release writes downloads
 	l.Settle()
-	c.Check(c.shaped(downloadsObject), c.overrides(console.Override()))
+	c.Check(c.shaped(downloadsObject), c.overrides(decision.Override()))
 
 	l.OtherClients = nil
 	c.Delete(downloadsObject)

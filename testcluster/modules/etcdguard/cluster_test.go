@@ -27,6 +27,7 @@ import (
 
 	"github.com/solonode/sno/etcdguard"
 	standalone "github.com/solonode/sno/etcdguard/controller"
+	"github.com/solonode/sno/etcdguard/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/controller"
 	"github.com/solonode/sno/patch/ownership"
@@ -99,7 +100,7 @@ type cluster struct {
 func newCluster(c *modules.Cluster) *cluster {
 	c.Helper()
 	c.AllowTopologies(arbiter, dual)
-	release := apiserver.Manifests(c, "testdata/module/testdata", "guard.yaml")
+	release := apiserver.Manifests(c, "testdata/module/decision/testdata", "guard.yaml")
 	return &cluster{Cluster: c, etcd: serveEtcd(c.T), cvo: c.VersionOperator(release[0], release[1])}
 }
 
@@ -243,7 +244,7 @@ func (r reconciler) beforeFirst(method string, do func()) {
 	})
 }
 
-func (r reconciler) stepUntil(action etcdguard.Action) {
+func (r reconciler) stepUntil(action decision.Action) {
 	r.Helper()
 	for range 20 {
 		_, err := r.Step()

@@ -21,7 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/etcdguard/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/controller"
 	"github.com/solonode/sno/testcluster/modules"
@@ -337,7 +337,7 @@ func TestWritesAreBound(t *testing.T) {
 				c.change(ha, 5)
 				r.Settle()
 				c.change(ha, 3)
-				r.stepUntil(etcdguard.ApplyDeployment)
+				r.stepUntil(decision.ApplyDeployment)
 			}, http.MethodPatch,
 			func(c *cluster) { touch(c, ha, 5, deploymentObject, "oc") }, "Disown",
 		},
@@ -368,7 +368,7 @@ func TestWritesAreBound(t *testing.T) {
 func TestDryRun(t *testing.T) {
 	c := install(t, ha, 3)
 	l, dry := c.reconciler(), c.reconciler("--dry-run")
-	wantDryRun := func(action etcdguard.Action) {
+	wantDryRun := func(action decision.Action) {
 		t.Helper()
 		var result patch.Result
 		for _, write := range c.Server.WritesDuring(t, suite.User(), func() { result = dry.Reconcile() }) {
@@ -381,19 +381,19 @@ func TestDryRun(t *testing.T) {
 		}
 	}
 	c.change(ha, 5)
-	wantDryRun(etcdguard.Claim)
-	l.stepUntil(etcdguard.Claim)
+	wantDryRun(decision.Claim)
+	l.stepUntil(decision.Claim)
 	c.cvo.RunOnce()
-	wantDryRun(etcdguard.ApplyDeployment)
+	wantDryRun(decision.ApplyDeployment)
 	l.wantSettled("AsExpected", 5, 2, true)
 	c.change(sr, 1)
-	wantDryRun(etcdguard.DeleteBudget)
+	wantDryRun(decision.DeleteBudget)
 	c.wantGuard(5, 2, true)
 	c.change(ha, 3)
-	l.stepUntil(etcdguard.ApplyDeployment)
-	wantDryRun(etcdguard.DisownDeployment)
-	l.stepUntil(etcdguard.DisownBudget)
-	wantDryRun(etcdguard.Unclaim)
+	l.stepUntil(decision.ApplyDeployment)
+	wantDryRun(decision.DisownDeployment)
+	l.stepUntil(decision.DisownBudget)
+	wantDryRun(decision.Unclaim)
 }
 
 // A missing permission is reported and retried.
@@ -410,7 +410,7 @@ func TestForbidden(t *testing.T) {
 		}
 	}
 	wantForbidden("clusterversions.config.openshift.io")
-	c.reconciler().stepUntil(etcdguard.Claim)
+	c.reconciler().stepUntil(decision.Claim)
 	c.cvo.RunOnce()
 	wantForbidden("poddisruptionbudgets.policy in namespace openshift-etcd")
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/ingress/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/ownership"
 	"github.com/solonode/sno/testcluster/modules"
@@ -166,7 +166,7 @@ func TestForceConflicts(t *testing.T) {
 	l.CheckResult(l.Settle(), patch.OptedOut, "OptedOut")
 	c.NoError(c.spec(infra, three)())
 	c.NoError(c.Untouched(controllerObject))
-	for field, want := range map[string]string{ingress.FieldReplicas: "oc", ".spec.nodePlacement.nodeSelector": "kubectl-edit"} {
+	for field, want := range map[string]string{decision.FieldReplicas: "oc", ".spec.nodePlacement.nodeSelector": "kubectl-edit"} {
 		if got, err := ownership.Managers(c.controller(), field); err != nil || !slices.Equal(got, []string{want}) {
 			t.Errorf("%s is owned by %v, want %s (%v)", field, got, want, err)
 		}

@@ -11,7 +11,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/ingress/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/ownership"
 )
@@ -26,7 +26,7 @@ func (c *cluster) snapshot() map[string]any {
 	u := controllerObject.Unstructured()
 	c.NoError(c.Admin.Get(c.Context(), controllerObject.Key(), u))
 	owners := map[string][]string{}
-	for _, field := range []string{ingress.FieldReplicas, ".spec.domain", ".spec.nodePlacement.nodeSelector", ".spec.nodePlacement.tolerations"} {
+	for _, field := range []string{decision.FieldReplicas, ".spec.domain", ".spec.nodePlacement.nodeSelector", ".spec.nodePlacement.tolerations"} {
 		managers, err := ownership.Managers(u, field)
 		c.NoError(err)
 		owners[field] = managers
@@ -129,7 +129,7 @@ func TestReleaseCorrectsReplicas(t *testing.T) {
 			l.CheckNoWrites()
 			// Only the number and its owner have changed.
 			c.NoError(unstructured.SetNestedField(before["object"].(map[string]any), int64(*test.want), "spec", "replicas"))
-			before["owners"].(map[string][]string)[ingress.FieldReplicas] = []string{test.owner}
+			before["owners"].(map[string][]string)[decision.FieldReplicas] = []string{test.owner}
 			if diff := cmp.Diff(before, c.snapshot()); diff != "" {
 				t.Errorf("(-before +after):\n%s", diff)
 			}

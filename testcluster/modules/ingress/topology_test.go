@@ -10,7 +10,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 
-	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/ingress/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/controller"
 	"github.com/solonode/sno/patch/ownership"
@@ -26,8 +26,8 @@ func TestFollowsTheTopology(t *testing.T) {
 	p.Ready()
 	c.Eventually("it is pinned", c.pinned(one))
 	c.Eventually("it waits for the router", c.inForce("True", "RouterRollingOut"))
-	managers, err := ownership.Managers(c.controller(), ingress.FieldReplicas)
-	if diff := cmp.Diff([]string{stock, ingress.FieldOwner}, managers); err != nil || diff != "" {
+	managers, err := ownership.Managers(c.controller(), decision.FieldReplicas)
+	if diff := cmp.Diff([]string{stock, decision.FieldOwner}, managers); err != nil || diff != "" {
 		t.Errorf("an equal value must be owned together: %v (-want +got):\n%s", err, diff)
 	}
 	c.rollOut()

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/machineconfig/decision"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/testcluster/modules"
 )
@@ -123,10 +124,10 @@ func TestGracefulShutdown(t *testing.T) {
 	r := c.reconciler()
 	result := r.reconcileOnce()
 	r.CheckResult(result, patch.Progressing, "Settling")
-	if result.After != machineconfig.ShutdownDebounce {
+	if result.After != decision.ShutdownDebounce {
 		t.Errorf("the next reconciliation is after %s", result.After)
 	}
-	r.settle(machineconfig.ShutdownDebounce - 1)
+	r.settle(decision.ShutdownDebounce - 1)
 	c.wantShutdownObjects(false)
 	r.settle(1)
 	c.wantShutdownObjects(true)
@@ -138,16 +139,16 @@ func TestGracefulShutdown(t *testing.T) {
 	r.CheckResult(r.reconcileOnce(), patch.Progressing, "Settling")
 	c.setTopology(sr)
 	r.CheckResult(r.reconcileOnce(), patch.InForce, "AsExpected")
-	r.settle(2 * machineconfig.ShutdownDebounce)
+	r.settle(2 * decision.ShutdownDebounce)
 	c.wantShutdownObjects(true)
 	c.setTopology(ha)
 	dry := c.reconciler("--dry-run")
 	dry.reconcileOnce()
-	dry.settle(machineconfig.ShutdownDebounce)
+	dry.settle(decision.ShutdownDebounce)
 	dry.CheckResult(dry.reconcileOnce(), patch.WouldChange, "DryRun")
 	c.wantShutdownObjects(true)
 	r.reconcileOnce()
-	r.settle(machineconfig.ShutdownDebounce)
+	r.settle(decision.ShutdownDebounce)
 	c.wantShutdownObjects(false)
 	r.CheckResult(r.reconcileOnce(), patch.InForce, "AsExpected")
 	r.CheckNoWrites()

@@ -13,7 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/solonode/sno/approver"
+	approverdecision "github.com/solonode/sno/approver/decision"
 	"github.com/solonode/sno/approver/kubelet"
 )
 
@@ -48,7 +48,7 @@ func (o *Options) clientFlowDisabled() (bool, error) {
 	}
 	disabled := false
 	if err == nil {
-		disabled, err = approver.NodeClientDisabled(string(text))
+		disabled, err = approverdecision.NodeClientDisabled(string(text))
 	}
 	if err != nil {
 		return false, fmt.Errorf("reading --config=%s: %w", o.Config, err)

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/approver"
+	approverdecision "github.com/solonode/sno/approver/decision"
 	"github.com/solonode/sno/approver/requests"
 )
 
@@ -46,7 +46,7 @@ type reconciler struct {
 // pass is the outcome of decisions on all requests.
 type pass struct {
 	clients flow
-	aging   approver.Aging
+	aging   approverdecision.Aging
 	pending int
 	// limit is set if there are too many pending requests, and none was decided.
 	limit int
@@ -68,7 +68,7 @@ func (r *reconciler) decide(ctx context.Context, all []certificatesv1.Certificat
 	now := time.Now()
 	s, err := r.sources(ctx, now, all)
 	s.disabled = r.disabled
-	done := pass{clients: r.rules.clientFlow(s), after: restInterval, aging: approver.Aging{Limits: approver.AgeLimits{Pending: approver.DefaultAgeLimits.Pending}}}
+	done := pass{clients: r.rules.clientFlow(s), after: restInterval, aging: approverdecision.Aging{Limits: approverdecision.AgeLimits{Pending: approverdecision.DefaultAgeLimits.Pending}}}
 	var pending []*certificatesv1.CertificateSigningRequest
 	recent := 0
 	for i := range all {

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	reasonAsExpected     = approver.ReasonAsExpected
+	reasonAsExpected     = "AsExpected"
 	reasonDisabled       = "DisabledByConfiguration"
 	reasonNoSecondSource = "NoSecondSource"
 	reasonUnknown        = "TopologyOrMachinesUnknown"

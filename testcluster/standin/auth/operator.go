@@ -25,9 +25,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/solonode/sno/auth"
-	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/testcluster/standin"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/workload"
 )
 
 // Operator implements standin.Options.

@@ -23,7 +23,7 @@ const (
 	// overridesUpgradeable is the condition of library-go's operators for an override that blocks upgrades.
 	overridesUpgradeable = "UnsupportedConfigOverridesUpgradeable"
 
-	reasonWaitingForNodes = auth.ReasonWaitingForNodes
+	reasonWaitingForNodes = "WaitingForNodes"
 	reasonOverride        = "UnsupportedConfigOverrides"
 	reasonUnreadable      = "UnreadableOverride"
 )

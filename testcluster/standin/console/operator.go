@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/console"
-	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/testcluster/standin"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/workload"
 )
 
 // Operator implements standin.Options.

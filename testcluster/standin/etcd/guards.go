@@ -85,7 +85,7 @@ func (r *guardReconciler) removeAll(ctx context.Context, budget *policyv1.PodDis
 		}
 	}
 	if budget != nil || len(pods) > 0 {
-		return &guardState{reason: etcdguard.ReasonRemoving, message: "The guards are being removed: the topology needs none"}, nil
+		return &guardState{reason: reasonRemoving, message: "The guards are being removed: the topology needs none"}, nil
 	}
 	return noGuards(), nil
 }

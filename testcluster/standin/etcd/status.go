@@ -7,12 +7,14 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 
-	"github.com/solonode/sno/etcdguard"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/testcluster/standin"
 )
 
 const (
+	reasonRemoving          = "Removing"
+	reasonMembersUnhealthy  = "MembersUnhealthy"
+	reasonWaitingForMembers = "WaitingForMembers"
 	// guardConditionPrefix is that of the stock operator's controller, so that no old condition remains.
 	guardConditionPrefix  = "GuardController"
 	memberConditionPrefix = "EtcdMembers"
@@ -33,7 +35,7 @@ func waitingForMembers(voters int) *guardState {
 	if voters < 0 {
 		message = "The topology needs no guards; they stay while the members of etcd cannot be read"
 	}
-	return &guardState{reason: etcdguard.ReasonWaitingForMembers, message: message}
+	return &guardState{reason: reasonWaitingForMembers, message: message}
 }
 
 func noGuards() *guardState {
@@ -64,7 +66,7 @@ func memberConditions(members []member, gate scaling, problem error) []operatorv
 	case gate.minimum == 0 && problem == nil:
 		running.Message, progressing.Message, available.Message = "Etcd is not in the cluster", "Etcd is not in the cluster", "Etcd is not in the cluster"
 	case members == nil:
-		available = standin.Condition(available.Type, false, etcdguard.ReasonWaitingForMembers, "The members of etcd cannot be read")
+		available = standin.Condition(available.Type, false, reasonWaitingForMembers, "The members of etcd cannot be read")
 	case healthy < all/2+1:
 		available = standin.Condition(available.Type, false, reasonNoQuorum, fmt.Sprintf("%d of %d voting members of etcd are healthy", healthy, all))
 	}
@@ -73,14 +75,14 @@ func memberConditions(members []member, gate scaling, problem error) []operatorv
 		if gate.minimum == 0 {
 			waiting = "The number of members that the topology asks for is not known"
 		}
-		progressing = standin.Condition(progressing.Type, true, etcdguard.ReasonWaitingForMembers, waiting)
+		progressing = standin.Condition(progressing.Type, true, reasonWaitingForMembers, waiting)
 		running = standin.Condition(running.Type, false, "NotEnoughEtcdMembers", waiting)
 	}
 	switch {
 	case problem != nil:
 		degraded = standin.Condition(degraded.Type, true, reasonError, problem.Error())
 	case healthy < all:
-		degraded = standin.Condition(degraded.Type, true, etcdguard.ReasonMembersUnhealthy, fmt.Sprintf("%d of %d voting members of etcd are not healthy", all-healthy, all))
+		degraded = standin.Condition(degraded.Type, true, reasonMembersUnhealthy, fmt.Sprintf("%d of %d voting members of etcd are not healthy", all-healthy, all))
 	}
 	return []operatorv1.OperatorCondition{available, progressing, degraded, running}
 }
@@ -89,7 +91,7 @@ func memberConditions(members []member, gate scaling, problem error) []operatorv
 func restartCondition(reason string) operatorv1.OperatorCondition {
 	kind := memberConditionPrefix + operatorv1.OperatorStatusTypeUpgradeable
 	if reason != "" {
-		return standin.Condition(kind, false, etcdguard.ReasonMembersUnhealthy, reason)
+		return standin.Condition(kind, false, reasonMembersUnhealthy, reason)
 	}
 	return standin.Condition(kind, true, patch.ReasonAsExpected, "Every member may be restarted")
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/machineconfig/decision"
 )
 
 // Options are the operator's flags, and what tests change.
@@ -20,7 +21,7 @@ type Options struct {
 
 // DefaultOptions are those without any flags.
 func DefaultOptions() *Options {
-	return &Options{DrainPolicy: machineconfig.DrainNever, ShutdownSettle: machineconfig.ShutdownDebounce}
+	return &Options{DrainPolicy: machineconfig.DrainNever, ShutdownSettle: decision.ShutdownDebounce}
 }
 
 // BindFlags implements standin.Options.

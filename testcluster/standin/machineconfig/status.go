@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/machineconfig/decision"
 	"github.com/solonode/sno/patch"
 )
 
@@ -112,7 +113,7 @@ func shutdownConditions(want machineconfig.GracePeriods, left time.Duration) []m
 	kind := shutdownConditionPrefix + operatorv1.OperatorStatusTypeProgressing
 	switch {
 	case left > 0:
-		return []metav1.Condition{condition(kind, true, machineconfig.ReasonSettling, "A change of the grace periods restarts the node, so it is written when it is stable")}
+		return []metav1.Condition{condition(kind, true, decision.ReasonSettling, "A change of the grace periods restarts the node, so it is written when it is stable")}
 	case want.Total == 0:
 		return []metav1.Condition{condition(kind, false, patch.ReasonNotNeeded, "Kubelets have no grace periods: nodes are drained, or others would send requests to them")}
 	}
