@@ -45,7 +45,7 @@ func (r *redactor) keys() {
 			if i > 0 {
 				line(i-1, keyLast)
 			}
-			for j := i - 2; left == 0 && j >= 0 && line(j, keyLine); j-- { //nolint:revive // the beginning is missing
+			for j := i - 2; left == 0 && j >= 0 && line(j, keyLine); j-- { // the beginning is missing
 			}
 			r.cut(i, end[0], PrivateKey)
 			left = 0
