@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -20,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/solonode/sno/render/files"
 )
 
 // Options of Bundle.
@@ -62,24 +63,17 @@ func File(ctx context.Context, file string, o Options) error {
 	if err := Bundle(ctx, &out, o); err != nil {
 		return err
 	}
-	part := file + ".part"
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return fmt.Errorf("write the log bundle: %w", err)
-	}
-	// A new file, so that nobody has it open.
-	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("write the log bundle: %w", err)
-	}
-	opened, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	folder := filepath.Dir(file)
+	err := os.MkdirAll(folder, 0o700)
 	if err != nil {
 		return fmt.Errorf("write the log bundle: %w", err)
 	}
-	_, err = opened.Write(out.Bytes())
-	if err = errors.Join(err, opened.Sync(), opened.Close()); err == nil {
-		err = os.Rename(part, file)
-	}
+	root, err := os.OpenRoot(folder)
 	if err != nil {
-		_ = os.Remove(part)
+		return fmt.Errorf("write the log bundle: %w", err)
+	}
+	defer root.Close() //nolint:errcheck // it was only opened
+	if _, err := files.Update(root, files.File{Path: filepath.Base(file), Mode: 0o600, Content: out.Bytes()}); err != nil {
 		return fmt.Errorf("write the log bundle %s: %w", file, err)
 	}
 	return nil

@@ -9,6 +9,8 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,7 +50,7 @@ func (r *reader) checkCertificates() {
 	}
 	for _, id := range sortedIdentities(r.configMaps) {
 		content := r.configMaps[id]
-		for _, key := range sortedKeys(content.Data) {
+		for _, key := range slices.Sorted(maps.Keys(content.Data)) {
 			if key == "ca-bundle.crt" || key == "ca.crt" || key == "service-ca.crt" {
 				bundle := r.certificates(r.sources[id], "data."+key, []byte(content.Data[key]))
 				for i := range bundle {
@@ -76,7 +78,7 @@ func (r *reader) checkCertificates() {
 			if cert.source == signer.source || !bytes.Equal(cert.RawSubject, signer.RawSubject) || samePublicKey(cert, signer) {
 				continue
 			}
-			if !anyOf(bundled, func(other certificate) bool {
+			if !slices.ContainsFunc(bundled, func(other certificate) bool {
 				return other.source == cert.source && other.field == cert.field && samePublicKey(other, signer)
 			}) {
 				r.badCertificate(cert, "another CA of that name: %s has another key in %s at %s; put the signer's certificate into the bundle",
@@ -88,15 +90,6 @@ func (r *reader) checkCertificates() {
 
 func (r *reader) badCertificate(cert certificate, format string, args ...any) {
 	r.report(cert.source, field.Invalid(document.Path("%s", cert.field), document.Omitted, fmt.Sprintf(format, args...)))
-}
-
-func anyOf(all []certificate, fits func(certificate) bool) bool {
-	for _, cert := range all {
-		if fits(cert) {
-			return true
-		}
-	}
-	return false
 }
 
 func samePublicKey(a, b certificate) bool {
@@ -111,7 +104,7 @@ func (r *reader) checkIssuer(cert certificate, all []certificate) {
 			candidates = append(candidates, other)
 		}
 	}
-	if len(candidates) == 0 || anyOf(candidates, func(signer certificate) bool { return cert.CheckSignatureFrom(signer.Certificate) == nil }) {
+	if len(candidates) == 0 || slices.ContainsFunc(candidates, func(signer certificate) bool { return cert.CheckSignatureFrom(signer.Certificate) == nil }) {
 		return
 	}
 	first := candidates[0]
@@ -183,13 +176,5 @@ func parsePEM(text []byte) ([]*x509.Certificate, error) {
 }
 
 func sortedIdentities[V any](of map[identity]V) []identity {
-	byName := map[string]identity{}
-	for id := range of {
-		byName[id.String()] = id
-	}
-	ids := make([]identity, 0, len(of))
-	for _, name := range sortedKeys(byName) {
-		ids = append(ids, byName[name])
-	}
-	return ids
+	return slices.SortedFunc(maps.Keys(of), func(a, b identity) int { return strings.Compare(a.String(), b.String()) })
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -139,7 +140,7 @@ func leaves(at string, value any) []setField {
 	switch value := value.(type) {
 	case map[string]any:
 		var found []setField
-		for _, key := range sortedKeys(value) {
+		for _, key := range slices.Sorted(maps.Keys(value)) {
 			found = append(found, leaves(strings.TrimPrefix(at+"."+key, "."), value[key])...)
 		}
 		return found

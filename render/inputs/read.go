@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"reflect"
 	"slices"
@@ -233,7 +234,7 @@ func difference(at string, a, b any) string {
 	for key := range mapB {
 		keys[key] = true
 	}
-	for _, key := range sortedKeys(keys) {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if !reflect.DeepEqual(mapA[key], mapB[key]) {
 			return difference(strings.TrimPrefix(at+"."+key, "."), mapA[key], mapB[key])
 		}
@@ -313,13 +314,4 @@ func mergeStringData(secret *corev1.Secret, other *unstructured.Unstructured) {
 	utilruntime.Must(json.Unmarshal(content, &data))
 	other.Object["data"] = data
 	delete(other.Object, "stringData")
-}
-
-func sortedKeys[V any](of map[string]V) []string {
-	keys := make([]string, 0, len(of))
-	for key := range of {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
