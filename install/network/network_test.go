@@ -156,6 +156,7 @@ func TestInvalid(t *testing.T) {
 		"MAC":              {ethernetWith("  mac-address: 01:00:5e:00:00:01\n"), field.ErrorTypeInvalid, "f:4: interfaces[0].mac-address: "},
 		"no MAC":           {ethernetWith("  identifier: mac-address\n"), field.ErrorTypeRequired, "f:2: interfaces[0].mac-address: Required value: it identifies the interface; set it"},
 		"MAC of a VLAN":    {head + "- name: v\n  type: vlan\n  identifier: mac-address\n  mac-address: 52:54:00:ab:cd:02\n  vlan: {id: 3, base-iface: eno1}\n", field.ErrorTypeInvalid, `f:7: interfaces[1].identifier: Invalid value: "mac-address": a vlan has no hardware to identify; remove it`},
+		"name is a list":   {head + "- name: [a]\n  type: ethernet\n", field.ErrorTypeTypeInvalid, "f:5: interfaces[1].name: Invalid value: write text"},
 		"MTU":              {ethernetWith("  mtu: 70000\n"), field.ErrorTypeInvalid, `f:4: interfaces[0].mtu: Invalid value: "70000": write a number from 68 to 65535`},
 		"MTU below IPv6's": {ethernetWith("  mtu: 1000\n  ipv6: {enabled: true}\n"), field.ErrorTypeInvalid, "f:4: interfaces[0].mtu: Invalid value: 1000: it is too small for IPv6; write 1280 or more"},
 		"VLAN of ethernet": {ethernetWith("  vlan: {base-iface: eno2, id: 1}\n"), field.ErrorTypeForbidden, "f:4: interfaces[0].vlan: Forbidden: it is for type vlan, and the type is ethernet"},

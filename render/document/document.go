@@ -113,8 +113,6 @@ func parse(file string, text []byte, offset int) (documents []*Document, faults 
 		line := offset + 1
 		if err != nil {
 			line, _ = yamlError(err, offset)
-		} else if len(next.Content) > 0 {
-			line = offset + next.Content[0].Line
 		}
 		syntax(line, "more after the end of the document; separate documents by a line of ---")
 		return nil, faults

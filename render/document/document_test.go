@@ -67,6 +67,7 @@ func TestSyntax(t *testing.T) {
 		"":                                 "f: Required value: the file is empty",
 		"# only\n":                         "f: Required value: the file is empty",
 		"a: 1\n---\nb: 2\n":                "f:3: Too many: there is a second document; remove it",
+		"x: 1\n---\na: 1\n...\nb: 2\n":     "f:5: Invalid value: more after the end of the document; separate documents by a line of ---",
 		"a: 1\n...\nb: 2\n":                "f:3: Invalid value: more after the end of the document; separate documents by a line of ---",
 		"a: [\nb: 2\n":                     "f:3: Invalid value: did not find expected ',' or ']'; fix the YAML",
 		"- a\n":                            "f:1: Invalid value: not a mapping; write fields as NAME: VALUE",
@@ -100,6 +101,9 @@ func TestPlaces(t *testing.T) {
 		if got := d.Empty(path); got != empty {
 			t.Errorf("%s is empty: %t", path, got)
 		}
+	}
+	if dotted, _ := One("f", []byte("k:\n  b: 1\nk.b: 2\n")); dotted.Line("k.b") != 3 || dotted.Line("k.c") != 1 {
+		t.Errorf("k.b is on line %d, k.c below line %d", dotted.Line("k.b"), dotted.Line("k.c"))
 	}
 	if !d.NoFields("a.x.y[1].d") || d.NoFields("a.x.y[1]") || d.NoFields("e.d") {
 		t.Error("only a.x.y[1].d is {}")

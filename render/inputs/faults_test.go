@@ -153,6 +153,9 @@ func TestFaults(t *testing.T) {
 		{name: "hostPrefix of IPv6", changes: []change{
 			{"cluster-network-02-config.yml", "    hostPrefix: 23", "    hostPrefix: 23\n  - cidr: fd01::/48\n    hostPrefix: 80"}},
 			want: []string{"cluster-network-02-config.yml:10 Network cluster spec.clusterNetwork[1].hostPrefix (Invalid)"}},
+		{name: "too many node networks of IPv6", changes: []change{
+			{"cluster-network-02-config.yml", "    hostPrefix: 23", "    hostPrefix: 23\n  - cidr: fd00::/40\n    hostPrefix: 64"}},
+			want: []string{"cluster-network-02-config.yml:10 Network cluster spec.clusterNetwork[1].hostPrefix (Invalid)"}},
 		{name: "invalid ranges", changes: []change{{"cluster-network-02-config.yml", "10.128.0.0/14", "10.128.1.0/14"},
 			{"cluster-network-02-config.yml", "172.30.0.0/16", "172.30.0.0"},
 			{"cluster-network-02-config.yml", "policy: {}", "policy: {allowedCIDRs: [all]}\n  serviceNodePortRange: many"}},
