@@ -11,8 +11,8 @@ var (
 	keyBegin = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----`)
 	keyEnd   = regexp.MustCompile(`-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----`)
 	// keyLine matches the end of a line that may be part of a key, and keyLast the one before the end.
-	keyLine = regexp.MustCompile(`[A-Za-z0-9+/]{16,}={0,2}\s*$`)
-	keyLast = regexp.MustCompile(`[A-Za-z0-9+/]+={0,2}\s*$`)
+	keyLine = regexp.MustCompile(`[A-Za-z0-9+/_-]{16,}={0,2}\s*$`)
+	keyLast = regexp.MustCompile(`[A-Za-z0-9+/_-]+={0,2}\s*$`)
 )
 
 // keyLines limits the lines of a key without an end.

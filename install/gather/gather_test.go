@@ -42,7 +42,7 @@ type planted struct {
 
 const before, after = "kubelet started pod etcd-cp-1", "replicas: 3"
 
-func plant(t *testing.T) map[string]planted {
+func plant(t testing.TB) map[string]planted {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
 	if err != nil {
@@ -500,4 +500,27 @@ func TestErrors(t *testing.T) {
 	if err := File(t.Context(), filepath.Join(dir, "file", "x"), Options{ID: "1"}); err == nil {
 		t.Error("no error without a folder")
 	}
+}
+
+// No text around a secret hides it, and the number of lines stays.
+func FuzzRedact(f *testing.F) {
+	secrets := plant(f)
+	f.Add("", "")
+	f.Add("token: |", "  more")
+	f.Add("kind: Secret\ndata:", "  x: y\nPRIVATE KEY")
+	f.Add("-----BEGIN PRIVATE KEY-----\n"+strings.Repeat("QUFB", 20), "%2B\\n\"{")
+	f.Fuzz(func(t *testing.T, above, below string) {
+		for name, p := range secrets {
+			text := above + "\n---\n" + p.text + "\n---\n" + below
+			clean, _ := Redact(t.Context(), []byte(text))
+			if a, b := strings.Count(text, "\n"), bytes.Count(clean, []byte("\n")); a != b {
+				t.Errorf("%s: %d lines became %d", name, a, b)
+			}
+			for _, s := range p.secrets {
+				if strings.Contains(string(clean), s) && !strings.Contains(above+below, s) {
+					t.Errorf("%s: %q is still in\n%s", name, s, clean)
+				}
+			}
+		}
+	})
 }
