@@ -113,7 +113,7 @@ func remove(text []byte, path []any) []byte {
 }
 
 func described(of reflect.Type) string {
-	switch of.Kind() { //nolint:exhaustive // the rest are numbers
+	switch of.Kind() {
 	case reflect.String:
 		return "text; numbers and words such as yes in quotes"
 	case reflect.Bool:

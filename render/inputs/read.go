@@ -66,8 +66,8 @@ type reader struct {
 }
 
 // Read reads all .yaml, .yml and .json files of a folder and its subfolders (R-REN-3). It returns all faults at once,
-// as document.Faults. now decides which certificates are valid. Statuses of networks and proxy, which an operator would derive
-// from the spec, are filled, because no operator runs before kube-apiserver.
+// as document.Faults. now decides which certificates are valid. Statuses of networks and proxy, which an operator would
+// derive from the spec, are filled, because no operator runs before kube-apiserver.
 func Read(folder fs.FS, now time.Time) (*Cluster, error) { return read(folder, now, false) }
 
 // ReadForRenewal is Read for an earlier input. Expired certificates are no faults; unmanaged ones are warnings.
