@@ -147,7 +147,7 @@ func TestPreflightFolder(t *testing.T) {
 		want   string
 	}{
 		"install-config": {replace("  replicas: 1\n", ""), nil, "install-config.yaml:6: controlPlane.replicas: "},
-		"network config": {nil, map[string]string{"net.yaml": noConfig}, `net.yaml:1: interfaces[0].type: unknown value "tunnel"`},
+		"network config": {nil, map[string]string{"net.yaml": noConfig}, `net.yaml:1: interfaces[0].type: Unsupported value: "tunnel"`},
 		"manifest":       {nil, map[string]string{"manifests/a.yaml": "a: ["}, "manifests/a.yaml: not a manifest"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -315,7 +315,7 @@ func TestAllErrorsAtOnce(t *testing.T) {
 		`--validity "1m0s"`, `--iso: `+at("node.iso")+`: not a readable ISO 9660 image`, `--node-ip "host"`, `--node-ip "192.0.2.11": unusable value: give at most one address of each family`,
 		`--node-name "A"`, `--program "ftp://hub": unusable value: give an http or https URL`, `--program "ftp://hub": unusable value: give either a URL or --program-in-image`,
 		`--program-sha512 "0"`, at("extra/speed/a")+": not supported in an extra folder", `--extra-live "`+at("none")+`": unusable value: no such folder`,
-		"install-config.yaml: pullSecret: ", "install-config.yaml:6: controlPlane.replicas: ", `: ignored: `, at("net.yaml")+`:1: interfaces[0].type: unknown value "tunnel"`,
+		"install-config.yaml:1: pullSecret: ", "install-config.yaml:6: controlPlane.replicas: ", `: ignored: `, at("net.yaml")+`:1: interfaces[0].type: Unsupported value: "tunnel"`,
 		"manifests/a.yaml: not a manifest", "manifests/b.txt: not a manifest", "openshift/c.yaml: not a manifest",
 	)
 	if lines := strings.Count(errs, "\n  "); lines != 21 || !strings.HasPrefix(errs, "sno-install: nothing was done:\n  --") {
@@ -369,7 +369,7 @@ func TestRefused(t *testing.T) {
 		"no folder":      {func(t *testing.T) string { return t.TempDir() }, withOperators, "install-config.yaml: no such file or directory; --dir is the folder that has it"},
 		"nil replicas":   {changed("  replicas: 1\n", ""), withOperators, "controlPlane.replicas: "},
 		"two replicas":   {changed("replicas: 1\n", "replicas: 2\n"), withOperators, "controlPlane.replicas: "},
-		"no pull secret": {changed("pullSecret: ", "sshKeys: "), withOperators, "pullSecret: there is no pull secret"},
+		"no pull secret": {changed("pullSecret: ", "sshKeys: "), withOperators, "pullSecret: Required value: without it no release image can be pulled"},
 		// U-INS-19
 		"old certificates": {old, withOperators, "machine-config-server-tls.yaml: certificates of an earlier run are too old; use a new folder: it is from " +
 			time.Now().Add(-25*time.Hour).UTC().Format("2006-01-02")},

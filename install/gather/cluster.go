@@ -13,7 +13,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,7 +45,6 @@ var resources = map[string]string{
 	"kubecontrollermanager.json": "/apis/operator.openshift.io/v1/kubecontrollermanagers",
 	"kubescheduler.json":         "/apis/operator.openshift.io/v1/kubeschedulers",
 	"machineconfigpools.json":    "/apis/machineconfiguration.openshift.io/v1/machineconfigpools",
-	"machineconfigs.json":        "/apis/machineconfiguration.openshift.io/v1/machineconfigs",
 	"namespaces.json":            "/api/v1/namespaces",
 	"nodes.json":                 "/api/v1/nodes",
 	"openshiftapiserver.json":    "/apis/operator.openshift.io/v1/openshiftapiservers",
@@ -56,10 +54,16 @@ var resources = map[string]string{
 	"services.json":              "/api/v1/services",
 }
 
+// named are kinds with secrets. Only the names of their objects are gathered; the rest stays in the server.
+var named = map[string]string{
+	secretNames:          "/api/v1/secrets",
+	"machineconfigs.txt": "/apis/machineconfiguration.openshift.io/v1/machineconfigs",
+}
+
 const (
 	resourceDir = "resources"
-	// tables requests what kubectl prints, so that values of Secrets stay in the server.
-	tables = "application/json;as=Table;g=meta.k8s.io;v=v1"
+	secretNames = "secrets-names.txt"
+	metadata    = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
 
 var errNoKubeconfig = errors.New("the machine has no kubeconfig of an administrator")
@@ -73,18 +77,29 @@ func (b *bundle) resources(ctx context.Context, work *errgroup.Group) {
 	for name, from := range resources {
 		work.Go(func() error {
 			text := b.request(ctx, client, name, from, "application/json")
-			if name == "nodes.json" && text != nil {
-				b.nodeLists(ctx, text)
+			if text == nil {
+				return nil
+			}
+			// Each field is on a line of its own, so that a secret costs only its line.
+			var lines bytes.Buffer
+			if json.Indent(&lines, text, "", " ") == nil {
+				b.add(ctx, path.Join(resourceDir, name), lines.Bytes())
+			}
+			if name == "nodes.json" {
+				b.nameList(ctx, "nodes.list", "", text)
+				b.nameList(ctx, "masters.list", "node-role.kubernetes.io/master", text)
 			}
 			return nil
 		})
 	}
-	work.Go(func() error {
-		if text := b.request(ctx, client, "", "/api/v1/secrets", tables); text != nil {
-			b.secretNames(ctx, text)
-		}
-		return nil
-	})
+	for name, from := range named {
+		work.Go(func() error {
+			if text := b.request(ctx, client, name, from, metadata); text != nil {
+				b.nameList(ctx, name, "", text)
+			}
+			return nil
+		})
+	}
 }
 
 func (b *bundle) client() (*rest.RESTClient, error) {
@@ -106,7 +121,7 @@ func (b *bundle) client() (*rest.RESTClient, error) {
 	return nil, fmt.Errorf("%w: %s", errNoKubeconfig, strings.Join(kubeconfigs, " and "))
 }
 
-// request adds the answer of the API server, and returns it. A kind that the server lacks is no error: profiles differ.
+// request returns the answer of the API server. A kind that the server lacks is no error: profiles differ.
 func (b *bundle) request(ctx context.Context, client *rest.RESTClient, name, from, accept string) []byte {
 	limited, cancel := context.WithTimeout(ctx, b.Timeout)
 	defer cancel()
@@ -118,60 +133,22 @@ func (b *bundle) request(ctx context.Context, client *rest.RESTClient, name, fro
 		b.note("%s: GET %s: %v", path.Join(resourceDir, name), from, err)
 		return nil
 	}
-	if name != "" {
-		b.add(ctx, path.Join(resourceDir, name), text)
-	}
 	return text
 }
 
-func (b *bundle) nodeLists(ctx context.Context, text []byte) {
+// nameList adds the names of the objects in a list, one a line, of those with a label if it is not empty.
+func (b *bundle) nameList(ctx context.Context, name, label string, text []byte) {
 	var list metav1.PartialObjectMetadataList
 	if err := json.Unmarshal(text, &list); err != nil {
-		b.note("%s: %v", path.Join(resourceDir, "nodes.list"), err)
+		b.note("%s: %v", path.Join(resourceDir, name), err)
 		return
 	}
-	var all, masters []string
-	for _, n := range list.Items {
-		all = append(all, n.Name)
-		if _, ok := n.Labels["node-role.kubernetes.io/master"]; ok {
-			masters = append(masters, n.Name)
+	var names []string
+	for _, o := range list.Items {
+		if _, ok := o.Labels[label]; ok || label == "" {
+			names = append(names, strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")+"\n")
 		}
 	}
-	for name, names := range map[string][]string{"nodes.list": all, "masters.list": masters} {
-		slices.Sort(names)
-		b.add(ctx, path.Join(resourceDir, name), []byte(strings.Join(append(names, ""), "\n")))
-	}
-}
-
-func (b *bundle) secretNames(ctx context.Context, text []byte) {
-	name := path.Join(resourceDir, "secrets-names.txt")
-	var table metav1.Table
-	if err := json.Unmarshal(text, &table); err != nil {
-		b.note("%s: %v", name, err)
-		return
-	}
-	var out bytes.Buffer
-	columns := tabwriter.NewWriter(&out, 0, 8, 3, ' ', 0)
-	fmt.Fprint(columns, "NAMESPACE")
-	for _, c := range table.ColumnDefinitions {
-		fmt.Fprintf(columns, "\t%s", strings.ToUpper(c.Name))
-	}
-	fmt.Fprintln(columns)
-	for _, row := range table.Rows {
-		var object metav1.PartialObjectMetadata
-		if err := json.Unmarshal(row.Object.Raw, &object); err != nil {
-			b.note("%s: %v", name, err)
-			return
-		}
-		fmt.Fprint(columns, object.Namespace)
-		for _, cell := range row.Cells {
-			fmt.Fprintf(columns, "\t%v", cell)
-		}
-		fmt.Fprintln(columns)
-	}
-	if err := columns.Flush(); err != nil {
-		b.note("%s: %v", name, err)
-		return
-	}
-	b.add(ctx, name, out.Bytes())
+	slices.Sort(names)
+	b.add(ctx, path.Join(resourceDir, name), []byte(strings.Join(names, "")))
 }

@@ -6,8 +6,8 @@
 // resources of the cluster. On the installed node it has those of the node, and the bundle of the bootstrap phase,
 // which the node keeps until its installation has succeeded (R-BIP-23, U-INS-16).
 //
-// Files whose names indicate secrets are omitted. All other text is redacted by Redact, also that of the earlier
-// bundle.
+// Files whose names indicate secrets are omitted, and so are manifests of Secrets and MachineConfigs; of those in the
+// cluster there are only the names. All other text is redacted by Redact, also that of the earlier bundle.
 //
 // Redact recognizes private keys in PEM and DER, data of Secrets, values of fields, flags and variables whose names say
 // that they are secret, credentials in URLs, headers, proxies and curl's -u, pull secrets, hashes of passwords, and

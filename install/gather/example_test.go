@@ -9,7 +9,7 @@ import (
 	"github.com/solonode/sno/install/gather"
 )
 
-// Only the values are replaced.
+// Names are kept, and the rest of the line is replaced.
 func ExampleRedact() {
 	clean, kinds := gather.Redact(context.Background(), []byte("name: admin\npassword: hunter2\nHTTPS_PROXY=http://user:hunter2@proxy.example.com:3128\n"))
 	fmt.Print(string(clean))
@@ -17,6 +17,6 @@ func ExampleRedact() {
 	// Output:
 	// name: admin
 	// password: REDACTED
-	// HTTPS_PROXY=http://REDACTED@proxy.example.com:3128
+	// HTTPS_PROXY=http://REDACTED
 	// [credentials in a URL password]
 }

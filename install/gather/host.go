@@ -33,7 +33,11 @@ var (
 	nodeUnits      = []string{"kubelet", "crio", "machine-config-daemon-host", "pivot", "bootkube", "aiokube", "etcd-restore", "post-reboot"}
 )
 
-const parallel = 4
+const (
+	parallel = 4
+	// newestLines of each log are read.
+	newestLines = "50000"
+)
 
 // kernelHostname has the hostname, also one by DHCP.
 const kernelHostname = "proc/sys/kernel/hostname"
@@ -85,13 +89,13 @@ func (b *bundle) host(ctx context.Context, work *errgroup.Group, top, own, pods 
 		failed := b.output(ctx, path.Join(top, "failed-units.txt"), "systemctl", "list-units", "--state=failed", "--no-pager")
 		for _, unit := range failedUnits(failed) {
 			b.output(ctx, path.Join(top, "unit-status", unit+".txt"), "systemctl", "status", "--full", "--no-pager", unit)
-			b.output(ctx, path.Join(top, "unit-status", unit+".log"), "journalctl", "--no-pager", "--unit="+unit)
+			b.output(ctx, path.Join(top, "unit-status", unit+".log"), "journalctl", "--no-pager", "--lines="+newestLines, "--unit="+unit)
 		}
 		return nil
 	})
 	for _, unit := range units {
 		work.Go(func() error {
-			b.output(ctx, path.Join(own, "journals", unit+".log"), "journalctl", "--boot", "--no-pager", "--output=short", "--unit="+unit)
+			b.output(ctx, path.Join(own, "journals", unit+".log"), "journalctl", "--boot", "--no-pager", "--output=short", "--lines="+newestLines, "--unit="+unit)
 			return nil
 		})
 	}
@@ -104,64 +108,36 @@ func (b *bundle) host(ctx context.Context, work *errgroup.Group, top, own, pods 
 		return nil
 	})
 	work.Go(func() error {
-		for _, c := range b.criContainers(ctx) {
-			name := path.Join(own, "containers", c.name+"-"+c.id)
-			b.output(ctx, name+".log", "crictl", "logs", c.id)
-			b.output(ctx, name+".inspect", "crictl", "inspect", c.id)
-		}
-		return nil
-	})
-	work.Go(func() error {
-		for _, c := range b.podmanContainers(ctx) {
-			name := path.Join(pods, c.name+"-"+c.id)
-			b.output(ctx, name+".log", "podman", "logs", c.id)
-			b.output(ctx, name+".inspect", "podman", "inspect", c.id)
-		}
+		b.containers(ctx, path.Join(own, "containers"), "crictl", "--output=json")
+		b.containers(ctx, pods, "podman", "--format=json")
 		return nil
 	})
 }
 
-// execute runs a program and returns the newest part of its output, also after an error. If separate is true, standard
-// error is only in the error.
-func (b *bundle) execute(ctx context.Context, separate bool, program string, args ...string) ([]byte, error) {
+// run runs a program and returns its output, also after an error. With separate, standard error is only in the error.
+func (b *bundle) run(ctx context.Context, separate bool, program string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.Timeout)
 	defer cancel()
-	if b.Programs != "" {
-		program = filepath.Join(b.Programs, program)
-	}
-	command := exec.CommandContext(ctx, program, args...)
+	command := exec.CommandContext(ctx, filepath.Join(b.Programs, program), args...)
 	command.Env = append(os.Environ(), "LC_ALL=C")
 	command.WaitDelay = time.Second
-	stdout, stderr := &newest{}, &newest{}
-	command.Stdout, command.Stderr = stdout, stderr
-	if !separate {
-		command.Stderr = stdout
+	run := command.CombinedOutput
+	if separate {
+		run = command.Output
 	}
-	err := command.Run()
+	text, err := run()
+	exit := new(exec.ExitError)
 	switch {
 	case ctx.Err() != nil:
 		err = fmt.Errorf("stopped after %s: %w", b.Timeout, context.Cause(ctx))
-	case err != nil && stderr.text.Len() > 0:
-		err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(stderr.text.Bytes()))
+	case errors.As(err, &exit) && len(exit.Stderr) > 0:
+		err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(exit.Stderr))
 	}
-	return stdout.text.Bytes(), err
-}
-
-type newest struct{ text bytes.Buffer }
-
-func (n *newest) Write(p []byte) (int, error) {
-	n.text.Write(p)
-	if n.text.Len() > 2*largestFile {
-		kept, _ := tail(n.text.Bytes(), largestFile)
-		kept = bytes.Clone(kept)
-		n.text.Reset()
-		n.text.Write(kept)
-	}
-	return len(p), nil
+	return text, err //nolint:wrapcheck // the caller names the program
 }
 
 func (b *bundle) output(ctx context.Context, name, program string, args ...string) []byte {
-	text, err := b.execute(ctx, false, program, args...)
+	text, err := b.run(ctx, false, program, args...)
 	if err != nil {
 		b.note("%s: %s %s: %v", name, program, strings.Join(args, " "), err)
 	}
@@ -188,55 +164,40 @@ func failedUnits(list []byte) []string {
 	return units
 }
 
-type container struct{ id, name string }
-
 var unsafeName = regexp.MustCompile(`[^\w.-]+`)
 
-func newContainer(id, name string) (container, bool) {
-	return container{id, unsafeName.ReplaceAllString(name, "_")}, validID.MatchString(id)
-}
-
-func (b *bundle) criContainers(ctx context.Context) []container {
+// containers gathers logs and state of the containers that a program lists.
+func (b *bundle) containers(ctx context.Context, folder, program, format string) {
+	args := []string{"ps", "--all", format}
+	text, err := b.run(ctx, true, program, args...)
+	type container struct {
+		ID       string   `json:"id"` // Id of podman is the same in any case
+		Names    []string `json:"names"`
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+	}
 	var list struct {
-		Containers []struct {
-			ID       string `json:"id"`
-			Metadata struct {
-				Name string `json:"name"`
-			} `json:"metadata"`
-		} `json:"containers"`
+		Containers []container `json:"containers"`
 	}
-	var all []container
-	b.list(ctx, &list, "crictl", "ps", "--all", "--output=json")
-	for _, c := range list.Containers {
-		if c, ok := newContainer(c.ID, c.Metadata.Name); ok {
-			all = append(all, c)
-		}
-	}
-	return all
-}
-
-func (b *bundle) podmanContainers(ctx context.Context) []container {
-	var list []struct {
-		ID    string   `json:"Id"`
-		Names []string `json:"Names"`
-	}
-	var all []container
-	b.list(ctx, &list, "podman", "ps", "--all", "--format=json")
-	for _, c := range list {
-		if c, ok := newContainer(c.ID, strings.Join(c.Names, "_")); ok {
-			all = append(all, c)
-		}
-	}
-	return all
-}
-
-func (b *bundle) list(ctx context.Context, into any, program string, args ...string) {
-	text, err := b.execute(ctx, true, program, args...)
 	if err == nil {
-		err = json.Unmarshal(text, into)
+		if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
+			err = json.Unmarshal(text, &list.Containers)
+		} else {
+			err = json.Unmarshal(text, &list)
+		}
 	}
 	if err != nil {
 		b.note("containers: %s %s: %v", program, strings.Join(args, " "), err)
+	}
+	for _, c := range list.Containers {
+		if !validID.MatchString(c.ID) {
+			continue
+		}
+		name := unsafeName.ReplaceAllString(strings.Join(append(c.Names, c.Metadata.Name), "_"), "_")
+		name = path.Join(folder, strings.TrimSuffix(name, "_")+"-"+c.ID)
+		b.output(ctx, name+".log", program, "logs", "--tail="+newestLines, c.ID)
+		b.output(ctx, name+".inspect", program, "inspect", c.ID)
 	}
 }
 
@@ -246,10 +207,15 @@ func (b *bundle) copy(ctx context.Context, from, to string) {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		b.note("%s: %v", to, err)
+	case withSecrets.Match(text) && slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(from)):
+		b.note("%s: omitted: it has an object of a kind with secrets", to)
 	default:
 		b.add(ctx, to, text)
 	}
 }
+
+// withSecrets matches an object that may be nothing but a secret, such as a kubeconfig in a MachineConfig.
+var withSecrets = regexp.MustCompile(`(?m)^\s*(?:- )?["']?kind["']?:\s*["']?(?:Secret|MachineConfig)(?:List)?\b`)
 
 // largestAsset excludes archives and images.
 const largestAsset = 4 << 20

@@ -38,7 +38,7 @@ platform:
 `), installconfig.Options{Purpose: installconfig.AllInOne})
 	fmt.Println(c.Domain(), c.Networking.ServiceNetwork, warnings, err)
 	// Output:
-	// install-config.yaml:6: controlPlane.replicas: a single node has one control-plane replica, not 2; write 1, or use openshift-install
-	// install-config.yaml:10: platform.aws: refused: bootstrap in place and all-in-one are for machines, not for clouds; remove the field
+	// install-config.yaml:6: controlPlane.replicas: Invalid value: 2: a single node has one control-plane replica; write 1, or use openshift-install
+	// install-config.yaml:10: platform.aws: Forbidden: bootstrap in place and all-in-one are for machines, not for clouds; remove the field
 	// sno.example.com [172.30.0.0/16] [install-config.yaml:5: metadata.labels: without effect: only the name is used] <nil>
 }

@@ -130,16 +130,6 @@ func (f Field) covers(rest string) bool {
 	return rest == "" || rest == "[*]" || (below && (rest[0] == '.' || rest[0] == '['))
 }
 
-func leadsToRow(path string) bool {
-	path = index.ReplaceAllString(path, "[*]")
-	for _, f := range Fields {
-		if rest, ok := strings.CutPrefix(f.Path, path); ok && rest != "" && (rest[0] == '.' || rest[0] == '[') {
-			return true
-		}
-	}
-	return false
-}
-
 // inAnotherCase returns the name of a field that differs from the last part of the path by case only.
 func inAnotherCase(path string) string {
 	path = index.ReplaceAllString(path, "[*]")

@@ -6,23 +6,65 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 
+	"github.com/solonode/sno/render/document"
 	"github.com/solonode/sno/render/inputs"
 )
 
-// Default networks, as in openshift-install.
-var (
-	defaultMachineNetwork = netip.MustParsePrefix("10.0.0.0/16")
-	defaultClusterNetwork = netip.MustParsePrefix("10.128.0.0/14")
-	defaultServiceNetwork = netip.MustParsePrefix("172.30.0.0/16")
-)
+// Networking is the section networking.
+type Networking struct {
+	NetworkType    string
+	MachineNetwork []netip.Prefix
+	ClusterNetwork []ClusterNetwork
+	ServiceNetwork []netip.Prefix
+}
 
-const (
-	networkType        = "OVNKubernetes"
-	defaultHostPrefix4 = 23
-	hostPrefix6        = 64
+// ClusterNetwork is a range of pod addresses, and the prefix length of a node's range.
+type ClusterNetwork struct {
+	CIDR       netip.Prefix
+	HostPrefix int32
+}
+
+// networks is the section in the file.
+type networks struct {
+	NetworkType    string         `json:"networkType,omitempty"`
+	MachineNetwork []networkEntry `json:"machineNetwork"`
+	ClusterNetwork []podsEntry    `json:"clusterNetwork"`
+	ServiceNetwork []string       `json:"serviceNetwork"`
+}
+
+type networkEntry struct {
+	CIDR string `json:"cidr"`
+}
+
+type podsEntry struct {
+	CIDR       string `json:"cidr"`
+	HostPrefix int32  `json:"hostPrefix"`
+}
+
+func (n Networking) machines() (entries []networkEntry) {
+	for _, p := range n.MachineNetwork {
+		entries = append(entries, networkEntry{p.String()})
+	}
+	return entries
+}
+
+func (n Networking) pods() (entries []podsEntry) {
+	for _, p := range n.ClusterNetwork {
+		entries = append(entries, podsEntry{p.CIDR.String(), p.HostPrefix})
+	}
+	return entries
+}
+
+// Defaults, as in openshift-install.
+var (
+	networkType    = "OVNKubernetes"
+	machineDefault = networkEntry{"10.0.0.0/16"}
+	podsDefault    = podsEntry{CIDR: "10.128.0.0/14"}
+	serviceDefault = "172.30.0.0/16"
 )
 
 type named struct {
@@ -30,72 +72,58 @@ type named struct {
 	prefix netip.Prefix
 }
 
-func (r *reader) networking(c *Config, raw *rawConfig) {
-	n := raw.Networking
+func (r *reader) networking(n networks) Networking {
 	r.oneOf("networking.networkType", n.NetworkType, networkType)
-	c.Networking.NetworkType = networkType
+	given := n
+	if len(n.MachineNetwork) == 0 {
+		n.MachineNetwork = []networkEntry{machineDefault}
+	}
+	if len(n.ClusterNetwork) == 0 {
+		n.ClusterNetwork = []podsEntry{podsDefault}
+	}
+	if len(n.ServiceNetwork) == 0 {
+		n.ServiceNetwork = []string{serviceDefault}
+	}
+	read := Networking{NetworkType: networkType}
 	var all []named
-	add := func(field, text string) (netip.Prefix, bool) {
-		p, err := netip.ParsePrefix(text)
-		switch {
-		case err != nil:
-			r.fault(inputs.ErrInvalid, field, "write a network such as 192.0.2.0/24", "%q is not a network", text)
-			return p, false
-		case p.Masked() != p:
-			r.fault(inputs.ErrInvalid, field, "write "+p.Masked().String(), "%q has bits set in the part of the hosts", text)
+	add := func(section string, index, given int, below, text string) (netip.Prefix, bool) {
+		at := "networking." + section
+		if given > 0 {
+			at = document.Path("%s[%d]%s", at, index, below).String()
+		}
+		p, err := inputs.ParseNetwork(document.Path("%s", at), text)
+		if err != nil {
+			r.add(err)
 			return p, false
 		}
-		all = append(all, named{field, p})
+		all = append(all, named{at, p})
 		return p, true
 	}
-	for i, m := range n.MachineNetwork {
-		if p, ok := add(fmt.Sprintf("networking.machineNetwork[%d].cidr", i), m.CIDR); ok {
-			c.Networking.MachineNetwork = append(c.Networking.MachineNetwork, p)
+	for i, entry := range n.MachineNetwork {
+		if p, ok := add("machineNetwork", i, len(given.MachineNetwork), ".cidr", entry.CIDR); ok {
+			read.MachineNetwork = append(read.MachineNetwork, p)
 		}
 	}
-	for i, m := range n.ClusterNetwork {
-		at := fmt.Sprintf("networking.clusterNetwork[%d]", i)
-		if p, ok := add(at+".cidr", m.CIDR); ok {
-			c.Networking.ClusterNetwork = append(c.Networking.ClusterNetwork, ClusterNetwork{CIDR: p, HostPrefix: r.hostPrefix(at, p, m.HostPrefix)})
+	for i, entry := range n.ClusterNetwork {
+		if p, ok := add("clusterNetwork", i, len(given.ClusterNetwork), ".cidr", entry.CIDR); ok {
+			length, err := inputs.HostPrefix(document.Path("networking.clusterNetwork[%d].hostPrefix", i), p, int(entry.HostPrefix))
+			if err != nil {
+				r.add(err)
+			}
+			read.ClusterNetwork = append(read.ClusterNetwork, ClusterNetwork{CIDR: p, HostPrefix: int32(length)}) //nolint:gosec // at most 126
 		}
 	}
 	for i, text := range n.ServiceNetwork {
-		at := fmt.Sprintf("networking.serviceNetwork[%d]", i)
-		if p, ok := add(at, text); ok {
+		if p, ok := add("serviceNetwork", i, len(given.ServiceNetwork), "", text); ok {
 			if p.Bits() > p.Addr().BitLen()-4 {
-				r.fault(inputs.ErrInvalid, at, "choose a larger one, such as 172.30.0.0/16", "%s has no tenth address, which is the cluster's DNS", p)
+				r.invalid(all[len(all)-1].field, text, "it has no tenth address, which is the cluster's DNS; choose a larger one, such as 172.30.0.0/16")
 			}
-			c.Networking.ServiceNetwork = append(c.Networking.ServiceNetwork, p)
+			read.ServiceNetwork = append(read.ServiceNetwork, p)
 		}
 	}
-	if len(n.MachineNetwork) == 0 {
-		c.Networking.MachineNetwork = []netip.Prefix{defaultMachineNetwork}
-		all = append(all, named{"networking.machineNetwork", defaultMachineNetwork})
-	}
-	if len(n.ClusterNetwork) == 0 {
-		c.Networking.ClusterNetwork = []ClusterNetwork{{defaultClusterNetwork, defaultHostPrefix4}}
-		all = append(all, named{"networking.clusterNetwork", defaultClusterNetwork})
-	}
-	if len(n.ServiceNetwork) == 0 {
-		c.Networking.ServiceNetwork = []netip.Prefix{defaultServiceNetwork}
-		all = append(all, named{"networking.serviceNetwork", defaultServiceNetwork})
-	}
-	for _, a := range all {
-		for _, p := range unusable {
-			if a.prefix.Overlaps(p) {
-				r.fault(inputs.ErrInvalid, a.field, "choose a network of machines", "%s has loopback, link-local or multicast addresses of %s", a.prefix, p)
-			}
-		}
-	}
-	all = append(r.internal(), all...)
-	for i, a := range all {
-		for _, b := range all[:i] {
-			if a.prefix.Overlaps(b.prefix) {
-				r.fault(inputs.ErrOverlap, a.field, "choose networks that do not overlap; those that are not given have defaults", "%s overlaps %s of %s", a.prefix, b.prefix, b.field)
-			}
-		}
-	}
-	r.families(c)
+	r.places(all)
+	r.families(read)
+	return read
 }
 
 // unusable are networks of which no node, pod or Service can have an address. The other half of IPv4's link-local
@@ -103,6 +131,24 @@ func (r *reader) networking(c *Config, raw *rawConfig) {
 var unusable = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("169.254.128.0/17"), netip.MustParsePrefix("224.0.0.0/4"),
 	netip.MustParsePrefix("::/127"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("ff00::/8"),
+}
+
+func (r *reader) places(all []named) {
+	for _, a := range all {
+		for _, p := range unusable {
+			if a.prefix.Overlaps(p) {
+				r.invalid(a.field, a.prefix.String(), fmt.Sprintf("it has loopback, link-local or multicast addresses of %s; choose a network of machines", p))
+			}
+		}
+	}
+	all = append(r.internal(), all...)
+	for i, a := range all {
+		for _, b := range all[:i] {
+			if a.prefix.Overlaps(b.prefix) {
+				r.invalid(a.field, a.prefix.String(), fmt.Sprintf("it overlaps %s of %s; choose networks that do not overlap; those that are not given have defaults", b.prefix, b.field))
+			}
+		}
+	}
 }
 
 // internal returns the networks of OVN-Kubernetes itself: defaults of openshift/api, or those of a manifest.
@@ -122,8 +168,7 @@ func (r *reader) internal() []named {
 	} {
 		p, err := netip.ParsePrefix(n.value)
 		if err != nil {
-			r.fault(inputs.ErrInvalid, "networking", "correct the manifest of kind Network of operator.openshift.io",
-				"the %s that it gives to OVN-Kubernetes is not a network: %q", n.name, n.value)
+			r.invalid("networking", n.value, "the "+n.name+" that OVN-Kubernetes gets is not a network; correct the manifest of kind Network of operator.openshift.io")
 			continue
 		}
 		list = append(list, named{"OVN-Kubernetes' own " + n.name, p.Masked()})
@@ -131,37 +176,9 @@ func (r *reader) internal() []named {
 	return list
 }
 
-func (r *reader) hostPrefix(at string, network netip.Prefix, length int32) int32 {
-	switch {
-	case network.Addr().Is6() && length == 0:
-		length = hostPrefix6
-	case length == 0:
-		length = defaultHostPrefix4
-	}
-	switch {
-	case network.Addr().Is6() && length != hostPrefix6:
-		r.fault(inputs.ErrInvalid, at+".hostPrefix", "write 64", "%d is not 64, the prefix length of a node's range in an IPv6 network", length)
-	case int(length) < network.Bits() || int(length) > network.Addr().BitLen()-2:
-		r.fault(inputs.ErrInvalid, at+".hostPrefix", fmt.Sprintf("write a number from %d to %d", network.Bits(), network.Addr().BitLen()-2),
-			"a range of /%d does not fit into %s, or has no address for pods", length, network)
-	}
-	return length
-}
-
 // families checks that pods, services and machines have the same address families in the same order, with one service
 // network each.
-func (r *reader) families(c *Config) {
-	n := c.Networking
-	count := func(prefixes []netip.Prefix) (four, six int) {
-		for _, p := range prefixes {
-			if p.Addr().Is4() {
-				four++
-			} else {
-				six++
-			}
-		}
-		return four, six
-	}
+func (r *reader) families(n Networking) {
 	var pods []netip.Prefix
 	for _, p := range n.ClusterNetwork {
 		pods = append(pods, p.CIDR)
@@ -169,19 +186,33 @@ func (r *reader) families(c *Config) {
 	if len(pods) == 0 || len(n.ServiceNetwork) == 0 || len(n.MachineNetwork) == 0 {
 		return // a fault already
 	}
-	services4, services6 := count(n.ServiceNetwork)
-	pods4, pods6 := count(pods)
-	machines4, machines6 := count(n.MachineNetwork)
-	const advice = "give each a network of the same families, or none"
-	if services4 > 1 || services6 > 1 {
-		r.fault(inputs.ErrInvalid, "networking.serviceNetwork", "keep one of each family", "there are several networks of one address family")
+	count := func(prefixes []netip.Prefix) (number [2]int) {
+		for _, p := range prefixes {
+			if p.Addr().Is4() {
+				number[0]++
+			} else {
+				number[1]++
+			}
+		}
+		return number
 	}
-	if (services4 > 0) != (pods4 > 0) || (services6 > 0) != (pods6 > 0) {
-		r.fault(inputs.ErrInvalid, "networking.clusterNetwork", advice, "pods and services have different address families")
-	} else if pods[0].Addr().Is4() != n.ServiceNetwork[0].Addr().Is4() {
-		r.fault(inputs.ErrInvalid, "networking.clusterNetwork", "put the same family first", "pods and services have another address family first")
+	same, covered := true, true
+	services, ofPods, machines := count(n.ServiceNetwork), count(pods), count(n.MachineNetwork)
+	for family := range services {
+		same = same && (services[family] > 0) == (ofPods[family] > 0)
+		covered = covered && (services[family] == 0 || machines[family] > 0)
 	}
-	if (services4 > 0) == (pods4 > 0) && (services6 > 0) == (pods6 > 0) && ((services4 > 0 && machines4 == 0) || (services6 > 0 && machines6 == 0)) {
-		r.fault(inputs.ErrInvalid, "networking.machineNetwork", advice, "the machine has no address of a family that services have")
+	if slices.Max(services[:]) > 1 {
+		r.invalid("networking.serviceNetwork", document.Omitted, "there are several networks of one address family; keep one of each family")
+	}
+	const advice = "; give each a network of the same families, or none"
+	switch {
+	case !same:
+		r.invalid("networking.clusterNetwork", document.Omitted, "pods and services have different address families"+advice)
+	case pods[0].Addr().Is4() != n.ServiceNetwork[0].Addr().Is4():
+		r.invalid("networking.clusterNetwork", document.Omitted, "pods and services have another address family first; put the same family first")
+	}
+	if same && !covered {
+		r.invalid("networking.machineNetwork", document.Omitted, "the machine has no address of a family that services have"+advice)
 	}
 }

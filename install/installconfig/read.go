@@ -3,19 +3,16 @@
 package installconfig
 
 import (
-	"bytes"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"io"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
 
-	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/document"
 )
 
 // Purpose is the command that reads the config. Each has checks of its own (R-BIP-27).
@@ -39,180 +36,121 @@ type Options struct {
 // bootstrapInPlace.installationDisk (U-INS-2).
 const DiskVariable = "OPENSHIFT_INSTALL_EXPERIMENTAL_BOOTSTRAP_IN_PLACE_COREOS_INSTALLER_ARGS"
 
-type reader struct {
-	Options
-	file     string
-	root     *yaml.Node
-	faults   inputs.Faults
-	warnings []string
-}
-
-// Read reads an install-config. The error is inputs.Faults with all that is wrong, each with line and advice. Warnings
-// are about fields that are set and have no effect.
+// Read reads an install-config. The error is document.Faults with all that is wrong. Warnings are about fields that are
+// set and have no effect.
 func Read(file string, text []byte, o Options) (*Config, []string, error) {
-	r := &reader{Options: o, file: file}
-	raw := r.parse(text)
-	if raw == nil {
-		return nil, nil, r.faults
+	d, faults := document.One(file, text)
+	if len(faults) > 0 {
+		return nil, nil, faults
 	}
-	r.fields("", r.root, 0)
-	c := r.config(raw)
-	if len(r.faults) > 0 {
-		r.dropConsequences()
-		slices.SortStableFunc(r.faults, func(a, b inputs.Fault) int { return a.Line - b.Line })
-		return nil, r.warnings, r.faults
+	r := &reader{Options: o, document: d}
+	f := &installConfig{}
+	unread := r.fields(d.Decode(f))
+	c := r.config(f)
+	// What follows from a value that was not read is no fault of its own.
+	r.errs = slices.DeleteFunc(r.errs, func(err *field.Error) bool {
+		return slices.ContainsFunc(unread, func(path string) bool {
+			return strings.HasPrefix(err.Field+".", path+".") && err.Type != field.ErrorTypeTypeInvalid
+		})
+	})
+	if len(r.errs) > 0 {
+		faults = d.Faults(r.errs)
+		faults.Sort()
+		return nil, r.warnings, faults
+	}
+	var err error
+	if c.Raw, err = forOperators(d.JSON, c.Networking); err != nil {
+		return nil, r.warnings, fmt.Errorf("%s: %w", file, err)
 	}
 	return c, r.warnings, nil
 }
 
-var lineInError = regexp.MustCompile(`line (\d+): (.*)`)
+type reader struct {
+	Options
+	document *document.Document
+	errs     field.ErrorList
+	warnings []string
+}
 
-func (r *reader) parse(text []byte) *rawConfig {
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	var document, second yaml.Node
-	if err := decoder.Decode(&document); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = errors.New("the file is empty") //nolint:err113 // the text of a fault
+func (r *reader) add(err *field.Error) { r.errs = append(r.errs, err) }
+
+func (r *reader) invalid(at string, value any, detail string) {
+	r.add(field.Invalid(document.Path("%s", at), value, detail))
+}
+
+// secret is invalid for a value that is not printed.
+func (r *reader) secret(at, detail string) { r.invalid(at, document.Omitted, detail) }
+
+func (r *reader) required(at, detail string) { r.add(field.Required(document.Path("%s", at), detail)) }
+
+func (r *reader) forbidden(at, detail string) {
+	r.add(field.Forbidden(document.Path("%s", at), detail))
+}
+
+func (r *reader) oneOf(at, value string, values ...string) {
+	if value != "" && !slices.Contains(values, value) {
+		slices.Sort(values)
+		r.add(field.NotSupported(document.Path("%s", at), value, slices.Compact(values)))
+	}
+}
+
+func (r *reader) warn(at, why string) {
+	r.warnings = append(r.warnings, fmt.Sprintf("%s: %s: without effect: %s", r.document.Place(at), at, why))
+}
+
+// fields looks the unknown fields up in Fields, and returns those with a value that was not read.
+func (r *reader) fields(errs field.ErrorList) (unread []string) {
+	slices.SortStableFunc(errs, func(a, b *field.Error) int { return r.document.Line(a.Field) - r.document.Line(b.Field) })
+	for _, err := range errs {
+		if err.Type != field.ErrorTypeForbidden {
+			r.add(err)
+			unread = append(unread, err.Field)
+			continue
 		}
-		r.syntax(err)
-		return nil
-	}
-	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
-		r.faults = append(r.faults, inputs.Fault{
-			File: r.file, Line: second.Line, Problem: "there is a second document", Advice: "an install-config is one document", Kind: inputs.ErrSyntax,
-		})
-	}
-	if len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
-		r.faults = append(r.faults, inputs.Fault{File: r.file, Line: document.Line, Problem: "not a mapping", Kind: inputs.ErrSyntax})
-		return nil
-	}
-	r.root = document.Content[0]
-	raw := &rawConfig{}
-	err := r.root.Decode(raw)
-	if err == nil {
-		return raw
-	}
-	r.syntax(err)
-	if wrongTypes := new(yaml.TypeError); !errors.As(err, &wrongTypes) || strings.Contains(err.Error(), "already defined") {
-		return nil // nothing was decoded
-	}
-	return raw
-}
-
-// dropConsequences removes errors of values that were not decoded.
-func (r *reader) dropConsequences() {
-	unread := map[int]bool{}
-	for _, f := range r.faults {
-		unread[f.Line] = unread[f.Line] || errors.Is(f, inputs.ErrSyntax)
-	}
-	r.faults = slices.DeleteFunc(r.faults, func(f inputs.Fault) bool { return unread[f.Line] && !errors.Is(f, inputs.ErrSyntax) })
-}
-
-// deepest limits the depth of fields, because an alias may contain itself.
-const deepest = 16
-
-func (r *reader) syntax(err error) {
-	found := lineInError.FindAllStringSubmatch(err.Error(), -1)
-	for _, match := range found {
-		line, _ := strconv.Atoi(match[1]) // it is digits
-		r.faults = append(r.faults, inputs.Fault{File: r.file, Line: line, Problem: match[2], Kind: inputs.ErrSyntax})
-	}
-	if len(found) == 0 {
-		r.faults = append(r.faults, inputs.Fault{File: r.file, Problem: strings.TrimPrefix(err.Error(), "yaml: "), Kind: inputs.ErrSyntax})
-	}
-}
-
-func (r *reader) fields(path string, n *yaml.Node, depth int) {
-	if depth > deepest {
-		return
-	}
-	if n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
-	switch n.Kind {
-	case yaml.MappingNode:
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			r.field(strings.TrimPrefix(path+"."+n.Content[i].Value, "."), n.Content[i], n.Content[i+1], depth)
-		}
-	case yaml.SequenceNode:
-		for i, item := range n.Content {
-			r.fields(fmt.Sprintf("%s[%d]", path, i), item, depth+1)
-		}
-	case yaml.DocumentNode, yaml.ScalarNode, yaml.AliasNode:
-	}
-}
-
-func (r *reader) field(path string, key, value *yaml.Node, depth int) {
-	row, covered := rowOf(path)
-	switch {
-	case empty(value):
-		// As a generated file has "creationTimestamp: null".
-	case leadsToRow(path):
-		r.fields(path, value, depth+1)
-	case !covered:
-		advice := "see docs/install-fields.md for all fields"
-		if meant := inAnotherCase(path); meant != "" {
-			advice = "did you mean " + meant + "?"
-		}
-		r.faults = append(r.faults, inputs.Fault{File: r.file, Line: key.Line, Field: path, Problem: "unknown field", Advice: advice, Kind: inputs.ErrUnknownField})
-	case len(value.Content) == 0 && value.Kind == yaml.MappingNode && !strings.HasPrefix(path, "platform.") && (row.Effect == Refused || row.Effect == Ignored):
-		// {} sets nothing. Only a platform is chosen by its name alone.
-	case row.Effect == Honoured, row.Effect == Recorded:
-		r.fields(path, value, depth+1)
-	case row.Effect == Refused:
-		r.faults = append(r.faults, inputs.Fault{
-			File: r.file, Line: key.Line, Field: path, Problem: "refused: " + row.Why, Advice: "remove the field", Kind: inputs.ErrUnsupported,
-		})
-	case row.Effect == Ignored:
-		r.warnings = append(r.warnings, fmt.Sprintf("%s:%d: %s: without effect: %s", r.file, key.Line, path, row.Why))
-	}
-}
-
-// empty reports whether a value is null, "" or []. {} is not empty, as in "none: {}".
-func empty(n *yaml.Node) bool {
-	switch n.Kind {
-	case yaml.AliasNode:
-		return false
-	case yaml.ScalarNode:
-		return n.Tag == "!!null" || n.Value == ""
-	case yaml.SequenceNode:
-		return len(n.Content) == 0
-	case yaml.DocumentNode, yaml.MappingNode:
-	}
-	return false
-}
-
-func (r *reader) line(path string) int {
-	n, line := r.root, 0
-	for segment := range strings.SplitSeq(path, ".") {
-		name, indices, _ := strings.Cut(segment, "[")
-		key, value := child(n, name)
-		if key == nil {
-			return line
-		}
-		n, line = value, key.Line
-		if i, err := strconv.Atoi(strings.TrimSuffix(indices, "]")); err == nil && n.Kind == yaml.SequenceNode && i < len(n.Content) {
-			n = n.Content[i]
-			line = n.Line
+		at := err.Field
+		row, covered := rowOf(at)
+		switch {
+		case r.document.Empty(at):
+			// As a generated file has "creationTimestamp: null".
+		case !covered:
+			advice := "see docs/install-fields.md for all fields"
+			if meant := inAnotherCase(at); meant != "" {
+				advice = "did you mean " + meant + "?"
+			}
+			r.forbidden(at, "unknown field; "+advice)
+		case r.document.NoFields(at) && !strings.HasPrefix(at, "platform."):
+			// {} sets nothing. Only a platform is chosen by its name alone.
+		case row.Effect == Ignored:
+			r.warn(at, row.Why)
+		default:
+			r.forbidden(at, row.Why+"; remove the field")
 		}
 	}
-	return line
+	return unread
 }
 
-func child(n *yaml.Node, name string) (key, value *yaml.Node) {
-	if n.Kind == yaml.AliasNode {
-		n = n.Alias
+// forOperators returns the file without the pull secret and with default networks: etcd's operator requires them.
+func forOperators(text []byte, n Networking) ([]byte, error) {
+	var content map[string]any
+	if err := json.Unmarshal(text, &content); err != nil {
+		return nil, err //nolint:wrapcheck // the caller names the file
 	}
-	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == name {
-			return n.Content[i], n.Content[i+1]
+	if content["pullSecret"] != nil {
+		content["pullSecret"] = ""
+	}
+	section, _ := content["networking"].(map[string]any)
+	if section == nil {
+		section = map[string]any{}
+	}
+	content["networking"] = section
+	for name, value := range map[string]any{
+		"networkType": n.NetworkType, "machineNetwork": n.machines(), "clusterNetwork": n.pods(), "serviceNetwork": n.ServiceNetwork,
+	} {
+		if given := section[name]; given == nil || given == "" {
+			section[name] = value
+		} else if list, isList := given.([]any); isList && len(list) == 0 {
+			section[name] = value
 		}
 	}
-	return nil, nil
-}
-
-func (r *reader) fault(kind error, path, advice, format string, args ...any) {
-	r.faults = append(r.faults, inputs.Fault{
-		File: r.file, Line: r.line(path), Field: path, Problem: fmt.Sprintf(format, args...), Advice: advice, Kind: kind,
-	})
+	return yaml.Marshal(content) //nolint:wrapcheck // the caller names the file
 }

@@ -4,6 +4,7 @@ package installconfig
 
 import (
 	"errors"
+
 	"net/netip"
 	"os"
 	"os/exec"
@@ -15,8 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/document"
 )
 
 const file = "testdata/install-config.yaml"
@@ -111,108 +113,109 @@ func TestInvalid(t *testing.T) {
 	for name, test := range map[string]struct {
 		old, replacement string
 		purpose          Purpose
-		kind             error
+		kind             field.ErrorType
 		want             string
 	}{
-		"no control plane":        {"controlPlane:\n  name: master\n  replicas: 1\n  hyperthreading: Enabled\n", "", SingleNode, inputs.ErrMissing, "controlPlane.replicas: the number of control-plane nodes is missing, which means 3; write 1"},
-		"nil replicas":            {"  replicas: 1\n", "", SingleNode, inputs.ErrMissing, ":6: controlPlane.replicas: the number"},
-		"null replicas":           {"replicas: 1\n", "replicas: null\n", SingleNode, inputs.ErrMissing, ":8: controlPlane.replicas: the number"},
-		"two replicas":            {"replicas: 1\n", "replicas: 2\n", SingleNode, inputs.ErrInvalid, ":8: controlPlane.replicas: a single node has one control-plane replica, not 2"},
-		"no replica":              {"replicas: 1\n", "replicas: 0\n", AllInOne, inputs.ErrInvalid, ":8: controlPlane.replicas: a single node has one control-plane replica, not 0"},
-		"replicas as text":        {"replicas: 1\n", "replicas: one\n", SingleNode, inputs.ErrSyntax, ":8: cannot unmarshal"},
-		"no compute":              {"compute:\n- name: worker\n  replicas: 0\n", "", SingleNode, inputs.ErrMissing, "compute: there are no compute pools, which means three workers"},
-		"no compute replicas":     {"  replicas: 0\n", "", SingleNode, inputs.ErrMissing, ":11: compute[0].replicas: the number of workers is missing"},
-		"negative workers":        {"replicas: 0\n", "replicas: -1\n", SingleNode, inputs.ErrInvalid, ":12: compute[0].replicas: -1 is negative"},
-		"all-in-one with workers": {"replicas: 0\n", "replicas: 2\n", AllInOne, inputs.ErrInvalid, ":12: compute[0].replicas: an all-in-one node has no workers, and there are 2; write 0"},
-		"no pull secret":          {`pullSecret: '{"auths":{"registry.example.com":{"auth":"dXNlcjpwYXNz"}}}'`, "", SingleNode, inputs.ErrMissing, "pullSecret: there is no pull secret"},
-		"pull secret":             {`'{"auths":{"registry.example.com":{"auth":"dXNlcjpwYXNz"}}}'`, "x", SingleNode, inputs.ErrInvalid, "pullSecret: not JSON"},
-		"empty pull secret":       {`{"registry.example.com":{"auth":"dXNlcjpwYXNz"}}`, "{}", SingleNode, inputs.ErrInvalid, "pullSecret: it has no auths"},
-		"pull secret's auth":      {"dXNlcjpwYXNz", "dXNlcg==", SingleNode, inputs.ErrInvalid, "pullSecret: the auth of registry.example.com is not USER:PASSWORD in base64"},
-		"no disk":                 {"bootstrapInPlace:\n  installationDisk: /dev/disk/by-id/wwn-0x5000c500a0b1c2d3\n", "", SingleNode, inputs.ErrMissing, "bootstrapInPlace.installationDisk: there is no disk to install to; name the disk"},
-		"empty disk":              {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", `""`, SingleNode, inputs.ErrMissing, "there is no disk"},
-		"disk without a path":     {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "sda", SingleNode, inputs.ErrInvalid, `bootstrapInPlace.installationDisk: "sda" is not the path of a device`},
-		"file for a disk":         {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/../etc", SingleNode, inputs.ErrInvalid, `"/dev/../etc" is not the path of a device`},
-		"cloud":                   {"none: {}", "aws: {region: x}", SingleNode, inputs.ErrUnsupported, "platform.aws: refused: bootstrap in place and all-in-one are for machines, not for clouds; remove the field"},
-		"no platform":             {"  none: {}\n", "  none: null\n", SingleNode, inputs.ErrMissing, "platform: there is no platform"},
-		"two platforms":           {"none: {}", "none: {}\n  external: {platformName: x}", SingleNode, inputs.ErrInvalid, "platform: there are two platforms"},
-		"other network":           {"networkType: OVNKubernetes", "networkType: OpenShiftSDN", SingleNode, inputs.ErrInvalid, `networking.networkType: unknown value "OpenShiftSDN"; use one of OVNKubernetes`},
-		"no network":              {"cidr: 192.0.2.0/24", "cidr: 192.0.2.0", SingleNode, inputs.ErrInvalid, `networking.machineNetwork[0].cidr: "192.0.2.0" is not a network`},
-		"host bits":               {"cidr: 192.0.2.0/24", "cidr: 192.0.2.7/24", SingleNode, inputs.ErrInvalid, "write 192.0.2.0/24"},
-		"overlap":                 {"cidr: 192.0.2.0/24", "cidr: 172.30.4.0/24", SingleNode, inputs.ErrOverlap, "networking.serviceNetwork[0]: 172.30.0.0/16 overlaps 172.30.4.0/24 of networking.machineNetwork[0].cidr"},
-		"overlap with a default":  {"  machineNetwork:\n  - cidr: 192.0.2.0/24\n  clusterNetwork:\n  - cidr: 10.128.0.0/14", "  clusterNetwork:\n  - cidr: 10.0.0.0/14", SingleNode, inputs.ErrOverlap, "of networking.clusterNetwork[0].cidr"},
-		"host prefix":             {"hostPrefix: 23", "hostPrefix: 13", SingleNode, inputs.ErrInvalid, "networking.clusterNetwork[0].hostPrefix: a range of /13 does not fit into 10.128.0.0/14, or has no address for pods; write a number from 14 to 30"},
-		"families":                {"  - 172.30.0.0/16", "  - fd02::/112", SingleNode, inputs.ErrInvalid, "networking.clusterNetwork: pods and services have different address families"},
-		"old network field":       {"  networkType: OVNKubernetes", "  machineCIDR: 192.0.2.0/24", SingleNode, inputs.ErrUnsupported, ":14: networking.machineCIDR: refused: deprecated for a long time; use machineNetwork"},
-		"name":                    {"name: sno", "name: Sno_1", SingleNode, inputs.ErrInvalid, `metadata.name: "Sno_1"`},
-		"no name":                 {"  name: sno\n", "", SingleNode, inputs.ErrMissing, "metadata.name: the cluster has no name"},
-		"domain":                  {"baseDomain: example.com", "baseDomain: example..com", SingleNode, inputs.ErrInvalid, `baseDomain: "example..com"`},
-		"no domain":               {"baseDomain: example.com\n", "", SingleNode, inputs.ErrMissing, "baseDomain: there is no base domain"},
-		"version":                 {"apiVersion: v1", "apiVersion: v2", SingleNode, inputs.ErrInvalid, `:1: apiVersion: "v2" is not v1`},
-		"unknown field":           {"baseDomain:", "speed: 3\nbaseDomain:", SingleNode, inputs.ErrUnknownField, ":5: speed: unknown field; see docs/install-fields.md"},
-		"unknown field below":     {"    hostPrefix: 23", "    hostPrefix: 23\n    hostprefix: 24", SingleNode, inputs.ErrUnknownField, "networking.clusterNetwork[0].hostprefix: unknown field"},
-		"misspelled proxy":        {"  httpsProxy: ", "  htpProxy: x\n  httpsProxy: ", SingleNode, inputs.ErrUnknownField, "proxy.htpProxy: unknown field"},
-		"field of platform none":  {"none: {}", "none: {region: x}", SingleNode, inputs.ErrUnknownField, ":23: platform.none.region: unknown field"},
-		"field of another one":    {"none: {}", "external: {platformName: x, region: x}", SingleNode, inputs.ErrUnknownField, "platform.external.region: unknown field"},
-		"key twice":               {"baseDomain: example.com", "baseDomain: example.com\nbaseDomain: example.org", SingleNode, inputs.ErrSyntax, `mapping key "baseDomain" already defined`},
-		"second document":         {"sshKey: |", "---\nsshKey: |", SingleNode, inputs.ErrSyntax, "there is a second document"},
-		"SSH key":                 {"ssh-ed25519 AAAA", "ssh-ed25519 AA!A", SingleNode, inputs.ErrInvalid, "sshKey: a line is not a public key"},
-		"trust bundle":            {"sshKey: |", "additionalTrustBundle: hello\nsshKey: |", SingleNode, inputs.ErrCertificate, "additionalTrustBundle: part 1 is not a certificate in PEM"},
-		"trust bundle's content":  {"sshKey: |", "additionalTrustBundle: |\n  -----BEGIN CERTIFICATE-----\n  AAAA\n  -----END CERTIFICATE-----\nsshKey: |", SingleNode, inputs.ErrCertificate, "additionalTrustBundle: certificate 1: "},
-		"trust policy":            {"sshKey: |", "additionalTrustBundlePolicy: Never\nsshKey: |", SingleNode, inputs.ErrInvalid, `additionalTrustBundlePolicy: unknown value "Never"`},
-		"proxy":                   {"http://proxy.example.com:3128", "user:secret@proxy", SingleNode, inputs.ErrInvalid, "proxy.httpsProxy: not an http or https URL"},
-		"no proxy":                {"  httpsProxy: http://proxy.example.com:3128\n", "", SingleNode, inputs.ErrMissing, "proxy: it has no proxy"},
-		"noProxy":                 {".example.org,", "exa mple,", SingleNode, inputs.ErrInvalid, `proxy.noProxy: "exa mple" is not a domain, an address or a CIDR`},
-		"mirror":                  {"mirror.example.com:5000/release", "https://mirror.example.com/release:4", SingleNode, inputs.ErrInvalid, "imageDigestSources[0].mirrors[0]: "},
-		"mirrors twice":           {"sshKey: |", "imageContentSources: [{source: a.example.com/b}]\nsshKey: |", SingleNode, inputs.ErrConflict, "imageContentSources: there are imageDigestSources too"},
-		"mirror's space":          {"mirror.example.com:5000/release", `"mirror.example.com:5000/a b"`, SingleNode, inputs.ErrInvalid, `"mirror.example.com:5000/a b" is not a repository; write REGISTRY/REPOSITORY in lower case, without tag or digest`},
-		"mirror's scheme":         {"mirror.example.com:5000/release", "https://mirror.example.com/release", SingleNode, inputs.ErrInvalid, "is not a repository; write REGISTRY/REPOSITORY without a scheme"},
-		"mirror's case":           {"mirror.example.com:5000/release", "mirror.example.com:5000/Release", SingleNode, inputs.ErrInvalid, "imageDigestSources[0].mirrors[0]: "},
-		"mirror's slash":          {"mirror.example.com:5000/release", "mirror.example.com:5000/release/", SingleNode, inputs.ErrInvalid, "imageDigestSources[0].mirrors[0]: "},
-		"mirror's port":           {"mirror.example.com:5000/release", "mirror.example.com:65536/release", SingleNode, inputs.ErrInvalid, "imageDigestSources[0].mirrors[0]: "},
-		"mirror twice":            {"  - mirror.example.com:5000/release\n", "  - mirror.example.com:5000/release\n  - mirror.example.com:5000/release\n", SingleNode, inputs.ErrDuplicate, "imageDigestSources[0].mirrors[1]: "},
-		"source's scheme":         {"source: registry.example.com/release", "source: http://registry.example.com/release", SingleNode, inputs.ErrInvalid, "imageDigestSources[0].source: "},
-		"source's case":           {"source: registry.example.com/release", "source: registry.example.com/Release", SingleNode, inputs.ErrInvalid, "imageDigestSources[0].source: "},
-		"join network":            {"cidr: 192.0.2.0/24", "cidr: 100.64.10.0/24", SingleNode, inputs.ErrOverlap, "networking.machineNetwork[0].cidr: 100.64.10.0/24 overlaps 100.64.0.0/16 of OVN-Kubernetes' own join network"},
-		"transit network":         {"172.30.0.0/16", "100.88.0.0/17", SingleNode, inputs.ErrOverlap, "of OVN-Kubernetes' own transit switch network"},
-		"masquerade network":      {"cidr: 10.128.0.0/14", "cidr: 169.254.0.0/18", SingleNode, inputs.ErrOverlap, "networking.clusterNetwork[0].cidr: 169.254.0.0/18 overlaps 169.254.0.0/17"},
-		"link-local machine":      {"cidr: 192.0.2.0/24", "cidr: 169.254.192.0/24", SingleNode, inputs.ErrInvalid, "169.254.192.0/24 has loopback, link-local or multicast addresses of 169.254.128.0/17"},
-		"loopback network":        {"cidr: 192.0.2.0/24", "cidr: 127.8.0.0/16", SingleNode, inputs.ErrInvalid, "127.8.0.0/16 has loopback"},
-		"multicast network":       {"172.30.0.0/16", "239.0.0.0/16", SingleNode, inputs.ErrInvalid, "networking.serviceNetwork[0]: 239.0.0.0/16 has loopback, link-local or multicast addresses of 224.0.0.0/4"},
-		"small service network":   {"172.30.0.0/16", "172.30.0.0/29", SingleNode, inputs.ErrInvalid, "networking.serviceNetwork[0]: 172.30.0.0/29 has no tenth address"},
-		"disk with arguments":     {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/vda --copy-network", SingleNode, inputs.ErrInvalid, "has arguments of coreos-installer, which takes one device here; write the device alone; the network of the installed node is that of --network-config"},
-		"two disks":               {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/sda,/dev/sdb", SingleNode, inputs.ErrInvalid, `"/dev/sda,/dev/sdb" is not the path of a device`},
-		"two disks in a row":      {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/sda /dev/sdb", SingleNode, inputs.ErrInvalid, `"/dev/sda /dev/sdb" is not the path of a device`},
-		"disk's placeholder":      {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/<disk>", SingleNode, inputs.ErrInvalid, `"/dev/<disk>" has a placeholder`},
-		"sdX":                     {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/sdX", SingleNode, inputs.ErrInvalid, `"/dev/sdX" has a placeholder`},
-		"folder of disks":         {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/disk/by-id", SingleNode, inputs.ErrInvalid, `"/dev/disk/by-id" is a folder of devices`},
-		"disk with a slash":       {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/sda/", SingleNode, inputs.ErrInvalid, `"/dev/sda/" is not the path of a device`},
-		"httpProxy by https":      {"  httpsProxy: http:", "  httpProxy: https:", SingleNode, inputs.ErrInvalid, "proxy.httpProxy: not an http URL"},
-		"proxy's port":            {"proxy.example.com:3128", "proxy.example.com:70000", SingleNode, inputs.ErrInvalid, "proxy.httpsProxy: the port is not between 1 and 65535"},
-		"proxy's host":            {"proxy.example.com:3128", "proxy_1.example.com:3128", SingleNode, inputs.ErrInvalid, "proxy.httpsProxy: the host is neither a DNS name nor an address"},
-		"noProxy with a star":     {".example.org,", "'*,example.org'\n  # ", SingleNode, inputs.ErrInvalid, "proxy.noProxy: there are other entries beside *"},
-		"noProxy, empty entry":    {".example.org,", ".example.org,,", SingleNode, inputs.ErrInvalid, "proxy.noProxy: there is an empty entry"},
-		"noProxy, IPv6":           {".example.org,", "fd00::1,", SingleNode, inputs.ErrInvalid, `proxy.noProxy: an IPv6 address is given as a network, and "fd00::1" is not one; write fd00::1/128`},
-		"SSH key's option":        {"ssh-ed25519 AAAA", "- ssh-ed25519 AAAA", SingleNode, inputs.ErrInvalid, `sshKey: "-" before a key is not an option`},
-		"field's case":            {"bootstrapInPlace:\n", "bootstrapInPlace: {installationDisk: /dev/vda}\nBootstrapInPlace:\n", SingleNode, inputs.ErrUnknownField, "BootstrapInPlace: unknown field; did you mean bootstrapInPlace?"},
-		"published inside":        {"sshKey: |", "publish: Internal\nsshKey: |", SingleNode, inputs.ErrInvalid, `publish: unknown value "Internal"`},
-		"arbiter":                 {"sshKey: |", "arbiter: {replicas: 1}\nsshKey: |", SingleNode, inputs.ErrUnsupported, "arbiter: refused: an arbiter is for clusters of two nodes"},
-		"FIPS without operator":   {"sshKey: |", "fips: true\nsshKey: |", AllInOne, inputs.ErrUnsupported, "fips: without a machine-config operator"},
-		"capability":              {"sshKey: |", "capabilities: {additionalEnabledCapabilities: [Flying]}\nsshKey: |", SingleNode, inputs.ErrInvalid, `capabilities.additionalEnabledCapabilities[0]: unknown capability "Flying"`},
-		"custom gates":            {"sshKey: |", "featureSet: CustomNoUpgrade\nsshKey: |", SingleNode, inputs.ErrInvalid, "featureSet: unknown value"},
+		"no control plane":        {"controlPlane:\n  name: master\n  replicas: 1\n  hyperthreading: Enabled\n", "", SingleNode, field.ErrorTypeRequired, ":1: controlPlane.replicas: Required value: write 1: without it there are 3 control-plane nodes"},
+		"nil replicas":            {"  replicas: 1\n", "", SingleNode, field.ErrorTypeRequired, ":6: controlPlane.replicas: Required value: write 1: without it there are 3 control-plane nodes"},
+		"null replicas":           {"replicas: 1\n", "replicas: null\n", SingleNode, field.ErrorTypeRequired, ":8: controlPlane.replicas: Required value: write 1: without it there are 3 control-plane nodes"},
+		"two replicas":            {"replicas: 1\n", "replicas: 2\n", SingleNode, field.ErrorTypeInvalid, ":8: controlPlane.replicas: Invalid value: 2: a single node has one control-plane replica; write 1, or use openshift-install"},
+		"no replica":              {"replicas: 1\n", "replicas: 0\n", AllInOne, field.ErrorTypeInvalid, ":8: controlPlane.replicas: Invalid value: 0: a single node has one control-plane replica; write 1, or use openshift-install"},
+		"replicas as text":        {"replicas: 1\n", "replicas: one\n", SingleNode, field.ErrorTypeTypeInvalid, ":8: controlPlane.replicas: Invalid value: write a number"},
+		"no compute":              {"compute:\n- name: worker\n  replicas: 0\n", "", SingleNode, field.ErrorTypeRequired, ":1: compute: Required value: without it there are three workers; write replicas: 0, or the number of workers at the installation"},
+		"no compute replicas":     {"  replicas: 0\n", "", SingleNode, field.ErrorTypeRequired, ":11: compute[0].replicas: Required value: write 0, or the number of workers at the installation: without it there are 3"},
+		"negative workers":        {"replicas: 0\n", "replicas: -1\n", SingleNode, field.ErrorTypeInvalid, ":12: compute[0].replicas: Invalid value: -1: write 0 or more"},
+		"all-in-one with workers": {"replicas: 0\n", "replicas: 2\n", AllInOne, field.ErrorTypeInvalid, ":12: compute[0].replicas: Invalid value: 2: an all-in-one node has no workers; write 0"},
+		"no pull secret":          {`pullSecret: '{"auths":{"registry.example.com":{"auth":"dXNlcjpwYXNz"}}}'`, "", SingleNode, field.ErrorTypeRequired, ":1: pullSecret: Required value: without it no release image can be pulled; get it from the provider of the release images"},
+		"pull secret":             {`'{"auths":{"registry.example.com":{"auth":"dXNlcjpwYXNz"}}}'`, "x", SingleNode, field.ErrorTypeInvalid, ":34: pullSecret: Invalid value: it is not JSON; get it from the provider of the release images"},
+		"empty pull secret":       {`{"registry.example.com":{"auth":"dXNlcjpwYXNz"}}`, "{}", SingleNode, field.ErrorTypeInvalid, ":34: pullSecret: Invalid value: it has no auths; get it from the provider of the release images"},
+		"pull secret's auth":      {"dXNlcjpwYXNz", "dXNlcg==", SingleNode, field.ErrorTypeInvalid, ":34: pullSecret: Invalid value: the auth of registry.example.com is not USER:PASSWORD in base64; get it from the provider of the release images"},
+		"no disk":                 {"bootstrapInPlace:\n  installationDisk: /dev/disk/by-id/wwn-0x5000c500a0b1c2d3\n", "", SingleNode, field.ErrorTypeRequired, ":1: bootstrapInPlace.installationDisk: Required value: name the disk to install to, best by /dev/disk/by-id/..."},
+		"empty disk":              {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", `""`, SingleNode, field.ErrorTypeRequired, ":25: bootstrapInPlace.installationDisk: Required value: name the disk to install to, best by /dev/disk/by-id/..."},
+		"disk without a path":     {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "sda", SingleNode, field.ErrorTypeInvalid, `:25: bootstrapInPlace.installationDisk: Invalid value: "sda": it is not the path of a device; name one device, best by /dev/disk/by-id/...`},
+		"file for a disk":         {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/../etc", SingleNode, field.ErrorTypeInvalid, `:25: bootstrapInPlace.installationDisk: Invalid value: "/dev/../etc": it is not the path of a device; name one device, best by /dev/disk/by-id/...`},
+		"cloud":                   {"none: {}", "aws: {region: x}", SingleNode, field.ErrorTypeForbidden, ":23: platform.aws: Forbidden: bootstrap in place and all-in-one are for machines, not for clouds; remove the field"},
+		"no platform":             {"  none: {}\n", "  none: null\n", SingleNode, field.ErrorTypeRequired, `:22: platform: Required value: write "none: {}" below it`},
+		"two platforms":           {"none: {}", "none: {}\n  external: {platformName: x}", SingleNode, field.ErrorTypeInvalid, `:22: platform: Invalid value: "none, external": there are two platforms; keep one`},
+		"other network":           {"networkType: OVNKubernetes", "networkType: OpenShiftSDN", SingleNode, field.ErrorTypeNotSupported, `:14: networking.networkType: Unsupported value: "OpenShiftSDN": supported values: "OVNKubernetes"`},
+		"no network":              {"cidr: 192.0.2.0/24", "cidr: 192.0.2.0", SingleNode, field.ErrorTypeInvalid, `:16: networking.machineNetwork[0].cidr: Invalid value: "192.0.2.0": write a network, such as 192.0.2.0/24 or fd01::/48`},
+		"host bits":               {"cidr: 192.0.2.0/24", "cidr: 192.0.2.7/24", SingleNode, field.ErrorTypeInvalid, "write 192.0.2.0/24"},
+		"overlap":                 {"cidr: 192.0.2.0/24", "cidr: 172.30.4.0/24", SingleNode, field.ErrorTypeInvalid, `:21: networking.serviceNetwork[0]: Invalid value: "172.30.0.0/16": it overlaps 172.30.4.0/24 of networking.machineNetwork[0].cidr; choose networks that do not overlap;`},
+		"overlap with a default":  {"  machineNetwork:\n  - cidr: 192.0.2.0/24\n  clusterNetwork:\n  - cidr: 10.128.0.0/14", "  clusterNetwork:\n  - cidr: 10.0.0.0/14", SingleNode, field.ErrorTypeInvalid, `:16: networking.clusterNetwork[0].cidr: Invalid value: "10.0.0.0/14": it overlaps 10.0.0.0/16 of networking.machineNetwork; choose networks that do not overlap; those`},
+		"host prefix":             {"hostPrefix: 23", "hostPrefix: 13", SingleNode, field.ErrorTypeInvalid, ":19: networking.clusterNetwork[0].hostPrefix: Invalid value: 13: it does not fit into 10.128.0.0/14, or has no address for pods; write a number from 14 to 30"},
+		"families":                {"  - 172.30.0.0/16", "  - fd02::/112", SingleNode, field.ErrorTypeInvalid, ":17: networking.clusterNetwork: Invalid value: pods and services have different address families; give each a network of the same families, or none"},
+		"family of machines":      {"cidr: 192.0.2.0/24", "cidr: 2001:db8::/64", SingleNode, field.ErrorTypeInvalid, "networking.machineNetwork: Invalid value: the machine has no address of a family that services have"},
+		"old network field":       {"  networkType: OVNKubernetes", "  machineCIDR: 192.0.2.0/24", SingleNode, field.ErrorTypeForbidden, ":14: networking.machineCIDR: Forbidden: deprecated for a long time; use machineNetwork; remove the field"},
+		"name":                    {"name: sno", "name: Sno_1", SingleNode, field.ErrorTypeInvalid, `:3: metadata.name: Invalid value: "Sno_1": it is a part of DNS names, such as sno-1`},
+		"no name":                 {"  name: sno\n", "", SingleNode, field.ErrorTypeRequired, ":2: metadata.name: Required value: set the cluster's name"},
+		"domain":                  {"baseDomain: example.com", "baseDomain: example..com", SingleNode, field.ErrorTypeInvalid, `:5: baseDomain: Invalid value: "example..com": set a domain, such as example.com`},
+		"no domain":               {"baseDomain: example.com\n", "", SingleNode, field.ErrorTypeRequired, ":1: baseDomain: Required value: set the parent of the cluster's domain, such as example.com"},
+		"version":                 {"apiVersion: v1", "apiVersion: v2", SingleNode, field.ErrorTypeInvalid, `:1: apiVersion: Invalid value: "v2": write "apiVersion: v1"`},
+		"unknown field":           {"baseDomain:", "speed: 3\nbaseDomain:", SingleNode, field.ErrorTypeForbidden, ":5: speed: Forbidden: unknown field; see docs/install-fields.md for all fields"},
+		"unknown field below":     {"    hostPrefix: 23", "    hostPrefix: 23\n    hostprefix: 24", SingleNode, field.ErrorTypeForbidden, ":20: networking.clusterNetwork[0].hostprefix: Forbidden: unknown field; did you mean hostPrefix?"},
+		"misspelled proxy":        {"  httpsProxy: ", "  htpProxy: x\n  httpsProxy: ", SingleNode, field.ErrorTypeForbidden, ":32: proxy.htpProxy: Forbidden: unknown field; see docs/install-fields.md for all fields"},
+		"field of platform none":  {"none: {}", "none: {region: x}", SingleNode, field.ErrorTypeForbidden, ":23: platform.none.region: Forbidden: unknown field; see docs/install-fields.md for all fields"},
+		"field of another one":    {"none: {}", "external: {platformName: x, region: x}", SingleNode, field.ErrorTypeForbidden, ":23: platform.external.region: Forbidden: unknown field; see docs/install-fields.md for all fields"},
+		"key twice":               {"baseDomain: example.com", "baseDomain: example.com\nbaseDomain: example.org", SingleNode, field.ErrorTypeDuplicate, ":6: baseDomain: Duplicate value: the field is set twice; remove one of them"},
+		"second document":         {"sshKey: |", "---\nsshKey: |", SingleNode, field.ErrorTypeTooMany, ":36: Too many: there is a second document; remove it"},
+		"SSH key":                 {"ssh-ed25519 AAAA", "ssh-ed25519 AA!A", SingleNode, field.ErrorTypeInvalid, ":35: sshKey: Invalid value: a line is not a public key: ssh: no key found; last parsing error for ignored line: illegal base64 data at input byte 4; write public keys,"},
+		"trust bundle":            {"sshKey: |", "additionalTrustBundle: hello\nsshKey: |", SingleNode, field.ErrorTypeInvalid, ":35: additionalTrustBundle: Invalid value: part 1 is not a certificate in PEM; write certificates, and nothing else"},
+		"trust bundle's content":  {"sshKey: |", "additionalTrustBundle: |\n  -----BEGIN CERTIFICATE-----\n  AAAA\n  -----END CERTIFICATE-----\nsshKey: |", SingleNode, field.ErrorTypeInvalid, ":35: additionalTrustBundle: Invalid value: certificate 1: x509: malformed certificate"},
+		"trust policy":            {"sshKey: |", "additionalTrustBundlePolicy: Never\nsshKey: |", SingleNode, field.ErrorTypeNotSupported, `:35: additionalTrustBundlePolicy: Unsupported value: "Never": supported values: "Always", "Proxyonly"`},
+		"proxy":                   {"http://proxy.example.com:3128", "user:secret@proxy", SingleNode, field.ErrorTypeInvalid, ":32: proxy.httpsProxy: Invalid value: it is not an http or https URL; write http://HOST:PORT"},
+		"no proxy":                {"  httpsProxy: http://proxy.example.com:3128\n", "", SingleNode, field.ErrorTypeRequired, ":31: proxy: Required value: set httpProxy or httpsProxy, or remove it"},
+		"noProxy":                 {".example.org,", "exa mple,", SingleNode, field.ErrorTypeInvalid, `:33: proxy.noProxy: Invalid value: "exa mple": write domains, addresses and CIDRs, separated by commas`},
+		"mirror":                  {"mirror.example.com:5000/release", "https://mirror.example.com/release:4", SingleNode, field.ErrorTypeInvalid, "imageDigestSources[0].mirrors[0]: "},
+		"mirrors twice":           {"sshKey: |", "imageContentSources: [{source: a.example.com/b}]\nsshKey: |", SingleNode, field.ErrorTypeForbidden, ":35: imageContentSources: Forbidden: there are imageDigestSources too; keep those"},
+		"mirror's space":          {"mirror.example.com:5000/release", `"mirror.example.com:5000/a b"`, SingleNode, field.ErrorTypeInvalid, `:29: imageDigestSources[0].mirrors[0]: Invalid value: "mirror.example.com:5000/a b": write REGISTRY/REPOSITORY in lower case, without tag or digest`},
+		"mirror's scheme":         {"mirror.example.com:5000/release", "https://mirror.example.com/release", SingleNode, field.ErrorTypeInvalid, `:29: imageDigestSources[0].mirrors[0]: Invalid value: "https://mirror.example.com/release": write REGISTRY/REPOSITORY without a scheme`},
+		"mirror's case":           {"mirror.example.com:5000/release", "mirror.example.com:5000/Release", SingleNode, field.ErrorTypeInvalid, "imageDigestSources[0].mirrors[0]: "},
+		"mirror's slash":          {"mirror.example.com:5000/release", "mirror.example.com:5000/release/", SingleNode, field.ErrorTypeInvalid, "imageDigestSources[0].mirrors[0]: "},
+		"mirror's port":           {"mirror.example.com:5000/release", "mirror.example.com:65536/release", SingleNode, field.ErrorTypeInvalid, "imageDigestSources[0].mirrors[0]: "},
+		"mirror twice":            {"  - mirror.example.com:5000/release\n", "  - mirror.example.com:5000/release\n  - mirror.example.com:5000/release\n", SingleNode, field.ErrorTypeDuplicate, "imageDigestSources[0].mirrors[1]: "},
+		"source's scheme":         {"source: registry.example.com/release", "source: http://registry.example.com/release", SingleNode, field.ErrorTypeInvalid, "imageDigestSources[0].source: "},
+		"source's case":           {"source: registry.example.com/release", "source: registry.example.com/Release", SingleNode, field.ErrorTypeInvalid, "imageDigestSources[0].source: "},
+		"join network":            {"cidr: 192.0.2.0/24", "cidr: 100.64.10.0/24", SingleNode, field.ErrorTypeInvalid, `:16: networking.machineNetwork[0].cidr: Invalid value: "100.64.10.0/24": it overlaps 100.64.0.0/16 of OVN-Kubernetes' own join network; choose networks that do not`},
+		"transit network":         {"172.30.0.0/16", "100.88.0.0/17", SingleNode, field.ErrorTypeInvalid, "of OVN-Kubernetes' own transit switch network"},
+		"masquerade network":      {"cidr: 10.128.0.0/14", "cidr: 169.254.0.0/18", SingleNode, field.ErrorTypeInvalid, `:18: networking.clusterNetwork[0].cidr: Invalid value: "169.254.0.0/18": it overlaps 169.254.0.0/17 of OVN-Kubernetes' own masquerade network; choose networks that do`},
+		"link-local machine":      {"cidr: 192.0.2.0/24", "cidr: 169.254.192.0/24", SingleNode, field.ErrorTypeInvalid, `:16: networking.machineNetwork[0].cidr: Invalid value: "169.254.192.0/24": it has loopback, link-local or multicast addresses of 169.254.128.0/17; choose a network of`},
+		"loopback network":        {"cidr: 192.0.2.0/24", "cidr: 127.8.0.0/16", SingleNode, field.ErrorTypeInvalid, `:16: networking.machineNetwork[0].cidr: Invalid value: "127.8.0.0/16": it has loopback, link-local or multicast addresses of 127.0.0.0/8; choose a network of machines`},
+		"multicast network":       {"172.30.0.0/16", "239.0.0.0/16", SingleNode, field.ErrorTypeInvalid, `:21: networking.serviceNetwork[0]: Invalid value: "239.0.0.0/16": it has loopback, link-local or multicast addresses of 224.0.0.0/4; choose a network of machines`},
+		"small service network":   {"172.30.0.0/16", "172.30.0.0/29", SingleNode, field.ErrorTypeInvalid, `:21: networking.serviceNetwork[0]: Invalid value: "172.30.0.0/29": it has no tenth address, which is the cluster's DNS; choose a larger one, such as 172.30.0.0/16`},
+		"disk with arguments":     {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/vda --copy-network", SingleNode, field.ErrorTypeInvalid, `:25: bootstrapInPlace.installationDisk: Invalid value: "/dev/vda --copy-network": it has arguments of coreos-installer, which takes one device here; write the device`},
+		"two disks":               {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/sda,/dev/sdb", SingleNode, field.ErrorTypeInvalid, `:25: bootstrapInPlace.installationDisk: Invalid value: "/dev/sda,/dev/sdb": it is not the path of a device; name one device, best by /dev/disk/by-id/...`},
+		"two disks in a row":      {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/sda /dev/sdb", SingleNode, field.ErrorTypeInvalid, `:25: bootstrapInPlace.installationDisk: Invalid value: "/dev/sda /dev/sdb": it is not the path of a device; name one device, best by /dev/disk/by-id/...`},
+		"disk's placeholder":      {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/<disk>", SingleNode, field.ErrorTypeInvalid, `:25: bootstrapInPlace.installationDisk: Invalid value: "/dev/<disk>": it has a placeholder; name one device, best by /dev/disk/by-id/...`},
+		"sdX":                     {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/sdX", SingleNode, field.ErrorTypeInvalid, `:25: bootstrapInPlace.installationDisk: Invalid value: "/dev/sdX": it has a placeholder; name one device, best by /dev/disk/by-id/...`},
+		"folder of disks":         {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/disk/by-id", SingleNode, field.ErrorTypeInvalid, `:25: bootstrapInPlace.installationDisk: Invalid value: "/dev/disk/by-id": it is a folder of devices; name one device, best by /dev/disk/by-id/...`},
+		"disk with a slash":       {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/sda/", SingleNode, field.ErrorTypeInvalid, `:25: bootstrapInPlace.installationDisk: Invalid value: "/dev/sda/": it is not the path of a device; name one device, best by /dev/disk/by-id/...`},
+		"httpProxy by https":      {"  httpsProxy: http:", "  httpProxy: https:", SingleNode, field.ErrorTypeInvalid, ":32: proxy.httpProxy: Invalid value: it is not an http URL; write http://HOST:PORT"},
+		"proxy's port":            {"proxy.example.com:3128", "proxy.example.com:70000", SingleNode, field.ErrorTypeInvalid, ":32: proxy.httpsProxy: Invalid value: the port is not between 1 and 65535; write http://HOST:PORT"},
+		"proxy's host":            {"proxy.example.com:3128", "proxy_1.example.com:3128", SingleNode, field.ErrorTypeInvalid, ":32: proxy.httpsProxy: Invalid value: the host is neither a DNS name nor an address; write http://HOST:PORT"},
+		"noProxy with a star":     {".example.org,", "'*,example.org'\n  # ", SingleNode, field.ErrorTypeInvalid, `:33: proxy.noProxy: Invalid value: "*": there are other entries beside it; write * alone, or remove it`},
+		"noProxy, empty entry":    {".example.org,", ".example.org,,", SingleNode, field.ErrorTypeInvalid, `:33: proxy.noProxy: Invalid value: "": there is an empty entry; remove a comma`},
+		"noProxy, IPv6":           {".example.org,", "fd00::1,", SingleNode, field.ErrorTypeInvalid, `:33: proxy.noProxy: Invalid value: "fd00::1": an IPv6 address is given as a network; write fd00::1/128`},
+		"SSH key's option":        {"ssh-ed25519 AAAA", "- ssh-ed25519 AAAA", SingleNode, field.ErrorTypeInvalid, `:35: sshKey: Invalid value: "-": it is not an option before a key: sshd ignores the line; remove it`},
+		"field's case":            {"bootstrapInPlace:\n", "bootstrapInPlace: {installationDisk: /dev/vda}\nBootstrapInPlace:\n", SingleNode, field.ErrorTypeForbidden, ":25: BootstrapInPlace: Forbidden: unknown field; did you mean bootstrapInPlace?"},
+		"published inside":        {"sshKey: |", "publish: Internal\nsshKey: |", SingleNode, field.ErrorTypeNotSupported, `:35: publish: Unsupported value: "Internal": supported values: "External"`},
+		"arbiter":                 {"sshKey: |", "arbiter: {replicas: 1}\nsshKey: |", SingleNode, field.ErrorTypeForbidden, ":35: arbiter: Forbidden: an arbiter is for clusters of two nodes; remove the field"},
+		"FIPS without operator":   {"sshKey: |", "fips: true\nsshKey: |", AllInOne, field.ErrorTypeForbidden, ":35: fips: Forbidden: without a machine-config operator nothing enables FIPS mode on a node; boot an image that is in FIPS mode"},
+		"capability":              {"sshKey: |", "capabilities: {additionalEnabledCapabilities: [Flying]}\nsshKey: |", SingleNode, field.ErrorTypeNotSupported, `:35: capabilities.additionalEnabledCapabilities[0]: Unsupported value: "Flying": supported values: "Build", "CSISnapshot", "CloudControllerManager", "CloudCredential",`},
+		"custom gates":            {"sshKey: |", "featureSet: CustomNoUpgrade\nsshKey: |", SingleNode, field.ErrorTypeNotSupported, `:35: featureSet: Unsupported value: "CustomNoUpgrade": supported values: "DevPreviewNoUpgrade", "OKD", "TechPreviewNoUpgrade"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, _, err := Read(file, []byte(changed(t, test.old, test.replacement)), Options{Purpose: test.purpose})
-			if !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.want) || c != nil {
-				t.Fatalf("error %v, want %q", err, test.want)
+			var faults document.Faults
+			if !errors.As(err, &faults) || len(faults) != 1 || c != nil {
+				t.Fatalf("%d errors, want 1: %v", len(faults), err)
 			}
-			var faults inputs.Faults
-			if errors.As(err, &faults); len(faults) != 1 {
-				t.Errorf("%d errors, want 1: %v", len(faults), err)
+			if text := strings.TrimPrefix(err.Error(), file); faults[0].Problem.Type != test.kind || !strings.Contains(text, test.want) {
+				t.Errorf("%s: %s, want %q", faults[0].Problem.Type, text, test.want)
 			}
 		})
 	}
 	for name, text := range map[string]string{"empty": "", "a list": "- a", "no YAML": "a: [", "a word": "hello"} {
-		if _, _, err := Read(file, []byte(text), Options{}); !errors.Is(err, inputs.ErrSyntax) || !strings.HasPrefix(err.Error(), file) {
+		if _, _, err := Read(file, []byte(text), Options{}); err == nil || !strings.HasPrefix(err.Error(), file) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -220,16 +223,16 @@ func TestInvalid(t *testing.T) {
 
 func TestAllAtOnce(t *testing.T) {
 	_, _, err := Read(file, []byte("controlPlane: {replicas: 3}\ncompute: []\nplatform: {gcp: {projectID: x}}\nspeed: 3\n"), Options{Purpose: SingleNode})
-	var faults inputs.Faults
+	var faults document.Faults
 	if !errors.As(err, &faults) {
 		t.Fatal(err)
 	}
 	var fields []string
 	for _, f := range faults {
-		if f.Advice == "" || f.File != file {
-			t.Errorf("no advice or file: %+v", f)
+		if f.Problem.Detail == "" || f.File != file {
+			t.Errorf("no advice or file: %v", f)
 		}
-		fields = append(fields, f.Field)
+		fields = append(fields, f.Problem.Field)
 	}
 	want := []string{"apiVersion", "metadata.name", "baseDomain", "bootstrapInPlace.installationDisk", "pullSecret", "controlPlane.replicas", "compute", "platform.gcp", "speed"}
 	if diff := cmp.Diff(want, fields, cmpopts.SortSlices(strings.Compare)); diff != "" {
@@ -271,7 +274,7 @@ func TestAccepted(t *testing.T) {
 			}
 		})
 	}
-	if _, _, err := Read(file, []byte(changed(t, "none: {}", "aws: {}")), Options{Purpose: SingleNode}); !errors.Is(err, inputs.ErrUnsupported) {
+	if _, _, err := Read(file, []byte(changed(t, "none: {}", "aws: {}")), Options{Purpose: SingleNode}); err == nil || !strings.Contains(err.Error(), "platform.aws: Forbidden") {
 		t.Errorf("a platform is chosen by its name alone: %v", err)
 	}
 }
@@ -280,7 +283,7 @@ func TestAccepted(t *testing.T) {
 func TestConfiguredNetworks(t *testing.T) {
 	o := &operatorv1.OVNKubernetesConfig{IPv4: &operatorv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "192.0.0.0/16"}}
 	text := []byte(base(t))
-	if _, _, err := Read(file, text, Options{Purpose: SingleNode, OVNKubernetes: o}); !errors.Is(err, inputs.ErrOverlap) {
+	if _, _, err := Read(file, text, Options{Purpose: SingleNode, OVNKubernetes: o}); err == nil || !strings.Contains(err.Error(), "overlaps 192.0.0.0/16 of OVN-Kubernetes' own join network") {
 		t.Errorf("the configured join network: %v", err)
 	}
 	o.IPv4.InternalJoinSubnet = "100.70.0.0/16"
@@ -288,7 +291,7 @@ func TestConfiguredNetworks(t *testing.T) {
 		t.Errorf("the default join network is free: %v", err)
 	}
 	o.IPv4.InternalJoinSubnet = "100.70/16"
-	if _, _, err := Read(file, text, Options{Purpose: SingleNode, OVNKubernetes: o}); !errors.Is(err, inputs.ErrInvalid) {
+	if _, _, err := Read(file, text, Options{Purpose: SingleNode, OVNKubernetes: o}); err == nil || !strings.Contains(err.Error(), "the join network that OVN-Kubernetes gets is not a network") {
 		t.Errorf("no network: %v", err)
 	}
 }
@@ -361,8 +364,8 @@ func TestOlderVariable(t *testing.T) {
 		"alone":    {without, "--copy-network /dev/vda", "/dev/vda", []string{"--copy-network"}, ""},
 		"agree":    {base(t), "/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", []string{}, ""},
 		"no disk":  {base(t), "--copy-network", "/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", []string{"--copy-network"}, ""},
-		"disagree": {base(t), "/dev/vda", "", nil, `and ` + DiskVariable + ` has "/dev/vda"; unset the variable`},
-		"neither":  {without, "--copy-network", "", nil, "there is no disk"},
+		"disagree": {base(t), "/dev/vda", "", nil, DiskVariable + ` has "/dev/vda"; unset the variable`},
+		"neither":  {without, "--copy-network", "", nil, "name the disk to install to"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, warnings, err := Read(file, []byte(test.text), Options{Purpose: SingleNode, InstallerArguments: test.variable})

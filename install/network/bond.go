@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/document"
 )
 
 var modes = []string{"balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb"}
@@ -68,11 +68,7 @@ var options = map[string]option{
 // numbered are the options that NetworkManager accepts by number only.
 var numbered = []string{"all_slaves_active", "tlb_dynamic_lb", "use_carrier"}
 
-func isHardware(text string) bool {
-	r, address := &reader{}, ""
-	r.hardware(&address)("", &yaml.Node{Value: text})
-	return address != ""
-}
+func isHardware(text string) bool { return hardware(text) != "" }
 
 // areTargets reports whether a text has up to 16 IPv4 addresses.
 func areTargets(text string) bool {
@@ -83,59 +79,54 @@ func areTargets(text string) bool {
 	})
 }
 
-func (r *reader) bond(at string, n *yaml.Node, i *iface) {
-	i.options = map[string]string{}
-	mode := ""
-	ports := func(at string, n *yaml.Node) {
-		r.list(at, n, func(at string, n *yaml.Node) {
-			port := ""
-			r.deviceName(&port)(at, n)
-			i.ports = append(i.ports, port)
-		})
+func (r *reader) bond(at *field.Path, s stateBond, i *iface) {
+	mode := text(s.Mode)
+	if number, err := strconv.Atoi(mode); err == nil && number >= 0 && number < len(modes) {
+		mode = modes[number]
 	}
-	before := len(r.faults)
-	r.mapping(at, n, fields{
-		"mode": func(at string, n *yaml.Node) {
-			if number, err := strconv.Atoi(n.Value); err == nil && number >= 0 && number < len(modes) {
-				mode = modes[number]
-				return
+	i.options, i.ports = map[string]string{}, slices.Concat(s.Port, s.Ports)
+	good := r.good(func() {
+		r.oneOf(at.Child("mode"), mode, modes...)
+		for n, port := range s.Port {
+			r.deviceName(at.Child("port").Index(n), port)
+		}
+		for n, port := range s.Ports {
+			r.deviceName(at.Child("ports").Index(n), port)
+		}
+		for name, value := range s.Options {
+			if _, known := options[name]; !known {
+				r.add(field.NotSupported(at.Child("options"), name, slices.Sorted(maps.Keys(options))))
+				continue
 			}
-			r.oneOf(&mode, modes...)(at, n)
-		},
-		"options": func(at string, n *yaml.Node) {
-			known := fields{}
-			for name := range options {
-				known[name] = func(at string, n *yaml.Node) { i.options[name] = r.option(at, n, name) }
-			}
-			r.mapping(at, n, known)
-		},
-		"port": ports, "ports": ports,
+			i.options[name] = r.option(at.Child("options", name), value, name)
+		}
 	})
-	if len(r.faults) > before {
-		return
+	switch {
+	case !good:
+	case mode == "":
+		r.required(at.Child("mode"), "use one of "+strings.Join(modes, ", "))
+	case len(i.ports) == 0:
+		r.required(at.Child("port"), "set the interfaces of the bond")
+	case len(s.Port) > 0 && len(s.Ports) > 0:
+		r.add(field.Forbidden(at.Child("ports"), "it is the same field as port; keep that"))
+	default:
+		i.options["mode"] = mode
+		r.together(at.Child("options"), i.options)
 	}
-	if mode == "" {
-		r.fault(inputs.ErrMissing, at+".mode", "use one of "+strings.Join(modes, ", "), "the mode is missing")
-		return
-	}
-	i.options["mode"] = mode
-	if len(i.ports) == 0 {
-		r.fault(inputs.ErrMissing, at+".port", "set the interfaces of the bond", "the bond has no ports")
-	}
-	if _, both := r.lines[at+".ports"]; both && r.lines[at+".port"] > 0 {
-		r.fault(inputs.ErrDuplicate, at+".ports", "keep port", "it is the same field as port")
-	}
-	r.together(at+".options", i.options)
 }
 
-func (r *reader) option(at string, n *yaml.Node, name string) string {
-	o, value := options[name], n.Value
-	switch number, err := strconv.Atoi(value); {
-	case n.Kind != yaml.ScalarNode:
-		r.fault(inputs.ErrInvalid, at, "write one value", "not a single value")
+// option returns the value of an option as NetworkManager reads it.
+func (r *reader) option(at *field.Path, given any, name string) string {
+	o, value := options[name], text(given)
+	number, err := strconv.Atoi(value)
+	_, isList := given.([]any)
+	_, isMapping := given.(map[string]any)
+	switch {
+	case isList || isMapping:
+		r.add(field.TypeInvalid(at, document.Omitted, "write one value"))
 	case o.other != nil:
 		if !o.other(value) {
-			r.fault(inputs.ErrInvalid, at, "see the kernel's documentation of bonding", "invalid value %q", value)
+			r.invalid(at, value, "see the kernel's documentation of bonding")
 		}
 	case o.words != nil:
 		word := slices.Index(o.words, value)
@@ -143,57 +134,58 @@ func (r *reader) option(at string, n *yaml.Node, name string) string {
 			word = number
 		}
 		if word < 0 || word >= len(o.words) {
-			r.fault(inputs.ErrInvalid, at, "use one of "+strings.Join(o.words, ", "), "unknown value %q", value)
-			break
+			r.add(field.NotSupported(at, value, o.words))
+			return ""
 		}
 		if slices.Contains(numbered, name) {
 			return strconv.Itoa(word)
 		}
 		return o.words[word]
 	case err != nil || number < o.least || number > o.most:
-		r.fault(inputs.ErrInvalid, at, fmt.Sprintf("write a number from %d to %d", o.least, o.most), "invalid number %q", value)
+		r.invalid(at, value, fmt.Sprintf("write a number from %d to %d", o.least, o.most))
 	}
 	return value
 }
 
 // together validates the combination of mode and options, as NetworkManager does.
-func (r *reader) together(at string, o map[string]string) {
+func (r *reader) together(at *field.Path, o map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(o)) {
 		if allowed := options[name].modes; len(allowed) > 0 && !slices.Contains(allowed, o["mode"]) {
-			r.fault(inputs.ErrInvalid, at+"."+name, "remove it, or use mode "+strings.Join(allowed, ", "), "not available in mode %s", o["mode"])
+			r.add(field.Forbidden(at.Child(name), "not available in mode "+o["mode"]+"; remove it, or use mode "+strings.Join(allowed, ", ")))
 		}
 	}
 	on := func(name string) bool { return o[name] != "" && o[name] != "0" }
+	refuse := func(name, detail string) { r.invalid(at.Child(name), o[name], detail) }
 	switch {
 	case on("miimon") && on("arp_interval"):
-		r.fault(inputs.ErrInvalid, at+".arp_interval", "keep one", "there is miimon too")
+		refuse("arp_interval", "there is miimon too; keep one")
 	case on("arp_interval") != (o["arp_ip_target"] != ""):
-		r.fault(inputs.ErrInvalid, at+".arp_interval", "set both", "arp_interval and arp_ip_target need each other")
+		refuse("arp_interval", "arp_interval and arp_ip_target need each other; set both")
 	case on("arp_validate") && o["arp_validate"] != "none" && !on("arp_interval"):
-		r.fault(inputs.ErrInvalid, at+".arp_validate", "set arp_interval", "arp_validate has no effect without arp_interval")
+		refuse("arp_validate", "it has no effect without arp_interval; set that")
 	}
 	for _, name := range []string{"updelay", "downdelay"} {
 		if on(name) && (o["miimon"] == "0" || on("arp_interval")) {
-			r.fault(inputs.ErrInvalid, at+"."+name, "set miimon", "it has no effect without miimon")
+			refuse(name, "it has no effect without miimon; set that")
 		}
 	}
 	if a, b := o["num_grat_arp"], o["num_unsol_na"]; a != "" && b != "" && a != b {
-		r.fault(inputs.ErrInvalid, at+".num_unsol_na", "keep one", "it is an alias of num_grat_arp, with another number")
+		refuse("num_unsol_na", "it is an alias of num_grat_arp, with another number; keep one")
 	}
 }
 
 func (r *reader) ports(c *Config, bond *iface) {
-	at := bond.at + ".link-aggregation"
+	at := bond.at.Child("link-aggregation")
 	for n, name := range bond.ports {
-		field := fmt.Sprintf("%s.port[%d]", at, n)
-		port := r.named(c, field, name)
+		where := at.Child("port").Index(n)
+		port := r.named(c, where, name)
 		switch {
 		case port.kind != ethernet:
-			r.fault(inputs.ErrUnsupported, field, "use ethernet interfaces", "%s is a %s", name, port.kind)
+			r.invalid(where, name, "it is a "+port.kind+"; use ethernet interfaces")
 		case port.controller != "":
-			r.fault(inputs.ErrDuplicate, field, "keep one", "%s is a port of %s already", name, port.controller)
+			r.invalid(where, name, "it is a port of "+port.controller+" already; keep one")
 		case slices.ContainsFunc(c.interfaces, func(i *iface) bool { return i.base == name }):
-			r.fault(inputs.ErrInvalid, field, "put the VLAN on the bond", "%s is below a VLAN", name)
+			r.invalid(where, name, "it is below a VLAN; put the VLAN on the bond")
 		}
 		port.controller = bond.name
 	}
@@ -201,8 +193,8 @@ func (r *reader) ports(c *Config, bond *iface) {
 	switch {
 	case primary == "":
 	case !slices.Contains(bond.ports, primary):
-		r.fault(inputs.ErrInvalid, at+".options.primary", "use one of "+strings.Join(bond.ports, ", "), "%q is not a port of the bond", primary)
+		r.add(field.NotSupported(at.Child("options", "primary"), primary, bond.ports))
 	case c.find(primary).identifier != "":
-		r.fault(inputs.ErrInvalid, at+".options.primary", "identify the interface by its name", "%s is identified by an address, and may have another name", primary)
+		r.invalid(at.Child("options", "primary"), primary, "it is identified by an address, and may have another name; identify it by its name")
 	}
 }

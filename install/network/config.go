@@ -5,6 +5,8 @@ package network
 import (
 	"net/netip"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // Config is the network configuration of a machine.
@@ -22,7 +24,7 @@ const (
 )
 
 type iface struct {
-	at   string // the field, such as interfaces[0]; empty for one that is only referred to
+	at   *field.Path // such as interfaces[0]; nil for one that is only referred to
 	name string
 	kind string
 	// identifier is the hardware address that identifies the interface; empty if its name does.
@@ -51,7 +53,7 @@ type ip struct {
 func (i ip) automatic() bool { return i.dhcp || i.autoconf }
 
 type route struct {
-	at          string
+	at          *field.Path
 	destination netip.Prefix
 	gateway     netip.Addr // optional
 	device      string

@@ -59,6 +59,6 @@ func ExampleParse_errors() {
 `))
 	fmt.Println(err)
 	// Output:
-	// network.yaml:4: interfaces[0].state: unknown value "absent"; use one of up
-	// network.yaml:5: interfaces[0].mtu: invalid number "large"; write a number from 68 to 65535
+	// network.yaml:4: interfaces[0].state: Unsupported value: "absent": supported values: "up"
+	// network.yaml:5: interfaces[0].mtu: Invalid value: "large": write a number from 68 to 65535
 }

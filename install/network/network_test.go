@@ -15,8 +15,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/document"
 )
 
 var update = flag.Bool("update", false, "write testdata")
@@ -126,115 +127,116 @@ func TestInvalid(t *testing.T) {
 	routed := func(text string) string { return head + "routes: {config: [{" + text + "}]}\n" }
 	for name, test := range map[string]struct {
 		text string
-		kind error
+		kind field.ErrorType
 		want string
 	}{
-		"empty":           {"", inputs.ErrSyntax, "f: the file is empty"},
-		"no YAML":         {"interfaces:\n  - [", inputs.ErrSyntax, "f:2: "},
-		"second document": {head + "---\na: b\n", inputs.ErrSyntax, "f:5: there is a second document"},
-		"a list":          {"- name: eno1", inputs.ErrSyntax, "f: not a mapping"},
-		"null":            {"null", inputs.ErrMissing, "interfaces: no interface has an address"},
-		"item of nothing": {head + "-\n", inputs.ErrMissing, "f:5: interfaces[1]: the item is empty"},
-		"key twice":       {ethernetWith("  type: bond\n"), inputs.ErrDuplicate, "f:4: interfaces[0].type: duplicate field"},
+		"empty":           {"", field.ErrorTypeRequired, "f: Required value: the file is empty"},
+		"no YAML":         {"interfaces:\n  - [", field.ErrorTypeTypeInvalid, "f:3: Invalid value: did not find expected node content; fix the YAML"},
+		"second document": {head + "---\na: b\n", field.ErrorTypeTooMany, "f:6: Too many: there is a second document; remove it"},
+		"a list":          {"- name: eno1", field.ErrorTypeTypeInvalid, "f:1: Invalid value: not a mapping; write fields as NAME: VALUE"},
+		"null":            {"null", field.ErrorTypeTypeInvalid, "f:1: Invalid value: not a mapping; write fields as NAME: VALUE"},
+		"item of nothing": {head + "-\n", field.ErrorTypeRequired, "f:5: interfaces[1].name: Required value: set a name"},
+		"key twice":       {ethernetWith("  type: bond\n"), field.ErrorTypeDuplicate, "f:4: interfaces[0].type: Duplicate value: the field is set twice; remove one of them"},
 
-		"unknown section":        {head + "route-rules: {config: []}\n", inputs.ErrUnknownField, "f:5: route-rules: unknown or unsupported field; remove it; supported fields are dns-resolver, interfaces, routes"},
-		"unknown field":          {ethernetWith("  lldp: {enabled: true}\n"), inputs.ErrUnknownField, "f:4: interfaces[0].lldp: "},
-		"unknown field of IP":    {ethernetWith("  ipv4: {enabled: true, dhcp: true, dhcp-client-id: ll}\n"), inputs.ErrUnknownField, "interfaces[0].ipv4.dhcp-client-id: "},
-		"autoconf of IPv4":       {ethernetWith("  ipv4: {enabled: true, autoconf: true}\n"), inputs.ErrUnknownField, "interfaces[0].ipv4.autoconf: "},
-		"unknown field of VLAN":  {head + "- name: v\n  type: vlan\n  vlan: {id: 3, base-iface: eno1, loose-binding: true}\n", inputs.ErrUnknownField, "f:7: interfaces[1].vlan.loose-binding"},
-		"unknown field of route": {routed("destination: 10.0.0.0/8, next-hop-interface: eno1, state: absent"), inputs.ErrUnknownField, "f:5: routes.config[0].state"},
-		"unknown field of DNS":   {head + "dns-resolver: {config: {options: [rotate]}}\n", inputs.ErrUnknownField, "f:5: dns-resolver.config.options"},
+		"unknown section":        {head + "route-rules: {config: []}\n", field.ErrorTypeForbidden, "f:5: route-rules: Forbidden: unknown or unsupported field; docs/network.md has the supported ones"},
+		"unknown field":          {ethernetWith("  lldp: {enabled: true}\n"), field.ErrorTypeForbidden, "f:4: interfaces[0].lldp: "},
+		"unknown field of IP":    {ethernetWith("  ipv4: {enabled: true, dhcp: true, dhcp-client-id: ll}\n"), field.ErrorTypeForbidden, "interfaces[0].ipv4.dhcp-client-id: "},
+		"autoconf of IPv4":       {ethernetWith("  ipv4: {enabled: true, dhcp: true, autoconf: true}\n"), field.ErrorTypeForbidden, "interfaces[0].ipv4.autoconf: "},
+		"unknown field of VLAN":  {head + "- name: v\n  type: vlan\n  vlan: {id: 3, base-iface: eno1, loose-binding: true}\n", field.ErrorTypeForbidden, "f:7: interfaces[1].vlan.loose-binding"},
+		"unknown field of route": {routed("destination: 10.0.0.0/8, next-hop-interface: eno1, state: absent"), field.ErrorTypeForbidden, "f:5: routes.config[0].state"},
+		"unknown field of DNS":   {head + "dns-resolver: {config: {options: [rotate]}}\n", field.ErrorTypeForbidden, "f:5: dns-resolver.config.options"},
 
-		"no name":          {"interfaces:\n- type: ethernet\n", inputs.ErrMissing, "f:2: interfaces[0].name: the interface has no name"},
-		"no type":          {"interfaces:\n- name: eno1\n", inputs.ErrMissing, "interfaces[0].type: the interface has no type"},
-		"type":             {"interfaces:\n- name: eno1\n  type: linux-bridge\n", inputs.ErrInvalid, `f:3: interfaces[0].type: unknown value "linux-bridge"; use one of ethernet, bond, vlan`},
-		"absent":           {ethernetWith("  state: absent\n"), inputs.ErrInvalid, `f:4: interfaces[0].state: unknown value "absent"; use one of up`},
-		"long name":        {"interfaces:\n- name: sixteen-letters-\n  type: ethernet\n", inputs.ErrInvalid, "f:2: interfaces[0].name: "},
-		"path for a name":  {"interfaces:\n- name: ../eno1\n  type: ethernet\n", inputs.ErrInvalid, "f:2: interfaces[0].name: "},
-		"name twice":       {head + "- name: eno1\n  type: ethernet\n", inputs.ErrDuplicate, `f:5: interfaces[1].name: "eno1" is the name of interfaces[0] too`},
-		"MAC":              {ethernetWith("  mac-address: 01:00:5e:00:00:01\n"), inputs.ErrInvalid, "f:4: interfaces[0].mac-address: "},
-		"no MAC":           {ethernetWith("  identifier: mac-address\n"), inputs.ErrMissing, "interfaces[0].mac-address: the address that identifies the interface is missing"},
-		"MAC of a VLAN":    {head + "- name: v\n  type: vlan\n  identifier: mac-address\n  mac-address: 52:54:00:ab:cd:02\n  vlan: {id: 3, base-iface: eno1}\n", inputs.ErrInvalid, "f:7: interfaces[1].identifier: a vlan has no hardware to identify"},
-		"MTU":              {ethernetWith("  mtu: 70000\n"), inputs.ErrInvalid, `f:4: interfaces[0].mtu: invalid number "70000"; write a number from 68 to 65535`},
-		"MTU below IPv6's": {ethernetWith("  mtu: 1000\n  ipv6: {enabled: true}\n"), inputs.ErrInvalid, "f:4: interfaces[0].mtu: 1000 is too small for IPv6"},
-		"VLAN of ethernet": {ethernetWith("  vlan: {base-iface: eno2, id: 1}\n"), inputs.ErrInvalid, "f:4: interfaces[0].vlan: the type is ethernet"},
-		"bond without one": {"interfaces:\n- name: b\n  type: bond\n", inputs.ErrInvalid, "interfaces[0].link-aggregation: the type is bond"},
+		"no name":          {"interfaces:\n- type: ethernet\n", field.ErrorTypeRequired, "f:2: interfaces[0].name: Required value: set a name"},
+		"no type":          {"interfaces:\n- name: eno1\n", field.ErrorTypeRequired, "f:2: interfaces[0].type: Required value: write ethernet, bond or vlan"},
+		"type":             {"interfaces:\n- name: eno1\n  type: linux-bridge\n", field.ErrorTypeNotSupported, `f:3: interfaces[0].type: Unsupported value: "linux-bridge": supported values: "ethernet", "bond", "vlan"`},
+		"absent":           {ethernetWith("  state: absent\n"), field.ErrorTypeNotSupported, `f:4: interfaces[0].state: Unsupported value: "absent": supported values: "up"`},
+		"long name":        {"interfaces:\n- name: sixteen-letters-\n  type: ethernet\n", field.ErrorTypeInvalid, "f:2: interfaces[0].name: "},
+		"path for a name":  {"interfaces:\n- name: ../eno1\n  type: ethernet\n", field.ErrorTypeInvalid, "f:2: interfaces[0].name: "},
+		"name twice":       {head + "- name: eno1\n  type: ethernet\n", field.ErrorTypeDuplicate, `f:5: interfaces[1].name: Duplicate value: "eno1": it is at interfaces[0].name too; keep one`},
+		"MAC":              {ethernetWith("  mac-address: 01:00:5e:00:00:01\n"), field.ErrorTypeInvalid, "f:4: interfaces[0].mac-address: "},
+		"no MAC":           {ethernetWith("  identifier: mac-address\n"), field.ErrorTypeRequired, "f:2: interfaces[0].mac-address: Required value: it identifies the interface; set it"},
+		"MAC of a VLAN":    {head + "- name: v\n  type: vlan\n  identifier: mac-address\n  mac-address: 52:54:00:ab:cd:02\n  vlan: {id: 3, base-iface: eno1}\n", field.ErrorTypeInvalid, `f:7: interfaces[1].identifier: Invalid value: "mac-address": a vlan has no hardware to identify; remove it`},
+		"name is a list":   {head + "- name: [a]\n  type: ethernet\n", field.ErrorTypeTypeInvalid, "f:5: interfaces[1].name: Invalid value: write text"},
+		"MTU":              {ethernetWith("  mtu: 70000\n"), field.ErrorTypeInvalid, `f:4: interfaces[0].mtu: Invalid value: "70000": write a number from 68 to 65535`},
+		"MTU below IPv6's": {ethernetWith("  mtu: 1000\n  ipv6: {enabled: true}\n"), field.ErrorTypeInvalid, "f:4: interfaces[0].mtu: Invalid value: 1000: it is too small for IPv6; write 1280 or more"},
+		"VLAN of ethernet": {ethernetWith("  vlan: {base-iface: eno2, id: 1}\n"), field.ErrorTypeForbidden, "f:4: interfaces[0].vlan: Forbidden: it is for type vlan, and the type is ethernet"},
+		"bond without one": {"interfaces:\n- name: b\n  type: bond\n", field.ErrorTypeRequired, "f:2: interfaces[0].link-aggregation: Required value: set mode and port of the bond"},
 
-		"no address anywhere": {ethernetWith(""), inputs.ErrMissing, "f:1: interfaces: no interface has an address"},
-		"not enabled":         {ethernetWith("  ipv4: {dhcp: true}\n"), inputs.ErrMissing, "f:4: interfaces[0].ipv4.enabled: "},
-		"disabled":            {ethernetWith("  ipv4: {enabled: false, dhcp: true}\n"), inputs.ErrInvalid, "f:4: interfaces[0].ipv4.enabled: there are addresses"},
-		"static and DHCP":     {ethernetWith("  ipv4: {enabled: true, dhcp: true, address: [{ip: 192.0.2.7, prefix-length: 24}]}\n"), inputs.ErrInvalid, "interfaces[0].ipv4.address: "},
-		"autoconf alone":      {ethernetWith("  ipv6: {enabled: true, autoconf: true}\n"), inputs.ErrUnsupported, "interfaces[0].ipv6.autoconf: "},
-		"enabled, and none":   {ethernetWith("  ipv4: {enabled: true}\n"), inputs.ErrMissing, "interfaces[0].ipv4.address: enabled without an address"},
-		"auto without DHCP":   {ethernetWith("  ipv4: {enabled: true, address: [{ip: 192.0.2.7, prefix-length: 24}], auto-dns: false}\n"), inputs.ErrIgnored, "interfaces[0].ipv4.auto-dns: it has no effect without dhcp"},
-		"word for a bool":     {ethernetWith("  ipv4: {enabled: maybe}\n"), inputs.ErrInvalid, `interfaces[0].ipv4.enabled: "maybe" is neither true nor false`},
-		"address":             {ethernetWith("  ipv4: {enabled: true, address: [{ip: 192.0.2, prefix-length: 24}]}\n"), inputs.ErrInvalid, `interfaces[0].ipv4.address[0].ip: "192.0.2" is not an address`},
-		"no address":          {ethernetWith("  ipv4: {enabled: true, address: [{prefix-length: 24}]}\n"), inputs.ErrMissing, "interfaces[0].ipv4.address[0].ip: "},
-		"no length":           {ethernetWith("  ipv4: {enabled: true, address: [{ip: 192.0.2.7}]}\n"), inputs.ErrMissing, "interfaces[0].ipv4.address[0].prefix-length: "},
-		"length":              {ethernetWith("  ipv4: {enabled: true, address: [{ip: 192.0.2.7, prefix-length: 33}]}\n"), inputs.ErrInvalid, "interfaces[0].ipv4.address[0].prefix-length: "},
-		"other family":        {ethernetWith("  ipv4: {enabled: true, address: [{ip: '2001:db8::1', prefix-length: 24}]}\n"), inputs.ErrInvalid, "2001:db8::1 is not an address of ipv4"},
-		"network's address":   {ethernetWith("  ipv4: {enabled: true, address: [{ip: 192.0.2.0, prefix-length: 24}]}\n"), inputs.ErrInvalid, "192.0.2.0/24 is the network's own address"},
-		"broadcast":           {ethernetWith("  ipv4: {enabled: true, address: [{ip: 192.0.3.255, prefix-length: 23}]}\n"), inputs.ErrInvalid, "192.0.3.255/23 is the network's own address, or its broadcast"},
-		"loopback":            {ethernetWith("  ipv4: {enabled: true, address: [{ip: 127.0.0.1, prefix-length: 8}]}\n"), inputs.ErrInvalid, "127.0.0.1 is a loopback address"},
-		"address twice":       {head + "- name: eno2\n  type: ethernet\n  ipv4: {enabled: true, address: [{ip: 192.0.2.10, prefix-length: 16}]}\n", inputs.ErrDuplicate, "f:7: interfaces[1].ipv4.address[0].ip: 192.0.2.10 is at interfaces[0].ipv4.address[0].ip too"},
+		"no address anywhere": {ethernetWith(""), field.ErrorTypeRequired, "f:1: interfaces: Required value: no interface has an address; set addresses or DHCP on one of them"},
+		"not enabled":         {ethernetWith("  ipv4: {dhcp: true}\n"), field.ErrorTypeRequired, "f:4: interfaces[0].ipv4.enabled: "},
+		"disabled":            {ethernetWith("  ipv4: {enabled: false, dhcp: true}\n"), field.ErrorTypeInvalid, "f:4: interfaces[0].ipv4.enabled: Invalid value: false: there are addresses; write enabled: true, or remove dhcp, autoconf and address"},
+		"static and DHCP":     {ethernetWith("  ipv4: {enabled: true, dhcp: true, address: [{ip: 192.0.2.7, prefix-length: 24}]}\n"), field.ErrorTypeForbidden, "f:4: interfaces[0].ipv4.address: Forbidden: there are static and automatic addresses; keep the addresses, or dhcp and autoconf"},
+		"autoconf alone":      {ethernetWith("  ipv6: {enabled: true, autoconf: true}\n"), field.ErrorTypeInvalid, "interfaces[0].ipv6.autoconf: "},
+		"enabled, and none":   {ethernetWith("  ipv4: {enabled: true}\n"), field.ErrorTypeRequired, "f:4: interfaces[0].ipv4.address: Required value: set addresses, or write dhcp: true or enabled: false"},
+		"auto without DHCP":   {ethernetWith("  ipv4: {enabled: true, address: [{ip: 192.0.2.7, prefix-length: 24}], auto-dns: false}\n"), field.ErrorTypeForbidden, "f:4: interfaces[0].ipv4.auto-dns: Forbidden: it has no effect without dhcp; remove it"},
+		"word for a bool":     {ethernetWith("  ipv4: {enabled: maybe}\n"), field.ErrorTypeInvalid, `f:4: interfaces[0].ipv4.enabled: Invalid value: "maybe": write true or false`},
+		"address":             {ethernetWith("  ipv4: {enabled: true, address: [{ip: 192.0.2, prefix-length: 24}]}\n"), field.ErrorTypeInvalid, `f:4: interfaces[0].ipv4.address[0].ip: Invalid value: "192.0.2": write the address of a machine, such as 192.0.2.7 or 2001:db8::7`},
+		"no address":          {ethernetWith("  ipv4: {enabled: true, address: [{prefix-length: 24}]}\n"), field.ErrorTypeRequired, "interfaces[0].ipv4.address[0].ip: "},
+		"no length":           {ethernetWith("  ipv4: {enabled: true, address: [{ip: 192.0.2.7}]}\n"), field.ErrorTypeRequired, "interfaces[0].ipv4.address[0].prefix-length: "},
+		"length":              {ethernetWith("  ipv4: {enabled: true, address: [{ip: 192.0.2.7, prefix-length: 33}]}\n"), field.ErrorTypeInvalid, "interfaces[0].ipv4.address[0].prefix-length: "},
+		"other family":        {ethernetWith("  ipv4: {enabled: true, address: [{ip: '2001:db8::1', prefix-length: 24}]}\n"), field.ErrorTypeInvalid, `f:4: interfaces[0].ipv4.address[0].ip: Invalid value: "2001:db8::1": it is not an address of ipv4; move it to the other family`},
+		"network's address":   {ethernetWith("  ipv4: {enabled: true, address: [{ip: 192.0.2.0, prefix-length: 24}]}\n"), field.ErrorTypeInvalid, `f:4: interfaces[0].ipv4.address[0].ip: Invalid value: "192.0.2.0/24": it is the network's own address, or its broadcast address; set one between them`},
+		"broadcast":           {ethernetWith("  ipv4: {enabled: true, address: [{ip: 192.0.3.255, prefix-length: 23}]}\n"), field.ErrorTypeInvalid, `f:4: interfaces[0].ipv4.address[0].ip: Invalid value: "192.0.3.255/23": it is the network's own address, or its broadcast address; set one between them`},
+		"loopback":            {ethernetWith("  ipv4: {enabled: true, address: [{ip: 127.0.0.1, prefix-length: 8}]}\n"), field.ErrorTypeInvalid, `f:4: interfaces[0].ipv4.address[0].ip: Invalid value: "127.0.0.1": it is a loopback address; set one that other machines reach`},
+		"address twice":       {head + "- name: eno2\n  type: ethernet\n  ipv4: {enabled: true, address: [{ip: 192.0.2.10, prefix-length: 16}]}\n", field.ErrorTypeDuplicate, `f:7: interfaces[1].ipv4.address[0].ip: Duplicate value: "192.0.2.10": it is at interfaces[0].ipv4.address[0].ip too; keep one`},
 
-		"no VLAN base":      {head + "- name: v\n  type: vlan\n  vlan: {id: 3}\n", inputs.ErrMissing, "f:7: interfaces[1].vlan.base-iface: "},
-		"no VLAN number":    {head + "- name: v\n  type: vlan\n  vlan: {base-iface: eno1}\n", inputs.ErrMissing, "interfaces[1].vlan.id: "},
-		"VLAN number":       {head + "- name: v\n  type: vlan\n  vlan: {base-iface: eno1, id: 4095}\n", inputs.ErrInvalid, "interfaces[1].vlan.id: "},
-		"VLAN twice":        {head + "- name: v\n  type: vlan\n  vlan: {base-iface: eno1, id: 3}\n- name: w\n  type: vlan\n  vlan: {base-iface: eno1, id: 3}\n", inputs.ErrDuplicate, "f:10: interfaces[2].vlan.id: v has VLAN 3 of eno1 too"},
-		"VLAN on a VLAN":    {head + "- name: v\n  type: vlan\n  vlan: {base-iface: eno1, id: 3}\n- name: w\n  type: vlan\n  vlan: {base-iface: v, id: 4}\n", inputs.ErrUnsupported, "interfaces[2].vlan.base-iface: v is a VLAN itself"},
-		"VLAN's larger MTU": {head + "- name: v\n  type: vlan\n  mtu: 9000\n  vlan: {base-iface: eno1, id: 3}\n", inputs.ErrInvalid, "f:7: interfaces[1].mtu: 9000 is more than the 1500 of eno1 below it"},
+		"no VLAN base":      {head + "- name: v\n  type: vlan\n  vlan: {id: 3}\n", field.ErrorTypeRequired, "f:7: interfaces[1].vlan.base-iface: "},
+		"no VLAN number":    {head + "- name: v\n  type: vlan\n  vlan: {base-iface: eno1}\n", field.ErrorTypeRequired, "interfaces[1].vlan.id: "},
+		"VLAN number":       {head + "- name: v\n  type: vlan\n  vlan: {base-iface: eno1, id: 4095}\n", field.ErrorTypeInvalid, "interfaces[1].vlan.id: "},
+		"VLAN twice":        {head + "- name: v\n  type: vlan\n  vlan: {base-iface: eno1, id: 3}\n- name: w\n  type: vlan\n  vlan: {base-iface: eno1, id: 3}\n", field.ErrorTypeDuplicate, "f:10: interfaces[2].vlan.id: Duplicate value: 3: v has this VLAN of eno1 too; keep one"},
+		"VLAN on a VLAN":    {head + "- name: v\n  type: vlan\n  vlan: {base-iface: eno1, id: 3}\n- name: w\n  type: vlan\n  vlan: {base-iface: v, id: 4}\n", field.ErrorTypeInvalid, `f:10: interfaces[2].vlan.base-iface: Invalid value: "v": it is a VLAN itself; use an ethernet interface or a bond`},
+		"VLAN's larger MTU": {head + "- name: v\n  type: vlan\n  mtu: 9000\n  vlan: {base-iface: eno1, id: 3}\n", field.ErrorTypeInvalid, "f:7: interfaces[1].mtu: Invalid value: 9000: it is more than the 1500 of eno1 below it; increase that MTU"},
 
-		"mode":                 {bondWith("fast", ""), inputs.ErrInvalid, `f:8: interfaces[1].link-aggregation.mode: unknown value "fast"`},
-		"no mode":              {head + "- name: b\n  type: bond\n  link-aggregation: {port: [eno2]}\n", inputs.ErrMissing, "interfaces[1].link-aggregation.mode: "},
-		"no port":              {bond + "802.3ad\n", inputs.ErrMissing, "interfaces[1].link-aggregation.port: the bond has no ports"},
-		"port and ports":       {bondWith("802.3ad", "    ports: [eno4]\n"), inputs.ErrDuplicate, "interfaces[1].link-aggregation.ports: "},
-		"unknown option":       {options("802.3ad", "miimom: 100"), inputs.ErrUnknownField, "f:10: interfaces[1].link-aggregation.options.miimom: "},
-		"number of option":     {options("802.3ad", "miimon: soon"), inputs.ErrInvalid, `interfaces[1].link-aggregation.options.miimon: invalid number "soon"`},
-		"word of option":       {options("802.3ad", "lacp_rate: 2"), inputs.ErrInvalid, `options.lacp_rate: unknown value "2"; use one of slow, fast`},
-		"list for option":      {options("active-backup", "arp_interval: 1, arp_ip_target: [192.0.2.1]"), inputs.ErrInvalid, "options.arp_ip_target: not a single value"},
-		"target of option":     {options("active-backup", "arp_interval: 1, arp_ip_target: 'a,b'"), inputs.ErrInvalid, `options.arp_ip_target: invalid value "a,b"`},
-		"option of a mode":     {options("active-backup", "lacp_rate: fast"), inputs.ErrInvalid, "f:10: interfaces[1].link-aggregation.options.lacp_rate: not available in mode active-backup; remove it, or use mode 802.3ad"},
-		"two monitors":         {options("active-backup", "miimon: 100, arp_interval: 100, arp_ip_target: 192.0.2.1"), inputs.ErrInvalid, "options.arp_interval: there is miimon too"},
-		"ARP without target":   {options("active-backup", "arp_interval: 100"), inputs.ErrInvalid, "options.arp_interval: arp_interval and arp_ip_target need each other"},
-		"validate without ARP": {options("active-backup", "arp_validate: all"), inputs.ErrInvalid, "options.arp_validate: "},
-		"delay without miimon": {options("802.3ad", "miimon: 0, updelay: 100"), inputs.ErrInvalid, "options.updelay: it has no effect without miimon"},
-		"notices":              {options("802.3ad", "num_grat_arp: 1, num_unsol_na: 2"), inputs.ErrInvalid, "options.num_unsol_na: "},
-		"primary":              {options("active-backup", "primary: eno1"), inputs.ErrInvalid, `options.primary: "eno1" is not a port of the bond; use one of eno2, eno3`},
-		"primary by MAC":       {options("active-backup", "primary: eno2") + byMAC + "- {name: eno3, type: ethernet}\n", inputs.ErrInvalid, "options.primary: eno2 is identified by an address"},
-		"kernel's port":        {bondWith("802.3ad", byMAC), inputs.ErrMissing, `f:9: interfaces[1].link-aggregation.port[1]: "eno3" is not in interfaces, and could be the kernel's name of one`},
-		"kernel's base":        {head + byMAC + "- name: v\n  type: vlan\n  vlan: {base-iface: eno3, id: 3}\n", inputs.ErrMissing, `interfaces[2].vlan.base-iface: "eno3" is not in interfaces`},
-		"port with address":    {bond + "802.3ad\n    port: [eno1]\n", inputs.ErrInvalid, "f:2: interfaces[0]: eno1 is a port of bond0, and has addresses of its own"},
-		"port of two":          {bondWith("802.3ad", "- name: bond1\n  type: bond\n  link-aggregation: {mode: 802.3ad, port: [eno3]}\n"), inputs.ErrDuplicate, "f:12: interfaces[2].link-aggregation.port[0]: eno3 is a port of bond0 already"},
-		"port that is a bond":  {bondWith("802.3ad", "- name: bond1\n  type: bond\n  link-aggregation: {mode: 802.3ad, port: [bond0]}\n"), inputs.ErrUnsupported, "interfaces[2].link-aggregation.port[0]: bond0 is a bond"},
-		"port below a VLAN":    {bondWith("802.3ad", "- name: v\n  type: vlan\n  vlan: {base-iface: eno2, id: 3}\n"), inputs.ErrInvalid, "interfaces[1].link-aggregation.port[0]: eno2 is below a VLAN"},
+		"mode":                 {bondWith("fast", ""), field.ErrorTypeNotSupported, `f:8: interfaces[1].link-aggregation.mode: Unsupported value: "fast": supported values: "balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad",`},
+		"no mode":              {head + "- name: b\n  type: bond\n  link-aggregation: {port: [eno2]}\n", field.ErrorTypeRequired, "interfaces[1].link-aggregation.mode: "},
+		"no port":              {bond + "802.3ad\n", field.ErrorTypeRequired, "f:7: interfaces[1].link-aggregation.port: Required value: set the interfaces of the bond"},
+		"port and ports":       {bondWith("802.3ad", "    ports: [eno4]\n"), field.ErrorTypeForbidden, "f:10: interfaces[1].link-aggregation.ports: Forbidden: it is the same field as port; keep that"},
+		"unknown option":       {options("802.3ad", "miimom: 100"), field.ErrorTypeNotSupported, `f:10: interfaces[1].link-aggregation.options: Unsupported value: "miimom": supported values: "ad_actor_sys_prio", "ad_actor_system", "ad_select", "ad_user_port_key",`},
+		"number of option":     {options("802.3ad", "miimon: soon"), field.ErrorTypeInvalid, `f:10: interfaces[1].link-aggregation.options.miimon: Invalid value: "soon": write a number from 0 to 2147483647`},
+		"word of option":       {options("802.3ad", "lacp_rate: 2"), field.ErrorTypeNotSupported, `f:10: interfaces[1].link-aggregation.options.lacp_rate: Unsupported value: "2": supported values: "slow", "fast"`},
+		"list for option":      {options("active-backup", "arp_interval: 1, arp_ip_target: [192.0.2.1]"), field.ErrorTypeTypeInvalid, "f:10: interfaces[1].link-aggregation.options.arp_ip_target: Invalid value: write one value"},
+		"target of option":     {options("active-backup", "arp_interval: 1, arp_ip_target: 'a,b'"), field.ErrorTypeInvalid, `f:10: interfaces[1].link-aggregation.options.arp_ip_target: Invalid value: "a,b": see the kernel's documentation of bonding`},
+		"option of a mode":     {options("active-backup", "lacp_rate: fast"), field.ErrorTypeForbidden, "f:10: interfaces[1].link-aggregation.options.lacp_rate: Forbidden: not available in mode active-backup; remove it, or use mode 802.3ad"},
+		"two monitors":         {options("active-backup", "miimon: 100, arp_interval: 100, arp_ip_target: 192.0.2.1"), field.ErrorTypeInvalid, `f:10: interfaces[1].link-aggregation.options.arp_interval: Invalid value: "100": there is miimon too; keep one`},
+		"ARP without target":   {options("active-backup", "arp_interval: 100"), field.ErrorTypeInvalid, `f:10: interfaces[1].link-aggregation.options.arp_interval: Invalid value: "100": arp_interval and arp_ip_target need each other; set both`},
+		"validate without ARP": {options("active-backup", "arp_validate: all"), field.ErrorTypeInvalid, "options.arp_validate: "},
+		"delay without miimon": {options("802.3ad", "miimon: 0, updelay: 100"), field.ErrorTypeInvalid, `f:10: interfaces[1].link-aggregation.options.updelay: Invalid value: "100": it has no effect without miimon; set that`},
+		"notices":              {options("802.3ad", "num_grat_arp: 1, num_unsol_na: 2"), field.ErrorTypeInvalid, "options.num_unsol_na: "},
+		"primary":              {options("active-backup", "primary: eno1"), field.ErrorTypeNotSupported, `f:10: interfaces[1].link-aggregation.options.primary: Unsupported value: "eno1": supported values: "eno2", "eno3"`},
+		"primary by MAC":       {options("active-backup", "primary: eno2") + byMAC + "- {name: eno3, type: ethernet}\n", field.ErrorTypeInvalid, `f:10: interfaces[1].link-aggregation.options.primary: Invalid value: "eno2": it is identified by an address, and may have another name; identify it by its name`},
+		"kernel's port":        {bondWith("802.3ad", byMAC), field.ErrorTypeNotFound, `f:9: interfaces[1].link-aggregation.port[1]: Not found: "eno3": it is not in interfaces, and could be the kernel's name of one that is identified by its hardware`},
+		"kernel's base":        {head + byMAC + "- name: v\n  type: vlan\n  vlan: {base-iface: eno3, id: 3}\n", field.ErrorTypeNotFound, `f:11: interfaces[2].vlan.base-iface: Not found: "eno3": it is not in interfaces, and could be the kernel's name of one that is identified by its hardware address; add it`},
+		"port with address":    {bond + "802.3ad\n    port: [eno1]\n", field.ErrorTypeInvalid, `f:2: interfaces[0]: Invalid value: "eno1": it is a port of bond0, and has addresses of its own; set the addresses on the bond`},
+		"port of two":          {bondWith("802.3ad", "- name: bond1\n  type: bond\n  link-aggregation: {mode: 802.3ad, port: [eno3]}\n"), field.ErrorTypeInvalid, `f:12: interfaces[2].link-aggregation.port[0]: Invalid value: "eno3": it is a port of bond0 already; keep one`},
+		"port that is a bond":  {bondWith("802.3ad", "- name: bond1\n  type: bond\n  link-aggregation: {mode: 802.3ad, port: [bond0]}\n"), field.ErrorTypeInvalid, `f:12: interfaces[2].link-aggregation.port[0]: Invalid value: "bond0": it is a bond; use ethernet interfaces`},
+		"port below a VLAN":    {bondWith("802.3ad", "- name: v\n  type: vlan\n  vlan: {base-iface: eno2, id: 3}\n"), field.ErrorTypeInvalid, `f:9: interfaces[1].link-aggregation.port[0]: Invalid value: "eno2": it is below a VLAN; put the VLAN on the bond`},
 
-		"destination":          {routed("destination: default, next-hop-interface: eno1"), inputs.ErrInvalid, `f:5: routes.config[0].destination: "default" is not a network; write a network, such as 0.0.0.0/0`},
-		"destination's host":   {routed("destination: 10.0.0.1/8, next-hop-interface: eno1"), inputs.ErrInvalid, "write 10.0.0.0/8"},
-		"no device":            {routed("destination: 10.0.0.0/8, next-hop-address: 192.0.2.1"), inputs.ErrMissing, "routes.config[0].next-hop-interface: "},
-		"unknown device":       {routed("destination: 10.0.0.0/8, next-hop-interface: eno9"), inputs.ErrMissing, `routes.config[0].next-hop-interface: there is no interface "eno9"`},
-		"gateway's family":     {routed("destination: 10.0.0.0/8, next-hop-interface: eno1, next-hop-address: 2001:db8::1"), inputs.ErrInvalid, "routes.config[0].next-hop-address: 2001:db8::1 is of another family than 10.0.0.0/8"},
-		"gateway out of reach": {routed("destination: 0.0.0.0/0, next-hop-interface: eno1, next-hop-address: 198.51.100.1"), inputs.ErrInvalid, "routes.config[0].next-hop-address: 198.51.100.1 is in no network of eno1"},
-		"gateway itself":       {routed("destination: 0.0.0.0/0, next-hop-interface: eno1, next-hop-address: 192.0.2.10"), inputs.ErrInvalid, "routes.config[0].next-hop-address: 192.0.2.10 is an address of this machine; set the router's address"},
-		"gateway of the net":   {routed("destination: 0.0.0.0/0, next-hop-interface: eno1, next-hop-address: 192.0.2.0"), inputs.ErrInvalid, "routes.config[0].next-hop-address: 192.0.2.0 is the network's own address"},
-		"gateway of all":       {routed("destination: 0.0.0.0/0, next-hop-interface: eno1, next-hop-address: 192.0.2.255"), inputs.ErrInvalid, "routes.config[0].next-hop-address: 192.0.2.255 is the network's own address"},
-		"route of no family":   {routed("destination: '::/0', next-hop-interface: eno1, next-hop-address: fe80::1"), inputs.ErrInvalid, "routes.config[0].next-hop-interface: eno1 has no ipv6"},
-		"table":                {routed("destination: 10.0.0.0/8, next-hop-interface: eno1, table-id: 0"), inputs.ErrInvalid, "routes.config[0].table-id: "},
-		"metric":               {routed("destination: 10.0.0.0/8, next-hop-interface: eno1, metric: -1"), inputs.ErrInvalid, "routes.config[0].metric: "},
+		"destination":          {routed("destination: default, next-hop-interface: eno1"), field.ErrorTypeInvalid, `f:5: routes.config[0].destination: Invalid value: "default": write a network, such as 192.0.2.0/24 or fd01::/48`},
+		"destination's host":   {routed("destination: 10.0.0.1/8, next-hop-interface: eno1"), field.ErrorTypeInvalid, "write 10.0.0.0/8"},
+		"no device":            {routed("destination: 10.0.0.0/8, next-hop-address: 192.0.2.1"), field.ErrorTypeRequired, "routes.config[0].next-hop-interface: "},
+		"unknown device":       {routed("destination: 10.0.0.0/8, next-hop-interface: eno9"), field.ErrorTypeNotFound, `f:5: routes.config[0].next-hop-interface: Not found: "eno9": use one of interfaces`},
+		"gateway's family":     {routed("destination: 10.0.0.0/8, next-hop-interface: eno1, next-hop-address: 2001:db8::1"), field.ErrorTypeInvalid, `f:5: routes.config[0].next-hop-address: Invalid value: "2001:db8::1": it is of another family than 10.0.0.0/8; use one of the destination's family`},
+		"gateway out of reach": {routed("destination: 0.0.0.0/0, next-hop-interface: eno1, next-hop-address: 198.51.100.1"), field.ErrorTypeInvalid, `f:5: routes.config[0].next-hop-address: Invalid value: "198.51.100.1": it is in no network of eno1; set an address in one`},
+		"gateway itself":       {routed("destination: 0.0.0.0/0, next-hop-interface: eno1, next-hop-address: 192.0.2.10"), field.ErrorTypeInvalid, `f:5: routes.config[0].next-hop-address: Invalid value: "192.0.2.10": it is an address of this machine; set the router's address`},
+		"gateway of the net":   {routed("destination: 0.0.0.0/0, next-hop-interface: eno1, next-hop-address: 192.0.2.0"), field.ErrorTypeInvalid, `f:5: routes.config[0].next-hop-address: Invalid value: "192.0.2.0": it is the network's own address, or its broadcast address; set the router's address`},
+		"gateway of all":       {routed("destination: 0.0.0.0/0, next-hop-interface: eno1, next-hop-address: 192.0.2.255"), field.ErrorTypeInvalid, `f:5: routes.config[0].next-hop-address: Invalid value: "192.0.2.255": it is the network's own address, or its broadcast address; set the router's address`},
+		"route of no family":   {routed("destination: '::/0', next-hop-interface: eno1, next-hop-address: fe80::1"), field.ErrorTypeInvalid, `f:5: routes.config[0].next-hop-interface: Invalid value: "eno1": it has no ipv6; enable it there, or use another interface`},
+		"table":                {routed("destination: 10.0.0.0/8, next-hop-interface: eno1, table-id: 0"), field.ErrorTypeInvalid, "routes.config[0].table-id: "},
+		"metric":               {routed("destination: 10.0.0.0/8, next-hop-interface: eno1, metric: -1"), field.ErrorTypeInvalid, "routes.config[0].metric: "},
 
-		"DNS server":           {head + "dns-resolver: {config: {server: [dns.example.com]}}\n", inputs.ErrInvalid, `f:5: dns-resolver.config.server[0]: "dns.example.com" is not an address`},
-		"DNS server's family":  {head + "dns-resolver: {config: {server: [192.0.2.1, '2001:db8::1']}}\n", inputs.ErrInvalid, "dns-resolver.config.server[1]: no interface reaches 2001:db8::1; remove it, or enable ipv6"},
-		"search":               {head + "dns-resolver: {config: {search: ['a b']}}\n", inputs.ErrInvalid, `dns-resolver.config.search[0]: "a b" is not a domain`},
-		"server is not a list": {head + "dns-resolver: {config: {server: 192.0.2.1}}\n", inputs.ErrSyntax, "dns-resolver.config.server: not a list"},
+		"DNS server":           {head + "dns-resolver: {config: {server: [dns.example.com]}}\n", field.ErrorTypeInvalid, `f:5: dns-resolver.config.server[0]: Invalid value: "dns.example.com": write the address of a machine, such as 192.0.2.7 or 2001:db8::7`},
+		"DNS server's family":  {head + "dns-resolver: {config: {server: [192.0.2.1, '2001:db8::1']}}\n", field.ErrorTypeInvalid, `f:5: dns-resolver.config.server[1]: Invalid value: "2001:db8::1": no interface reaches it; remove it, or enable ipv6`},
+		"search":               {head + "dns-resolver: {config: {search: ['a b']}}\n", field.ErrorTypeInvalid, `f:5: dns-resolver.config.search[0]: Invalid value: "a b": write a domain, such as example.com`},
+		"server is not a list": {head + "dns-resolver: {config: {server: 192.0.2.1}}\n", field.ErrorTypeTypeInvalid, "f:5: dns-resolver.config.server: Invalid value: write a list; begin each item with -"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := Parse("f", []byte(test.text))
-			var faults inputs.Faults
+			var faults document.Faults
 			if !errors.As(err, &faults) || len(faults) != 1 || c != nil {
 				t.Fatalf("%d errors, want 1: %v", len(faults), err)
 			}
-			if !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.want) || faults[0].Advice == "" {
-				t.Errorf("error %v, want %q", err, test.want)
+			if faults[0].Problem.Type != test.kind || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s: %v, want %q", faults[0].Problem.Type, err, test.want)
 			}
 		})
 	}
@@ -242,10 +244,10 @@ func TestInvalid(t *testing.T) {
 
 func TestAllAtOnce(t *testing.T) {
 	_, err := Parse("f", []byte("hostname: x\ninterfaces:\n- name: a\n  type: team\n- name: b\n  type: ethernet\n  mtu: big\n  ipv4: {enabled: true}\n"))
-	want := "f:1: hostname: unknown or unsupported field; remove it; supported fields are dns-resolver, interfaces, routes\n" +
-		"f:4: interfaces[0].type: unknown value \"team\"; use one of ethernet, bond, vlan\n" +
-		"f:7: interfaces[1].mtu: invalid number \"big\"; write a number from 68 to 65535\n" +
-		"f:8: interfaces[1].ipv4.address: enabled without an address; set addresses, or write dhcp: true or enabled: false"
+	want := "f:1: hostname: Forbidden: unknown or unsupported field; docs/network.md has the supported ones\n" +
+		"f:4: interfaces[0].type: Unsupported value: \"team\": supported values: \"ethernet\", \"bond\", \"vlan\"\n" +
+		"f:7: interfaces[1].mtu: Invalid value: \"big\": write a number from 68 to 65535\n" +
+		"f:8: interfaces[1].ipv4.address: Required value: set addresses, or write dhcp: true or enabled: false"
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
+	"github.com/solonode/sno/render/document"
 	"github.com/solonode/sno/render/inputs"
 )
 
@@ -38,7 +39,7 @@ func Main(ctx context.Context, arguments []string, out, errs io.Writer) int {
 	root := New(out, errs)
 	root.SetArgs(arguments)
 	err := root.ExecuteContext(ctx)
-	var faults inputs.Faults
+	var faults document.Faults
 	switch {
 	case err == nil:
 		return 0

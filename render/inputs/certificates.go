@@ -9,17 +9,22 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/solonode/sno/render/document"
 )
 
 // ManagedLabel is on the signers, bundles and certificates that loops make and renew.
 const ManagedLabel = "auth.openshift.io/managed-certificate-type"
 
 type certificate struct {
-	source *source
+	source *document.Document
 	field  string
 	// renewed is true for a certificate that a loop has made and renews.
 	renewed bool
@@ -45,7 +50,7 @@ func (r *reader) checkCertificates() {
 	}
 	for _, id := range sortedIdentities(r.configMaps) {
 		content := r.configMaps[id]
-		for _, key := range sortedKeys(content.Data) {
+		for _, key := range slices.Sorted(maps.Keys(content.Data)) {
 			if key == "ca-bundle.crt" || key == "ca.crt" || key == "service-ca.crt" {
 				bundle := r.certificates(r.sources[id], "data."+key, []byte(content.Data[key]))
 				for i := range bundle {
@@ -59,15 +64,12 @@ func (r *reader) checkCertificates() {
 		switch {
 		case r.now.After(cert.NotAfter) && r.renewal:
 			if !cert.renewed {
-				r.cluster.Warnings = append(r.cluster.Warnings, cert.source.fault(ErrCertificate, cert.field,
-					fmt.Sprintf("%s expired at %s", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339)), "renew it"))
+				r.warn(cert.source, cert.field, "%s expired at %s; renew it", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339))
 			}
 		case r.now.After(cert.NotAfter):
-			r.addFault(cert.source, ErrCertificate, cert.field, fmt.Sprintf("%s expired at %s", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339)),
-				"renew it, or remove it")
+			r.badCertificate(cert, "%s expired at %s; renew it, or remove it", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339))
 		case r.now.Before(cert.NotBefore):
-			r.addFault(cert.source, ErrCertificate, cert.field, fmt.Sprintf("%s is not valid before %s", cert.Subject, cert.NotBefore.UTC().Format(time.RFC3339)),
-				"check the clock")
+			r.badCertificate(cert, "%s is not valid before %s; check the clock", cert.Subject, cert.NotBefore.UTC().Format(time.RFC3339))
 		}
 		r.checkIssuer(cert, all)
 	}
@@ -76,23 +78,18 @@ func (r *reader) checkCertificates() {
 			if cert.source == signer.source || !bytes.Equal(cert.RawSubject, signer.RawSubject) || samePublicKey(cert, signer) {
 				continue
 			}
-			if !anyOf(bundled, func(other certificate) bool {
+			if !slices.ContainsFunc(bundled, func(other certificate) bool {
 				return other.source == cert.source && other.field == cert.field && samePublicKey(other, signer)
 			}) {
-				r.addFault(cert.source, ErrCertificate, cert.field, fmt.Sprintf("another CA of that name: %s has another key in %s at %s:%d", cert.Subject,
-					signer.source.object, signer.source.file, signer.source.line(signer.field)), "put the signer's certificate into the bundle")
+				r.badCertificate(cert, "another CA of that name: %s has another key in %s at %s; put the signer's certificate into the bundle",
+					cert.Subject, signer.source.Object, signer.source.Place(signer.field))
 			}
 		}
 	}
 }
 
-func anyOf(all []certificate, fits func(certificate) bool) bool {
-	for _, cert := range all {
-		if fits(cert) {
-			return true
-		}
-	}
-	return false
+func (r *reader) badCertificate(cert certificate, format string, args ...any) {
+	r.report(cert.source, field.Invalid(document.Path("%s", cert.field), document.Omitted, fmt.Sprintf(format, args...)))
 }
 
 func samePublicKey(a, b certificate) bool {
@@ -107,43 +104,52 @@ func (r *reader) checkIssuer(cert certificate, all []certificate) {
 			candidates = append(candidates, other)
 		}
 	}
-	if len(candidates) == 0 || anyOf(candidates, func(signer certificate) bool { return cert.CheckSignatureFrom(signer.Certificate) == nil }) {
+	if len(candidates) == 0 || slices.ContainsFunc(candidates, func(signer certificate) bool { return cert.CheckSignatureFrom(signer.Certificate) == nil }) {
 		return
 	}
 	first := candidates[0]
-	r.addFault(cert.source, ErrCertificate, cert.field, fmt.Sprintf("%s is not signed by its issuer %s in %s at %s:%d", cert.Subject, cert.Issuer,
-		first.source.object, first.source.file, first.source.line(first.field)), "use a certificate and a CA that match")
+	r.badCertificate(cert, "%s is not signed by its issuer %s in %s at %s; use a certificate and a CA that match", cert.Subject, cert.Issuer,
+		first.source.Object, first.source.Place(first.field))
 }
 
 // keyPair returns the certificates of a Secret, first the one of the key.
-func (r *reader) keyPair(s *source, secret *corev1.Secret) []certificate {
+func (r *reader) keyPair(s *document.Document, secret *corev1.Secret) []certificate {
 	for _, key := range []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
 		if len(secret.Data[key]) == 0 {
-			r.addFault(s, ErrCertificate, "data", "no "+key, "a Secret of type "+string(corev1.SecretTypeTLS)+" has tls.crt and tls.key")
+			r.report(s, field.Required(field.NewPath("data", key), "a Secret of type "+string(corev1.SecretTypeTLS)+" has tls.crt and tls.key"))
 			return nil
 		}
 	}
-	chain := r.certificates(s, s.dataField(corev1.TLSCertKey), secret.Data[corev1.TLSCertKey])
+	chain := r.certificates(s, dataField(s, corev1.TLSCertKey), secret.Data[corev1.TLSCertKey])
 	if len(chain) == 0 {
 		return nil
 	}
 	if _, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]); err != nil {
-		r.addFault(s, ErrCertificate, s.dataField(corev1.TLSPrivateKeyKey), strings.TrimPrefix(err.Error(), "tls: "), "use the certificate's key")
+		r.report(s, field.Invalid(document.Path("%s", dataField(s, corev1.TLSPrivateKeyKey)), document.Omitted,
+			strings.TrimPrefix(err.Error(), "tls: ")+"; use the certificate's key"))
 	}
 	return chain
 }
 
-func (r *reader) certificates(s *source, field string, text []byte) []certificate {
+func (r *reader) certificates(s *document.Document, at string, text []byte) []certificate {
 	found, err := parsePEM(text)
 	if err != nil {
-		r.addFault(s, ErrCertificate, field, err.Error(), "PEM with certificates only")
+		r.report(s, field.Invalid(document.Path("%s", at), document.Omitted, err.Error()+"; write PEM with certificates only"))
 		return nil
 	}
 	certs := make([]certificate, len(found))
 	for i := range found {
-		certs[i] = certificate{source: s, field: field, Certificate: found[i]}
+		certs[i] = certificate{source: s, field: at, Certificate: found[i]}
 	}
 	return certs
+}
+
+// dataField returns the field of a Secret that has the key: stringData takes precedence over data.
+func dataField(s *document.Document, key string) string {
+	if s.Has("stringData." + key) {
+		return "stringData." + key
+	}
+	return "data." + key
 }
 
 func parsePEM(text []byte) ([]*x509.Certificate, error) {
@@ -170,13 +176,5 @@ func parsePEM(text []byte) ([]*x509.Certificate, error) {
 }
 
 func sortedIdentities[V any](of map[identity]V) []identity {
-	byName := map[string]identity{}
-	for id := range of {
-		byName[id.String()] = id
-	}
-	ids := make([]identity, 0, len(of))
-	for _, name := range sortedKeys(byName) {
-		ids = append(ids, byName[name])
-	}
-	return ids
+	return slices.SortedFunc(maps.Keys(of), func(a, b identity) int { return strings.Compare(a.String(), b.String()) })
 }

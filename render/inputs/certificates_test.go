@@ -92,20 +92,20 @@ func TestCertificates(t *testing.T) {
 		{name: "good", changes: []change{tlsSecret("signer", root.text, root.pem), bundle("ca", root.text, intermediate.text),
 			tlsSecret("leaf", leaf.text+intermediate.text, leaf.pem), tlsSecret("otherCA", otherCA.text, otherCA.pem)}},
 		{name: "expired, and not yet valid", changes: []change{tlsSecret("signer", old.text, old.pem), bundle("ca", root.text, future.text)},
-			want: []string{"ca.yaml:5 ConfigMap openshift-config/ca data.ca-bundle.crt (unusable certificate)",
-				"signer.yaml:12 Secret openshift-config/signer stringData.tls.crt (unusable certificate)"}},
+			want: []string{"ca.yaml:5 ConfigMap openshift-config/ca data.ca-bundle.crt (Invalid)",
+				"signer.yaml:12 Secret openshift-config/signer stringData.tls.crt (Invalid)"}},
 		{name: "another key", changes: []change{tlsSecret("leaf", leaf.text, foreign.pem)},
-			want: []string{"leaf.yaml:6 Secret openshift-config/leaf stringData.tls.key (unusable certificate)"}},
+			want: []string{"leaf.yaml:6 Secret openshift-config/leaf stringData.tls.key (Invalid)"}},
 		{name: "signed by another CA of that name", changes: []change{bundle("ca", root.text), tlsSecret("leaf", foreign.text, foreign.pem)},
-			want: []string{"leaf.yaml:12 Secret openshift-config/leaf stringData.tls.crt (unusable certificate)"}},
+			want: []string{"leaf.yaml:12 Secret openshift-config/leaf stringData.tls.crt (Invalid)"}},
 		{name: "a bundle with another CA of the signer's name", changes: []change{bundle("ca", sameName.text), tlsSecret("signer", root.text, root.pem)},
-			want: []string{"ca.yaml:5 ConfigMap openshift-config/ca data.ca-bundle.crt (unusable certificate)"}},
+			want: []string{"ca.yaml:5 ConfigMap openshift-config/ca data.ca-bundle.crt (Invalid)"}},
 		{name: "a bundle with both", changes: []change{bundle("ca", sameName.text, root.text), tlsSecret("signer", root.text, root.pem)}},
 		{name: "no certificates", changes: []change{bundle("ca", "nothing"), tlsSecret("signer", root.pem, root.pem),
 			add("empty.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: empty, namespace: a}\ntype: kubernetes.io/tls\ndata: {tls.crt: \"\"}\n")},
-			want: []string{"ca.yaml:5 ConfigMap openshift-config/ca data.ca-bundle.crt (unusable certificate)",
-				"empty.yaml:5 Secret a/empty data (unusable certificate)",
-				"signer.yaml:12 Secret openshift-config/signer stringData.tls.crt (unusable certificate)"}},
+			want: []string{"ca.yaml:5 ConfigMap openshift-config/ca data.ca-bundle.crt (Invalid)",
+				"empty.yaml:5 Secret a/empty data.tls.crt (Required)",
+				"signer.yaml:12 Secret openshift-config/signer stringData.tls.crt (Invalid)"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -126,7 +126,7 @@ func TestNamedCertificate(t *testing.T) {
 	if faults := faultsOf(t, changed(t, "one-node", named("api.sno.example.com"), tlsSecret("api", leaf.text, leaf.pem))); faults != nil {
 		t.Errorf("%v", faults)
 	}
-	want := []string{"cluster-apiserver.yaml:8 APIServer cluster spec.servingCerts.namedCertificates[0].names (invalid value)"}
+	want := []string{"cluster-apiserver.yaml:8 APIServer cluster spec.servingCerts.namedCertificates[0].names (Invalid)"}
 	faults := faultsOf(t, changed(t, "one-node", named("api-int.sno.example.com"), tlsSecret("api", leaf.text, leaf.pem)))
 	if diff := cmp.Diff(want, brief(faults)); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
@@ -143,7 +143,7 @@ func TestCertificatesAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"given.yaml:12 Secret openshift-config/given stringData.tls.crt (unusable certificate)"}
+	want := []string{"given.yaml:12 Secret openshift-config/given stringData.tls.crt (Ignored)"}
 	if diff := cmp.Diff(want, brief(cluster.Warnings)); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

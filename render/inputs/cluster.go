@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/solonode/sno/render/document"
 )
 
 // Cluster is the content of a folder. After Read without an error every resource of config.openshift.io is set.
@@ -30,8 +32,8 @@ type Cluster struct {
 	Others []*unstructured.Unstructured
 
 	// Warnings are fields that are set and have no effect, or none before an operator runs.
-	Warnings Faults
+	Warnings document.Faults
 
 	// openShiftOnly are fields that are set and have an effect in profile openshift only.
-	openShiftOnly Faults
+	openShiftOnly document.Faults
 }

@@ -6,9 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/solonode/sno/render/document"
 )
 
 // Effect is what is done with a field.
@@ -50,24 +55,24 @@ func WriteMarkdown(w io.Writer, fields []Field) error {
 	var text strings.Builder
 	resource := ""
 	for len(fields) > 0 {
-		field := fields[0]
-		if field.Resource != resource {
+		row := fields[0]
+		if row.Resource != resource {
 			if resource != "" {
 				text.WriteString("\n")
 			}
-			resource = field.Resource
+			resource = row.Resource
 			fmt.Fprintf(&text, "## %s\n\n| field | effect | values | why |\n|---|---|---|---|\n", resource)
 		}
-		paths := "`" + field.Path + "`"
-		for fields = fields[1:]; len(fields) > 0 && field.sharesRow(fields[0]); fields = fields[1:] {
+		paths := "`" + row.Path + "`"
+		for fields = fields[1:]; len(fields) > 0 && row.sharesRow(fields[0]); fields = fields[1:] {
 			longer := paths + ", `" + fields[0].Path + "`"
 			if len(longer) > maxCell {
 				break
 			}
 			paths = longer
 		}
-		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", paths, field.Effect, strings.Join(field.Values, ", "), field.Reason)
-		for _, refused := range field.RefusedValues {
+		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", paths, row.Effect, strings.Join(row.Values, ", "), row.Reason)
+		for _, refused := range row.RefusedValues {
 			fmt.Fprintf(&text, "| | %s | %s | %s |\n", Refused, refused.Value, refused.Reason)
 		}
 	}
@@ -117,12 +122,12 @@ var (
 func fieldFor(resource, path string) (Field, bool) {
 	path = index.ReplaceAllString(path, "[*]")
 	best, found := Field{}, false
-	for _, field := range Fields {
-		if field.Resource != resource || (found && len(field.Path) <= len(best.Path)) {
+	for _, row := range Fields {
+		if row.Resource != resource || (found && len(row.Path) <= len(best.Path)) {
 			continue
 		}
-		if rest, ok := strings.CutPrefix(path, field.Path); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
-			best, found = field, true
+		if rest, ok := strings.CutPrefix(path, row.Path); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			best, found = row, true
 		}
 	}
 	return best, found
@@ -135,7 +140,7 @@ func leaves(at string, value any) []setField {
 	switch value := value.(type) {
 	case map[string]any:
 		var found []setField
-		for _, key := range sortedKeys(value) {
+		for _, key := range slices.Sorted(maps.Keys(value)) {
 			found = append(found, leaves(strings.TrimPrefix(at+"."+key, "."), value[key])...)
 		}
 		return found
@@ -157,7 +162,7 @@ func (r *reader) checkFields() {
 			continue
 		}
 		var content map[string]any
-		if json.Unmarshal(s.json, &content) != nil {
+		if json.Unmarshal(s.JSON, &content) != nil {
 			continue // a fault already
 		}
 		reported := map[string]bool{}
@@ -172,15 +177,14 @@ func (r *reader) checkFields() {
 					continue // once per entry
 				}
 				reported[row.Path] = true
-				field := fieldPath(row.Path, leaf.path)
+				at := fieldPath(row.Path, leaf.path)
 				switch row.Effect {
 				case Refused:
-					r.addFault(s, ErrUnsupported, field, "refused: "+row.Reason, "remove the field")
+					r.report(s, field.Forbidden(document.Path("%s", at), row.Reason+"; remove the field"))
 				case Ignored:
-					r.cluster.Warnings = append(r.cluster.Warnings, s.fault(ErrIgnored, field, "without effect: "+row.Reason, ""))
+					r.warn(s, at, "without effect: %s", row.Reason)
 				case AppliedOpenShift:
-					r.cluster.openShiftOnly = append(r.cluster.openShiftOnly,
-						s.fault(ErrIgnored, field, "without effect in profile kubernetes: "+row.Reason, ""))
+					r.cluster.openShiftOnly = append(r.cluster.openShiftOnly, s.Faults(ignored(at, "without effect in profile kubernetes: %s", row.Reason))...)
 				case Applied, ExportedOnly:
 				}
 			}
@@ -194,19 +198,18 @@ func fieldPath(row, path string) string {
 	return trailingIndex.ReplaceAllString(strings.Join(segments[:len(rowSegments)], "."), "")
 }
 
-func (r *reader) checkValue(s *source, row Field, leaf setField) {
+func (r *reader) checkValue(s *document.Document, row Field, leaf setField) {
 	value, isString := leaf.value.(string)
 	if !isString || (len(row.Values) == 0 && len(row.RefusedValues) == 0) {
 		return
 	}
 	for _, refused := range row.RefusedValues {
 		if value == refused.Value {
-			r.addFault(s, ErrUnsupported, leaf.path, fmt.Sprintf("%q is refused: %s", value, refused.Reason),
-				"accepted: "+strings.Join(row.Values, ", "))
+			r.report(s, field.Forbidden(document.Path("%s", leaf.path), fmt.Sprintf("%q: %s; accepted: %s", value, refused.Reason, strings.Join(row.Values, ", "))))
 			return
 		}
 	}
 	if !slices.Contains(row.Values, value) {
-		r.addFault(s, ErrInvalid, leaf.path, fmt.Sprintf("unknown value %q", value), "accepted: "+strings.Join(row.Values, ", "))
+		r.report(s, field.NotSupported(document.Path("%s", leaf.path), value, row.Values))
 	}
 }

@@ -8,13 +8,14 @@ import (
 	"os"
 	"time"
 
+	"github.com/solonode/sno/render/document"
 	"github.com/solonode/sno/render/inputs"
 )
 
 func ExampleRead() {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	cluster, err := inputs.Read(os.DirFS("../testdata/input/one-node"), now)
-	var faults inputs.Faults
+	var faults document.Faults
 	if errors.As(err, &faults) {
 		for _, fault := range faults {
 			fmt.Println(fault)

@@ -8,15 +8,58 @@ import (
 	"slices"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/solonode/sno/render/document"
 )
 
-// Kubernetes allows at most 2^16 node networks in one IPv6 pod network.
-const maxNodeBits = 16
+// ParseNetwork reads a network, such as 192.0.2.0/24. A network with bits set in the part of the hosts is an error, and
+// returned without them; after another error the network is not valid.
+func ParseNetwork(at *field.Path, text string) (netip.Prefix, *field.Error) {
+	prefix, err := netip.ParsePrefix(text)
+	switch {
+	case err != nil:
+		return netip.Prefix{}, field.Invalid(at, text, "write a network, such as 192.0.2.0/24 or fd01::/48")
+	case prefix != prefix.Masked():
+		return prefix.Masked(), field.Invalid(at, text, "bits are set in the part of the hosts; write "+prefix.Masked().String())
+	}
+	return prefix, nil
+}
+
+// Default prefix lengths of a node's network, as those of the network operator. Kubernetes allows at most 2^16 of them
+// in one IPv6 network.
+const (
+	defaultHostPrefix4 = 23
+	hostPrefix6        = 64
+	maxNodeBits        = 16
+)
+
+// HostPrefix returns the prefix length of a node's network in a cluster network; 0 means the default.
+func HostPrefix(at *field.Path, network netip.Prefix, length int) (int, *field.Error) {
+	least, most := network.Bits(), network.Addr().BitLen()-2
+	if network.Addr().Is6() {
+		switch {
+		case length != 0 && length != hostPrefix6:
+			return hostPrefix6, field.Invalid(at, int64(length), "write 64, the prefix length of a node's range in an IPv6 network")
+		case least > hostPrefix6 || least < hostPrefix6-maxNodeBits:
+			return hostPrefix6, field.Invalid(at, int64(hostPrefix6), fmt.Sprintf("it does not fit %s, which has to be between /48 and /64", network))
+		}
+		return hostPrefix6, nil
+	}
+	if length == 0 {
+		length = defaultHostPrefix4
+	}
+	if length < least || length > most {
+		return least, field.Invalid(at, int64(length), fmt.Sprintf("it does not fit into %s, or has no address for pods; write a number from %d to %d",
+			network, least, most))
+	}
+	return length, nil
+}
 
 type network struct {
-	source *source
+	source *document.Document
 	field  string
 	what   string
 	prefix netip.Prefix
@@ -32,32 +75,27 @@ func (r *reader) checkNetworks() {
 	for i, a := range found {
 		for _, b := range append(found[:i:i], machines...) {
 			if a.prefix.Overlaps(b.prefix) {
-				r.addFault(a.source, ErrOverlap, a.field, fmt.Sprintf("%s %s overlaps %s %s at %s:%d", a.what, a.prefix, b.what, b.prefix,
-					b.source.file, b.source.line(b.field)), "choose ranges that do not overlap")
+				r.report(a.source, field.Invalid(document.Path("%s", a.field), a.prefix.String(),
+					fmt.Sprintf("%s overlaps %s %s at %s; choose ranges that do not overlap", a.what, b.what, b.prefix, b.source.Place(b.field))))
 			}
 		}
 		for _, node := range r.cluster.Nodes {
 			for _, address := range addressesOf(node) {
 				if a.prefix.Contains(address.ip) {
-					where := r.nodeSource(node)
-					r.addFault(a.source, ErrOverlap, a.field, fmt.Sprintf("%s %s has the address %s of Node %s at %s:%d", a.what, a.prefix, address.ip,
-						node.Name, where.file, where.line(address.field)), "choose a range without addresses of machines")
+					r.report(a.source, field.Invalid(document.Path("%s", a.field), a.prefix.String(), fmt.Sprintf(
+						"%s has the address %s of Node %s at %s; choose a range without addresses of machines", a.what, address.ip, node.Name, r.nodeSource(node).Place(address.field))))
 				}
 			}
 		}
 	}
 }
 
-func (r *reader) parsePrefix(s *source, field, value string) (netip.Prefix, bool) {
-	prefix, err := netip.ParsePrefix(value)
+func (r *reader) parseNetwork(s *document.Document, at, value string) (netip.Prefix, bool) {
+	prefix, err := ParseNetwork(document.Path("%s", at), value)
 	if err != nil {
-		r.addFault(s, ErrInvalid, field, fmt.Sprintf("%q is not a range of addresses", value), "such as 10.128.0.0/14 or fd01::/48")
-		return prefix, false
+		r.report(s, err)
 	}
-	if prefix != prefix.Masked() {
-		r.addFault(s, ErrInvalid, field, fmt.Sprintf("%s begins inside the range", prefix), fmt.Sprintf("write %s", prefix.Masked()))
-	}
-	return prefix.Masked(), true
+	return prefix, prefix.IsValid()
 }
 
 func family(ip netip.Addr) int {
@@ -72,109 +110,89 @@ func (r *reader) clusterNetworks() []network {
 	var found []network
 	nodes := map[int]int{} // number of nodes that fit, by family
 	for i, entry := range spec.ClusterNetwork {
-		field := fmt.Sprintf("spec.clusterNetwork[%d].cidr", i)
-		prefix, ok := r.parsePrefix(s, field, entry.CIDR)
+		at := fmt.Sprintf("spec.clusterNetwork[%d]", i)
+		prefix, ok := r.parseNetwork(s, at+".cidr", entry.CIDR)
 		if !ok {
 			continue
 		}
-		found = append(found, network{s, field, "cluster network", prefix})
-		r.checkHostPrefix(s, fmt.Sprintf("spec.clusterNetwork[%d].hostPrefix", i), prefix, entry.HostPrefix, nodes)
+		found = append(found, network{s, at + ".cidr", "cluster network", prefix})
+		length, err := HostPrefix(document.Path("%s.hostPrefix", at), prefix, int(entry.HostPrefix))
+		if err != nil {
+			r.report(s, err)
+		}
+		nodes[family(prefix.Addr())] += 1 << min(max(length-prefix.Bits(), 0), 2*maxNodeBits)
 	}
 	for ipFamily, room := range nodes {
 		if room < len(r.cluster.Nodes) {
-			r.addFault(s, ErrInvalid, "spec.clusterNetwork", fmt.Sprintf("room for %d nodes (IPv%d), but there are %d", room, ipFamily, len(r.cluster.Nodes)),
-				"a larger network, or a longer hostPrefix")
+			r.report(s, field.Invalid(field.NewPath("spec", "clusterNetwork"), document.Omitted,
+				fmt.Sprintf("there is room for %d nodes (IPv%d), and there are %d; give a larger network, or a longer hostPrefix", room, ipFamily, len(r.cluster.Nodes))))
 		}
 	}
 	families := map[int]bool{}
 	for i, value := range spec.ServiceNetwork {
-		field := fmt.Sprintf("spec.serviceNetwork[%d]", i)
-		prefix, ok := r.parsePrefix(s, field, value)
+		at := fmt.Sprintf("spec.serviceNetwork[%d]", i)
+		prefix, ok := r.parseNetwork(s, at, value)
 		if !ok {
 			continue
 		}
-		found = append(found, network{s, field, "service network", prefix})
+		found = append(found, network{s, at, "service network", prefix})
 		ipFamily := family(prefix.Addr())
 		if families[ipFamily] {
-			r.addFault(s, ErrInvalid, field, fmt.Sprintf("a second service network of IPv%d", ipFamily), "there is one for each of IPv4 and IPv6")
+			r.report(s, field.Invalid(document.Path("%s", at), value, fmt.Sprintf("there is another service network of IPv%d; keep one for each of IPv4 and IPv6", ipFamily)))
 		}
 		families[ipFamily] = true
 		if _, ok := nodes[ipFamily]; !ok {
-			r.addFault(s, ErrInvalid, field, fmt.Sprintf("IPv%d without a cluster network of that family", ipFamily), "services and pods need the same families")
+			r.report(s, field.Invalid(document.Path("%s", at), value, fmt.Sprintf("there is no cluster network of IPv%d; services and pods need the same families", ipFamily)))
 		}
-		r.checkFamily(field, ipFamily)
+		r.checkFamily(at, value, ipFamily)
 	}
 	if len(spec.ClusterNetwork) == 0 {
-		r.addFault(s, ErrMissing, "spec.clusterNetwork", "empty", "set the range of pods")
+		r.report(s, field.Required(field.NewPath("spec", "clusterNetwork"), "set the range of pods"))
 	}
 	if len(spec.ServiceNetwork) == 0 {
-		r.addFault(s, ErrMissing, "spec.serviceNetwork", "empty", "set the range of services")
+		r.report(s, field.Required(field.NewPath("spec", "serviceNetwork"), "set the range of services"))
 	}
 	if spec.ServiceNodePortRange != "" {
 		if _, err := utilnet.ParsePortRange(spec.ServiceNodePortRange); err != nil {
-			r.addFault(s, ErrInvalid, "spec.serviceNodePortRange", err.Error(), "such as 30000-32767")
+			r.report(s, field.Invalid(field.NewPath("spec", "serviceNodePortRange"), spec.ServiceNodePortRange, err.Error()+"; write a range, such as 30000-32767"))
 		}
 	}
 	if external := spec.ExternalIP; external != nil {
-		r.checkRanges(s, "spec.externalIP.autoAssignCIDRs", external.AutoAssignCIDRs)
+		ranges := map[string][]string{"autoAssignCIDRs": external.AutoAssignCIDRs}
 		if policy := external.Policy; policy != nil {
-			r.checkRanges(s, "spec.externalIP.policy.allowedCIDRs", policy.AllowedCIDRs)
-			r.checkRanges(s, "spec.externalIP.policy.rejectedCIDRs", policy.RejectedCIDRs)
+			ranges["policy.allowedCIDRs"], ranges["policy.rejectedCIDRs"] = policy.AllowedCIDRs, policy.RejectedCIDRs
+		}
+		for at, values := range ranges {
+			for i, value := range values {
+				r.parseNetwork(s, fmt.Sprintf("spec.externalIP.%s[%d]", at, i), value)
+			}
 		}
 	}
 	r.checkNetworkStatus(s)
 	return found
 }
 
-func (r *reader) checkRanges(s *source, field string, values []string) {
-	for i, value := range values {
-		r.parsePrefix(s, fmt.Sprintf("%s[%d]", field, i), value)
-	}
-}
-
 // checkNetworkStatus finds a status that differs from the spec: loops read the status.
-func (r *reader) checkNetworkStatus(s *source) {
+func (r *reader) checkNetworkStatus(s *document.Document) {
 	spec, status := r.cluster.Network.Spec, r.cluster.Network.Status
+	const advice = "it differs from the spec; remove it, or make both the same"
 	if len(status.ClusterNetwork) > 0 && !slices.Equal(status.ClusterNetwork, spec.ClusterNetwork) {
-		r.addFault(s, ErrConflict, "status.clusterNetwork", "differs from the spec", "remove it, or make both the same")
+		r.report(s, field.Invalid(field.NewPath("status", "clusterNetwork"), document.Omitted, advice))
 	}
 	if len(status.ServiceNetwork) > 0 && !slices.Equal(status.ServiceNetwork, spec.ServiceNetwork) {
-		r.addFault(s, ErrConflict, "status.serviceNetwork", "differs from the spec", "remove it, or make both the same")
+		r.report(s, field.Invalid(field.NewPath("status", "serviceNetwork"), document.Omitted, advice))
 	}
 }
 
 // checkFamily finds control-plane nodes without an address of a family that kube-apiserver needs.
-func (r *reader) checkFamily(field string, wanted int) {
+func (r *reader) checkFamily(at, value string, wanted int) {
 	for _, node := range r.cluster.controlPlane() {
 		internal := slices.DeleteFunc(addressesOf(node), func(a address) bool { return !a.internal })
 		if len(internal) > 0 && !slices.ContainsFunc(internal, func(a address) bool { return family(a.ip) == wanted }) {
-			r.addFault(r.configSource("Network"), ErrInvalid, field, fmt.Sprintf("IPv%d, but Node %s has no internal address of that family", wanted, node.Name),
-				"add one, or remove the network")
+			r.report(r.configSource("Network"), field.Invalid(document.Path("%s", at), value,
+				fmt.Sprintf("Node %s has no internal address of IPv%d; add one, or remove the network", node.Name, wanted)))
 		}
 	}
-}
-
-// checkHostPrefix checks the size of a node's network and adds the number of nodes that fit.
-func (r *reader) checkHostPrefix(s *source, field string, prefix netip.Prefix, hostPrefix uint32, nodes map[int]int) {
-	ipFamily, most := family(prefix.Addr()), prefix.Addr().BitLen()-2
-	if hostPrefix == 0 { // defaults of the network operator and kube-controller-manager
-		if hostPrefix = 23; ipFamily == 6 {
-			hostPrefix = 64
-		}
-	}
-	bits := int(hostPrefix) - prefix.Bits()
-	switch {
-	case bits < 0:
-		r.addFault(s, ErrInvalid, field, fmt.Sprintf("/%d is larger than the whole network %s", hostPrefix, prefix),
-			fmt.Sprintf("it is between %d and %d", prefix.Bits(), most))
-		bits = 0
-	case int(hostPrefix) > most:
-		r.addFault(s, ErrInvalid, field, fmt.Sprintf("/%d has no room for pods", hostPrefix), fmt.Sprintf("it is between %d and %d", prefix.Bits(), most))
-	case ipFamily == 6 && bits > maxNodeBits:
-		r.addFault(s, ErrInvalid, field, fmt.Sprintf("/%d is too small in %s", hostPrefix, prefix),
-			fmt.Sprintf("at most %d bits longer than the network", maxNodeBits))
-	}
-	nodes[ipFamily] += 1 << min(bits, 2*maxNodeBits)
 }
 
 func (r *reader) machineNetworks() []network {
@@ -190,9 +208,9 @@ func (r *reader) machineNetworks() []network {
 		"vsphere":   deref(platform.VSphere).MachineNetworks,
 	} {
 		for i, value := range ranges {
-			field := fmt.Sprintf("spec.platformSpec.%s.machineNetworks[%d]", name, i)
-			if prefix, ok := r.parsePrefix(s, field, string(value)); ok {
-				found = append(found, network{s, field, "machine network", prefix})
+			at := fmt.Sprintf("spec.platformSpec.%s.machineNetworks[%d]", name, i)
+			if prefix, ok := r.parseNetwork(s, at, string(value)); ok {
+				found = append(found, network{s, at, "machine network", prefix})
 			}
 		}
 	}

@@ -9,8 +9,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/solonode/sno/render/document"
 	"github.com/solonode/sno/topology"
 )
 
@@ -44,7 +47,7 @@ func addressesOf(node *corev1.Node) []address {
 	return found
 }
 
-func (r *reader) nodeSource(node *corev1.Node) *source {
+func (r *reader) nodeSource(node *corev1.Node) *document.Document {
 	return r.sources[identity{"", "Node", "", node.Name}]
 }
 
@@ -63,12 +66,12 @@ func (r *reader) checkNodes() {
 	for _, node := range r.cluster.Nodes {
 		s := r.nodeSource(node)
 		for _, problem := range validation.IsDNS1123Subdomain(node.Name) {
-			r.addFault(s, ErrInvalid, "metadata.name", problem, "use the host name")
+			r.report(s, field.Invalid(field.NewPath("metadata", "name"), node.Name, problem+"; use the host name"))
 		}
 		for i, entry := range node.Status.Addresses {
 			if _, err := netip.ParseAddr(entry.Address); err != nil &&
 				(entry.Type == corev1.NodeInternalIP || entry.Type == corev1.NodeExternalIP) {
-				r.addFault(s, ErrInvalid, fmt.Sprintf("status.addresses[%d].address", i), fmt.Sprintf("%q is not an address", entry.Address), "")
+				r.report(s, field.Invalid(document.Path("status.addresses[%d].address", i), entry.Address, "write an IP address, such as 192.0.2.7"))
 			}
 		}
 		internal := 0
@@ -77,27 +80,22 @@ func (r *reader) checkNodes() {
 				internal++
 			}
 			if address.ip.IsLoopback() || address.ip.IsUnspecified() || address.ip.IsMulticast() {
-				r.addFault(s, ErrInvalid, address.field, fmt.Sprintf("%s cannot be reached by other hosts", address.ip), "use the node's own address")
+				r.report(s, field.Invalid(document.Path("%s", address.field), address.ip.String(), "other hosts cannot reach it; use the node's own address"))
 			}
 			if other, ok := taken[address.ip]; ok && other.node != node {
-				where := r.nodeSource(other.node)
-				r.addFault(s, ErrConflict, address.field, fmt.Sprintf("%s is the address of Node %s too, at %s:%d", address.ip, other.node.Name,
-					where.file, where.line(other.field)), "each node needs its own")
+				r.report(s, &field.Error{Type: field.ErrorTypeDuplicate, Field: address.field, BadValue: address.ip.String(), Detail: fmt.Sprintf(
+					"it is the address of Node %s too, at %s; each node needs its own", other.node.Name, r.nodeSource(other.node).Place(other.field))})
 			}
 			taken[address.ip] = address
 		}
 		if isControlPlane(node) && internal == 0 {
-			r.addFault(s, ErrMissing, "status.addresses", "a control-plane node without an address of type InternalIP",
-				"etcd and kube-apiserver listen on it; add it")
+			r.report(s, field.Required(field.NewPath("status", "addresses"), "a control-plane node has an address of type InternalIP, on which etcd and kube-apiserver listen"))
 		}
 	}
 
 	controlPlane := r.cluster.controlPlane()
 	if len(controlPlane) == 0 {
-		r.faults = append(r.faults, Fault{
-			Object: "Node", Problem: "no control-plane node", Kind: ErrMissing,
-			Advice: "add a core/v1 Node with the label " + labelControlPlane + " and its addresses",
-		})
+		r.missing("Node", "there is no control-plane node; add a core/v1 Node with the label "+labelControlPlane+" and its addresses")
 		return
 	}
 	infrastructure := r.cluster.Infrastructure
@@ -114,9 +112,8 @@ func (r *reader) checkNodes() {
 		// Refused by Fields.
 	}
 	if !fits {
-		r.addFault(r.configSource("Infrastructure"), ErrInvalid, topology.FieldControlPlaneTopology,
-			fmt.Sprintf("%s does not match %d control-plane nodes", infrastructure.Status.ControlPlaneTopology, len(controlPlane)),
-			"SingleReplica is for one, HighlyAvailable for three or more")
+		r.report(r.configSource("Infrastructure"), field.Invalid(document.Path(topology.FieldControlPlaneTopology), infrastructure.Status.ControlPlaneTopology,
+			fmt.Sprintf("it does not match %d control-plane nodes; SingleReplica is for one, HighlyAvailable for three or more", len(controlPlane))))
 	}
 }
 
@@ -129,21 +126,21 @@ func (r *reader) checkInfrastructure() {
 	s := r.configSource("Infrastructure")
 	read, err := topology.FromInfrastructure(infrastructure)
 	if err != nil {
-		r.addFault(s, ErrInvalid, "status", err.Error(), "")
+		r.report(s, field.Invalid(field.NewPath("status"), document.Omitted, err.Error()))
 	}
 	for _, finding := range read.Findings() {
 		if finding.Problem == topology.ProblemEmpty {
-			r.addFault(s, ErrMissing, finding.Field, "empty", "set it to SingleReplica or HighlyAvailable")
+			r.report(s, field.Required(document.Path("%s", finding.Field), "set it to SingleReplica or HighlyAvailable"))
 		}
 	}
 	if infrastructure.Status.InfrastructureName == "" {
-		r.addFault(s, ErrMissing, "status.infrastructureName", "empty", "set the cluster's unique name")
+		r.report(s, field.Required(field.NewPath("status", "infrastructureName"), "set the cluster's unique name"))
 	}
-	for field, value := range map[string]string{
-		"status.apiServerURL": infrastructure.Status.APIServerURL, "status.apiServerInternalURI": infrastructure.Status.APIServerInternalURL,
+	for at, value := range map[string]string{
+		"apiServerURL": infrastructure.Status.APIServerURL, "apiServerInternalURI": infrastructure.Status.APIServerInternalURL,
 	} {
 		if hostOf(value) == "" || !strings.HasPrefix(value, "https://") {
-			r.addFault(s, ErrInvalid, field, fmt.Sprintf("%q is not an https URL", value), "such as https://api.example.com:6443")
+			r.report(s, field.Invalid(field.NewPath("status", at), value, "write an https URL, such as https://api.example.com:6443"))
 		}
 	}
 }

@@ -4,9 +4,9 @@ package inputs
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"reflect"
 	"slices"
@@ -19,11 +19,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	kjson "sigs.k8s.io/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	configv1 "github.com/openshift/api/config/v1"
 	configv1alpha1 "github.com/openshift/api/config/v1alpha1"
 	configv1alpha2 "github.com/openshift/api/config/v1alpha2"
+
+	"github.com/solonode/sno/render/document"
 )
 
 // required are the resources of config.openshift.io that must be in the input, all named cluster. There are no
@@ -53,8 +55,8 @@ func (i identity) String() string {
 
 type reader struct {
 	cluster *Cluster
-	faults  Faults
-	sources map[identity]*source
+	faults  document.Faults
+	sources map[identity]*document.Document
 	// kinds are the required kinds that were read, valid or not: they are not reported as missing.
 	kinds      map[string]bool
 	secrets    map[identity]*corev1.Secret
@@ -64,8 +66,8 @@ type reader struct {
 }
 
 // Read reads all .yaml, .yml and .json files of a folder and its subfolders (R-REN-3). It returns all faults at once,
-// as Faults. now decides which certificates are valid. Statuses of networks and proxy, which an operator would derive
-// from the spec, are filled, because no operator runs before kube-apiserver.
+// as document.Faults. now decides which certificates are valid. Statuses of networks and proxy, which an operator would
+// derive from the spec, are filled, because no operator runs before kube-apiserver.
 func Read(folder fs.FS, now time.Time) (*Cluster, error) { return read(folder, now, false) }
 
 // ReadForRenewal is Read for an earlier input. Expired certificates are no faults; unmanaged ones are warnings.
@@ -73,7 +75,7 @@ func ReadForRenewal(folder fs.FS, now time.Time) (*Cluster, error) { return read
 
 func read(folder fs.FS, now time.Time, again bool) (*Cluster, error) {
 	r := &reader{
-		cluster: &Cluster{}, now: now, renewal: again, sources: map[identity]*source{}, kinds: map[string]bool{},
+		cluster: &Cluster{}, now: now, renewal: again, sources: map[identity]*document.Document{}, kinds: map[string]bool{},
 		secrets: map[identity]*corev1.Secret{}, configMaps: map[identity]*corev1.ConfigMap{},
 	}
 	files := 0
@@ -89,10 +91,10 @@ func read(folder fs.FS, now time.Time, again bool) (*Cluster, error) {
 			return err
 		}
 		files++
-		sources, faults := parse(name, content)
+		documents, faults := document.Parse(name, content)
 		r.faults = append(r.faults, faults...)
-		for _, source := range sources {
-			r.addObject(source)
+		for _, d := range documents {
+			r.addObject(d)
 		}
 		return nil
 	})
@@ -100,15 +102,11 @@ func read(folder fs.FS, now time.Time, again bool) (*Cluster, error) {
 		return nil, fmt.Errorf("read the input folder: %w", err)
 	}
 	if files == 0 {
-		r.faults = append(r.faults, Fault{Problem: "the input folder has no manifests", Kind: ErrMissing,
-			Advice: "files must end in .yaml, .yml or .json"})
+		r.missing("", "the input folder has no manifests; files must end in .yaml, .yml or .json")
 	}
 	for _, kind := range required {
 		if !r.kinds[kind] {
-			r.faults = append(r.faults, Fault{
-				Object: kind + " " + clusterName, Problem: "missing", Kind: ErrMissing,
-				Advice: "add it; without settings: " + minimal(kind),
-			})
+			r.missing(kind+" "+clusterName, "add it; without settings: "+minimal(kind))
 		}
 	}
 	slices.SortFunc(r.cluster.Nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
@@ -122,10 +120,11 @@ func read(folder fs.FS, now time.Time, again bool) (*Cluster, error) {
 	r.checkRegistry()
 	r.checkCertificates()
 	if len(r.faults) > 0 {
-		return nil, r.faults.sorted()
+		r.faults.Sort()
+		return nil, r.faults
 	}
 	r.fillStatuses()
-	r.cluster.Warnings = r.cluster.Warnings.sorted()
+	r.cluster.Warnings.Sort()
 	return r.cluster, nil
 }
 
@@ -133,33 +132,41 @@ func minimal(kind string) string {
 	return fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {name: %s}, spec: {}}", configv1.GroupVersion, kind, clusterName)
 }
 
-func (s *source) fault(kind error, field, problem, advice string) Fault {
-	return Fault{File: s.file, Line: s.line(field), Object: s.object, Field: field, Problem: problem, Advice: advice, Kind: kind}
+func (r *reader) report(s *document.Document, errs ...*field.Error) {
+	r.faults = append(r.faults, s.Faults(errs)...)
 }
 
-func (r *reader) addFault(s *source, kind error, field, problem, advice string) {
-	r.faults = append(r.faults, s.fault(kind, field, problem, advice))
+func (r *reader) missing(object, advice string) {
+	r.faults = append(r.faults, document.Fault{Object: object, Problem: document.Whole(field.ErrorTypeRequired, advice)})
 }
 
-func (r *reader) configSource(kind string) *source {
+func (r *reader) warn(s *document.Document, at, format string, args ...any) {
+	r.cluster.Warnings = append(r.cluster.Warnings, s.Faults(ignored(at, format, args...))...)
+}
+
+func ignored(at, format string, args ...any) field.ErrorList {
+	return field.ErrorList{{Type: document.Ignored, Field: at, Detail: fmt.Sprintf(format, args...)}}
+}
+
+func (r *reader) configSource(kind string) *document.Document {
 	return r.sources[identity{configv1.GroupName, kind, "", clusterName}]
 }
 
-func (r *reader) addObject(s *source) {
+func (r *reader) addObject(s *document.Document) {
 	var meta metav1.PartialObjectMetadata
-	if err := json.Unmarshal(s.json, &meta); err != nil {
-		r.addFault(s, ErrSyntax, "metadata", err.Error(), "")
+	if err := json.Unmarshal(s.JSON, &meta); err != nil {
+		r.report(s, field.TypeInvalid(field.NewPath("metadata"), document.Omitted, err.Error()))
 		return
 	}
 	gv, err := schema.ParseGroupVersion(meta.APIVersion)
 	if err != nil || meta.Kind == "" || gv.Version == "" {
-		r.addFault(s, ErrSyntax, "", "no apiVersion or kind", "every document is a Kubernetes object")
+		r.report(s, document.Whole(field.ErrorTypeRequired, "apiVersion and kind; every document is a Kubernetes object"))
 		return
 	}
 	id := identity{gv.Group, meta.Kind, meta.Namespace, meta.Name}
-	s.object = id.String()
+	s.Object = id.String()
 	if meta.Name == "" {
-		r.addFault(s, ErrMissing, "metadata.name", "no name", "generated names are not supported")
+		r.report(s, field.Required(field.NewPath("metadata", "name"), "generated names are not supported"))
 		return
 	}
 
@@ -167,7 +174,7 @@ func (r *reader) addObject(s *source) {
 	switch {
 	case gv.Group == configv1.GroupName:
 		if typed, err = configScheme.New(gv.WithKind(meta.Kind)); err != nil || strings.HasSuffix(meta.Kind, "List") {
-			r.addFault(s, ErrUnknownKind, "kind", fmt.Sprintf("%s has no kind %s", meta.APIVersion, meta.Kind), "check apiVersion and kind")
+			r.report(s, field.Invalid(field.NewPath("kind"), meta.Kind, meta.APIVersion+" has no such kind; check both"))
 			return
 		}
 	case meta.APIVersion == "v1" && meta.Kind == "Node":
@@ -184,36 +191,33 @@ func (r *reader) addObject(s *source) {
 	if !r.unique(id, s) {
 		return
 	}
-	if typed != nil && !r.decode(s, typed) {
-		return
+	if typed != nil {
+		r.report(s, s.Decode(typed)...)
 	}
 	if isRequired {
 		if meta.Name != clusterName {
-			r.addFault(s, ErrInvalid, "metadata.name", fmt.Sprintf("name is %q", meta.Name), "it must be "+clusterName)
+			r.report(s, field.Invalid(field.NewPath("metadata", "name"), meta.Name, "it must be "+clusterName))
 			return
 		}
 		if meta.Namespace != "" {
-			r.addFault(s, ErrInvalid, "metadata.namespace", "a namespace", "the resource has none")
+			r.report(s, field.Forbidden(field.NewPath("metadata", "namespace"), "the resource has none"))
 		}
 	}
 	r.keepObject(s, id, typed)
 }
 
-func (r *reader) unique(id identity, s *source) bool {
+func (r *reader) unique(id identity, s *document.Document) bool {
 	first, ok := r.sources[id]
 	if !ok {
 		r.sources[id] = s
 		return true
 	}
-	where := fmt.Sprintf("%s:%d", first.file, first.line(""))
 	var a, b any
-	if json.Unmarshal(first.json, &a) == nil && json.Unmarshal(s.json, &b) == nil && reflect.DeepEqual(a, b) {
-		r.addFault(s, ErrDuplicate, "", "duplicate of "+where, "remove one of them")
-		return false
+	at, problem := "", "the same object is at %s; remove one of them"
+	if json.Unmarshal(first.JSON, &a) != nil || json.Unmarshal(s.JSON, &b) != nil || !reflect.DeepEqual(a, b) {
+		at, problem = difference("", a, b), "the same object is at %s, and differs; remove one of them"
 	}
-	field := difference("", a, b)
-	r.addFault(s, ErrConflict, field, fmt.Sprintf("%s: the other is at %s:%d", ErrConflict, first.file, first.line(field)),
-		"remove one of them")
+	r.report(s, &field.Error{Type: field.ErrorTypeDuplicate, Field: at, BadValue: document.Omitted, Detail: fmt.Sprintf(problem, first.Place(at))})
 	return false
 }
 
@@ -230,7 +234,7 @@ func difference(at string, a, b any) string {
 	for key := range mapB {
 		keys[key] = true
 	}
-	for _, key := range sortedKeys(keys) {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if !reflect.DeepEqual(mapA[key], mapB[key]) {
 			return difference(strings.TrimPrefix(at+"."+key, "."), mapA[key], mapB[key])
 		}
@@ -238,30 +242,7 @@ func difference(at string, a, b any) string {
 	return at
 }
 
-// decode fills a typed object and reports whether it can be used. Unknown fields are faults, but the rest is checked.
-func (r *reader) decode(s *source, into runtime.Object) bool {
-	strict, err := kjson.UnmarshalStrict(s.json, into)
-	if err != nil {
-		field := ""
-		var wrongType *json.UnmarshalTypeError
-		if errors.As(err, &wrongType) {
-			field = wrongType.Field
-		}
-		r.addFault(s, ErrInvalid, field, err.Error(), "")
-		return false
-	}
-	for _, err := range strict {
-		field := ""
-		var withPath interface{ FieldPath() string }
-		if errors.As(err, &withPath) {
-			field = withPath.FieldPath()
-		}
-		r.addFault(s, ErrUnknownField, field, ErrUnknownField.Error(), "check its spelling and its place")
-	}
-	return true
-}
-
-func (r *reader) keepObject(s *source, id identity, typed runtime.Object) {
+func (r *reader) keepObject(s *document.Document, id identity, typed runtime.Object) {
 	c := r.cluster
 	switch object := typed.(type) {
 	case *configv1.Infrastructure:
@@ -292,8 +273,8 @@ func (r *reader) keepObject(s *source, id identity, typed runtime.Object) {
 		c.Nodes = append(c.Nodes, object)
 	default:
 		other := &unstructured.Unstructured{}
-		if err := other.UnmarshalJSON(s.json); err != nil {
-			r.addFault(s, ErrSyntax, "", err.Error(), "")
+		if err := other.UnmarshalJSON(s.JSON); err != nil {
+			r.report(s, document.Whole(field.ErrorTypeTypeInvalid, err.Error()))
 			return
 		}
 		switch object := typed.(type) {
@@ -309,9 +290,9 @@ func (r *reader) keepObject(s *source, id identity, typed runtime.Object) {
 	}
 }
 
-func (r *reader) namespaced(s *source, id identity) {
+func (r *reader) namespaced(s *document.Document, id identity) {
 	if id.namespace == "" {
-		r.addFault(s, ErrMissing, "metadata.namespace", "no namespace", "add one")
+		r.report(s, field.Required(field.NewPath("metadata", "namespace"), "the kind has one"))
 	}
 }
 
@@ -333,13 +314,4 @@ func mergeStringData(secret *corev1.Secret, other *unstructured.Unstructured) {
 	utilruntime.Must(json.Unmarshal(content, &data))
 	other.Object["data"] = data
 	delete(other.Object, "stringData")
-}
-
-func sortedKeys[V any](of map[string]V) []string {
-	keys := make([]string, 0, len(of))
-	for key := range of {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }

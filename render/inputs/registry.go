@@ -7,6 +7,9 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/solonode/sno/render/document"
 )
 
 const registryGroup = "imageregistry.operator.openshift.io"
@@ -26,9 +29,8 @@ func (r *reader) checkRegistry() {
 			continue
 		}
 		if image.Status.InternalRegistryHostname == "" {
-			r.addFault(s, ErrUnsupported, "spec.managementState", "refused: the image registry operator would change kube-apiserver's configuration later",
-				"set managementState to Removed, or status.internalRegistryHostname of Image "+clusterName+
-					" to image-registry.openshift-image-registry.svc:5000")
+			r.report(s, field.Forbidden(field.NewPath("spec", "managementState"), "the image registry operator would change kube-apiserver's configuration later; "+
+				"set managementState to Removed, or status.internalRegistryHostname of Image "+clusterName+" to image-registry.openshift-image-registry.svc:5000"))
 		}
 		known := slices.Concat(image.Spec.ExternalRegistryHostnames, image.Status.ExternalRegistryHostnames)
 		hosts := map[string]string{}
@@ -44,10 +46,10 @@ func (r *reader) checkRegistry() {
 		if isDefault, _, _ := unstructured.NestedBool(other.Object, "spec", "defaultRoute"); isDefault && r.cluster.Ingress != nil {
 			hosts["spec.defaultRoute"] = "default-route-openshift-image-registry." + r.cluster.Ingress.Spec.Domain
 		}
-		for _, field := range sortedKeys(hosts) {
-			if !slices.Contains(known, hosts[field]) {
-				r.addFault(s, ErrUnsupported, field, "refused: the image registry operator would add "+hosts[field]+" to kube-apiserver's configuration later",
-					"add it to spec.externalRegistryHostnames of Image "+clusterName+", or remove the route")
+		for at, host := range hosts {
+			if !slices.Contains(known, host) {
+				r.report(s, field.Forbidden(document.Path("%s", at), "the image registry operator would add "+host+" to kube-apiserver's configuration later; "+
+					"add it to spec.externalRegistryHostnames of Image "+clusterName+", or remove the route"))
 			}
 		}
 	}

@@ -13,6 +13,9 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/openshift/api/features"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/solonode/sno/render/document"
 )
 
 // Profile selects the images and commands of the static pods. Files, objects and labels are the same in both.
@@ -82,7 +85,7 @@ type Settings struct {
 	// Validity is the validity of certificates and signers.
 	Validity time.Duration
 	// Warnings are those of the Cluster and of fields without effect in this profile.
-	Warnings Faults
+	Warnings document.Faults
 }
 
 // Node is a control-plane node.
@@ -111,18 +114,15 @@ func (c *Cluster) Settings(o Options) (*Settings, error) {
 		Cluster: c, Profile: o.Profile, Images: map[string]string{}, Version: strings.TrimPrefix(o.Version, "v"),
 		Validity: o.Validity, Warnings: slices.Clone(c.Warnings),
 	}
-	var faults Faults
-	add := func(kind error, object, problem, advice string) {
-		faults = append(faults, Fault{Object: object, Problem: problem, Advice: advice, Kind: kind})
-	}
+	var errs field.ErrorList
 	if s.Validity == 0 {
 		s.Validity = DefaultValidity
 	}
 	if s.Validity < MinValidity {
-		add(ErrInvalid, "validity", fmt.Sprintf("%s is too short", s.Validity), fmt.Sprintf("at least %s", MinValidity))
+		errs = append(errs, field.Invalid(field.NewPath("validity"), s.Validity.String(), fmt.Sprintf("it is too short; at least %s", MinValidity)))
 	}
 	if !kubernetesVersion.MatchString(s.Version) {
-		add(ErrInvalid, "version", fmt.Sprintf("%q is not a version of Kubernetes", o.Version), "such as 1.35.2")
+		errs = append(errs, field.Invalid(field.NewPath("version"), o.Version, "write a version of Kubernetes, such as 1.35.2"))
 	}
 
 	var wanted []string
@@ -135,9 +135,10 @@ func (c *Cluster) Settings(o Options) (*Settings, error) {
 			s.Images[name] = fmt.Sprintf("registry.k8s.io/%s:v%s", name, s.Version)
 		}
 		s.Images["etcd"] = DefaultEtcdImage
-		s.Warnings = append(s.Warnings, c.openShiftOnly...).sorted()
+		s.Warnings = append(s.Warnings, c.openShiftOnly...)
+		s.Warnings.Sort()
 	default:
-		add(ErrInvalid, "profile", fmt.Sprintf("unknown profile %q", o.Profile), fmt.Sprintf("%s or %s", OpenShift, Kubernetes))
+		errs = append(errs, field.NotSupported(field.NewPath("profile"), o.Profile, []Profile{OpenShift, Kubernetes}))
 	}
 	for name, image := range o.Images {
 		if image != "" {
@@ -151,7 +152,7 @@ func (c *Cluster) Settings(o Options) (*Settings, error) {
 		}
 	}
 	if len(missing) > 0 {
-		add(ErrMissing, "images", "no image for "+strings.Join(missing, ", "), "give the image references of a release payload")
+		errs = append(errs, field.Required(field.NewPath("images"), "there is none for "+strings.Join(missing, ", ")+"; give the image references of a release payload"))
 	}
 
 	for _, node := range c.controlPlane() {
@@ -163,14 +164,18 @@ func (c *Cluster) Settings(o Options) (*Settings, error) {
 		}
 		s.Nodes = append(s.Nodes, Node{Name: node.Name, Addresses: internal})
 	}
-	if len(faults) > 0 {
-		return nil, faults.sorted()
-	}
 
 	cluster := *c
 	cluster.FeatureGate = c.FeatureGate.DeepCopy()
 	if err := fillFeatureGates(cluster.FeatureGate, o.Release); err != nil {
-		return nil, Faults{{Object: "FeatureGate " + clusterName, Problem: err.Error(), Kind: ErrInvalid}}
+		errs = append(errs, field.Invalid(field.NewPath("release"), o.Release, err.Error()))
+	}
+	if len(errs) > 0 {
+		var faults document.Faults
+		for _, err := range errs {
+			faults = append(faults, document.Fault{Problem: err})
+		}
+		return nil, faults
 	}
 	s.Cluster = &cluster
 	return s, nil
@@ -191,7 +196,7 @@ func fillFeatureGates(gate *configv1.FeatureGate, release string) error {
 	}
 	major, err := strconv.ParseUint(number, 10, 64)
 	if err != nil {
-		return fmt.Errorf("release %q is not a version: %w", release, err)
+		return fmt.Errorf("not a version of OpenShift: %w", err)
 	}
 	of := features.FeatureSets(major, features.SelfManaged, gate.Spec.FeatureSet)
 	details := configv1.FeatureGateDetails{Version: version}

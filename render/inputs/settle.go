@@ -3,6 +3,7 @@
 package inputs
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -55,5 +56,5 @@ func (r *reader) noProxy() string {
 			own[address.ip.String()] = true
 		}
 	}
-	return strings.Join(sortedKeys(own), ",")
+	return strings.Join(slices.Sorted(maps.Keys(own)), ",")
 }

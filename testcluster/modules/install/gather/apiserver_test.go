@@ -59,7 +59,7 @@ func TestResources(t *testing.T) {
 	apiserver.NoError(t, gather.Bundle(t.Context(), &out, gather.Options{Root: root, ID: "1", Programs: t.TempDir()}))
 	all := unpacked(t, &out)
 	for name, want := range map[string]string{
-		"nodes.json": `"cp-1"`, "nodes.list": "cp-1\n", "masters.list": "cp-1\n", "configmaps.json": `before\n`, "secrets-names.txt": "planted-name",
+		"nodes.json": `"cp-1"`, "nodes.list": "cp-1\n", "masters.list": "cp-1\n", "configmaps.json": `"name": "planted"`, "secrets-names.txt": "planted-name",
 		"etcd.json": `"EtcdList"`, "pods.json": `"PodList"`,
 	} {
 		if got := all["log-bundle-1/resources/"+name]; !strings.Contains(got, want) {
