@@ -38,6 +38,7 @@ import (
 	"github.com/solonode/sno/install/installconfig"
 	"github.com/solonode/sno/install/join"
 	"github.com/solonode/sno/install/kubelet"
+	"github.com/solonode/sno/install/monitor"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
 )
@@ -132,8 +133,14 @@ func TestPhases(t *testing.T) {
 		t.Fatal(err)
 	}
 	serving(t, filepath.Join(root, join.ServingCertificate))
+	put(t, root, node.AllInOneStatus, `{"command": "aiokube"}`)
 	if err := run(allinone.Phases(m), ""); err != nil {
 		t.Fatal(err)
+	}
+	// Another machine reads that it is installed (R-BIP-3).
+	status, err := client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), monitor.Name, metav1.GetOptions{})
+	if err != nil || !strings.Contains(status.Data["aiokube"], "aiokube") {
+		t.Errorf("the status in the cluster: %v, %v", status, err)
 	}
 	if err := run(allinone.Phases(m), ""); err != nil {
 		t.Errorf("again: %v", err)
