@@ -192,6 +192,9 @@ func (u consumer) adds(ctx context.Context, dir string) ([]string, error) {
 	}
 	get := []string{"get"} // an operator has these
 	for _, module := range []string{"github.com/openshift/api", "k8s.io/api", "k8s.io/apimachinery"} {
+		if required[module] == "" {
+			return nil, nil // no library for operators
+		}
 		get = append(get, module+"@"+required[module])
 	}
 	source := "package main\n\nimport _ \"github.com/openshift/api/operator/v1\"\n"

@@ -62,7 +62,7 @@ func TestInstallation(t *testing.T) {
 			if diff := cmp.Diff(before, m.tree()); diff != "" || m.published() != nil {
 				t.Errorf("without ClusterVersion, published %v (-want +got):\n%s", m.published(), diff)
 			}
-			m.put(node.PostRebootStatus, `{"command": "post-reboot", "error": "https://user:hidden@example.com"}`)
+			m.put(node.PostRebootStatus, `{"command": "post-reboot", "error": "example.com refuses https://user:hidden@example.com"}`)
 			m.version("True")
 		}})
 	if err != nil {
