@@ -39,8 +39,6 @@ func eachTopology(f func(controlPlane, infrastructure configv1.TopologyMode, sin
 	}
 }
 
-const cvo, stock, person, own = "cluster-version-operator", "console", "oc", "sno.solonode.github.io/console"
-
 func notReady() corev1.Toleration {
 	return corev1.Toleration{Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}
 }

@@ -4,9 +4,9 @@ package patch
 
 import "k8s.io/apimachinery/pkg/runtime"
 
-// Step is what to do with one object: at most one of Intent, Delete and Release. The zero Step does nothing. The Decision
-// of a module has a Step for each object that it may write. Create, Delete and NewOwner are for modules that own whole
-// objects, whose controllers carry them out; apply.Applier.ApplyStep does the rest.
+// Step is what to do with one object: at most one of Intent, Delete and Release. The zero Step does nothing. The
+// Decision of a module has a Step for each object that it may write. Create, Delete and NewOwner are for modules that
+// own whole objects, whose controllers carry them out; apply.Applier.ApplyStep does the rest.
 type Step struct {
 	Intent  runtime.ApplyConfiguration // what to apply; nil for nothing
 	Unset   []string                   // fields that must be absent; see apply.Applier.Apply

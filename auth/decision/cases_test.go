@@ -103,8 +103,7 @@ var (
 	serverLabels    = map[string]string{"app": "oauth-openshift"}
 	apiServerLabels = map[string]string{"app": "openshift-oauth-apiserver", "apiserver": "true"}
 
-	controlPlane = tolerate("node-role.kubernetes.io/control-plane", corev1.TaintEffectNoSchedule)
-	unreachable  = tolerate("node.kubernetes.io/unreachable", corev1.TaintEffectNoExecute)
+	unreachable = tolerate("node.kubernetes.io/unreachable", corev1.TaintEffectNoExecute)
 )
 
 func tolerate(key string, effect corev1.TaintEffect) corev1.Toleration {

@@ -12,9 +12,9 @@ import (
 	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/framework/steps"
 	"github.com/solonode/sno/e2e/framework/suite"
-	patchworkload "github.com/solonode/sno/topology/workload"
 	"github.com/solonode/sno/testcluster/operand"
 	"github.com/solonode/sno/testcluster/scenario"
+	patchworkload "github.com/solonode/sno/topology/workload"
 )
 
 const asExpected, notNeeded = "AsExpected", "NotNeeded"

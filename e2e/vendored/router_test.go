@@ -15,8 +15,8 @@ import (
 	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/framework/steps"
 	"github.com/solonode/sno/e2e/framework/suite"
-	patchworkload "github.com/solonode/sno/topology/workload"
 	"github.com/solonode/sno/testcluster/scenario"
+	patchworkload "github.com/solonode/sno/topology/workload"
 )
 
 // withRouter is a cluster with the ingress operator that vendors the module, on one node.

@@ -21,8 +21,8 @@ import (
 
 // Decision is what to do with the default IngressController.
 type Decision struct {
-	// IngressController is never released while inputs are missing or unreadable. Its Result explains a missing intent or a
-	// missing part of it; nil when there is nothing to report.
+	// IngressController is never released while inputs are missing or unreadable. Its Result explains a missing intent or
+	// a missing part of it; nil when there is nothing to report.
 	IngressController patch.Step
 }
 

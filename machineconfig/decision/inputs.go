@@ -25,8 +25,9 @@ const (
 	GracefulOff  GracefulShutdown = "off"
 )
 
-// Inputs are what the decisions need, with managedFields: in addition to the inputs of DrainRequired, of whose Pods only
-// those of ShutdownNodes are needed, those of the graceful shutdown. They are not modified. A nil list was not read.
+// Inputs are what the decisions need, with managedFields: in addition to the inputs of DrainRequired, of whose Pods
+// only those of ShutdownNodes are needed, those of the graceful shutdown. They are not modified. A nil list was not
+// read.
 type Inputs struct {
 	machineconfig.Inputs
 

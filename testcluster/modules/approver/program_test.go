@@ -81,6 +81,8 @@ func TestFollowsMachines(t *testing.T) {
 			p := c.Start("--requests-every=1h", noKubelets)
 			c.Eventually("it is in force", inForce)
 			c.serveMachines(group)
+			p.WaitForEnd("the cluster serves kinds that it did not serve before")
+			p = c.Start("--requests-every=1h", noKubelets)
 			first, second := c.createMachine(group, "worker-1"), c.createMachine(group, "worker-2")
 			c.Eventually("it is released", c.afterOtherControllers(c.checkReleased))
 			c.Eventually("it is not needed", notNeeded)
