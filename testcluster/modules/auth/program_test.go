@@ -113,6 +113,8 @@ func TestKindsServedLater(t *testing.T) {
 	p.CheckNoWrites(2)
 	c.InstallCRDs(crds.Authentications)
 	c.Create("cluster-version-operator", authenticationOf(managed))
+	p.WaitForEnd("the cluster serves kinds that it did not serve before")
+	p = c.Start("--override=always")
 	c.Eventually("the override is set", c.overridesAre(set))
 	c.Eventually("the conditions are there", c.HasCondition(authenticationObject, condition, "True", "AsExpected"))
 	p.Stop()
