@@ -166,7 +166,7 @@ func TestShapeIsPure(t *testing.T) {
 	}
 }
 
-// patch/workload tests the other fields.
+// topology/workload tests the other fields.
 func TestPodDisruptionBudgets(t *testing.T) {
 	for _, controlPlane := range allModes {
 		for _, infrastructure := range []configv1.TopologyMode{sr, ha} {

@@ -13,7 +13,7 @@ import (
 	"github.com/solonode/sno/topology/unsupportedconfig"
 )
 
-// R-AUTH-1. patch/unsupportedconfig tests all forms of an override.
+// R-AUTH-1. topology/unsupportedconfig tests all forms of an override.
 func TestMinimumControlPlaneNodes(t *testing.T) {
 	byMode := map[configv1.TopologyMode]int32{sr: 1, dual: 2, arbiter: 2, ha: 3, external: 3, empty: 3, unknown: 3}
 	overridden := map[configv1.TopologyMode]int32{sr: 1, dual: 2, arbiter: 2, ha: 1, external: 1, empty: 1, unknown: 1}

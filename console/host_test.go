@@ -194,7 +194,7 @@ func TestShapeDeploymentSelector(t *testing.T) {
 	}
 }
 
-// R-SNO-3: there is no budget for one pod. patch/workload tests the other fields.
+// R-SNO-3: there is no budget for one pod. topology/workload tests the other fields.
 func TestPodDisruptionBudget(t *testing.T) {
 	eachTopology(func(controlPlane, infrastructure configv1.TopologyMode, single, _ bool) {
 		for name, component := range map[string]string{"console": "ui", "downloads": "downloads"} {

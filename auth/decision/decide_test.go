@@ -185,7 +185,7 @@ func TestDecideOverrideTable(t *testing.T) {
 	}
 }
 
-// patch/workload tests conflicts by field.
+// patch/operand tests conflicts by field.
 func TestDecideDeployments(t *testing.T) {
 	closed := func(in *decision.Inputs) {
 		in.Cluster = ptr.To(clusterOf(ha, sr))

@@ -22,7 +22,7 @@ var ErrDiffers = errors.New("the build is not reproducible")
 // both folders are compiled once, and only linked again.
 func Check(ctx context.Context, folder string, o Options, fresh bool) (err error) {
 	started := time.Now()
-	scratch, err := os.MkdirTemp("", "sno-dist-")
+	scratch, err := os.MkdirTemp("", "sno-release-")
 	if err != nil {
 		return err
 	}
