@@ -175,7 +175,7 @@ func TestStop(t *testing.T) {
 	} {
 		m.Endpoints.Ports, m.Endpoints.EtcdPort = test.ports, test.etcd
 		l := newLive(m.Options)
-		err := phase.Run(t.Context(), []phase.Phase{{Name: "stop-control-plane", Limit: 300 * time.Millisecond, Run: l.stopControlPlane}}, phase.Options{})
+		err := phase.Run(t.Context(), []phase.Phase{{Name: "stop-control-plane", Limit: 2 * time.Second, Run: l.stopControlPlane}}, phase.Options{})
 		if !errors.Is(err, phase.ErrLimit) || !strings.Contains(err.Error(), "waiting for the end of [kube-apiserver-pod.yaml kube-controller-manager-pod.yaml kube-scheduler-pod.yaml]") || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want %q", name, err, test.want)
 		}
