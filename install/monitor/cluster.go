@@ -21,8 +21,12 @@ import (
 // Name of the ConfigMap with the statuses, in kube-system. It is written when the cluster is complete.
 const Name = "sno-install"
 
-// ErrNotAvailable is in the error of a cluster whose operators have not finished.
-var ErrNotAvailable = errors.New("ClusterVersion is not available")
+var (
+	// ErrNotAvailable is in the error of a cluster whose operators have not finished.
+	ErrNotAvailable = errors.New("ClusterVersion is not available")
+	// ErrNoClusterVersion is an ErrNotAvailable of a cluster that serves the kind and has no object of it.
+	ErrNoClusterVersion = fmt.Errorf("%w: it does not exist", ErrNotAvailable)
+)
 
 // Available returns nil if ClusterVersion is available, or the cluster has no such kind, since nothing reports it then.
 func Available(ctx context.Context, client kubernetes.Interface) error {
@@ -37,9 +41,11 @@ func Available(ctx context.Context, client kubernetes.Interface) error {
 	if err != nil {
 		return fmt.Errorf("read ClusterVersion: %w", err)
 	}
-	message := "it does not exist"
+	if len(list.Items) == 0 {
+		return ErrNoClusterVersion
+	}
+	message := ""
 	for _, version := range list.Items {
-		message = ""
 		for _, c := range version.Status.Conditions {
 			switch {
 			case c.Type == configv1.OperatorAvailable && c.Status == configv1.ConditionTrue:

@@ -55,9 +55,9 @@ func TestInstallation(t *testing.T) {
 			if diff := cmp.Diff(before, m.tree()); diff != "" {
 				t.Errorf("without the operators (-want +got):\n%s", diff)
 			}
+			m.version("False")
 			m.takenOver()
 		}},
-		step{"the cluster: ClusterVersion is not available: it does not exist", func() { m.version("False") }},
 		step{"the cluster: ClusterVersion is not available: Progressing: Working towards 5.0.0", func() {
 			if diff := cmp.Diff(before, m.tree()); diff != "" || m.published() != nil {
 				t.Errorf("without ClusterVersion, published %v (-want +got):\n%s", m.published(), diff)
