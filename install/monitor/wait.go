@@ -91,7 +91,9 @@ func (m Machine) reached(ctx context.Context, client kubernetes.Interface, goal 
 	case err != nil:
 		return err //nolint:wrapcheck // it names the object
 	case goal == InstallComplete:
-		return Available(ctx, client)
+		if err := Available(ctx, client); !errors.Is(err, ErrNoClusterVersion) {
+			return err
+		}
 	case marker.Data["status"] != "complete":
 		return fmt.Errorf("ConfigMap kube-system/%s: %w", name, errNotYet)
 	}
