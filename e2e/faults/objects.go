@@ -124,11 +124,6 @@ func contentOf(live *unstructured.Unstructured) string {
 		slices.SortFunc(entries, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) }) // maps are printed in order
 		_ = unstructured.SetNestedSlice(live.Object, entries, "spec", "overrides")                            // the maps around it exist
 	}
-	// A guard that is written again while it is being removed has the default policy of evictions in its budget, that of
-	// the release none.
-	if policy, _, _ := unstructured.NestedString(live.Object, "spec", "unhealthyPodEvictionPolicy"); policy == string(policyv1.IfHealthyBudget) {
-		unstructured.RemoveNestedField(live.Object, "spec", "unhealthyPodEvictionPolicy")
-	}
 	for _, name := range []string{"spec", "data"} {
 		if value, is := live.Object[name]; is {
 			content[name] = value

@@ -44,7 +44,7 @@ var (
 			}
 			before, want := b.DeepCopy(), guardBudget()
 			b.Annotations = annotated(b.Annotations)
-			b.Spec.MinAvailable, b.Spec.MaxUnavailable, b.Spec.Selector = nil, want.Spec.MaxUnavailable, want.Spec.Selector
+			b.Spec = want.Spec // the operator has no code for this kind, and replaces the whole spec (U-ETC-5)
 			return !equality.Semantic.DeepEqual(before, b)
 		},
 	}

@@ -13,7 +13,10 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -68,6 +71,24 @@ func TestEnforce(t *testing.T) {
 }
 
 // TestOperator checks in sequence, on one cluster, what the console module relies on.
+func TestEnforceBudget(t *testing.T) {
+	for name, change := range map[string]func(*policyv1.PodDisruptionBudgetSpec){
+		"as in the manifest": nil,
+		"another number":     func(s *policyv1.PodDisruptionBudgetSpec) { s.MaxUnavailable = ptr.To(intstr.FromInt32(2)) },
+		"a field that the manifest does not have": func(s *policyv1.PodDisruptionBudgetSpec) {
+			s.UnhealthyPodEvictionPolicy = ptr.To(policyv1.IfHealthyBudget)
+		},
+	} {
+		live := guardBudget()
+		if change != nil {
+			change(&live.Spec)
+		}
+		if got := GuardBudget.enforce(live); got != (change != nil) || !equality.Semantic.DeepEqual(live, guardBudget()) {
+			t.Errorf("%s: changed %t, %+v", name, got, live.Spec)
+		}
+	}
+}
+
 func TestOperator(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a cluster; make proof runs it")
