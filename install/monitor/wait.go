@@ -90,11 +90,7 @@ func (m Machine) reached(ctx context.Context, client kubernetes.Interface, goal 
 		return errors.Join(Available(ctx, client), err)
 	case err != nil:
 		return err //nolint:wrapcheck // it names the object
-	case goal == InstallComplete:
-		if err := Available(ctx, client); !errors.Is(err, ErrNoClusterVersion) {
-			return err
-		}
-	case marker.Data["status"] != "complete":
+	case goal != InstallComplete && marker.Data["status"] != "complete":
 		return fmt.Errorf("ConfigMap kube-system/%s: %w", name, errNotYet)
 	}
 	return nil

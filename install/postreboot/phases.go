@@ -176,8 +176,7 @@ func (o Options) available(ctx context.Context, p *phase.Progress) error {
 		return err
 	}
 	if err := p.Until(ctx, o.Interval, "the cluster", func(ctx context.Context) error {
-		// The live system has applied the ClusterVersion of a release; where there is none, no cluster-version operator runs.
-		if err := monitor.Available(ctx, client); err != nil && !errors.Is(err, monitor.ErrNoClusterVersion) {
+		if err := monitor.Available(ctx, client); err != nil {
 			return err //nolint:wrapcheck // it names the object
 		}
 		all, err := monitor.Read(ctx, o.path(node.BootstrapStatus), o.path(node.PostRebootStatus))
