@@ -39,7 +39,7 @@ type Config struct {
 	Raw []byte
 }
 
-// installConfig is the file: the fields that have an effect. The rules of each are beside its type.
+// installConfig is the file: the fields that have an effect. The rules of each follow its type.
 type installConfig struct {
 	APIVersion string `json:"apiVersion"`
 	Metadata   struct {

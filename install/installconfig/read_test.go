@@ -192,7 +192,7 @@ func TestInvalid(t *testing.T) {
 		"httpProxy by https":      {"  httpsProxy: http:", "  httpProxy: https:", SingleNode, field.ErrorTypeInvalid, ":32: proxy.httpProxy: Invalid value: it is not an http URL; write http://HOST:PORT"},
 		"proxy's port":            {"proxy.example.com:3128", "proxy.example.com:70000", SingleNode, field.ErrorTypeInvalid, ":32: proxy.httpsProxy: Invalid value: the port is not between 1 and 65535; write http://HOST:PORT"},
 		"proxy's host":            {"proxy.example.com:3128", "proxy_1.example.com:3128", SingleNode, field.ErrorTypeInvalid, ":32: proxy.httpsProxy: Invalid value: the host is neither a DNS name nor an address; write http://HOST:PORT"},
-		"noProxy with a star":     {".example.org,", "'*,example.org'\n  # ", SingleNode, field.ErrorTypeInvalid, `:33: proxy.noProxy: Invalid value: "*": there are other entries beside it; write * alone, or remove it`},
+		"noProxy with a star":     {".example.org,", "'*,example.org'\n  # ", SingleNode, field.ErrorTypeInvalid, `:33: proxy.noProxy: Invalid value: "*": there are other entries too; write * alone, or remove it`},
 		"noProxy, empty entry":    {".example.org,", ".example.org,,", SingleNode, field.ErrorTypeInvalid, `:33: proxy.noProxy: Invalid value: "": there is an empty entry; remove a comma`},
 		"noProxy, IPv6":           {".example.org,", "fd00::1,", SingleNode, field.ErrorTypeInvalid, `:33: proxy.noProxy: Invalid value: "fd00::1": an IPv6 address is given as a network; write fd00::1/128`},
 		"SSH key's option":        {"ssh-ed25519 AAAA", "- ssh-ed25519 AAAA", SingleNode, field.ErrorTypeInvalid, `:35: sshKey: Invalid value: "-": it is not an option before a key: sshd ignores the line; remove it`},

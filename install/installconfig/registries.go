@@ -46,7 +46,7 @@ func (r *reader) proxy(p *Proxy) {
 		case entry == "":
 			r.invalid(at, entry, "there is an empty entry; remove a comma")
 		case entry == "*":
-			r.invalid(at, entry, "there are other entries beside it; write * alone, or remove it")
+			r.invalid(at, entry, "there are other entries too; write * alone, or remove it")
 		case notAddress == nil && address.Is6():
 			r.invalid(at, entry, "an IPv6 address is given as a network; write "+entry+"/128")
 		case notCIDR != nil && len(validation.IsDNS1123Subdomain(strings.TrimPrefix(entry, "."))) > 0:
