@@ -98,7 +98,7 @@ func joinWorker(m *machine) {
 	It("runs a pod there, whose logs cannot be read without a serving certificate", j.runPod, limit)
 	It("approves the serving certificate from the inventory, and no hostile request", j.certify, limit)
 	It("reads the pod's logs", j.readLogs, limit)
-	It("has both again after a restart of the worker, without a new request", j.restartWorker, limit)
+	It("has both again after a restart of the worker, which ends its pods gracefully, without a new request", j.restartWorker, limit)
 	It("has the kubelet renew its serving certificate, which proves its names while the inventory no longer has the node", j.renew, limit)
 	It("has not decided the hostile requests", j.leavesHostile, limit)
 }
@@ -339,6 +339,14 @@ var workerReady = check{"the worker is Ready and schedulable", client + `get nod
 
 // runPod runs a pod that writes logs. They cannot be read yet: the kubelet has no serving certificate.
 func (j *joiner) runPod(ctx context.Context) {
+	j.createPod(ctx)
+	Eventually(ctx, func(ctx context.Context) error {
+		_, err := j.log(ctx)
+		return err
+	}).Should(MatchError(ContainSubstring("tls: internal error")), "the kubelet refuses to serve logs")
+}
+
+func (j *joiner) createPod(ctx context.Context) {
 	etcd := suite.Must(j.kube.CoreV1().Pods("openshift-etcd").Get(ctx, "etcd-"+hostname, metav1.GetOptions{}))
 	_, err := j.kube.CoreV1().Pods("default").Create(ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: workerPod},
@@ -354,10 +362,6 @@ func (j *joiner) runPod(ctx context.Context) {
 	Expect(err).NotTo(HaveOccurred())
 	j.wait(ctx, check{"the pod runs on the worker", client + `get pod ` + workerPod +
 		` -o jsonpath='{.spec.nodeName}/{.status.conditions[?(@.type=="Ready")].status}' | grep -qx ` + workerName + `/True`})
-	Eventually(ctx, func(ctx context.Context) error {
-		_, err := j.log(ctx)
-		return err
-	}).Should(MatchError(ContainSubstring("tls: internal error")), "the kubelet refuses to serve logs")
 }
 
 func (j *joiner) log(ctx context.Context) (string, error) {
@@ -387,12 +391,19 @@ func (j *joiner) readLogs(ctx context.Context) {
 	Eventually(ctx, j.log).Should(ContainSubstring("ready to serve client requests"))
 }
 
-// restartWorker restarts the worker. The kubelet has to reuse its certificates.
+// restartWorker restarts the worker. The kubelet has to reuse its certificates. It ends pods within their grace periods
+// first, and such a pod does not run again: a controller would create another one, as the test does.
 func (j *joiner) restartWorker(ctx context.Context) {
 	before := suite.Must(j.requests(ctx))
 	Expect(j.worker.Reboot(ctx)).To(Succeed())
-	j.wait(ctx, check{"the pod runs again", client + `get pod ` + workerPod +
-		` -o jsonpath='{.status.containerStatuses[0].restartCount}/{.status.conditions[?(@.type=="Ready")].status}' | grep -qx 1/True`})
+	j.wait(ctx, check{"the kubelet has ended the pod before the restart", client + `get pod ` + workerPod +
+		` -o jsonpath='{.status.reason}/{.status.containerStatuses[0].state.terminated.exitCode}' | grep -qx Terminated/0`})
+	Expect(j.kube.CoreV1().Pods("default").Delete(ctx, workerPod, metav1.DeleteOptions{})).To(Succeed())
+	Eventually(ctx, func(ctx context.Context) error {
+		_, err := j.kube.CoreV1().Pods("default").Get(ctx, workerPod, metav1.GetOptions{})
+		return err
+	}).Should(Satisfy(apierrors.IsNotFound))
+	j.createPod(ctx)
 	j.readLogs(ctx)
 	Expect(j.requests(ctx)).To(HaveLen(len(before)), "the kubelet has requested another certificate")
 }
