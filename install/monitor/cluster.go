@@ -24,8 +24,8 @@ const Name = "sno-install"
 // ErrNotAvailable is in the error of a cluster whose operators have not finished.
 var ErrNotAvailable = errors.New("ClusterVersion is not available")
 
-// Available returns nil if ClusterVersion is available, or the cluster has no such kind or object: the live system applies
-// that of a release, and where there is none, no cluster-version-operator runs.
+// Available returns nil if ClusterVersion is available, or the cluster has no such kind or object: the live system
+// applies that of a release, and where there is none, no cluster-version-operator runs.
 func Available(ctx context.Context, client kubernetes.Interface) error {
 	text, err := client.Discovery().RESTClient().Get().AbsPath("/apis/config.openshift.io/v1/clusterversions").Do(ctx).Raw()
 	if apierrors.IsNotFound(err) {
