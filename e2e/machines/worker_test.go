@@ -397,7 +397,7 @@ func (j *joiner) restartWorker(ctx context.Context) {
 	before := suite.Must(j.requests(ctx))
 	Expect(j.worker.Reboot(ctx)).To(Succeed())
 	j.wait(ctx, check{"the kubelet has ended the pod before the restart", client + `get pod ` + workerPod +
-		` -o jsonpath='{.status.reason}/{.status.containerStatuses[0].state.terminated.exitCode}' | grep -qx Terminated/0`})
+		` -o jsonpath='{.status.phase}/{.status.conditions[?(@.type=="DisruptionTarget")].reason}' | grep -qx ` + string(corev1.PodSucceeded) + "/" + corev1.PodReasonTerminationByKubelet})
 	Expect(j.kube.CoreV1().Pods("default").Delete(ctx, workerPod, metav1.DeleteOptions{})).To(Succeed())
 	Eventually(ctx, func(ctx context.Context) error {
 		_, err := j.kube.CoreV1().Pods("default").Get(ctx, workerPod, metav1.GetOptions{})
