@@ -13,16 +13,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/solonode/sno/auth"
+	"github.com/solonode/sno/auth/internal/fixture"
 )
 
 func ExampleMinimumControlPlaneNodes() {
-	single := clusterOf(configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode)
+	single := fixture.ClusterOf(configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode)
 	minimum, err := auth.MinimumControlPlaneNodes(single, []byte(`{"useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer": "maybe"}`))
 	fmt.Println(minimum.Nodes, err)
 	fmt.Println(minimum.Unreadable)
 
 	overrides := []byte(`useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer: "true"`)
-	several := clusterOf(configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode)
+	several := fixture.ClusterOf(configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode)
 	minimum, err = auth.MinimumControlPlaneNodes(several, overrides)
 	fmt.Println(minimum.Nodes, err)
 	fmt.Println(minimum.Deprecation)
@@ -34,7 +35,7 @@ func ExampleMinimumControlPlaneNodes() {
 }
 
 func ExampleShapeOAuthServer() {
-	cluster := clusterOf(configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode)
+	cluster := fixture.ClusterOf(configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode)
 	labels := map[string]string{"app": "oauth-openshift"}
 	rendered := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{
 		Selector: &metav1.LabelSelector{MatchLabels: labels},

@@ -15,22 +15,23 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/solonode/sno/auth"
+	"github.com/solonode/sno/auth/internal/fixture"
 	"github.com/solonode/sno/topology"
 )
 
 // R-AUTH-3, and R-AUTH-1 with one node.
 func TestReplicas(t *testing.T) {
-	byInfrastructure := map[configv1.TopologyMode]int32{sr: 1, ha: 2, arbiter: 2, dual: 2, external: 2, empty: 2, unknown: 2}
+	byInfrastructure := map[configv1.TopologyMode]int32{fixture.SR: 1, fixture.HA: 2, fixture.Arbiter: 2, fixture.Dual: 2, fixture.External: 2, fixture.Empty: 2, fixture.Unknown: 2}
 	for _, nodes := range []int32{-1, 0, 1, 2, 3, 5} {
-		for _, infrastructure := range allModes {
+		for _, infrastructure := range fixture.AllModes {
 			for mode, want := range map[configv1.TopologyMode]int32{
-				sr: 1, dual: 2, arbiter: 2, ha: nodes, empty: nodes, unknown: nodes, external: byInfrastructure[infrastructure],
+				fixture.SR: 1, fixture.Dual: 2, fixture.Arbiter: 2, fixture.HA: nodes, fixture.Empty: nodes, fixture.Unknown: nodes, fixture.External: byInfrastructure[infrastructure],
 			} {
 				var wantErr error
 				if want < 1 {
 					want, wantErr = 0, auth.ErrNoNodes
 				}
-				if got, err := auth.Replicas(clusterOf(mode, infrastructure), nodes); got != want || !errors.Is(err, wantErr) {
+				if got, err := auth.Replicas(fixture.ClusterOf(mode, infrastructure), nodes); got != want || !errors.Is(err, wantErr) {
 					t.Errorf("control plane %q, infrastructure %q, %d nodes: %d, %v, want %d, %v", mode, infrastructure, nodes, got, err, want, wantErr)
 				}
 			}
@@ -41,12 +42,12 @@ func TestReplicas(t *testing.T) {
 // A Cluster that was not read must not count as highly available.
 func TestClusterNotRead(t *testing.T) {
 	for name, cluster := range map[string]topology.Cluster{
-		"zero": {}, "no infrastructure": {ControlPlane: topology.ReadingOf(sr)}, "no control plane": {Infrastructure: topology.ReadingOf(sr)},
+		"zero": {}, "no infrastructure": {ControlPlane: topology.ReadingOf(fixture.SR)}, "no control plane": {Infrastructure: topology.ReadingOf(fixture.SR)},
 	} {
 		for function, call := range map[string]func() (any, error){
 			"Replicas":                          func() (any, error) { return auth.Replicas(cluster, 3) },
-			"ShapeOAuthServer":                  func() (any, error) { return auth.ShapeOAuthServer(server(), cluster, 3) },
-			"ShapeOAuthAPIServer":               func() (any, error) { return auth.ShapeOAuthAPIServer(apiServer(), cluster, 3) },
+			"ShapeOAuthServer":                  func() (any, error) { return auth.ShapeOAuthServer(fixture.Server(), cluster, 3) },
+			"ShapeOAuthAPIServer":               func() (any, error) { return auth.ShapeOAuthAPIServer(fixture.APIServer(), cluster, 3) },
 			"OAuthServerPodDisruptionBudget":    func() (any, error) { return auth.OAuthServerPodDisruptionBudget(cluster, nil) },
 			"OAuthAPIServerPodDisruptionBudget": func() (any, error) { return auth.OAuthAPIServerPodDisruptionBudget(cluster, nil) },
 			"MinimumControlPlaneNodes":          func() (any, error) { return auth.MinimumControlPlaneNodes(cluster, nil) },
@@ -78,7 +79,7 @@ func shapeOf(t testing.TB, d *appsv1.Deployment, labels map[string]string) shape
 	case cmp.Equal(affinity, antiAffinity(term(labels))):
 		s.AntiAffinity = "all"
 	default:
-		s.AntiAffinity = text(t, affinity)
+		s.AntiAffinity = fixture.Text(t, affinity)
 	}
 	return s
 }
@@ -90,29 +91,29 @@ func TestShapeRollout(t *testing.T) {
 		nodes                        int32
 		server, apiServer            shape
 	}{
-		"single":                            {sr, sr, 1, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
-		"single with workers":               {sr, ha, 1, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
-		"single, nodes not counted":         {sr, sr, 0, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
-		"single, still three nodes":         {sr, sr, 3, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
-		"two nodes":                         {dual, ha, 2, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
-		"two nodes, one lost":               {dual, ha, 1, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
-		"arbiter":                           {arbiter, ha, 2, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
-		"highly available":                  {ha, ha, 3, shape{3, 2, 3, "revision"}, shape{3, 1, 0, "all"}},
-		"highly available, one node so far": {ha, ha, 1, shape{1, 1, 1, "revision"}, shape{1, 1, 0, "all"}},
-		"highly available, five nodes":      {ha, ha, 5, shape{5, 4, 5, "revision"}, shape{5, 1, 0, "all"}},
-		"unknown":                           {unknown, unknown, 3, shape{3, 2, 3, "revision"}, shape{3, 1, 0, "all"}},
-		"external":                          {external, ha, 0, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
-		"external, one worker":              {external, sr, 0, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
+		"single":                            {fixture.SR, fixture.SR, 1, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
+		"single with workers":               {fixture.SR, fixture.HA, 1, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
+		"single, nodes not counted":         {fixture.SR, fixture.SR, 0, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
+		"single, still three nodes":         {fixture.SR, fixture.SR, 3, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
+		"two nodes":                         {fixture.Dual, fixture.HA, 2, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
+		"two nodes, one lost":               {fixture.Dual, fixture.HA, 1, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
+		"arbiter":                           {fixture.Arbiter, fixture.HA, 2, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
+		"highly available":                  {fixture.HA, fixture.HA, 3, shape{3, 2, 3, "revision"}, shape{3, 1, 0, "all"}},
+		"highly available, one node so far": {fixture.HA, fixture.HA, 1, shape{1, 1, 1, "revision"}, shape{1, 1, 0, "all"}},
+		"highly available, five nodes":      {fixture.HA, fixture.HA, 5, shape{5, 4, 5, "revision"}, shape{5, 1, 0, "all"}},
+		"unknown":                           {fixture.Unknown, fixture.Unknown, 3, shape{3, 2, 3, "revision"}, shape{3, 1, 0, "all"}},
+		"external":                          {fixture.External, fixture.HA, 0, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
+		"external, one worker":              {fixture.External, fixture.SR, 0, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
 	} {
-		cluster := clusterOf(test.controlPlane, test.infrastructure)
-		role, tolerations := "node-role.kubernetes.io/master", []corev1.Toleration{unreachable, master, controlPlane}
-		if test.controlPlane == external {
+		cluster := fixture.ClusterOf(test.controlPlane, test.infrastructure)
+		role, tolerations := "node-role.kubernetes.io/master", []corev1.Toleration{fixture.Unreachable, master, controlPlane}
+		if test.controlPlane == fixture.External {
 			role, tolerations = "node-role.kubernetes.io/worker", tolerations[:1]
 		}
 		selector := map[string]string{"kubernetes.io/os": "linux", role: ""}
-		s := must(auth.ShapeOAuthServer(server(), cluster, test.nodes))
-		a := must(auth.ShapeOAuthAPIServer(apiServer(), cluster, test.nodes))
-		diff := cmp.Diff(test.server, shapeOf(t, s, serverLabels)) + cmp.Diff(test.apiServer, shapeOf(t, a, apiServerLabels))
+		s := must(auth.ShapeOAuthServer(fixture.Server(), cluster, test.nodes))
+		a := must(auth.ShapeOAuthAPIServer(fixture.APIServer(), cluster, test.nodes))
+		diff := cmp.Diff(test.server, shapeOf(t, s, fixture.ServerLabels)) + cmp.Diff(test.apiServer, shapeOf(t, a, fixture.APIServerLabels))
 		for _, d := range []*appsv1.Deployment{s, a} {
 			diff += cmp.Diff(selector, d.Spec.Template.Spec.NodeSelector) + cmp.Diff(tolerations, d.Spec.Template.Spec.Tolerations)
 		}
@@ -135,18 +136,18 @@ func TestShapeIsPure(t *testing.T) {
 		from  *appsv1.Deployment
 		shape func(*appsv1.Deployment, topology.Cluster, int32) (*appsv1.Deployment, error)
 	}{
-		"oauth-openshift": {server(full), auth.ShapeOAuthServer},
-		"oauth-apiserver": {apiServer(full), auth.ShapeOAuthAPIServer},
+		"oauth-openshift": {fixture.Server(full), auth.ShapeOAuthServer},
+		"oauth-apiserver": {fixture.APIServer(full), auth.ShapeOAuthAPIServer},
 	} {
 		before := test.from.DeepCopy()
-		for _, mode := range allModes {
-			cluster := clusterOf(mode, sr)
+		for _, mode := range fixture.AllModes {
+			cluster := fixture.ClusterOf(mode, fixture.SR)
 			shaped := must(test.shape(test.from, cluster, 3))
-			twice, back := must(test.shape(shaped, cluster, 3)), must(test.shape(must(test.shape(shaped, clusterOf(ha, ha), 3)), cluster, 3))
+			twice, back := must(test.shape(shaped, cluster, 3)), must(test.shape(must(test.shape(shaped, fixture.ClusterOf(fixture.HA, fixture.HA), 3)), cluster, 3))
 			if diff := cmp.Diff(shaped, twice); diff != "" {
 				t.Errorf("%s, %q, twice (-want +got):\n%s", target, mode, diff)
 			}
-			if diff := cmp.Diff(shaped, back); mode != external && diff != "" {
+			if diff := cmp.Diff(shaped, back); mode != fixture.External && diff != "" {
 				t.Errorf("%s, %q, after HighlyAvailable (-want +got):\n%s", target, mode, diff)
 			}
 			pod, was := &twice.Spec.Template.Spec, before.Spec.Template.Spec
@@ -156,7 +157,7 @@ func TestShapeIsPure(t *testing.T) {
 				t.Errorf("%s, %q: other fields have changed (-want +got):\n%s", target, mode, diff)
 			}
 			shaped.Spec.Selector.MatchLabels["app"] = "changed"
-			if strings.Contains(text(t, shaped.Spec.Template.Spec.Affinity), "changed") {
+			if strings.Contains(fixture.Text(t, shaped.Spec.Template.Spec.Affinity), "changed") {
 				t.Errorf("%s, %q: the anti-affinity shares the selector's labels", target, mode)
 			}
 			if diff := cmp.Diff(before, test.from); diff != "" {
@@ -168,15 +169,15 @@ func TestShapeIsPure(t *testing.T) {
 
 // topology/workload tests the other fields.
 func TestPodDisruptionBudgets(t *testing.T) {
-	for _, controlPlane := range allModes {
-		for _, infrastructure := range []configv1.TopologyMode{sr, ha} {
-			cluster := clusterOf(controlPlane, infrastructure)
+	for _, controlPlane := range fixture.AllModes {
+		for _, infrastructure := range []configv1.TopologyMode{fixture.SR, fixture.HA} {
+			cluster := fixture.ClusterOf(controlPlane, infrastructure)
 			for name, got := range map[string]*policyv1.PodDisruptionBudget{
-				"openshift-authentication/oauth-openshift-pdb":  must(auth.OAuthServerPodDisruptionBudget(cluster, serverLabels)),
-				"openshift-oauth-apiserver/oauth-apiserver-pdb": must(auth.OAuthAPIServerPodDisruptionBudget(cluster, serverLabels)),
+				"openshift-authentication/oauth-openshift-pdb":  must(auth.OAuthServerPodDisruptionBudget(cluster, fixture.ServerLabels)),
+				"openshift-oauth-apiserver/oauth-apiserver-pdb": must(auth.OAuthAPIServerPodDisruptionBudget(cluster, fixture.ServerLabels)),
 			} {
-				single := controlPlane == sr || (controlPlane == external && infrastructure == sr)
-				if (got == nil) != single || got != nil && (got.Namespace+"/"+got.Name != name || !cmp.Equal(got.Spec.Selector.MatchLabels, serverLabels)) {
+				single := controlPlane == fixture.SR || (controlPlane == fixture.External && infrastructure == fixture.SR)
+				if (got == nil) != single || got != nil && (got.Namespace+"/"+got.Name != name || !cmp.Equal(got.Spec.Selector.MatchLabels, fixture.ServerLabels)) {
 					t.Errorf("%q, %q, %s: %+v", controlPlane, infrastructure, name, got)
 				}
 			}

@@ -10,30 +10,31 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/solonode/sno/auth"
+	"github.com/solonode/sno/auth/internal/fixture"
 	"github.com/solonode/sno/topology/unsupportedconfig"
 )
 
 // R-AUTH-1. topology/unsupportedconfig tests all forms of an override.
 func TestMinimumControlPlaneNodes(t *testing.T) {
-	byMode := map[configv1.TopologyMode]int32{sr: 1, dual: 2, arbiter: 2, ha: 3, external: 3, empty: 3, unknown: 3}
-	overridden := map[configv1.TopologyMode]int32{sr: 1, dual: 2, arbiter: 2, ha: 1, external: 1, empty: 1, unknown: 1}
-	for _, mode := range allModes {
+	byMode := map[configv1.TopologyMode]int32{fixture.SR: 1, fixture.Dual: 2, fixture.Arbiter: 2, fixture.HA: 3, fixture.External: 3, fixture.Empty: 3, fixture.Unknown: 3}
+	overridden := map[configv1.TopologyMode]int32{fixture.SR: 1, fixture.Dual: 2, fixture.Arbiter: 2, fixture.HA: 1, fixture.External: 1, fixture.Empty: 1, fixture.Unknown: 1}
+	for _, mode := range fixture.AllModes {
 		for raw, want := range map[string]struct {
 			nodes       map[configv1.TopologyMode]int32
 			deprecation string
 			unreadable  error
 		}{
-			"":                          {byMode, "", nil},
-			`{"oauthConfig":{}}`:        {byMode, "", nil},
-			`{"` + key + `":false}`:     {byMode, "The override " + key + " is deprecated and false", nil},
-			key + ": 'false'":           {byMode, "The override " + key + " is deprecated and false", nil},
-			`{"` + key + `":"true"}`:    {overridden, "The override " + key + " is deprecated: it is honored", nil},
-			"a: b\n" + key + ": true\n": {overridden, "The override " + key + " is deprecated: it is honored", nil},
-			`{"` + key + `":"maybe"}`:   {byMode, "", unsupportedconfig.ErrUnreadable},
-			`{"` + key + `":true`:       {byMode, "", unsupportedconfig.ErrUnreadable},
-			"[]":                        {byMode, "", unsupportedconfig.ErrUnreadable},
+			"":                                  {byMode, "", nil},
+			`{"oauthConfig":{}}`:                {byMode, "", nil},
+			`{"` + fixture.Key + `":false}`:     {byMode, "The override " + fixture.Key + " is deprecated and false", nil},
+			fixture.Key + ": 'false'":           {byMode, "The override " + fixture.Key + " is deprecated and false", nil},
+			`{"` + fixture.Key + `":"true"}`:    {overridden, "The override " + fixture.Key + " is deprecated: it is honored", nil},
+			"a: b\n" + fixture.Key + ": true\n": {overridden, "The override " + fixture.Key + " is deprecated: it is honored", nil},
+			`{"` + fixture.Key + `":"maybe"}`:   {byMode, "", unsupportedconfig.ErrUnreadable},
+			`{"` + fixture.Key + `":true`:       {byMode, "", unsupportedconfig.ErrUnreadable},
+			"[]":                                {byMode, "", unsupportedconfig.ErrUnreadable},
 		} {
-			got, err := auth.MinimumControlPlaneNodes(clusterOf(mode, ha), []byte(raw))
+			got, err := auth.MinimumControlPlaneNodes(fixture.ClusterOf(mode, fixture.HA), []byte(raw))
 			if err != nil || got.Nodes != want.nodes[mode] || !errors.Is(got.Unreadable, want.unreadable) ||
 				!strings.HasPrefix(got.Deprecation, want.deprecation) || (want.deprecation == "") != (got.Deprecation == "") {
 				t.Errorf("%q, %s: %+v, %v; want %d nodes, %q, %v", mode, raw, got, err, want.nodes[mode], want.deprecation, want.unreadable)

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/solonode/sno/auth"
+	"github.com/solonode/sno/auth/internal/fixture"
 )
 
 func TestSchedulableControlPlaneNodes(t *testing.T) {
@@ -32,7 +33,7 @@ func TestSchedulableControlPlaneNodes(t *testing.T) {
 		"cordoned":                 {nil, true, []corev1.Taint{cordoned}},
 		"not ready":                {nil, true, notReady},
 		"rebooting":                {nil, true, append(notReady, cordoned)},
-		"unreachable":              {nil, true, []corev1.Taint{taint(unreachable.Key, execute), taint("node.kubernetes.io/out-of-service", execute)}},
+		"unreachable":              {nil, true, []corev1.Taint{taint(fixture.Unreachable.Key, execute), taint("node.kubernetes.io/out-of-service", execute)}},
 		"out of memory":            {nil, true, []corev1.Taint{taint("node.kubernetes.io/memory-pressure", no)}},
 		"without a network":        {nil, true, []corev1.Taint{taint("node.kubernetes.io/network-unavailable", no)}},
 		"being created by a cloud": {nil, true, []corev1.Taint{taint("node.cloudprovider.kubernetes.io/uninitialized", no)}},
@@ -51,13 +52,13 @@ func TestSchedulableControlPlaneNodes(t *testing.T) {
 		if test.tolerations == nil {
 			test.tolerations = []corev1.Toleration{master, controlPlane}
 		}
-		node, worker := controlPlaneNode(), corev1.Node{}
+		node, worker := fixture.ControlPlaneNode(), corev1.Node{}
 		node.Spec.Taints = test.taints
 		want := int32(1)
 		if test.counts {
 			want = 2
 		}
-		if got := auth.SchedulableControlPlaneNodes([]corev1.Node{controlPlaneNode(), node, worker}, test.tolerations); got != want {
+		if got := auth.SchedulableControlPlaneNodes([]corev1.Node{fixture.ControlPlaneNode(), node, worker}, test.tolerations); got != want {
 			t.Errorf("%s: %d, want %d", name, got, want)
 		}
 	}

@@ -16,17 +16,18 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/console"
+	"github.com/solonode/sno/console/internal/fixture"
 	"github.com/solonode/sno/topology"
 )
 
 // A Cluster that was not read must not count as highly available.
 func TestClusterNotRead(t *testing.T) {
 	for name, cluster := range map[string]topology.Cluster{
-		"zero": {}, "no infrastructure": {ControlPlane: topology.ReadingOf(sr)}, "no control plane": {Infrastructure: topology.ReadingOf(sr)},
+		"zero": {}, "no infrastructure": {ControlPlane: topology.ReadingOf(fixture.SR)}, "no control plane": {Infrastructure: topology.ReadingOf(fixture.SR)},
 	} {
 		for function, call := range map[string]func() (any, error){
 			"Pool":                func() (any, error) { return console.Pool(cluster) },
-			"ShapeDeployment":     func() (any, error) { return console.ShapeDeployment(manifest("console"), cluster) },
+			"ShapeDeployment":     func() (any, error) { return console.ShapeDeployment(fixture.Manifest("console"), cluster) },
 			"PodDisruptionBudget": func() (any, error) { return console.PodDisruptionBudget("console", cluster) },
 		} {
 			if got, err := call(); !errors.Is(err, topology.ErrClusterNotRead) || !reflect.ValueOf(got).IsZero() {
@@ -42,7 +43,7 @@ func TestShapeDeployment(t *testing.T) {
 		d.Spec.Template.Spec.NodeSelector, d.Spec.Template.Spec.Tolerations = nil, nil
 	}
 	eachTopology(func(controlPlane, infrastructure configv1.TopologyMode, single, onWorkers bool) {
-		cluster := clusterOf(controlPlane, infrastructure)
+		cluster := fixture.ClusterOf(controlPlane, infrastructure)
 		pool := topology.ControlPlanePool
 		if onWorkers {
 			pool = topology.WorkerPool
@@ -51,19 +52,19 @@ func TestShapeDeployment(t *testing.T) {
 			t.Errorf("control plane %q, infrastructure %q: pool %s, %v, want %s", controlPlane, infrastructure, got, err, pool)
 		}
 		for _, name := range []string{"console", "downloads"} {
-			want := shaped(name)
+			want := fixture.Shaped(name)
 			if !single {
 				want.Spec.Replicas = ptr.To[int32](2)
-				want.Spec.Strategy = strategy(intstr.FromInt32(1), intstr.FromInt32(3))
-				want.Spec.Template.Spec.Affinity = manifest(name).Spec.Template.Spec.Affinity
+				want.Spec.Strategy = fixture.Strategy(intstr.FromInt32(1), intstr.FromInt32(3))
+				want.Spec.Template.Spec.Affinity = fixture.Manifest(name).Spec.Template.Spec.Affinity
 			}
-			selector, tolerations := map[string]string{"node-role.kubernetes.io/master": ""}, []corev1.Toleration{role("master"), role("control-plane")}
+			selector, tolerations := map[string]string{"node-role.kubernetes.io/master": ""}, []corev1.Toleration{fixture.Role("master"), fixture.Role("control-plane")}
 			if onWorkers {
 				want.Spec.Template.Spec.NodeSelector = map[string]string{"kubernetes.io/os": "linux"}
 				selector, tolerations = nil, nil
 			}
 			for from, start := range map[string]*appsv1.Deployment{
-				"the manifest": manifest(name), "the shape of one node": shaped(name), "no placement": manifest(name, bare),
+				"the manifest": fixture.Manifest(name), "the shape of one node": fixture.Shaped(name), "no placement": fixture.Manifest(name, bare),
 			} {
 				before := start.DeepCopy()
 				got := shapedFor(t, start, cluster)
@@ -95,22 +96,22 @@ func shapedFor(t testing.TB, d *appsv1.Deployment, cluster topology.Cluster) *ap
 }
 
 func TestShapeDeploymentKeepsOtherFields(t *testing.T) {
-	start := manifest("downloads", func(d *appsv1.Deployment) {
+	start := fixture.Manifest("downloads", func(d *appsv1.Deployment) {
 		d.Annotations = map[string]string{"a": "b"}
 		d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
 		pod := &d.Spec.Template.Spec
 		pod.NodeSelector = map[string]string{"disk": "ssd", "node-role.kubernetes.io/master": "", "node-role.kubernetes.io/control-plane": ""}
 		pod.Tolerations = append(pod.Tolerations, corev1.Toleration{Key: "dedicated", Operator: corev1.TolerationOpExists})
 	})
-	for _, mode := range allModes {
-		got := shapedFor(t, start, clusterOf(mode, mode))
+	for _, mode := range fixture.AllModes {
+		got := shapedFor(t, start, fixture.ClusterOf(mode, mode))
 		keys := ""
 		for _, toleration := range got.Spec.Template.Spec.Tolerations {
 			keys += " " + toleration.Key
 		}
 		selector := map[string]string{"disk": "ssd", "node-role.kubernetes.io/master": ""}
 		wantKeys := " node-role.kubernetes.io/master node.kubernetes.io/not-ready dedicated"
-		if mode == external {
+		if mode == fixture.External {
 			selector = map[string]string{"disk": "ssd"}
 		}
 		if diff := cmp.Diff(selector, got.Spec.Template.Spec.NodeSelector); diff != "" || keys != wantKeys || got.Annotations["a"] != "b" {
@@ -123,7 +124,7 @@ func TestShapeDeploymentKeepsOtherFields(t *testing.T) {
 // rollout on each cluster that is updated.
 func TestShapeDeploymentKeepsTheOperators(t *testing.T) {
 	stock := func(name string, replicas int32, rollout appsv1.DeploymentStrategy, affinity *corev1.Affinity, roles ...string) *appsv1.Deployment {
-		return manifest(name, func(d *appsv1.Deployment) {
+		return fixture.Manifest(name, func(d *appsv1.Deployment) {
 			d.Spec.Replicas, d.Spec.Strategy, d.Spec.Template.Spec.Affinity = &replicas, rollout, affinity
 			for _, role := range roles {
 				d.Spec.Template.Spec.NodeSelector["node-role.kubernetes.io/"+role] = ""
@@ -139,7 +140,7 @@ func TestShapeDeploymentKeepsTheOperators(t *testing.T) {
 		}}}}
 	}
 	quarter := intstr.FromString("25%")
-	one, several := strategy(quarter, quarter), strategy(intstr.FromInt32(1), intstr.FromInt32(3))
+	one, several := fixture.Strategy(quarter, quarter), fixture.Strategy(intstr.FromInt32(1), intstr.FromInt32(3))
 	eachTopology(func(controlPlane, infrastructure configv1.TopologyMode, single, onWorkers bool) {
 		for name, component := range map[string]string{"console": "ui", "downloads": "downloads"} {
 			roles := []string{"master"}
@@ -150,17 +151,17 @@ func TestShapeDeploymentKeepsTheOperators(t *testing.T) {
 			if single {
 				operators = stock(name, 1, one, &corev1.Affinity{}, roles...)
 			}
-			if diff := cmp.Diff(operators, shapedFor(t, operators, clusterOf(controlPlane, infrastructure))); diff != "" {
+			if diff := cmp.Diff(operators, shapedFor(t, operators, fixture.ClusterOf(controlPlane, infrastructure))); diff != "" {
 				t.Errorf("%s, control plane %q, infrastructure %q (-operator's +shaped):\n%s", name, controlPlane, infrastructure, diff)
 			}
 		}
 	})
 	for name, test := range map[string]struct{ affinity, want *corev1.Affinity }{
-		"console and downloads apart from each other": {apart("app", "console"), manifest("console").Spec.Template.Spec.Affinity},
-		"by both components":                          {apart("component", "ui", "downloads"), manifest("console").Spec.Template.Spec.Affinity},
+		"console and downloads apart from each other": {apart("app", "console"), fixture.Manifest("console").Spec.Template.Spec.Affinity},
+		"by both components":                          {apart("component", "ui", "downloads"), fixture.Manifest("console").Spec.Template.Spec.Affinity},
 		"by either of two of its own":                 {apart("component", "ui", "web"), apart("component", "ui", "web")},
 	} {
-		got := shapedFor(t, stock("console", 2, several, test.affinity, "master"), clusterOf(ha, ha)).Spec.Template.Spec.Affinity
+		got := shapedFor(t, stock("console", 2, several, test.affinity, "master"), fixture.ClusterOf(fixture.HA, fixture.HA)).Spec.Template.Spec.Affinity
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -171,10 +172,10 @@ func TestShapeDeploymentKeepsTheOperators(t *testing.T) {
 func TestShapeDeploymentSelector(t *testing.T) {
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"own": "label"}, MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: "component", Operator: metav1.LabelSelectorOpIn, Values: []string{"downloads"}}}}
-	got := shapedFor(t, manifest("other", func(d *appsv1.Deployment) {
+	got := shapedFor(t, fixture.Manifest("other", func(d *appsv1.Deployment) {
 		d.Spec.Selector, d.Spec.Template.Labels = selector, map[string]string{"own": "label", "component": "downloads"}
 		d.Spec.Template.Spec.Affinity = nil
-	}), clusterOf(ha, ha)).Spec.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}), fixture.ClusterOf(fixture.HA, fixture.HA)).Spec.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	if diff := cmp.Diff([]corev1.PodAffinityTerm{{LabelSelector: selector, TopologyKey: "kubernetes.io/hostname"}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -183,11 +184,11 @@ func TestShapeDeploymentSelector(t *testing.T) {
 	}
 	for name, d := range map[string]*appsv1.Deployment{
 		"no Deployment":     nil,
-		"no selector":       manifest("downloads", func(d *appsv1.Deployment) { d.Spec.Selector = nil }),
-		"an empty selector": manifest("downloads", func(d *appsv1.Deployment) { d.Spec.Selector = &metav1.LabelSelector{} }),
+		"no selector":       fixture.Manifest("downloads", func(d *appsv1.Deployment) { d.Spec.Selector = nil }),
+		"an empty selector": fixture.Manifest("downloads", func(d *appsv1.Deployment) { d.Spec.Selector = &metav1.LabelSelector{} }),
 	} {
-		for _, mode := range allModes {
-			if got, err := console.ShapeDeployment(d, clusterOf(mode, mode)); !errors.Is(err, console.ErrDeployment) || got != nil {
+		for _, mode := range fixture.AllModes {
+			if got, err := console.ShapeDeployment(d, fixture.ClusterOf(mode, mode)); !errors.Is(err, console.ErrDeployment) || got != nil {
 				t.Errorf("%q, %s: %v, %v, want %v", mode, name, got, err, console.ErrDeployment)
 			}
 		}
@@ -198,7 +199,7 @@ func TestShapeDeploymentSelector(t *testing.T) {
 func TestPodDisruptionBudget(t *testing.T) {
 	eachTopology(func(controlPlane, infrastructure configv1.TopologyMode, single, _ bool) {
 		for name, component := range map[string]string{"console": "ui", "downloads": "downloads"} {
-			got, err := console.PodDisruptionBudget(name, clusterOf(controlPlane, infrastructure))
+			got, err := console.PodDisruptionBudget(name, fixture.ClusterOf(controlPlane, infrastructure))
 			labels := map[string]string{"app": "console", "component": component}
 			if (got == nil) != single || err != nil || got != nil && (got.Namespace+"/"+got.Name != "openshift-console/"+name ||
 				!cmp.Equal(got.Spec.Selector.MatchLabels, labels)) {
@@ -206,7 +207,7 @@ func TestPodDisruptionBudget(t *testing.T) {
 			}
 		}
 	})
-	if got, err := console.PodDisruptionBudget("consoel", clusterOf(ha, ha)); !errors.Is(err, console.ErrName) || got != nil {
+	if got, err := console.PodDisruptionBudget("consoel", fixture.ClusterOf(fixture.HA, fixture.HA)); !errors.Is(err, console.ErrName) || got != nil {
 		t.Errorf("another name: %v, %v, want %v", got, err, console.ErrName)
 	}
 }

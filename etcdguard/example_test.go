@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/etcdguard/internal/fixture"
 	"github.com/solonode/sno/topology"
 )
 
@@ -23,7 +24,7 @@ func ExamplePods() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	pods, err := etcdguard.Pods(host, []corev1.Node{node("one", "master"), node("two", "arbiter"), node("three", "worker")})
+	pods, err := etcdguard.Pods(host, []corev1.Node{fixture.Node("one", "master"), fixture.Node("two", "arbiter"), fixture.Node("three", "worker")})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -22,40 +22,41 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/etcdguard/internal/fixture"
 	"github.com/solonode/sno/patch/golden"
 	"github.com/solonode/sno/topology"
 )
 
 func TestHostErrors(t *testing.T) {
-	raw, half := clusterOf(sr), clusterOf(sr)
-	raw.ControlPlane.Mode = unknown
+	raw, half := fixture.ClusterOf(fixture.SR), fixture.ClusterOf(fixture.SR)
+	raw.ControlPlane.Mode = fixture.Unknown
 	half.ControlPlane = topology.Reading{}
 	for name, cluster := range map[string]topology.Cluster{
 		"nothing": {}, "platform only": {Platform: configv1.NonePlatformType}, "half a Cluster": half, "a mode that was not read": raw,
 	} {
 		host, inHost := etcdguard.NewHost(cluster, 3, "cli")
 		minimum, _, inMinimum := etcdguard.MinimumMembers(cluster, nil)
-		remove, inRemove := etcdguard.SafeToRemove(cluster, nil, membersOf(3, 3), 1)
-		restart, inRestart := etcdguard.SafeToRestart(cluster, membersOf(3, 3), 1)
+		remove, inRemove := etcdguard.SafeToRemove(cluster, nil, fixture.MembersOf(3, 3), 1)
+		restart, inRestart := etcdguard.SafeToRestart(cluster, fixture.MembersOf(3, 3), 1)
 		wantErrors(t, name, etcdguard.ErrNoTopology, inHost, inMinimum, inRemove, inRestart)
 		if host != (etcdguard.Host{}) || minimum != 0 || remove.Safe || restart.Safe {
 			t.Errorf("%s: %+v, %d, %+v, %+v", name, host, minimum, remove, restart)
 		}
 	}
-	for mode, members := range map[configv1.TopologyMode]int{ha: 0, sr: 0, external: -1} {
-		host, err := etcdguard.NewHost(clusterOf(mode), members, "cli")
+	for mode, members := range map[configv1.TopologyMode]int{fixture.HA: 0, fixture.SR: 0, fixture.External: -1} {
+		host, err := etcdguard.NewHost(fixture.ClusterOf(mode), members, "cli")
 		if wantErrors(t, string(mode), etcdguard.ErrNoMembers, err); host != (etcdguard.Host{}) {
 			t.Errorf("%s, %d members: %+v", mode, members, host)
 		}
 	}
-	for _, mode := range allModes {
+	for _, mode := range fixture.AllModes {
 		var noImage, noNodes error
-		if needsGuard(mode) {
+		if fixture.NeedsGuard(mode) {
 			noImage, noNodes = etcdguard.ErrNoImage, etcdguard.ErrNoNodes
 		}
-		wantNoPods(t, string(mode)+", no image", must(etcdguard.NewHost(clusterOf(mode), 3, "")), noImage)
-		for _, nodes := range [][]corev1.Node{nil, {}, {node("w", "worker")}} {
-			pods, err := etcdguard.Pods(hostOf(mode, 3), nodes)
+		wantNoPods(t, string(mode)+", no image", fixture.Must(etcdguard.NewHost(fixture.ClusterOf(mode), 3, "")), noImage)
+		for _, nodes := range [][]corev1.Node{nil, {}, {fixture.Node("w", "worker")}} {
+			pods, err := etcdguard.Pods(fixture.HostOf(mode, 3), nodes)
 			if wantErrors(t, string(mode)+", no nodes", noNodes, err); pods != nil {
 				t.Errorf("%q, nodes %v: Pods %v", mode, nodes, pods)
 			}
@@ -83,7 +84,7 @@ func wantErrors(t *testing.T, name string, want error, errs ...error) {
 func wantNoPods(t *testing.T, name string, host etcdguard.Host, want error) {
 	t.Helper()
 	deployment, inDeployment := etcdguard.Deployment(host)
-	pods, inPods := etcdguard.Pods(host, nodesOf(ha, 3))
+	pods, inPods := etcdguard.Pods(host, fixture.NodesOf(fixture.HA, 3))
 	if wantErrors(t, name, want, inDeployment, inPods); deployment != nil || pods != nil {
 		t.Errorf("%s: Deployment %v, Pods %v", name, deployment, pods)
 	}
@@ -96,21 +97,21 @@ func TestHostGolden(t *testing.T) {
 			Topology configv1.TopologyMode
 			Members  int
 		}
-		must(0, yaml.Unmarshal(must(fs.ReadFile(input, "host.yaml")), &given))
-		host := must(etcdguard.NewHost(clusterOf(given.Topology), given.Members, "cli"))
+		fixture.Must(0, yaml.Unmarshal(fixture.Must(fs.ReadFile(input, "host.yaml")), &given))
+		host := fixture.Must(etcdguard.NewHost(fixture.ClusterOf(given.Topology), given.Members, "cli"))
 		var pod *corev1.Pod
-		if pods := must(etcdguard.Pods(host, nodesOf(given.Topology, given.Members))); len(pods) > 0 {
+		if pods := fixture.Must(etcdguard.Pods(host, fixture.NodesOf(given.Topology, given.Members))); len(pods) > 0 {
 			pod = pods[0]
 		}
 		out := map[string]string{}
 		for name, object := range map[string]any{
-			"deployment.yaml": must(etcdguard.Deployment(host)), "budget.yaml": must(etcdguard.DisruptionBudget(host)),
-			"pod.yaml": pod, "podsbudget.yaml": must(etcdguard.PodsDisruptionBudget(host)),
+			"deployment.yaml": fixture.Must(etcdguard.Deployment(host)), "budget.yaml": fixture.Must(etcdguard.DisruptionBudget(host)),
+			"pod.yaml": pod, "podsbudget.yaml": fixture.Must(etcdguard.PodsDisruptionBudget(host)),
 		} {
 			var content map[string]any
-			must(0, yaml.Unmarshal(must(yaml.Marshal(object)), &content))
+			fixture.Must(0, yaml.Unmarshal(fixture.Must(yaml.Marshal(object)), &content))
 			delete(content, "status")
-			out[name] = string(must(yaml.Marshal(content)))
+			out[name] = string(fixture.Must(yaml.Marshal(content)))
 		}
 		return out
 	})
@@ -118,15 +119,15 @@ func TestHostGolden(t *testing.T) {
 
 // TestGuardedAndSize shows R-ETC-2: the topology determines the number of guards.
 func TestGuardedAndSize(t *testing.T) {
-	for _, mode := range allModes {
+	for _, mode := range fixture.AllModes {
 		for n := 1; n <= maxMembers; n++ {
-			if got := must(etcdguard.Size(hostOf(mode, n))); got != max(n, expectedMembers(mode)) {
+			if got := fixture.Must(etcdguard.Size(fixture.HostOf(mode, n))); got != max(n, fixture.ExpectedMembers(mode)) {
 				t.Errorf("%q, %d members: size %d", mode, n, got)
 			}
-			host := hostOf(mode, n)
-			made := []bool{must(etcdguard.Deployment(host)) != nil, must(etcdguard.DisruptionBudget(host)) != nil,
-				must(etcdguard.Pods(host, nodesOf(mode, n))) != nil, must(etcdguard.PodsDisruptionBudget(host)) != nil}
-			if slices.Contains(made, !needsGuard(mode)) {
+			host := fixture.HostOf(mode, n)
+			made := []bool{fixture.Must(etcdguard.Deployment(host)) != nil, fixture.Must(etcdguard.DisruptionBudget(host)) != nil,
+				fixture.Must(etcdguard.Pods(host, fixture.NodesOf(mode, n))) != nil, fixture.Must(etcdguard.PodsDisruptionBudget(host)) != nil}
+			if slices.Contains(made, !fixture.NeedsGuard(mode)) {
 				t.Errorf("%q, %d members: Deployment, budget, pods, budget over pods: %v", mode, n, made)
 			}
 		}
@@ -135,16 +136,16 @@ func TestGuardedAndSize(t *testing.T) {
 
 // TestReadmeTable compares the table in README.md with the rules.
 func TestReadmeTable(t *testing.T) {
-	readme := string(must(os.ReadFile("README.md")))
+	readme := string(fixture.Must(os.ReadFile("README.md")))
 	for mode, name := range map[configv1.TopologyMode]string{
-		ha: "HighlyAvailable, empty, unknown", arbiter: string(arbiter), dual: string(dual), sr: string(sr), external: string(external),
+		fixture.HA: "HighlyAvailable, empty, unknown", fixture.Arbiter: string(fixture.Arbiter), fixture.Dual: string(fixture.Dual), fixture.SR: string(fixture.SR), fixture.External: string(fixture.External),
 	} {
 		row := "none | no budget"
-		if needsGuard(mode) {
+		if fixture.NeedsGuard(mode) {
 			row = fmt.Sprintf("at least %d | %d of 3, %d of 4, %d of 5",
-				expectedMembers(mode), maxEvictions(mode, 3), maxEvictions(mode, 4), maxEvictions(mode, 5))
+				fixture.ExpectedMembers(mode), fixture.MaxEvictions(mode, 3), fixture.MaxEvictions(mode, 4), fixture.MaxEvictions(mode, 5))
 		}
-		if row = fmt.Sprintf("\n| %s | %d | %s", name, expectedMembers(mode), row); !strings.Contains(readme, row) {
+		if row = fmt.Sprintf("\n| %s | %d | %s", name, fixture.ExpectedMembers(mode), row); !strings.Contains(readme, row) {
 			t.Errorf("README.md lacks the row%s", row)
 		}
 	}
@@ -155,25 +156,25 @@ func evictable(budget *policyv1.PodDisruptionBudget, expected, ready int) int {
 	if least := budget.Spec.MinAvailable; least != nil {
 		return max(ready-least.IntValue(), 0)
 	}
-	most := must(intstr.GetScaledValueFromIntOrPercent(budget.Spec.MaxUnavailable, expected, true))
+	most := fixture.Must(intstr.GetScaledValueFromIntOrPercent(budget.Spec.MaxUnavailable, expected, true))
 	return max(ready-max(expected-most, 0), 0)
 }
 
 // TestEvictable checks that exactly as many guards may be evicted as etcd tolerates. Expected members that do not exist
 // count as down; with fencing one of two may be evicted.
 func TestEvictable(t *testing.T) {
-	for _, mode := range []configv1.TopologyMode{ha, arbiter, dual, empty, unknown} {
+	for _, mode := range []configv1.TopologyMode{fixture.HA, fixture.Arbiter, fixture.Dual, fixture.Empty, fixture.Unknown} {
 		eachHealth(maxMembers, func(n int, members, healthy uint) {
-			host := hostOf(mode, n)
+			host := fixture.HostOf(mode, n)
 			ready := bits.OnesCount(healthy) // a guard is ready if its member is healthy
-			missing := max(expectedMembers(mode)-n, 0)
+			missing := max(fixture.ExpectedMembers(mode)-n, 0)
 			want := tolerance(members<<missing|(1<<missing-1), healthy<<missing)
-			if mode == dual && n == 2 {
+			if mode == fixture.Dual && n == 2 {
 				want = max(ready-1, 0)
 			}
-			deployment := must(etcdguard.Deployment(host))
-			byDeployment := evictable(must(etcdguard.DisruptionBudget(host)), int(*deployment.Spec.Replicas), ready)
-			byPods := evictable(must(etcdguard.PodsDisruptionBudget(host)), n, ready)
+			deployment := fixture.Must(etcdguard.Deployment(host))
+			byDeployment := evictable(fixture.Must(etcdguard.DisruptionBudget(host)), int(*deployment.Spec.Replicas), ready)
+			byPods := evictable(fixture.Must(etcdguard.PodsDisruptionBudget(host)), n, ready)
 			if byDeployment != want || byPods != want {
 				t.Errorf("%q, %d members, healthy %b: %d pods of the Deployment may be evicted, %d of Pods; want %d",
 					mode, n, healthy, byDeployment, byPods, want)
@@ -184,22 +185,22 @@ func TestEvictable(t *testing.T) {
 
 func TestPods(t *testing.T) {
 	tainted := func(name, key string, effect corev1.TaintEffect) corev1.Node {
-		n := node(name, "master")
+		n := fixture.Node(name, "master")
 		n.Spec.Taints = []corev1.Taint{{Key: "node.kubernetes.io/" + key, Effect: effect}}
 		return n
 	}
-	cordoned := node("cordoned", "master")
+	cordoned := fixture.Node("cordoned", "master")
 	cordoned.Spec.Unschedulable = true
 	want := []corev1.Node{
 		tainted("flapping", "not-ready", corev1.TaintEffectNoSchedule),
 		tainted("no-execute", "unschedulable", corev1.TaintEffectNoExecute), // a cordon is NoSchedule
 		tainted("prefer-no-schedule", "unschedulable", corev1.TaintEffectPreferNoSchedule),
-		node(strings.Repeat("n", 252)+"1", "master"), node(strings.Repeat("n", 252)+"2", "master"), node("m", "master"),
+		fixture.Node(strings.Repeat("n", 252)+"1", "master"), fixture.Node(strings.Repeat("n", 252)+"2", "master"), fixture.Node("m", "master"),
 	}
-	others := []corev1.Node{node("w", "worker"), cordoned, tainted("tainted", "unschedulable", corev1.TaintEffectNoSchedule)}
-	budget := must(etcdguard.PodsDisruptionBudget(hostOf(ha, 5)))
+	others := []corev1.Node{fixture.Node("w", "worker"), cordoned, tainted("tainted", "unschedulable", corev1.TaintEffectNoSchedule)}
+	budget := fixture.Must(etcdguard.PodsDisruptionBudget(fixture.HostOf(fixture.HA, 5)))
 	names := map[string]bool{}
-	for i, pod := range must(etcdguard.Pods(hostOf(ha, 5), append(others, want...))) {
+	for i, pod := range fixture.Must(etcdguard.Pods(fixture.HostOf(fixture.HA, 5), append(others, want...))) {
 		names[pod.Name] = true
 		if pod.Spec.NodeName != want[i].Name || pod.Namespace != "openshift-etcd" || !strings.HasPrefix(pod.Name, "etcd-guard-") {
 			t.Errorf("%s/%s on %s; want it on %s", pod.Namespace, pod.Name, pod.Spec.NodeName, want[i].Name)
@@ -214,20 +215,20 @@ func TestPods(t *testing.T) {
 	if len(names) != len(want) || !names["etcd-guard-m"] {
 		t.Errorf("names: %v", names)
 	}
-	if pods := must(etcdguard.Pods(hostOf(ha, 3), []corev1.Node{cordoned})); pods == nil || len(pods) > 0 {
+	if pods := fixture.Must(etcdguard.Pods(fixture.HostOf(fixture.HA, 3), []corev1.Node{cordoned})); pods == nil || len(pods) > 0 {
 		t.Errorf("every node cordoned: %v; want an empty list that is not nil", pods)
 	}
 }
 
 func TestPodsAreOnMembers(t *testing.T) {
-	both := node("both", "master")
+	both := fixture.Node("both", "master")
 	both.Labels["node-role.kubernetes.io/worker"] = ""
-	nodes := []corev1.Node{node("w", "worker"), node("m", "master"), node("a", "arbiter"), both, {}}
+	nodes := []corev1.Node{fixture.Node("w", "worker"), fixture.Node("m", "master"), fixture.Node("a", "arbiter"), both, {}}
 	for mode, want := range map[configv1.TopologyMode]string{
-		ha: " m both", empty: " m both", unknown: " m both", dual: " m both", arbiter: " m a both", sr: "", external: "",
+		fixture.HA: " m both", fixture.Empty: " m both", fixture.Unknown: " m both", fixture.Dual: " m both", fixture.Arbiter: " m a both", fixture.SR: "", fixture.External: "",
 	} {
 		on := ""
-		for _, pod := range must(etcdguard.Pods(hostOf(mode, 3), nodes)) {
+		for _, pod := range fixture.Must(etcdguard.Pods(fixture.HostOf(mode, 3), nodes)) {
 			on += " " + pod.Spec.NodeName
 		}
 		if on != want {
@@ -237,11 +238,13 @@ func TestPodsAreOnMembers(t *testing.T) {
 }
 
 func TestHostIsPure(t *testing.T) {
-	made := func() *appsv1.Deployment { return must(etcdguard.Deployment(hostOf(arbiter, 3))) }
-	before, d := text(made()), made()
+	made := func() *appsv1.Deployment {
+		return fixture.Must(etcdguard.Deployment(fixture.HostOf(fixture.Arbiter, 3)))
+	}
+	before, d := fixture.Text(made()), made()
 	d.Spec.Template.Labels["k8s-app"], d.Spec.Selector.MatchLabels["k8s-app"] = "x", "y"
 	d.Spec.Template.Spec.Containers[0].Command[0] = "z"
-	if after := text(made()); after != before {
+	if after := fixture.Text(made()); after != before {
 		t.Error("a change of the result changes the next result")
 	}
 }

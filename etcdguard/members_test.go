@@ -12,6 +12,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/etcdguard/internal/fixture"
 	"github.com/solonode/sno/topology/unsupportedconfig"
 )
 
@@ -73,16 +74,16 @@ func mayRemove(mode configv1.TopologyMode, voters, healthy, member uint) string 
 		return etcdguard.NoQuorum
 	case !hasQuorum(voters&^member, healthy&^member):
 		return etcdguard.QuorumWouldBeLost
-	case healthy&member != 0 && bits.OnesCount(healthy&^member) < expectedMembers(mode):
+	case healthy&member != 0 && bits.OnesCount(healthy&^member) < fixture.ExpectedMembers(mode):
 		return etcdguard.BelowMinimum
 	}
 	return ""
 }
 
 func mayRestart(mode configv1.TopologyMode, voters, healthy, member uint) string {
-	fencing := mode == dual && bits.OnesCount(voters) == 2
+	fencing := mode == fixture.Dual && bits.OnesCount(voters) == 2
 	switch others := healthy &^ member; {
-	case voters&member == 0, mode == sr && voters == member, fencing && others != 0, hasQuorum(voters, others):
+	case voters&member == 0, mode == fixture.SR && voters == member, fencing && others != 0, hasQuorum(voters, others):
 		return ""
 	case fencing:
 		return etcdguard.RestartOfLastHealthy
@@ -98,7 +99,7 @@ func TestSafe(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %+v", at, got, err, want)
 		}
 	}
-	for _, mode := range allModes {
+	for _, mode := range fixture.AllModes {
 		eachHealth(6, func(n int, all, healthy uint) {
 			for learners := uint(0); learners <= all; learners++ {
 				members := listed(all, healthy)
@@ -107,10 +108,10 @@ func TestSafe(t *testing.T) {
 				}
 				for i := range n {
 					at := fmt.Sprintf("%q, %d members, healthy %b, learners %b, member %d", mode, n, healthy, learners, i)
-					remove, err := etcdguard.SafeToRemove(clusterOf(mode), nil, members, uint64(i+1))
+					remove, err := etcdguard.SafeToRemove(fixture.ClusterOf(mode), nil, members, uint64(i+1))
 					check(at+" removed", mayRemove(mode, all&^learners, healthy&^learners, 1<<i), remove, err)
-					restart, err := etcdguard.SafeToRestart(clusterOf(mode), members, uint64(i+1))
-					if mode != external {
+					restart, err := etcdguard.SafeToRestart(fixture.ClusterOf(mode), members, uint64(i+1))
+					if mode != fixture.External {
 						check(at+" restarted", mayRestart(mode, all&^learners, healthy&^learners, 1<<i), restart, err)
 					} else if restart.Safe || !errors.Is(err, etcdguard.ErrMember) {
 						t.Errorf("%s restarted: %+v, %v; there is no etcd", at, restart, err)
@@ -126,14 +127,14 @@ func TestMemberErrors(t *testing.T) {
 		members []etcdguard.Member
 		id      uint64
 	}{
-		"7 is not in the list": {membersOf(3, 3), 7},
+		"7 is not in the list": {fixture.MembersOf(3, 3), 7},
 		"1 is not in the list": {nil, 1},
-		"1 is listed twice":    {append(membersOf(3, 3), etcdguard.Member{ID: 1}), 1},
-		"2 is listed twice":    {append(membersOf(3, 3), etcdguard.Member{ID: 2, Healthy: true}), 1},
-		"has no ID":            {append(membersOf(3, 3), etcdguard.Member{Healthy: true}), 0},
+		"1 is listed twice":    {append(fixture.MembersOf(3, 3), etcdguard.Member{ID: 1}), 1},
+		"2 is listed twice":    {append(fixture.MembersOf(3, 3), etcdguard.Member{ID: 2, Healthy: true}), 1},
+		"has no ID":            {append(fixture.MembersOf(3, 3), etcdguard.Member{Healthy: true}), 0},
 	} {
-		remove, inRemove := etcdguard.SafeToRemove(clusterOf(ha), nil, test.members, test.id)
-		restart, inRestart := etcdguard.SafeToRestart(clusterOf(sr), test.members, test.id)
+		remove, inRemove := etcdguard.SafeToRemove(fixture.ClusterOf(fixture.HA), nil, test.members, test.id)
+		restart, inRestart := etcdguard.SafeToRestart(fixture.ClusterOf(fixture.SR), test.members, test.id)
 		for _, err := range []error{inRemove, inRestart} {
 			if !errors.Is(err, etcdguard.ErrMember) || !strings.Contains(err.Error(), message) {
 				t.Errorf("%v; want an error with %q", err, message)
@@ -148,22 +149,22 @@ func TestMemberErrors(t *testing.T) {
 // TestMinimumMembers shows R-ETC-1: the topology determines the minimum. The override lowers it, but a quorum is still
 // required.
 func TestMinimumMembers(t *testing.T) {
-	for mode, want := range map[configv1.TopologyMode]int{ha: 3, arbiter: 3, dual: 2, sr: 1, external: 0, empty: 3, unknown: 3} {
-		for overrides, lowered := range map[string]int{"": want, `{"` + overrideKey + `":false}`: want, overrideKey + ": 'true'\n": min(want, 1)} {
-			got, deprecation, err := etcdguard.MinimumMembers(clusterOf(mode), []byte(overrides))
+	for mode, want := range map[configv1.TopologyMode]int{fixture.HA: 3, fixture.Arbiter: 3, fixture.Dual: 2, fixture.SR: 1, fixture.External: 0, fixture.Empty: 3, fixture.Unknown: 3} {
+		for overrides, lowered := range map[string]int{"": want, `{"` + fixture.OverrideKey + `":false}`: want, fixture.OverrideKey + ": 'true'\n": min(want, 1)} {
+			got, deprecation, err := etcdguard.MinimumMembers(fixture.ClusterOf(mode), []byte(overrides))
 			if err != nil || got != lowered || (deprecation == "") != (overrides == "") {
 				t.Errorf("%q, %q: %d, %q, %v; want %d", mode, overrides, got, deprecation, err, lowered)
 			}
 		}
-		unreadable := []byte(`{"` + overrideKey + `":"maybe"}`)
-		got, _, inMinimum := etcdguard.MinimumMembers(clusterOf(mode), unreadable)
-		remove, inRemove := etcdguard.SafeToRemove(clusterOf(mode), unreadable, membersOf(3, 3), 1)
+		unreadable := []byte(`{"` + fixture.OverrideKey + `":"maybe"}`)
+		got, _, inMinimum := etcdguard.MinimumMembers(fixture.ClusterOf(mode), unreadable)
+		remove, inRemove := etcdguard.SafeToRemove(fixture.ClusterOf(mode), unreadable, fixture.MembersOf(3, 3), 1)
 		if wantErrors(t, string(mode), unsupportedconfig.ErrUnreadable, inMinimum, inRemove); got != 0 || remove.Safe {
 			t.Errorf("%q, an unreadable override: %d, %+v", mode, got, remove)
 		}
 	}
 	for healthy, safe := range map[uint]bool{0b111: true, 0b011: false, 0b001: false} {
-		if got := must(etcdguard.SafeToRemove(clusterOf(ha), []byte(`{"`+overrideKey+`":true}`), listed(0b111, healthy), 1)); got.Safe != safe {
+		if got := fixture.Must(etcdguard.SafeToRemove(fixture.ClusterOf(fixture.HA), []byte(`{"`+fixture.OverrideKey+`":true}`), listed(0b111, healthy), 1)); got.Safe != safe {
 			t.Errorf("with the override, healthy %b: %+v", healthy, got)
 		}
 	}
@@ -172,14 +173,14 @@ func TestMinimumMembers(t *testing.T) {
 // TestSafeToRestartAgreesWithTheGuard checks that a healthy member may be restarted if and only if a guard may be
 // evicted.
 func TestSafeToRestartAgreesWithTheGuard(t *testing.T) {
-	for _, mode := range []configv1.TopologyMode{ha, arbiter, dual, empty, unknown} {
+	for _, mode := range []configv1.TopologyMode{fixture.HA, fixture.Arbiter, fixture.Dual, fixture.Empty, fixture.Unknown} {
 		eachHealth(maxMembers, func(n int, members, healthy uint) {
-			if n < expectedMembers(mode) || healthy == 0 {
+			if n < fixture.ExpectedMembers(mode) || healthy == 0 {
 				return
 			}
-			want := evictable(must(etcdguard.PodsDisruptionBudget(hostOf(mode, n))), n, bits.OnesCount(healthy)) > 0
+			want := evictable(fixture.Must(etcdguard.PodsDisruptionBudget(fixture.HostOf(mode, n))), n, bits.OnesCount(healthy)) > 0
 			for i := range n {
-				got := must(etcdguard.SafeToRestart(clusterOf(mode), listed(members, healthy), uint64(i+1)))
+				got := fixture.Must(etcdguard.SafeToRestart(fixture.ClusterOf(mode), listed(members, healthy), uint64(i+1)))
 				if healthy&(1<<i) != 0 && got.Safe != want {
 					t.Errorf("%q, %d members, healthy %b, restart %d: %+v, a guard may be evicted: %t", mode, n, healthy, i, got, want)
 				}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/ingress/internal/fixture"
 	"github.com/solonode/sno/topology"
 	"github.com/solonode/sno/topology/workload"
 )
@@ -33,15 +34,15 @@ func TestDefaultIngressController(t *testing.T) {
 		want.Spec.Replicas = ptr.To[int32](2)
 		governing := c.infrastructure
 		if c.pool == topology.ControlPlanePool {
-			want.Spec.NodePlacement, governing = pinned(t), c.controlPlane
+			want.Spec.NodePlacement, governing = fixture.Pinned(t), c.controlPlane
 		}
-		if governing == sr {
+		if governing == fixture.SR {
 			want.Spec.Replicas = ptr.To[int32](1)
 		}
-		if c.controlPlane == external {
+		if c.controlPlane == fixture.External {
 			want = nil
 		}
-		got, err := ingress.DefaultIngressController(clusterOf(c.controlPlane, c.infrastructure), c.placement, c.source)
+		got, err := ingress.DefaultIngressController(fixture.ClusterOf(c.controlPlane, c.infrastructure), c.placement, c.source)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%+v: %v (-want +got):\n%s", c, err, diff)
 		}
@@ -49,14 +50,14 @@ func TestDefaultIngressController(t *testing.T) {
 	if ic, err := ingress.DefaultIngressController(topology.Cluster{}, "", ""); ic != nil || !errors.Is(err, topology.ErrClusterNotRead) {
 		t.Errorf("zero Cluster: %v, %v", ic, err)
 	}
-	if ic, err := ingress.DefaultIngressController(clusterOf(ha, ha), "", "guess"); ic != nil || !errors.Is(err, ingress.ErrPlacement) {
+	if ic, err := ingress.DefaultIngressController(fixture.ClusterOf(fixture.HA, fixture.HA), "", "guess"); ic != nil || !errors.Is(err, ingress.ErrPlacement) {
 		t.Errorf("unknown source: %v, %v", ic, err)
 	}
 }
 
 func hostOf(t testing.TB, controlPlane, infrastructure configv1.TopologyMode, change ...func(*operatorv1.IngressController)) ingress.Host {
 	t.Helper()
-	return newHost(t, clusterOf(controlPlane, infrastructure), "", liveIC(change...))
+	return newHost(t, fixture.ClusterOf(controlPlane, infrastructure), "", liveIC(change...))
 }
 
 func newHost(t testing.TB, cluster topology.Cluster, def configv1.DefaultPlacement, ic *operatorv1.IngressController) ingress.Host {
@@ -85,10 +86,10 @@ func shaped(t testing.TB, router *appsv1.Deployment, h ingress.Host) *appsv1.Dep
 
 // Errors must not result in the values of a highly available cluster.
 func TestNewHostErrors(t *testing.T) {
-	raw, half := clusterOf(sr, sr), clusterOf(sr, sr)
+	raw, half := fixture.ClusterOf(fixture.SR, fixture.SR), fixture.ClusterOf(fixture.SR, fixture.SR)
 	raw.Infrastructure.Mode = "Quantum"
 	half.ControlPlane = topology.Reading{}
-	both := expressing("a", metav1.LabelSelectorOpExists)
+	both := fixture.Expressing("a", metav1.LabelSelectorOpExists)
 	both.MatchLabels = map[string]string{"b": ""}
 	for name, test := range map[string]struct {
 		cluster topology.Cluster
@@ -100,14 +101,14 @@ func TestNewHostErrors(t *testing.T) {
 		"platform only":                   {topology.Cluster{Platform: configv1.NonePlatformType}, liveIC(), topology.ErrClusterNotRead},
 		"half a Cluster":                  {half, liveIC(), topology.ErrClusterNotRead},
 		"an unknown mode":                 {raw, liveIC(), topology.ErrClusterNotRead},
-		"no IngressController":            {clusterOf(sr, sr), nil, ingress.ErrNoIngressController},
-		"a label exists":                  {clusterOf(sr, sr), liveIC(labelled(expressing("a", "Exists"))), ingress.ErrNodeSelector},
-		"a label does not exist":          {clusterOf(sr, sr), liveIC(labelled(expressing("a", "DoesNotExist"))), ingress.ErrNodeSelector},
-		"a label is one of two":           {clusterOf(sr, sr), liveIC(labelled(expressing("a", "In", "x", "y"))), ingress.ErrNodeSelector},
-		"a label is one of none":          {clusterOf(sr, sr), liveIC(labelled(expressing("a", "In"))), ingress.ErrNodeSelector},
-		"a label is not one":              {clusterOf(sr, sr), liveIC(labelled(expressing("a", "NotIn", "x"))), ingress.ErrNodeSelector},
-		"a usable and an unusable one":    {clusterOf(ha, ha), liveIC(labelled(both)), ingress.ErrNodeSelector},
-		"an operator that does not exist": {clusterOf(ha, ha), liveIC(labelled(expressing("a", "Near", "x"))), ingress.ErrNodeSelector},
+		"no IngressController":            {fixture.ClusterOf(fixture.SR, fixture.SR), nil, ingress.ErrNoIngressController},
+		"a label exists":                  {fixture.ClusterOf(fixture.SR, fixture.SR), liveIC(fixture.Labelled(fixture.Expressing("a", "Exists"))), ingress.ErrNodeSelector},
+		"a label does not exist":          {fixture.ClusterOf(fixture.SR, fixture.SR), liveIC(fixture.Labelled(fixture.Expressing("a", "DoesNotExist"))), ingress.ErrNodeSelector},
+		"a label is one of two":           {fixture.ClusterOf(fixture.SR, fixture.SR), liveIC(fixture.Labelled(fixture.Expressing("a", "In", "x", "y"))), ingress.ErrNodeSelector},
+		"a label is one of none":          {fixture.ClusterOf(fixture.SR, fixture.SR), liveIC(fixture.Labelled(fixture.Expressing("a", "In"))), ingress.ErrNodeSelector},
+		"a label is not one":              {fixture.ClusterOf(fixture.SR, fixture.SR), liveIC(fixture.Labelled(fixture.Expressing("a", "NotIn", "x"))), ingress.ErrNodeSelector},
+		"a usable and an unusable one":    {fixture.ClusterOf(fixture.HA, fixture.HA), liveIC(fixture.Labelled(both)), ingress.ErrNodeSelector},
+		"an operator that does not exist": {fixture.ClusterOf(fixture.HA, fixture.HA), liveIC(fixture.Labelled(fixture.Expressing("a", "Near", "x"))), ingress.ErrNodeSelector},
 	} {
 		host, err := ingress.NewHost(test.cluster, configv1.DefaultPlacementControlPlane, test.ic)
 		if !errors.Is(err, test.want) {
@@ -164,7 +165,7 @@ func TestShapeRouterAffinity(t *testing.T) {
 		LabelSelector:  &metav1.LabelSelector{MatchLabels: routerLabels},
 		MatchLabelKeys: []string{"pod-template-hash"}, TopologyKey: "kubernetes.io/hostname",
 	}}}
-	available, single := hostOf(t, ha, ha, publishing(operatorv1.PrivateStrategyType)), hostOf(t, sr, sr)
+	available, single := hostOf(t, fixture.HA, fixture.HA, publishing(operatorv1.PrivateStrategyType)), hostOf(t, fixture.SR, fixture.SR)
 	own := manifest(func(d *appsv1.Deployment) {
 		d.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: remote, PodAffinity: near, PodAntiAffinity: &corev1.PodAntiAffinity{}}
 	})
@@ -208,13 +209,13 @@ func TestShapeRouterKeepsTheOperators(t *testing.T) {
 		surge       intstr.IntOrString
 		affinity    *corev1.Affinity
 	}{
-		"several":                        {ha, private, 2, "50%", intstr.FromString("25%"), apart},
-		"several with host ports":        {ha, ports, 2, "25%", intstr.FromInt32(0), nil},
-		"one":                            {sr, private, 1, "25%", intstr.FromString("25%"), nil},
-		"one, by numbers":                {sr, private, 1, "0%", intstr.FromInt32(1), nil},
-		"one, with an empty affinity":    {sr, private, 1, "25%", intstr.FromString("25%"), &corev1.Affinity{}},
-		"one with host ports":            {sr, ports, 1, "25%", intstr.FromInt32(0), nil},
-		"one with host ports, by number": {sr, ports, 1, "100%", intstr.FromInt32(0), nil},
+		"several":                        {fixture.HA, private, 2, "50%", intstr.FromString("25%"), apart},
+		"several with host ports":        {fixture.HA, ports, 2, "25%", intstr.FromInt32(0), nil},
+		"one":                            {fixture.SR, private, 1, "25%", intstr.FromString("25%"), nil},
+		"one, by numbers":                {fixture.SR, private, 1, "0%", intstr.FromInt32(1), nil},
+		"one, with an empty affinity":    {fixture.SR, private, 1, "25%", intstr.FromString("25%"), &corev1.Affinity{}},
+		"one with host ports":            {fixture.SR, ports, 1, "25%", intstr.FromInt32(0), nil},
+		"one with host ports, by number": {fixture.SR, ports, 1, "100%", intstr.FromInt32(0), nil},
 	} {
 		operators := manifest(func(d *appsv1.Deployment) {
 			unavailable := intstr.FromString(test.unavailable)
@@ -224,7 +225,7 @@ func TestShapeRouterKeepsTheOperators(t *testing.T) {
 			d.Spec.Template.Spec.Affinity = test.affinity
 			d.Spec.Template.Spec.NodeSelector = map[string]string{"node-role.kubernetes.io/worker": "", "kubernetes.io/os": "linux"}
 		})
-		host := newHost(t, clusterOf(ha, test.mode), toWorkers, liveIC(publishing(test.publishes)))
+		host := newHost(t, fixture.ClusterOf(fixture.HA, test.mode), fixture.ToWorkers, liveIC(publishing(test.publishes)))
 		if diff := cmp.Diff(operators, shaped(t, operators, host)); diff != "" {
 			t.Errorf("%s (-operator's +shaped):\n%s", name, diff)
 		}
@@ -238,7 +239,7 @@ func TestShapeRouterHostNetwork(t *testing.T) {
 			ic.Spec.EndpointPublishingStrategy = &operatorv1.EndpointPublishingStrategy{Type: strategy}
 		}
 	}
-	unset, ports, private := replicas(1), operatorv1.HostNetworkStrategyType, operatorv1.PrivateStrategyType
+	unset, ports, private := fixture.Replicas(1), operatorv1.HostNetworkStrategyType, operatorv1.PrivateStrategyType
 	for name, test := range map[string]struct {
 		platform         configv1.PlatformType
 		wanted, inEffect func(*operatorv1.IngressController)
@@ -252,9 +253,9 @@ func TestShapeRouterHostNetwork(t *testing.T) {
 		"private wanted on None":          {configv1.NonePlatformType, asked(private), unset, false},
 		"in effect is not what is wanted": {configv1.NonePlatformType, asked(private), publishing(ports), true},
 	} {
-		cluster := clusterOf(sr, sr)
+		cluster := fixture.ClusterOf(fixture.SR, fixture.SR)
 		cluster.Platform = test.platform
-		host := newHost(t, cluster, "", liveIC(placed(pinned(t)), test.wanted, test.inEffect))
+		host := newHost(t, cluster, "", liveIC(fixture.Placed(fixture.Pinned(t)), test.wanted, test.inEffect))
 		if unavailable, surge, _ := workload.Steps(shaped(t, manifest(), host).Spec.Strategy, 1); unavailable == surge || surge == 0 != test.ports {
 			t.Errorf("%s: shaped for %d unavailable, surge %d; want host ports %v", name, unavailable, surge, test.ports)
 		}
@@ -277,7 +278,7 @@ func TestShapeRouterPlacement(t *testing.T) {
 		return &operatorv1.NodePlacement{NodeSelector: selector}
 	}
 	matching := func(l labels) *operatorv1.NodePlacement { return selecting(&metav1.LabelSelector{MatchLabels: l}) }
-	mixed := expressing(infra, "In", "")
+	mixed := fixture.Expressing(infra, "In", "")
 	mixed.MatchLabels = labels{"disk": "fast"}
 	workers, masters := labels{"node-role.kubernetes.io/worker": "", "kubernetes.io/os": "linux"}, labels{master: "", "kubernetes.io/os": "linux"}
 
@@ -289,24 +290,24 @@ func TestShapeRouterPlacement(t *testing.T) {
 		tolerations []corev1.Toleration
 	}{
 		"nothing":                            {"", nil, topology.WorkerPool, workers, own},
-		"default placement workers":          {toWorkers, nil, topology.WorkerPool, workers, own},
-		"default placement control plane":    {toControlPlane, nil, topology.ControlPlanePool, masters, both},
+		"default placement workers":          {fixture.ToWorkers, nil, topology.WorkerPool, workers, own},
+		"default placement control plane":    {fixture.ToControlPlane, nil, topology.ControlPlanePool, masters, both},
 		"unknown default placement":          {"Elsewhere", nil, topology.WorkerPool, workers, own},
-		"pinned by this module":              {"", pinned(t), topology.ControlPlanePool, labels{master: ""}, both[1:]},
+		"pinned by this module":              {"", fixture.Pinned(t), topology.ControlPlanePool, labels{master: ""}, both[1:]},
 		"masters without tolerations":        {"", matching(labels{master: ""}), topology.ControlPlanePool, labels{master: ""}, both},
 		"the newer label":                    {"", matching(labels{controlPlane: ""}), topology.ControlPlanePool, labels{controlPlane: ""}, both},
-		"masters by an expression":           {"", selecting(expressing(master, "In", "")), topology.ControlPlanePool, labels{master: ""}, both},
-		"moved":                              {toControlPlane, moved(), topology.WorkerPool, labels{infra: ""}, own},
-		"moved by an expression":             {toControlPlane, selecting(expressing(infra, "In", "")), topology.WorkerPool, labels{infra: ""}, own},
+		"masters by an expression":           {"", selecting(fixture.Expressing(master, "In", "")), topology.ControlPlanePool, labels{master: ""}, both},
+		"moved":                              {fixture.ToControlPlane, fixture.Moved(), topology.WorkerPool, labels{infra: ""}, own},
+		"moved by an expression":             {fixture.ToControlPlane, selecting(fixture.Expressing(infra, "In", "")), topology.WorkerPool, labels{infra: ""}, own},
 		"moved by a label and an expression": {"", selecting(mixed), topology.WorkerPool, labels{infra: "", "disk": "fast"}, own},
-		"every node":                         {toControlPlane, matching(nil), topology.WorkerPool, labels{}, own},
-		"custom tolerations":                 {toControlPlane, &operatorv1.NodePlacement{Tolerations: custom}, topology.ControlPlanePool, masters, custom},
-		"no tolerations": {toControlPlane, &operatorv1.NodePlacement{Tolerations: []corev1.Toleration{}}, topology.ControlPlanePool,
+		"every node":                         {fixture.ToControlPlane, matching(nil), topology.WorkerPool, labels{}, own},
+		"custom tolerations":                 {fixture.ToControlPlane, &operatorv1.NodePlacement{Tolerations: custom}, topology.ControlPlanePool, masters, custom},
+		"no tolerations": {fixture.ToControlPlane, &operatorv1.NodePlacement{Tolerations: []corev1.Toleration{}}, topology.ControlPlanePool,
 			masters, []corev1.Toleration{}},
 	} {
-		for _, mode := range allModes {
+		for _, mode := range fixture.AllModes {
 			pool, selector, tolerations := test.pool, test.selector, test.tolerations
-			if mode == external {
+			if mode == fixture.External {
 				pool = topology.WorkerPool
 				if test.placement == nil || test.placement.NodeSelector == nil {
 					selector = workers
@@ -315,7 +316,7 @@ func TestShapeRouterPlacement(t *testing.T) {
 					tolerations = own
 				}
 			}
-			host := newHost(t, clusterOf(mode, sr), test.def, liveIC(placed(test.placement)))
+			host := newHost(t, fixture.ClusterOf(mode, fixture.SR), test.def, liveIC(fixture.Placed(test.placement)))
 			if got := ingress.PoolOf(host); got != pool {
 				t.Errorf("%s, control plane %q: pool %s, want %s", name, mode, got, pool)
 			}
@@ -339,21 +340,21 @@ func TestShapeRouterIsPure(t *testing.T) {
 		mode      configv1.TopologyMode
 		placement *operatorv1.NodePlacement
 	}{
-		"pinned":     {sr, pinned(t)},
-		"workers":    {ha, nil},
-		"tolerating": {ha, &operatorv1.NodePlacement{Tolerations: []corev1.Toleration{{Key: "a", TolerationSeconds: ptr.To[int64](1)}}}},
+		"pinned":     {fixture.SR, fixture.Pinned(t)},
+		"workers":    {fixture.HA, nil},
+		"tolerating": {fixture.HA, &operatorv1.NodePlacement{Tolerations: []corev1.Toleration{{Key: "a", TolerationSeconds: ptr.To[int64](1)}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			build := func() *operatorv1.IngressController {
-				return liveIC(placed(test.placement.DeepCopy()), replicas(1), publishing(operatorv1.PrivateStrategyType))
+				return liveIC(fixture.Placed(test.placement.DeepCopy()), fixture.Replicas(1), publishing(operatorv1.PrivateStrategyType))
 			}
 			ic, router := build(), manifest()
-			h := newHost(t, clusterOf(test.mode, test.mode), "", ic)
+			h := newHost(t, fixture.ClusterOf(test.mode, test.mode), "", ic)
 			first := shaped(t, router, h)
-			want := text(t, first)
+			want := fixture.Text(t, first)
 			same := func(after string, router *appsv1.Deployment) {
 				t.Helper()
-				if got := text(t, shaped(t, router, h)); got != want {
+				if got := fixture.Text(t, shaped(t, router, h)); got != want {
 					t.Errorf("another result %s:\n%s\n%s", after, want, got)
 				}
 			}
@@ -390,8 +391,8 @@ func TestPinWithoutWorkers(t *testing.T) {
 	for _, publishes := range []operatorv1.EndpointPublishingStrategyType{operatorv1.HostNetworkStrategyType, operatorv1.PrivateStrategyType} {
 		var routers []*appsv1.Deployment
 		var budgets []*policyv1.PodDisruptionBudget
-		for _, placement := range []*operatorv1.NodePlacement{nil, pinned(t)} {
-			host := hostOf(t, sr, sr, publishing(publishes), placed(placement))
+		for _, placement := range []*operatorv1.NodePlacement{nil, fixture.Pinned(t)} {
+			host := hostOf(t, fixture.SR, fixture.SR, publishing(publishes), fixture.Placed(placement))
 			router := shaped(t, manifest(), host)
 			if selector := router.Spec.Template.Spec.NodeSelector; !labels.SelectorFromSet(selector).Matches(node) {
 				t.Errorf("%s: the only node does not fit %v", publishes, selector)
@@ -420,7 +421,7 @@ func TestRouterPodDisruptionBudget(t *testing.T) {
 			UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
 		},
 	}
-	host := hostOf(t, ha, ha, replicas(3), func(ic *operatorv1.IngressController) { ic.Name = "internal" })
+	host := hostOf(t, fixture.HA, fixture.HA, fixture.Replicas(3), func(ic *operatorv1.IngressController) { ic.Name = "internal" })
 	got := must[*policyv1.PodDisruptionBudget](t)(ingress.RouterPodDisruptionBudget(host, labels))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("budget (-want +got):\n%s", diff)

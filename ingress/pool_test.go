@@ -9,6 +9,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/ingress/internal/fixture"
 	"github.com/solonode/sno/topology"
 )
 
@@ -28,7 +29,7 @@ func poolCases() []poolCase {
 	workers := row{[4]string{"W", "W", "W!", "W"}, [4]string{"W", "W", "M!", "W"}}
 	single := row{[4]string{"M", "M!", "M", "M"}, [4]string{"M", "W!", "M", "M"}}
 	rows := map[configv1.TopologyMode]row{
-		ha: workers, arbiter: workers, sr: single, dual: workers, external: workers, empty: workers, unknown: workers,
+		fixture.HA: workers, fixture.Arbiter: workers, fixture.SR: single, fixture.Dual: workers, fixture.External: workers, fixture.Empty: workers, fixture.Unknown: workers,
 	}
 	var cases []poolCase
 	for infrastructure, row := range rows {
@@ -36,9 +37,9 @@ func poolCases() []poolCase {
 			for source, cell := range map[ingress.PlacementSource]string{
 				"": row.byTopology[i], ingress.PlacementFromTopology: row.byTopology[i], ingress.PlacementFromDefaultPlacement: row.byDefault[i],
 			} {
-				for _, controlPlane := range allModes {
+				for _, controlPlane := range fixture.AllModes {
 					pool := topology.WorkerPool
-					if cell[0] == 'M' && controlPlane != external {
+					if cell[0] == 'M' && controlPlane != fixture.External {
 						pool = topology.ControlPlanePool
 					}
 					cases = append(cases, poolCase{controlPlane, infrastructure, placement, source, pool, len(cell) > 1})
@@ -53,7 +54,7 @@ func poolCases() []poolCase {
 func TestRouterPool(t *testing.T) {
 	cases := poolCases()
 	for _, c := range cases {
-		pool, disagree, err := ingress.RouterPool(clusterOf(c.controlPlane, c.infrastructure), c.placement, c.source)
+		pool, disagree, err := ingress.RouterPool(fixture.ClusterOf(c.controlPlane, c.infrastructure), c.placement, c.source)
 		if err != nil || pool != c.pool || disagree != c.disagree {
 			t.Errorf("%+v: %s, disagree %v, %v", c, pool, disagree, err)
 		}
@@ -64,7 +65,7 @@ func TestRouterPool(t *testing.T) {
 }
 
 func TestRouterPoolErrors(t *testing.T) {
-	raw := topology.Cluster{ControlPlane: topology.Reading{Mode: unknown}, Infrastructure: topology.Reading{Mode: unknown}}
+	raw := topology.Cluster{ControlPlane: topology.Reading{Mode: fixture.Unknown}, Infrastructure: topology.Reading{Mode: fixture.Unknown}}
 	for _, test := range []struct {
 		cluster topology.Cluster
 		source  ingress.PlacementSource
@@ -72,10 +73,10 @@ func TestRouterPoolErrors(t *testing.T) {
 	}{
 		{topology.Cluster{}, "", topology.ErrClusterNotRead},
 		{raw, ingress.PlacementFromTopology, topology.ErrClusterNotRead},
-		{clusterOf(sr, sr), "guess", ingress.ErrPlacement},
-		{clusterOf(sr, sr), "Topology", ingress.ErrPlacement},
-		{clusterOf(sr, sr), "defaultplacement", ingress.ErrPlacement},
-		{clusterOf(sr, sr), " topology", ingress.ErrPlacement},
+		{fixture.ClusterOf(fixture.SR, fixture.SR), "guess", ingress.ErrPlacement},
+		{fixture.ClusterOf(fixture.SR, fixture.SR), "Topology", ingress.ErrPlacement},
+		{fixture.ClusterOf(fixture.SR, fixture.SR), "defaultplacement", ingress.ErrPlacement},
+		{fixture.ClusterOf(fixture.SR, fixture.SR), " topology", ingress.ErrPlacement},
 	} {
 		if pool, disagree, err := ingress.RouterPool(test.cluster, "", test.source); pool != "" || disagree || !errors.Is(err, test.want) {
 			t.Errorf("%+v, %q: %q, %v, %v; want %v", test.cluster, test.source, pool, disagree, err, test.want)

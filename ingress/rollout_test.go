@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/ingress/internal/fixture"
 )
 
 const unset = -1
@@ -49,8 +50,8 @@ func singleRollout(n int) (ports, shared, budget string) {
 // available cluster has the values of the stock operator.
 func TestRouterRollout(t *testing.T) {
 	visited := 0
-	for _, controlPlane := range allModes {
-		for _, infrastructure := range allModes {
+	for _, controlPlane := range fixture.AllModes {
+		for _, infrastructure := range fixture.AllModes {
 			for _, where := range []string{"workers", "default placement", "pinned", "infra"} {
 				for n := unset; n <= 12; n++ {
 					for _, publishes := range []operatorv1.EndpointPublishingStrategyType{
@@ -59,10 +60,10 @@ func TestRouterRollout(t *testing.T) {
 					} {
 						visited++
 						name := fmt.Sprintf("control plane %q, infrastructure %q, %s, replicas %d, %s", controlPlane, infrastructure, where, n, publishes)
-						onControlPlane := (where == "default placement" || where == "pinned") && controlPlane != external
-						single := infrastructure == sr
+						onControlPlane := (where == "default placement" || where == "pinned") && controlPlane != fixture.External
+						single := infrastructure == fixture.SR
 						if onControlPlane {
-							single = controlPlane == sr
+							single = controlPlane == fixture.SR
 						}
 						ports, shared, budget := stockRollout(n)
 						number := int32(n)
@@ -89,18 +90,18 @@ func TestRouterRollout(t *testing.T) {
 
 						changes := []func(*operatorv1.IngressController){publishing(publishes)}
 						if n != unset {
-							changes = append(changes, replicas(int32(n)))
+							changes = append(changes, fixture.Replicas(int32(n)))
 						}
 						def := configv1.DefaultPlacementWorkers
 						switch where {
 						case "default placement":
 							def = configv1.DefaultPlacementControlPlane
 						case "pinned":
-							changes = append(changes, placed(pinned(t)))
+							changes = append(changes, fixture.Placed(fixture.Pinned(t)))
 						case "infra":
-							changes = append(changes, placed(moved()))
+							changes = append(changes, fixture.Placed(fixture.Moved()))
 						}
-						host := newHost(t, clusterOf(controlPlane, infrastructure), def, liveIC(changes...))
+						host := newHost(t, fixture.ClusterOf(controlPlane, infrastructure), def, liveIC(changes...))
 						if got := rolloutOf(t, host); got != want {
 							t.Errorf("%s: %s, want %s", name, got, want)
 						}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/ingress/internal/fixture"
 )
 
 // onNode returns a router on the host network. All its containers declare ports, and its probes use none.
@@ -39,8 +40,8 @@ func onNode(change ...func(*corev1.PodSpec)) *appsv1.Deployment {
 // without the option.
 func TestSharedHostPorts(t *testing.T) {
 	sharing := 0
-	for _, controlPlane := range allModes {
-		for _, infrastructure := range allModes {
+	for _, controlPlane := range fixture.AllModes {
+		for _, infrastructure := range fixture.AllModes {
 			for _, where := range []string{"workers", "pinned"} {
 				for n := unset; n <= 3; n++ {
 					for _, publishes := range []operatorv1.EndpointPublishingStrategyType{
@@ -50,18 +51,18 @@ func TestSharedHostPorts(t *testing.T) {
 						name := fmt.Sprintf("control plane %q, infrastructure %q, %s, replicas %d, %s", controlPlane, infrastructure, where, n, publishes)
 						changes := []func(*operatorv1.IngressController){publishing(publishes)}
 						if n != unset {
-							changes = append(changes, replicas(int32(n)))
+							changes = append(changes, fixture.Replicas(int32(n)))
 						}
 						governing := infrastructure
 						if where == "pinned" {
-							changes = append(changes, placed(pinned(t)))
-							if controlPlane != external {
+							changes = append(changes, fixture.Placed(fixture.Pinned(t)))
+							if controlPlane != fixture.External {
 								governing = controlPlane
 							}
 						}
-						host := newHost(t, clusterOf(controlPlane, infrastructure), "", liveIC(changes...))
+						host := newHost(t, fixture.ClusterOf(controlPlane, infrastructure), "", liveIC(changes...))
 						want, got := shaped(t, onNode(), host), shaped(t, onNode(), host.WithSharedHostPorts())
-						if publishes == operatorv1.HostNetworkStrategyType && governing == sr && n <= 1 {
+						if publishes == operatorv1.HostNetworkStrategyType && governing == fixture.SR && n <= 1 {
 							sharing++
 							quarter := intstr.FromString("25%") // of one router: 0 and 1
 							want.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxUnavailable: &quarter, MaxSurge: &quarter}
@@ -113,7 +114,7 @@ func TestSharedHostPortsErrors(t *testing.T) {
 			pod.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{TCPSocket: tcpSocket}}
 		}, "postStart hook of container router"},
 	} {
-		host := hostOf(t, sr, sr)
+		host := hostOf(t, fixture.SR, fixture.SR)
 		before := onNode(test.change)
 		router, err := ingress.ShapeRouter(before, host.WithSharedHostPorts())
 		switch {
@@ -129,7 +130,7 @@ func TestSharedHostPortsErrors(t *testing.T) {
 		if _, err := ingress.ShapeRouter(before, host); err != nil {
 			t.Errorf("%s, without the option: %v", name, err)
 		}
-		if _, err := ingress.ShapeRouter(before, hostOf(t, ha, ha).WithSharedHostPorts()); err != nil {
+		if _, err := ingress.ShapeRouter(before, hostOf(t, fixture.HA, fixture.HA).WithSharedHostPorts()); err != nil {
 			t.Errorf("%s, where the option has no effect: %v", name, err)
 		}
 	}

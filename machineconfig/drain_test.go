@@ -17,6 +17,7 @@ import (
 
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/machineconfig/fit"
+	"github.com/solonode/sno/machineconfig/internal/fixture"
 )
 
 func sized(n corev1.Node, cores string) corev1.Node {
@@ -28,9 +29,9 @@ func sized(n corev1.Node, cores string) corev1.Node {
 // of the nodes.
 func running(cores string, on ...string) machineconfig.Inputs {
 	in := machineconfig.Inputs{
-		Cluster: clusterOf(sr), Policy: machineconfig.DrainWorkers, Node: "w1",
+		Cluster: fixture.ClusterOf(fixture.SR), Policy: machineconfig.DrainWorkers, Node: "w1",
 		Nodes: []corev1.Node{
-			sized(node("m1", "master", "control-plane"), "1"), sized(node("w1", "worker"), "4"), sized(node("w2", "worker"), "4"), sized(node("w3", "worker"), "4"),
+			sized(fixture.Node("m1", "master", "control-plane"), "1"), sized(fixture.Node("w1", "worker"), "4"), sized(fixture.Node("w2", "worker"), "4"), sized(fixture.Node("w3", "worker"), "4"),
 		},
 		Pods: []corev1.Pod{}, Budgets: []policyv1.PodDisruptionBudget{}, StatefulSets: []appsv1.StatefulSet{},
 	}
@@ -55,12 +56,12 @@ func TestDrainRequired(t *testing.T) {
 		change func(*machineconfig.Inputs)
 		want   string
 	}{
-		{"only the topology", machineconfig.Inputs{Cluster: clusterOf(sr)}, nil, machineconfig.ReasonNowhereToGo},
+		{"only the topology", machineconfig.Inputs{Cluster: fixture.ClusterOf(fixture.SR)}, nil, machineconfig.ReasonNowhereToGo},
 		{"the control-plane node of plain Kubernetes", running("1", "w2"), func(in *machineconfig.Inputs) {
-			in.Node, in.Nodes[0] = "m1", sized(node("m1", "control-plane"), "1")
+			in.Node, in.Nodes[0] = "m1", sized(fixture.Node("m1", "control-plane"), "1")
 		}, machineconfig.ReasonControlPlaneNode},
 		{"a node with both roles", running("1", "w2"), func(in *machineconfig.Inputs) {
-			in.Node, in.Nodes[0] = "m1", sized(node("m1", "master", "worker"), "1")
+			in.Node, in.Nodes[0] = "m1", sized(fixture.Node("m1", "master", "worker"), "1")
 		}, machineconfig.ReasonControlPlaneNode},
 		{"nodes not read", running("1"), func(in *machineconfig.Inputs) { in.Nodes = nil }, fit.ReasonNotRead},
 		{"pods not read", running("1"), func(in *machineconfig.Inputs) { in.Pods = nil }, fit.ReasonNotRead},

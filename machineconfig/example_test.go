@@ -13,11 +13,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/machineconfig/internal/fixture"
 )
 
 func ExampleDrainRequired() {
 	for _, mode := range []configv1.TopologyMode{configv1.SingleReplicaTopologyMode, configv1.DualReplicaTopologyMode} {
-		decided, err := machineconfig.DrainRequired(machineconfig.Inputs{Cluster: clusterOf(mode)})
+		decided, err := machineconfig.DrainRequired(machineconfig.Inputs{Cluster: fixture.ClusterOf(mode)})
 		fmt.Println(decided.Required, decided.Message, err)
 	}
 	_, err := machineconfig.DrainRequired(machineconfig.Inputs{})
@@ -30,7 +31,7 @@ func ExampleDrainRequired() {
 
 func ExampleExpectedControlPlaneNodes() {
 	for _, mode := range []configv1.TopologyMode{configv1.SingleReplicaTopologyMode, configv1.HighlyAvailableArbiterMode, configv1.HighlyAvailableTopologyMode} {
-		masters, arbiters, err := machineconfig.ExpectedControlPlaneNodes(*clusterOf(mode))
+		masters, arbiters, err := machineconfig.ExpectedControlPlaneNodes(*fixture.ClusterOf(mode))
 		fmt.Println(mode, masters, arbiters, err)
 	}
 	// Output:
@@ -64,7 +65,7 @@ func ExampleMayStart() {
 		return node
 	}
 	start, waiting, err := machineconfig.MayStart(machineconfig.DrainState{
-		Cluster: *clusterOf(configv1.SingleReplicaTopologyMode),
+		Cluster: *fixture.ClusterOf(configv1.SingleReplicaTopologyMode),
 		Nodes:   []*corev1.Node{worker("worker-0"), worker("worker-1")},
 		Pending: []string{"worker-0", "worker-1"},
 	})

@@ -11,13 +11,14 @@ import (
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/machineconfig/internal/fixture"
 )
 
 // TestExpectedControlPlaneNodes shows R-MCO-1.
 func TestExpectedControlPlaneNodes(t *testing.T) {
-	want := map[configv1.TopologyMode][2]int{sr: {1, 0}, dual: {2, 0}, arbiter: {2, 1}, ha: {3, 0}, external: {0, 0}, empty: {3, 0}, unknown: {3, 0}}
+	want := map[configv1.TopologyMode][2]int{fixture.SR: {1, 0}, fixture.Dual: {2, 0}, fixture.Arbiter: {2, 1}, fixture.HA: {3, 0}, fixture.External: {0, 0}, fixture.Empty: {3, 0}, fixture.Unknown: {3, 0}}
 	for _, mode := range allModes {
-		masters, arbiters, err := machineconfig.ExpectedControlPlaneNodes(*clusterOf(mode))
+		masters, arbiters, err := machineconfig.ExpectedControlPlaneNodes(*fixture.ClusterOf(mode))
 		if got := [2]int{masters, arbiters}; got != want[mode] || err != nil {
 			t.Errorf("%q: %v, %v, want %v", mode, got, err, want[mode])
 		}
@@ -38,14 +39,14 @@ func TestMaxUnavailable(t *testing.T) {
 		{"master", "3", 1, 1}, {"master", "3", 2, 1}, {"master", "3", 3, 1}, {"master", "3", 4, 1}, {"master", "3", 5, 2}, {"master", "100%", 7, 3},
 		{"arbiter", "5", 1, 1}, {"arbiter", "5", 3, 1},
 	} {
-		p := pool(test.pool, withMaxUnavailable(test.maxUnavailable))
+		p := fixture.Pool(test.pool, withMaxUnavailable(test.maxUnavailable))
 		got, err := machineconfig.MaxUnavailable(&p, test.nodes)
 		if err != nil || got != test.want {
 			t.Errorf("pool %s with maxUnavailable %q and %d nodes: %d, %v, want %d", test.pool, test.maxUnavailable, test.nodes, got, err, test.want)
 		}
 	}
 	for _, value := range []string{"many", "5.5%", "%", "-1", "-10%", "1/2"} {
-		p := pool("worker", withMaxUnavailable(value))
+		p := fixture.Pool("worker", withMaxUnavailable(value))
 		_, err := machineconfig.MaxUnavailable(&p, 5)
 		if !errors.Is(err, machineconfig.ErrMaxUnavailable) {
 			t.Errorf("maxUnavailable %q: %v", value, err)
@@ -57,7 +58,7 @@ func TestMaxUnavailable(t *testing.T) {
 			}
 		}
 	}
-	worker := pool("worker")
+	worker := fixture.Pool("worker")
 	for p, nodes := range map[*mcfgv1.MachineConfigPool]int{nil: 3, &worker: -1} {
 		if n, err := machineconfig.MaxUnavailable(p, nodes); n != 0 || !errors.Is(err, machineconfig.ErrInputs) {
 			t.Errorf("%v, %d nodes: %d, %v", p, nodes, n, err)
@@ -68,7 +69,7 @@ func TestMaxUnavailable(t *testing.T) {
 func TestControlPlaneKeepsMajority(t *testing.T) {
 	for nodes := 1; nodes <= 9; nodes++ {
 		for _, value := range []string{"0", "1", "4", "9", "34%", "100%"} {
-			p := pool("master", withMaxUnavailable(value))
+			p := fixture.Pool("master", withMaxUnavailable(value))
 			unavailable, err := machineconfig.MaxUnavailable(&p, nodes)
 			if err != nil || unavailable < 1 || (nodes > 2 && 2*(nodes-unavailable) <= nodes) {
 				t.Errorf("%d of %d nodes unavailable at once with %q, %v", unavailable, nodes, value, err)

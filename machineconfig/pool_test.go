@@ -14,10 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/machineconfig/internal/fixture"
 )
 
 func TestPoolOf(t *testing.T) {
-	pools := []mcfgv1.MachineConfigPool{pool("worker"), pool("infra"), pool("arbiter"), pool("master")}
+	pools := []mcfgv1.MachineConfigPool{fixture.Pool("worker"), fixture.Pool("infra"), fixture.Pool("arbiter"), fixture.Pool("master")}
 	for _, test := range []struct {
 		roles []string
 		want  string
@@ -26,8 +27,8 @@ func TestPoolOf(t *testing.T) {
 		{[]string{"master", "worker"}, "master"}, {[]string{"master", "infra", "worker"}, "master"}, {[]string{"infra", "worker"}, "infra"},
 		{[]string{"arbiter", "worker"}, "arbiter"}, {[]string{"infra", "arbiter"}, "infra"}, {nil, ""},
 	} {
-		n := node("n", test.roles...)
-		got, err := machineconfig.PoolOf(&n, pointers(pools))
+		n := fixture.Node("n", test.roles...)
+		got, err := machineconfig.PoolOf(&n, fixture.Pointers(pools))
 		name := ""
 		if got != nil {
 			name = got.Name
@@ -36,17 +37,17 @@ func TestPoolOf(t *testing.T) {
 			t.Errorf("%v: pool %q, %v, want %q", test.roles, name, err, test.want)
 		}
 	}
-	n := node("n", "infra", "gpu", "worker")
-	if _, err := machineconfig.PoolOf(&n, pointers(append(pools, pool("gpu")))); !errors.Is(err, machineconfig.ErrPools) {
+	n := fixture.Node("n", "infra", "gpu", "worker")
+	if _, err := machineconfig.PoolOf(&n, fixture.Pointers(append(pools, fixture.Pool("gpu")))); !errors.Is(err, machineconfig.ErrPools) {
 		t.Errorf("two pools: %v", err)
 	}
-	bad := pool("gpu", func(p *mcfgv1.MachineConfigPool) {
+	bad := fixture.Pool("gpu", func(p *mcfgv1.MachineConfigPool) {
 		p.Spec.NodeSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Maybe"}}}
 	})
-	if _, err := machineconfig.PoolOf(&n, pointers(append(pools, bad))); !errors.Is(err, machineconfig.ErrPools) || !strings.Contains(err.Error(), "gpu") {
+	if _, err := machineconfig.PoolOf(&n, fixture.Pointers(append(pools, bad))); !errors.Is(err, machineconfig.ErrPools) || !strings.Contains(err.Error(), "gpu") {
 		t.Errorf("bad selector: %v", err)
 	}
-	none := pool("gpu", func(p *mcfgv1.MachineConfigPool) { p.Spec.NodeSelector = nil })
+	none := fixture.Pool("gpu", func(p *mcfgv1.MachineConfigPool) { p.Spec.NodeSelector = nil })
 	if got, err := machineconfig.PoolOf(&n, []*mcfgv1.MachineConfigPool{&none}); got != nil || err != nil {
 		t.Errorf("no selector: %v, %v", got, err)
 	}
@@ -57,7 +58,7 @@ func nodesOf(text string) []*corev1.Node {
 	var nodes []*corev1.Node
 	for _, field := range strings.Fields(text) {
 		name, words, _ := strings.Cut(field, "=")
-		n := node(name)
+		n := fixture.Node(name)
 		for word := range strings.SplitSeq(words, ",") {
 			switch word {
 			case "":
@@ -66,7 +67,7 @@ func nodesOf(text string) []*corev1.Node {
 			case "cordoned":
 				n.Spec.Unschedulable = true
 			case "windows":
-				n = windows(n)
+				n = fixture.Windows(n)
 			default:
 				n.Labels["node-role.kubernetes.io/"+word] = ""
 			}
@@ -81,7 +82,7 @@ func poolsOf(text string) []*mcfgv1.MachineConfigPool {
 	var pools []*mcfgv1.MachineConfigPool
 	for _, field := range strings.Fields(text) {
 		name, value, _ := strings.Cut(field, "=")
-		p := pool(name, withMaxUnavailable(value))
+		p := fixture.Pool(name, withMaxUnavailable(value))
 		pools = append(pools, &p)
 	}
 	return pools
@@ -121,7 +122,7 @@ func TestMayStart(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			start, waiting, err := machineconfig.MayStart(machineconfig.DrainState{
-				Cluster: *clusterOf(ha), Pools: poolsOf(test.pools), Nodes: nodesOf(test.nodes),
+				Cluster: *fixture.ClusterOf(fixture.HA), Pools: poolsOf(test.pools), Nodes: nodesOf(test.nodes),
 				Pending: strings.Fields(test.pending), Draining: strings.Fields(test.draining),
 			})
 			if strings.Join(start, " ") != test.start || !maps.Equal(waiting, test.waiting) || !errors.Is(err, test.err) {
@@ -135,7 +136,7 @@ func TestMayStart(t *testing.T) {
 func TestPendingChanges(t *testing.T) {
 	// rendered returns a pool with a config that was rendered from sources, after one from before.
 	rendered := func(name, config string, sources, before []string, change ...func(*mcfgv1.MachineConfigPool)) mcfgv1.MachineConfigPool {
-		p := pool(name, change...)
+		p := fixture.Pool(name, change...)
 		p.Spec.Configuration.Name = config
 		for _, source := range sources {
 			p.Spec.Configuration.Source = append(p.Spec.Configuration.Source, corev1.ObjectReference{Name: source})
@@ -146,9 +147,9 @@ func TestPendingChanges(t *testing.T) {
 		return p
 	}
 	withConfigs := func(n corev1.Node, current, desired string) corev1.Node {
-		return annotated(n, map[string]string{machineconfig.CurrentConfigAnnotation: current, machineconfig.DesiredConfigAnnotation: desired})
+		return fixture.Annotated(n, map[string]string{machineconfig.CurrentConfigAnnotation: current, machineconfig.DesiredConfigAnnotation: desired})
 	}
-	master, worker := node("m1", "master", "worker"), node("w1", "worker")
+	master, worker := fixture.Node("m1", "master", "worker"), fixture.Node("w1", "worker")
 	base := []string{"00-master", "99-master-ssh"}
 	for _, test := range []struct {
 		name  string
@@ -157,28 +158,28 @@ func TestPendingChanges(t *testing.T) {
 		want  []string
 	}{
 		{"nothing is paused", []mcfgv1.MachineConfigPool{rendered("master", "r2", base, base)}, []corev1.Node{withConfigs(master, "r1", "r1")}, nil},
-		{"nothing waits", []mcfgv1.MachineConfigPool{rendered("master", "r1", base, base, paused)}, []corev1.Node{withConfigs(master, "r1", "r1")}, nil},
-		{"the pool's config waits", []mcfgv1.MachineConfigPool{rendered("master", "r2", append(base[:2:2], "99-master-generated-kubelet"), base, paused)}, []corev1.Node{withConfigs(master, "r1", "r1")},
+		{"nothing waits", []mcfgv1.MachineConfigPool{rendered("master", "r1", base, base, fixture.Paused)}, []corev1.Node{withConfigs(master, "r1", "r1")}, nil},
+		{"the pool's config waits", []mcfgv1.MachineConfigPool{rendered("master", "r2", append(base[:2:2], "99-master-generated-kubelet"), base, fixture.Paused)}, []corev1.Node{withConfigs(master, "r1", "r1")},
 			[]string{"master: kubelet configuration, for 1 node"}},
-		{"the node's config waits", []mcfgv1.MachineConfigPool{rendered("master", "", base, base, paused)}, []corev1.Node{withConfigs(master, "r1", "r2")},
+		{"the node's config waits", []mcfgv1.MachineConfigPool{rendered("master", "", base, base, fixture.Paused)}, []corev1.Node{withConfigs(master, "r1", "r2")},
 			[]string{"master: changed contents of machine configs, for 1 node"}},
 		{"several kinds", []mcfgv1.MachineConfigPool{rendered("master", "r2", []string{"00-master", "99-master-sno-graceful-shutdown", "99-master-generated-registries",
-			"99-master-generated-kubelet-1", "50-mine", "99-master-generated-containerruntime"}, base, paused)}, []corev1.Node{withConfigs(master, "r1", "r1")},
+			"99-master-generated-kubelet-1", "50-mine", "99-master-generated-containerruntime"}, base, fixture.Paused)}, []corev1.Node{withConfigs(master, "r1", "r1")},
 			[]string{"master: SSH keys, container runtime configuration, graceful shutdown, image registries, kubelet configuration, machine configs, for 1 node"}},
-		{"several pools", []mcfgv1.MachineConfigPool{rendered("worker", "r9", base, base, paused), rendered("master", "r2", base, base, paused)},
-			[]corev1.Node{withConfigs(master, "r1", "r1"), withConfigs(worker, "r8", "r8"), withConfigs(node("w2", "worker"), "r9", "r9"), withConfigs(node("w3", "worker"), "r8", "r8")},
+		{"several pools", []mcfgv1.MachineConfigPool{rendered("worker", "r9", base, base, fixture.Paused), rendered("master", "r2", base, base, fixture.Paused)},
+			[]corev1.Node{withConfigs(master, "r1", "r1"), withConfigs(worker, "r8", "r8"), withConfigs(fixture.Node("w2", "worker"), "r9", "r9"), withConfigs(fixture.Node("w3", "worker"), "r8", "r8")},
 			[]string{"master: changed contents of machine configs, for 1 node", "worker: changed contents of machine configs, for 2 nodes"}},
-		{"a node without a daemon", []mcfgv1.MachineConfigPool{rendered("master", "r2", base, base, paused)}, []corev1.Node{master}, nil},
-		{"a Windows node", []mcfgv1.MachineConfigPool{rendered("worker", "r9", base, base, paused)}, []corev1.Node{withConfigs(windows(node("x1", "worker")), "r8", "r8")}, nil},
+		{"a node without a daemon", []mcfgv1.MachineConfigPool{rendered("master", "r2", base, base, fixture.Paused)}, []corev1.Node{master}, nil},
+		{"a Windows node", []mcfgv1.MachineConfigPool{rendered("worker", "r9", base, base, fixture.Paused)}, []corev1.Node{withConfigs(fixture.Windows(fixture.Node("x1", "worker")), "r8", "r8")}, nil},
 		{"no pools", nil, []corev1.Node{withConfigs(master, "r1", "r2")}, nil},
 	} {
-		got, err := machineconfig.PendingChanges(pointers(test.pools), pointers(test.nodes))
+		got, err := machineconfig.PendingChanges(fixture.Pointers(test.pools), fixture.Pointers(test.nodes))
 		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", test.name, err, diff)
 		}
 	}
-	both := node("x", "infra", "gpu")
-	if _, err := machineconfig.PendingChanges(pointers([]mcfgv1.MachineConfigPool{pool("infra"), pool("gpu")}), []*corev1.Node{&both}); !errors.Is(err, machineconfig.ErrPools) {
+	both := fixture.Node("x", "infra", "gpu")
+	if _, err := machineconfig.PendingChanges(fixture.Pointers([]mcfgv1.MachineConfigPool{fixture.Pool("infra"), fixture.Pool("gpu")}), []*corev1.Node{&both}); !errors.Is(err, machineconfig.ErrPools) {
 		t.Errorf("a node in two pools: %v", err)
 	}
 }

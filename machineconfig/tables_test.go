@@ -13,6 +13,7 @@ import (
 
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/machineconfig/fit"
+	"github.com/solonode/sno/machineconfig/internal/fixture"
 	"github.com/solonode/sno/topology"
 )
 
@@ -81,14 +82,14 @@ func (c drainCase) check(start []string, waiting map[string]machineconfig.Waitin
 
 func (c drainCase) test(t *testing.T, maxUnavailable string) {
 	t.Helper()
-	requests := machineconfig.DrainState{Cluster: *clusterOf(c.mode)}
+	requests := machineconfig.DrainState{Cluster: *fixture.ClusterOf(c.mode)}
 	for _, name := range []string{"master", "worker", "arbiter"} {
-		p := pool(name, withMaxUnavailable(maxUnavailable))
+		p := fixture.Pool(name, withMaxUnavailable(maxUnavailable))
 		p.Spec.Paused = c.paused == name
 		requests.Pools = append(requests.Pools, &p)
 	}
 	for _, n := range c.nodes {
-		made := node(n.name, n.role)
+		made := fixture.Node(n.name, n.role)
 		if n.unavailable {
 			made = notReady(made)
 		}
@@ -124,7 +125,7 @@ func drainCases(mode configv1.TopologyMode, role, third string, call func(c drai
 
 // TestMayStartTableOfControlPlane has three nodes, of which one may be unavailable, although the pools permit three.
 func TestMayStartTableOfControlPlane(t *testing.T) {
-	for _, mode := range []configv1.TopologyMode{sr, dual, arbiter, ha, external} {
+	for _, mode := range []configv1.TopologyMode{fixture.SR, fixture.Dual, fixture.Arbiter, fixture.HA, fixture.External} {
 		for _, third := range []string{"master", "arbiter"} {
 			drainCases(mode, "master", third, func(c drainCase, _ int) {
 				c.limit = 1
@@ -138,7 +139,7 @@ func TestMayStartTableOfWorkers(t *testing.T) {
 	// By the number of nodes.
 	limits := map[string][4]int{"": {1, 1, 1, 1}, "2": {1, 1, 2, 2}, "34%": {1, 1, 1, 1}, "67%": {1, 1, 1, 2}, "100%": {1, 1, 2, 3}}
 	for maxUnavailable, limit := range limits {
-		drainCases(sr, "worker", "worker", func(c drainCase, exist int) {
+		drainCases(fixture.SR, "worker", "worker", func(c drainCase, exist int) {
 			c.limit = limit[exist]
 			c.test(t, maxUnavailable)
 		})
@@ -149,7 +150,7 @@ func TestDrainTable(t *testing.T) {
 	const all = machineconfig.DrainPolicy("all")
 	clusters := map[string]*topology.Cluster{"nil": nil, "unread": {}}
 	for _, mode := range allModes {
-		clusters[string(mode)] = clusterOf(mode)
+		clusters[string(mode)] = fixture.ClusterOf(mode)
 	}
 	for name, cluster := range clusters {
 		for _, policy := range []machineconfig.DrainPolicy{"", machineconfig.DrainNever, machineconfig.DrainWorkers, all} {

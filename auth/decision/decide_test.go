@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/auth/decision"
+	"github.com/solonode/sno/auth/internal/fixture"
 	"github.com/solonode/sno/patch"
 )
 
@@ -39,9 +40,9 @@ func (want outcome) check(t *testing.T, step patch.Step) {
 func TestDecideOverride(t *testing.T) {
 	const (
 		whole     = ".spec.unsupportedConfigOverrides"
-		set, off  = `{"` + key + `":true}`, `{"` + key + `":false}`
+		set, off  = `{"` + fixture.Key + `":true}`, `{"` + fixture.Key + `":false}`
 		other     = `{"oauthConfig":{}}`
-		both      = `{"` + key + `":true,"oauthConfig":{}}`
+		both      = `{"` + fixture.Key + `":true,"oauthConfig":{}}`
 		notSingle = "The control-plane topology is not SingleReplica: the OAuth servers need no override"
 	)
 	with := func(in decision.Inputs, change func(*decision.Inputs)) decision.Inputs {
@@ -53,15 +54,15 @@ func TestDecideOverride(t *testing.T) {
 		return func(in *decision.Inputs) { in.ClusterVersion = running(version) }
 	}
 	topologies := func(controlPlane, infrastructure configv1.TopologyMode) func(*decision.Inputs) {
-		return func(in *decision.Inputs) { in.Cluster = ptr.To(clusterOf(controlPlane, infrastructure)) }
+		return func(in *decision.Inputs) { in.Cluster = ptr.To(fixture.ClusterOf(controlPlane, infrastructure)) }
 	}
 	unowned := func(a *operatorv1.Authentication) { a.ManagedFields = nil }
 	by := authenticationOwnedBy
 	owned, oc := by(decision.FieldOwner, perKey), by("oc", perKey)
-	several := func(in decision.Inputs) decision.Inputs { return with(in, topologies(ha, ha)) }
+	several := func(in decision.Inputs) decision.Inputs { return with(in, topologies(fixture.HA, fixture.HA)) }
 	released := outcome{patch.NotNeeded, "NotNeeded", notSingle, true}
 	status := func(a *operatorv1.Authentication) {
-		addOwner(a, decision.FieldOwner, `{"f:status":{"f:conditions":{}}}`)
+		fixture.AddOwner(a, decision.FieldOwner, `{"f:status":{"f:conditions":{}}}`)
 		a.ManagedFields[len(a.ManagedFields)-1].Subresource = "status"
 	}
 	notNeeded := func(message string) outcome { return outcome{patch.NotNeeded, "NotNeeded", message, false} }
@@ -85,28 +86,28 @@ func TestDecideOverride(t *testing.T) {
 		"opted out":              {overrideInputs(set, optOut), optedOut},
 		"opted out, unreadable, before the topology is known": {with(overrideInputs("{", optOut), noTopology), optedOut},
 		"unreadable document": {overrideInputs("{"), invalid("unreadable unsupportedConfigOverrides: spec.unsupportedConfigOverrides: ")},
-		"unreadable where not needed": {with(overrideInputs(`{"`+key+`":"maybe"}`), release("4.8.2")),
-			invalid(`spec.unsupportedConfigOverrides.` + key + ` is "maybe"; want true or false`)},
+		"unreadable where not needed": {with(overrideInputs(`{"`+fixture.Key+`":"maybe"}`), release("4.8.2")),
+			invalid(`spec.unsupportedConfigOverrides.` + fixture.Key + ` is "maybe"; want true or false`)},
 		"no topology": {with(overrideInputs(""), noTopology), outcome{patch.Waiting, "WaitingForInfrastructure", "There is no Infrastructure", false}},
-		"unknown": {with(overrideInputs(""), topologies(unknown, sr)),
+		"unknown": {with(overrideInputs(""), topologies(fixture.Unknown, fixture.SR)),
 			notNeeded(notSingle + `; status.controlPlaneTopology has the unknown value "Quantum"`)},
 		"not needed":      {with(overrideInputs(""), release("4.8.2")), notNeeded("This release runs the OAuth servers on one control-plane node")},
 		"unknown release": {with(overrideInputs(""), release("dev")), notNeeded("is not known, so none is set; --override=always sets it")},
 		"turned off": {with(overrideInputs(""), func(in *decision.Inputs) { in.Override = decision.OverrideNever }),
 			notNeeded("turned off by --override=never")},
 		"not needed, is set": {with(overrideInputs(set, oc), release("4.8.2")),
-			notNeeded("without an override. The override " + key + " is deprecated: it is honored")},
-		"several, is false": {with(overrideInputs(off), topologies(ha, ha)), notNeeded(notSingle + ". The override " + key + " is deprecated and false")},
+			notNeeded("without an override. The override " + fixture.Key + " is deprecated: it is honored")},
+		"several, is false": {with(overrideInputs(off), topologies(fixture.HA, fixture.HA)), notNeeded(notSingle + ". The override " + fixture.Key + " is deprecated and false")},
 
 		"another's true, by key":  {overrideInputs(set, oc), outcome{patch.NotNeeded, "OverrideSetByOther", "deprecated: it is honored", false}},
 		"another's true, as one":  {overrideInputs(set, by("oc", asOne)), outcome{patch.NotNeeded, "OverrideSetByOther", "Another client has set", false}},
 		"the module's, by key":    {overrideInputs(set, owned), outcome{}},
 		"the module's, as one":    {overrideInputs(set, by(decision.FieldOwner, asOne)), outcome{}},
-		"another's false, by key": {overrideInputs(off, oc), blocked(whole+"."+key, `"oc"`)},
-		"another's false, as one": {overrideInputs(off, by("oc", asOne)), blocked(whole+"."+key, `"oc"`)},
-		"another's false, forced": {with(overrideInputs(off, oc), func(in *decision.Inputs) { in.ForceConflicts = true }), blocked(whole+"."+key, `"oc"`)},
-		"false, no owner":         {overrideInputs(off), blocked(whole+"."+key, `"before-first-apply"`)},
-		"false, no managedFields": {overrideInputs(off, unowned), blocked(whole+"."+key, `"before-first-apply"`)},
+		"another's false, by key": {overrideInputs(off, oc), blocked(whole+"."+fixture.Key, `"oc"`)},
+		"another's false, as one": {overrideInputs(off, by("oc", asOne)), blocked(whole+"."+fixture.Key, `"oc"`)},
+		"another's false, forced": {with(overrideInputs(off, oc), func(in *decision.Inputs) { in.ForceConflicts = true }), blocked(whole+"."+fixture.Key, `"oc"`)},
+		"false, no owner":         {overrideInputs(off), blocked(whole+"."+fixture.Key, `"before-first-apply"`)},
+		"false, no managedFields": {overrideInputs(off, unowned), blocked(whole+"."+fixture.Key, `"before-first-apply"`)},
 		"the module's, false":     {overrideInputs(off, owned), outcome{}},
 
 		"the module's as one":          {several(overrideInputs(set, by(decision.FieldOwner, asOne))), released},
@@ -141,7 +142,7 @@ func TestDecideOverrideTable(t *testing.T) {
 	}
 	type action struct{ intent, release bool }
 	rule := func(s situation) action {
-		needed := s.mode == sr && (s.policy == decision.OverrideAlways || (s.policy != decision.OverrideNever && s.release == "4.7.13"))
+		needed := s.mode == fixture.SR && (s.policy == decision.OverrideAlways || (s.policy != decision.OverrideNever && s.release == "4.7.13"))
 		switch {
 		case s.optedOut:
 			return action{false, s.owned}
@@ -156,24 +157,24 @@ func TestDecideOverrideTable(t *testing.T) {
 		}
 		return action{true, false}
 	}
-	raws := map[string]string{"": "", "true": `{"` + key + `":true}`, "false": `{"` + key + `":false}`, "broken": `{"` + key + `":"maybe"}`}
+	raws := map[string]string{"": "", "true": `{"` + fixture.Key + `":true}`, "false": `{"` + fixture.Key + `":false}`, "broken": `{"` + fixture.Key + `":"maybe"}`}
 	policies := []decision.OverridePolicy{"", decision.OverrideAuto, decision.OverrideAlways, decision.OverrideNever}
 	for bits := range 7 * 4 * 3 * 4 * 8 {
 		pick := func(n int) int { i := bits % n; bits /= n; return i }
 		s := situation{
-			allModes[pick(7)], policies[pick(4)], []string{"", "4.7.13", "4.14.0"}[pick(3)], []string{"", "true", "false", "broken"}[pick(4)],
+			fixture.AllModes[pick(7)], policies[pick(4)], []string{"", "4.7.13", "4.14.0"}[pick(3)], []string{"", "true", "false", "broken"}[pick(4)],
 			pick(2) == 1, pick(2) == 1, pick(2) == 1,
 		}
 		if s.value == "" && (s.owned || s.others) {
 			continue // an absent field has no owner
 		}
 		in := overrideInputs(raws[s.value])
-		in.Cluster, in.Override, in.ClusterVersion = ptr.To(clusterOf(s.mode, ha)), s.policy, running(s.release)
+		in.Cluster, in.Override, in.ClusterVersion = ptr.To(fixture.ClusterOf(s.mode, fixture.HA)), s.policy, running(s.release)
 		if s.owned {
-			addOwner(in.Authentication, decision.FieldOwner, perKey)
+			fixture.AddOwner(in.Authentication, decision.FieldOwner, perKey)
 		}
 		if s.others {
-			addOwner(in.Authentication, "oc", perKey)
+			fixture.AddOwner(in.Authentication, "oc", perKey)
 		}
 		if s.optedOut {
 			optOut(in.Authentication)
@@ -188,13 +189,15 @@ func TestDecideOverrideTable(t *testing.T) {
 // patch/operand tests conflicts by field.
 func TestDecideDeployments(t *testing.T) {
 	closed := func(in *decision.Inputs) {
-		in.Cluster = ptr.To(clusterOf(ha, sr))
+		in.Cluster = ptr.To(fixture.ClusterOf(fixture.HA, fixture.SR))
 		for i := range in.ControlPlaneNodes {
 			in.ControlPlaneNodes[i].Spec.Taints = []corev1.Taint{{Key: "example.com/reserved", Effect: corev1.TaintEffectNoSchedule}}
 		}
 	}
 	noNodes := func(mode configv1.TopologyMode) func(*decision.Inputs) {
-		return func(in *decision.Inputs) { in.Cluster, in.ControlPlaneNodes = ptr.To(clusterOf(mode, sr)), nil }
+		return func(in *decision.Inputs) {
+			in.Cluster, in.ControlPlaneNodes = ptr.To(fixture.ClusterOf(mode, fixture.SR)), nil
+		}
 	}
 	noTopology := func(in *decision.Inputs) { in.Cluster = nil }
 	none := func(in *decision.Inputs) { in.OAuthServer, in.OAuthAPIServer = nil, nil }
@@ -202,7 +205,7 @@ func TestDecideDeployments(t *testing.T) {
 	owned := deploymentOwnedBy(decision.FieldOwner, `{"f:spec":{"f:strategy":{"f:type":{}}}}`)
 	stock := func(d *appsv1.Deployment) {
 		d.Spec.Replicas = ptr.To[int32](7)
-		addOwner(d, "stock", `{"f:spec":{"f:replicas":{}}}`)
+		fixture.AddOwner(d, "stock", `{"f:spec":{"f:replicas":{}}}`)
 	}
 	stuck := func(d *appsv1.Deployment) {
 		d.Status.ObservedGeneration, d.Status.UpdatedReplicas = d.Generation, 1
@@ -226,13 +229,13 @@ func TestDecideDeployments(t *testing.T) {
 		"being deleted":         {all(owned, deleted), nil, outcome{patch.Waiting, "WaitingForObject", "The Deployment NAME is being deleted", false}},
 		"no Deployments":        {nil, none, outcome{patch.Waiting, "WaitingForObject", "There is no Deployment NAME;", false}},
 		"no topology, owned":    {all(owned), noTopology, outcome{patch.Waiting, "WaitingForInfrastructure", "no Infrastructure object yet", false}},
-		"external, owned":       {all(owned), noNodes(external), outcome{patch.NotNeeded, "ExternalControlPlane", "The control plane is External", true}},
-		"no node, single":       {nil, noNodes(sr), outcome{}},
-		"no node, owned":        {all(owned), noNodes(ha), outcome{patch.Waiting, "WaitingForNodes", "There is no schedulable node", false}},
+		"external, owned":       {all(owned), noNodes(fixture.External), outcome{patch.NotNeeded, "ExternalControlPlane", "The control plane is External", true}},
+		"no node, single":       {nil, noNodes(fixture.SR), outcome{}},
+		"no node, owned":        {all(owned), noNodes(fixture.HA), outcome{patch.Waiting, "WaitingForNodes", "There is no schedulable node", false}},
 		"tainted nodes":         {nil, closed, outcome{patch.Waiting, "WaitingForNodes", "There is no schedulable node", false}},
 		"opted out, unreadable": {all(optOut, deploymentOwnedBy(decision.FieldOwner, `{"f:spec":7}`)), nil, outcome{patch.OptedOut, "OptedOut", "away", true}},
 	} {
-		in := deploymentInputs(sr, sr, 3, server(test.live...), apiServer(test.live...))
+		in := deploymentInputs(fixture.SR, fixture.SR, 3, fixture.Server(test.live...), fixture.APIServer(test.live...))
 		if test.change != nil {
 			test.change(&in)
 		}
@@ -250,17 +253,17 @@ func TestDecideDeployments(t *testing.T) {
 // A blocked step does not stop the others, and the inputs do not change.
 func TestDecideIndependent(t *testing.T) {
 	three := func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](3) }
-	in := deploymentInputs(sr, sr, 1, server(three, deploymentOwnedBy("stock", `{"f:spec":{"f:replicas":{}}}`)), apiServer())
+	in := deploymentInputs(fixture.SR, fixture.SR, 1, fixture.Server(three, deploymentOwnedBy("stock", `{"f:spec":{"f:replicas":{}}}`)), fixture.APIServer())
 	in.Authentication, in.Override = overrideInputs("[]").Authentication, decision.OverrideAlways
-	before := text(t, in)
+	before := fixture.Text(t, in)
 	got := decision.Decide(in)
 	if got.Override.Result.State != patch.Failed || got.OAuthServer.Result.State != patch.Blocked || got.OAuthAPIServer.Intent == nil {
-		t.Errorf("%s", text(t, got))
+		t.Errorf("%s", fixture.Text(t, got))
 	}
-	if again := decision.Decide(in); text(t, again) != text(t, got) {
+	if again := decision.Decide(in); fixture.Text(t, again) != fixture.Text(t, got) {
 		t.Error("the second decision differs")
 	}
-	if after := text(t, in); after != before {
+	if after := fixture.Text(t, in); after != before {
 		t.Errorf("before %s\nafter  %s", before, after)
 	}
 }

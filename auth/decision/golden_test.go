@@ -14,6 +14,7 @@ import (
 
 	"github.com/solonode/sno/auth"
 	"github.com/solonode/sno/auth/decision"
+	"github.com/solonode/sno/auth/internal/fixture"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/admission"
 	"github.com/solonode/sno/patch/golden"
@@ -40,7 +41,7 @@ func TestGolden(t *testing.T) {
 		// The override by --override, and the Deployments with --force-conflicts, if the decision differs.
 		want := map[string]map[string]wanted{"override": {}, "oauth-openshift": {}, "oauth-apiserver": {}}
 		put := func(object, first, variant string, step patch.Step) {
-			if w := wantedOf(step); text(t, w) != text(t, want[object][first]) {
+			if w := wantedOf(step); fixture.Text(t, w) != fixture.Text(t, want[object][first]) {
 				want[object][variant] = w
 			}
 		}

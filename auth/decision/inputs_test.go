@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/solonode/sno/auth/decision"
+	"github.com/solonode/sno/auth/internal/fixture"
 )
 
 func TestValidate(t *testing.T) {
@@ -21,14 +22,14 @@ func TestValidate(t *testing.T) {
 		message string
 	}{
 		"no objects":             {in: decision.Inputs{}},
-		"all objects":            {in: decision.Inputs{OAuthServer: server(), OAuthAPIServer: apiServer(), Override: decision.OverrideAuto}},
+		"all objects":            {in: decision.Inputs{OAuthServer: fixture.Server(), OAuthAPIServer: fixture.APIServer(), Override: decision.OverrideAuto}},
 		"an Authentication":      {in: overrideInputs("")},
 		"another Authentication": {overrideInputs("", func(a *operatorv1.Authentication) { a.Name = "second" }), `"second"`},
-		"another server":         {decision.Inputs{OAuthServer: server(renamed)}, "openshift-authentication/other"},
-		"server elsewhere":       {decision.Inputs{OAuthServer: server(moved)}, "other/oauth-openshift"},
-		"another API server":     {decision.Inputs{OAuthAPIServer: apiServer(renamed)}, "openshift-oauth-apiserver/other"},
-		"API server elsewhere":   {decision.Inputs{OAuthAPIServer: apiServer(moved)}, "other/apiserver"},
-		"swapped":                {decision.Inputs{OAuthServer: apiServer()}, "is not Deployment openshift-authentication/oauth-openshift"},
+		"another server":         {decision.Inputs{OAuthServer: fixture.Server(renamed)}, "openshift-authentication/other"},
+		"server elsewhere":       {decision.Inputs{OAuthServer: fixture.Server(moved)}, "other/oauth-openshift"},
+		"another API server":     {decision.Inputs{OAuthAPIServer: fixture.APIServer(renamed)}, "openshift-oauth-apiserver/other"},
+		"API server elsewhere":   {decision.Inputs{OAuthAPIServer: fixture.APIServer(moved)}, "other/apiserver"},
+		"swapped":                {decision.Inputs{OAuthServer: fixture.APIServer()}, "is not Deployment openshift-authentication/oauth-openshift"},
 		"unknown policy":         {decision.Inputs{Override: "sometimes"}, `"sometimes"; want auto, always or never`},
 	} {
 		err := test.in.Validate()

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/console/decision"
+	"github.com/solonode/sno/console/internal/fixture"
 	"github.com/solonode/sno/patch"
 )
 
@@ -43,22 +44,22 @@ var versions = map[string]*configv1.ClusterVersion{
 
 var deployed = map[string]*appsv1.Deployment{
 	"missing":          nil,
-	"deleting":         manifest("downloads", deleting, ownedBy(cvo, manifestJSON)),
-	"release":          manifest("downloads", ownedBy(cvo, manifestJSON)),
-	"taken":            shaped("downloads", ownedBy(cvo, containersJSON), ownedBy(own, shapeJSON)),
-	"taken scaled":     shaped("downloads", scaled, ownedBy(cvo, containersJSON), ownedBy(own, shapeJSON), ownedBy(person, replicasJSON)),
-	"scaled":           manifest("downloads", scaled, ownedBy(cvo, containersJSON), ownedBy(person, replicasJSON)),
-	"stock two":        manifest("downloads", ownedBy(stock, manifestJSON)),
+	"deleting":         fixture.Manifest("downloads", deleting, ownedBy(cvo, manifestJSON)),
+	"release":          fixture.Manifest("downloads", ownedBy(cvo, manifestJSON)),
+	"taken":            fixture.Shaped("downloads", ownedBy(cvo, containersJSON), ownedBy(own, shapeJSON)),
+	"taken scaled":     fixture.Shaped("downloads", scaled, ownedBy(cvo, containersJSON), ownedBy(own, shapeJSON), ownedBy(person, replicasJSON)),
+	"scaled":           fixture.Manifest("downloads", scaled, ownedBy(cvo, containersJSON), ownedBy(person, replicasJSON)),
+	"stock two":        fixture.Manifest("downloads", ownedBy(stock, manifestJSON)),
 	"stock one":        stockShape("downloads"),
-	"plain":            manifest("downloads", ownedBy("installer", containersJSON)),
-	"no managedFields": shaped("downloads"),
-	"unreadable":       manifest("downloads", ownedBy(cvo, `{"f:spec":7}`)),
-	"ours unreadable":  shaped("downloads", ownedBy(cvo, containersJSON), ownedBy(own, `{"f:spec":7}`)),
+	"plain":            fixture.Manifest("downloads", ownedBy("installer", containersJSON)),
+	"no managedFields": fixture.Shaped("downloads"),
+	"unreadable":       fixture.Manifest("downloads", ownedBy(cvo, `{"f:spec":7}`)),
+	"ours unreadable":  fixture.Shaped("downloads", ownedBy(cvo, containersJSON), ownedBy(own, `{"f:spec":7}`)),
 }
 
 func situations() []situation {
 	var all []situation
-	for _, topology := range []configv1.TopologyMode{sr, ha, ""} {
+	for _, topology := range []configv1.TopologyMode{fixture.SR, fixture.HA, ""} {
 		for version := range versions {
 			for downloads := range deployed {
 				for _, optOut := range []string{"", "annotation", "Removed", "Unmanaged"} {
@@ -153,7 +154,7 @@ func (s situation) rule() verdict {
 		return leave("OptedOut")
 	case s.Topology == "":
 		return verdict{"", "", "WaitingForInfrastructure"}
-	case s.Topology == ha:
+	case s.Topology == fixture.HA:
 		return leave("NotNeeded")
 	case unreadable && !s.Force:
 		return verdict{"", "", "Invalid"}
@@ -245,50 +246,50 @@ func TestDecideReports(t *testing.T) {
 		in                 decision.Inputs
 		console, downloads string
 	}{
-		"not valid": {on(manifest("downloads")), "Invalid: The inputs cannot be understood: invalid inputs: " +
+		"not valid": {on(fixture.Manifest("downloads")), "Invalid: The inputs cannot be understood: invalid inputs: " +
 			"Deployment openshift-console/downloads is not openshift-console/console", "Invalid"},
 		"missing":             {on(nil, downloads(nil)), missing + "console Deployment;", missing + "downloads Deployment;"},
 		"missing, overridden": {inputs(downloads(nil), overridden(person, true)), "shape", missing + "Deployment, and an entry of another client"},
-		"being deleted":       {inputs(downloads(manifest("downloads", deleting))), "shape", "WaitingForObject: The downloads"},
-		"opted out":           {on(manifest("console", optedOut("console")), noCluster), optout, "WaitingForInfrastructure: There is no"},
+		"being deleted":       {inputs(downloads(fixture.Manifest("downloads", deleting))), "shape", "WaitingForObject: The downloads"},
+		"opted out":           {on(fixture.Manifest("console", optedOut("console")), noCluster), optout, "WaitingForInfrastructure: There is no"},
 		"opted out by the ClusterVersion": {inputs(func(in *decision.Inputs) {
 			in.ClusterVersion.Annotations = map[string]string{patch.OptOutAnnotation: "all"}
 		}), "shape", optout},
 		"opted out by the operator's resource": {inputs(managed(operatorv1.Managed), func(in *decision.Inputs) {
 			in.Operator.Annotations = map[string]string{patch.OptOutAnnotation: "console"}
 		}), optout, optout},
-		"opt-out of another module": {on(manifest("console", free, optedOut("ingress"))), "shape", ""},
+		"opt-out of another module": {on(fixture.Manifest("console", free, optedOut("ingress"))), "shape", ""},
 		"managed":                   {inputs(managed(operatorv1.Managed)), "shape", ""},
 		"managed by force":          {inputs(managed(operatorv1.Force)), "shape", ""},
 		"unmanaged, forced":         {inputs(managed(operatorv1.Unmanaged), forced), "OptedOut: The managementState", "OptedOut: The managementState"},
-		"unknown":                   {inputs(topologies(unknown, sr)), two + `; status.controlPlaneTopology has the unknown value "Quantum"`, two},
-		"stock, other name": {on(manifest("console", ownedBy("console-operator", manifestJSON))),
+		"unknown":                   {inputs(topologies(fixture.Unknown, fixture.SR)), two + `; status.controlPlaneTopology has the unknown value "Quantum"`, two},
+		"stock, other name": {on(fixture.Manifest("console", ownedBy("console-operator", manifestJSON))),
 			strings.Replace(blocked, `"console"`, `"console-operator"`, 1), ""},
 		"stock, anti-affinity": {on(stockShape("console", func(d *appsv1.Deployment) {
-			d.Spec.Template.Spec.Affinity = manifest("console").Spec.Template.Spec.Affinity
+			d.Spec.Template.Spec.Affinity = fixture.Manifest("console").Spec.Template.Spec.Affinity
 		})), blocked, ""},
-		"stock, allows an outage": {rolling(strategy(n(1), n(1))), blocked, ""},
-		"stock, does not surge":   {rolling(strategy(n(0), n(0))), blocked, ""},
+		"stock, allows an outage": {rolling(fixture.Strategy(n(1), n(1))), blocked, ""},
+		"stock, does not surge":   {rolling(fixture.Strategy(n(0), n(0))), blocked, ""},
 		"stock, recreates":        {rolling(appsv1.DeploymentStrategy{Type: "Recreate"}), blocked, ""},
-		"stock, odd percentages":  {rolling(strategy(n(0), percent("many"))), blocked, ""},
-		"stock, owns no field":    {on(manifest("console", ownedBy(stock, containersJSON))), "shape", ""},
+		"stock, odd percentages":  {rolling(fixture.Strategy(n(0), percent("many"))), blocked, ""},
+		"stock, owns no field":    {on(fixture.Manifest("console", ownedBy(stock, containersJSON))), "shape", ""},
 		"stuck":                   {on(stockShape("console", stuck)), remedy, ""},
-		"stuck, two replicas":     {on(manifest("console", stuck, ownedBy(stock, manifestJSON))), remedy, ""},
-		"stuck, a person's":       {on(manifest("console", stuck, scaled, ownedBy(person, replicasJSON))), remedy, ""},
+		"stuck, two replicas":     {on(fixture.Manifest("console", stuck, ownedBy(stock, manifestJSON))), remedy, ""},
+		"stuck, a person's":       {on(fixture.Manifest("console", stuck, scaled, ownedBy(person, replicasJSON))), remedy, ""},
 		"stuck, newer rollout":    {on(stockShape("console", stuck, func(d *appsv1.Deployment) { d.Generation++ })), operator, ""},
-		"stuck, highly available": {on(stockShape("console", stuck), topologies(ha, ha)), two, two},
+		"stuck, highly available": {on(stockShape("console", stuck), topologies(fixture.HA, fixture.HA)), two, two},
 		"stuck, removed":          {on(stockShape("console", stuck), managed(operatorv1.Removed)), removed, removed},
 		"stuck, no topology":      {on(stockShape("console", stuck), noCluster), "WaitingForInfrastructure", "WaitingForInfrastructure"},
 		"rolling out": {on(stockShape("console", stuck, func(d *appsv1.Deployment) {
 			d.Status.Conditions = d.Status.Conditions[:1]
 		})), operator, ""},
-		"the release's console": {on(manifest("console", ownedBy(cvo, replicasJSON))),
+		"the release's console": {on(fixture.Manifest("console", ownedBy(cvo, replicasJSON))),
 			`FieldOwnedByOther: .spec.replicas of the console Deployment is owned by "cluster-version-operator"`, ""},
 		"no ClusterVersion": {inputs(clusterVersion(nil)), "shape",
 			"WaitingForObject: The cluster-version-operator manages the Deployment, and there is no ClusterVersion"},
 		"conflicting entry, forced":           {inputs(overridden(person, false), forced), "shape", entry + ` by "oc" and stays as it is, also with`},
 		"conflicting entry, no owner":         {inputs(clusterVersion(version(theEntry(false)))), "shape", entry + " and stays as it is"},
-		"conflicting entry, not needed":       {inputs(overridden(person, false), downloads(manifest("downloads", free))), "shape", "shape"},
+		"conflicting entry, not needed":       {inputs(overridden(person, false), downloads(fixture.Manifest("downloads", free))), "shape", "shape"},
 		"overrides as one value, with entry":  {inputs(clusterVersion(withOwner(version(theEntry(true)), person, wholeListJSON))), "shape", "shape"},
 		"overrides as one value, still empty": {inputs(clusterVersion(withOwner(version(), person, wholeListJSON))), "shape", ""},
 	} {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/solonode/sno/console/decision"
+	"github.com/solonode/sno/console/internal/fixture"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
@@ -22,7 +23,7 @@ func TestValidate(t *testing.T) {
 	budgets := func(in *decision.Inputs) {
 		in.ConsoleBudget, in.DownloadsBudget = budget("console"), budget("downloads")
 	}
-	wrongVersion, elsewhere := version(), manifest("console")
+	wrongVersion, elsewhere := version(), fixture.Manifest("console")
 	wrongVersion.Name, elsewhere.Namespace = "cluster", "default"
 	for name, test := range map[string]struct {
 		in decision.Inputs
@@ -33,8 +34,8 @@ func TestValidate(t *testing.T) {
 		"ClusterVersion":     {decision.Inputs{ClusterVersion: wrongVersion}, false},
 		"operator":           {decision.Inputs{Operator: &operatorv1.Console{ObjectMeta: metav1.ObjectMeta{Name: "console"}}}, false},
 		"console elsewhere":  {decision.Inputs{Console: elsewhere}, false},
-		"console swapped":    {decision.Inputs{Console: manifest("downloads")}, false},
-		"downloads swapped":  {decision.Inputs{Downloads: manifest("console")}, false},
+		"console swapped":    {decision.Inputs{Console: fixture.Manifest("downloads")}, false},
+		"downloads swapped":  {decision.Inputs{Downloads: fixture.Manifest("console")}, false},
 		"console's budget":   {decision.Inputs{ConsoleBudget: budget("downloads")}, false},
 		"downloads's budget": {decision.Inputs{DownloadsBudget: budget("console")}, false},
 	} {
@@ -47,7 +48,7 @@ func TestValidate(t *testing.T) {
 // A Cluster that was not read must not count as highly available.
 func TestClusterNotRead(t *testing.T) {
 	for name, cluster := range map[string]topology.Cluster{
-		"zero": {}, "no infrastructure": {ControlPlane: topology.ReadingOf(sr)}, "no control plane": {Infrastructure: topology.ReadingOf(sr)},
+		"zero": {}, "no infrastructure": {ControlPlane: topology.ReadingOf(fixture.SR)}, "no control plane": {Infrastructure: topology.ReadingOf(fixture.SR)},
 	} {
 		in := inputs()
 		in.Cluster = &cluster

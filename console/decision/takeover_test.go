@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/solonode/sno/console/decision"
+	"github.com/solonode/sno/console/internal/fixture"
 )
 
 // clusterState is a state during a takeover or release of downloads. The cluster-version-operator acts on the
@@ -33,7 +34,7 @@ const (
 func (s clusterState) inputs() decision.Inputs {
 	in := decision.Inputs{Console: stockShape("console")}
 	if s.mode != "-" {
-		topologies(s.mode, sr)(&in)
+		topologies(s.mode, fixture.SR)(&in)
 	}
 	if in.ClusterVersion = versions[s.version].DeepCopy(); in.ClusterVersion != nil && !s.observed {
 		in.ClusterVersion.Generation++
@@ -41,7 +42,7 @@ func (s clusterState) inputs() decision.Inputs {
 	in.Downloads = deployed[s.downloads].DeepCopy()
 	switch {
 	case s.downloads == reverted:
-		in.Downloads = shaped("downloads", scaled, ownedBy(cvo, replicasJSON), ownedBy(own, `{"f:spec":{"f:template":{"f:spec":{"f:tolerations":{}}}}}`))
+		in.Downloads = fixture.Shaped("downloads", scaled, ownedBy(cvo, replicasJSON), ownedBy(own, `{"f:spec":{"f:template":{"f:spec":{"f:tolerations":{}}}}}`))
 	case s.downloads == taken && s.version == noVersion:
 		in.Downloads.ManagedFields = []metav1.ManagedFieldsEntry{entry("installer", containersJSON), entry(own, shapeJSON)}
 	}
@@ -116,7 +117,7 @@ func (s clusterState) operator() (observed, wrote clusterState) {
 
 func clusterStates() []clusterState {
 	var all []clusterState
-	for _, mode := range append(allModes[:len(allModes):len(allModes)], "-") {
+	for _, mode := range append(fixture.AllModes[:len(fixture.AllModes):len(fixture.AllModes)], "-") {
 		for _, downloads := range []string{missing, release, taken, reverted, byPerson, byOperator, plain} {
 			for _, optOut := range []bool{false, true} {
 				if downloads == missing && optOut {
@@ -205,7 +206,7 @@ func (s clusterState) problem() string {
 	case s.downloads == byOperator, s.downloads == byPerson:
 		return ""
 	}
-	single := s.mode == sr || s.mode == external
+	single := s.mode == fixture.SR || s.mode == fixture.External
 	switch {
 	case single && !s.optOut && s.downloads != taken && s.version != conflicting:
 		return "not taken over"
@@ -220,11 +221,11 @@ func (s clusterState) problem() string {
 }
 
 func TestTakeoverAndRelease(t *testing.T) {
-	s := clusterState{mode: sr, version: noEntry, observed: true, downloads: release}
+	s := clusterState{mode: fixture.SR, version: noEntry, observed: true, downloads: release}
 	takingOver, releasing := "[apply the override apply the shape]", "[release the shape release the override]"
 	for mode, want := range []string{takingOver, releasing, takingOver} {
 		var writes []string
-		s.mode = []configv1.TopologyMode{sr, ha, sr}[mode]
+		s.mode = []configv1.TopologyMode{fixture.SR, fixture.HA, fixture.SR}[mode]
 		if s, writes = s.settle(t); fmt.Sprint(writes) != want {
 			t.Errorf("%s: %v, want %s", s.mode, writes, want)
 		}

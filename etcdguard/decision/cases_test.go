@@ -23,79 +23,9 @@ import (
 
 	"github.com/solonode/sno/etcdguard"
 	"github.com/solonode/sno/etcdguard/decision"
+	"github.com/solonode/sno/etcdguard/internal/fixture"
 	"github.com/solonode/sno/patch"
-	"github.com/solonode/sno/topology"
 )
-
-const (
-	sr       = configv1.SingleReplicaTopologyMode
-	ha       = configv1.HighlyAvailableTopologyMode
-	arbiter  = configv1.HighlyAvailableArbiterMode
-	dual     = configv1.DualReplicaTopologyMode
-	external = configv1.ExternalTopologyMode
-	empty    = configv1.TopologyMode("")
-	unknown  = configv1.TopologyMode("Quantum")
-)
-
-var allModes = []configv1.TopologyMode{ha, arbiter, sr, dual, external, empty, unknown}
-
-// needsGuard, expectedMembers and maxEvictions (of n guards) are the rules, independent of the code.
-func needsGuard(mode configv1.TopologyMode) bool { return mode != sr && mode != external }
-
-func expectedMembers(mode configv1.TopologyMode) int {
-	return map[configv1.TopologyMode]int{sr: 1, dual: 2, external: 0, ha: 3, arbiter: 3, empty: 3, unknown: 3}[mode]
-}
-
-func maxEvictions(mode configv1.TopologyMode, n int) int {
-	if mode == dual && n == 2 {
-		return 1
-	}
-	return (n - 1) / 2
-}
-
-func must[T any](result T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return result
-}
-
-func text(v any) string { return string(must(json.Marshal(v))) }
-
-func clusterOf(mode configv1.TopologyMode) topology.Cluster {
-	return topology.Cluster{ControlPlane: topology.ReadingOf(mode), Infrastructure: topology.ReadingOf(ha), Platform: configv1.NonePlatformType}
-}
-
-func hostOf(mode configv1.TopologyMode, n int) etcdguard.Host {
-	return must(etcdguard.NewHost(clusterOf(mode), max(n, 1), "cli"))
-}
-
-func node(name, role string) corev1.Node {
-	return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"node-role.kubernetes.io/" + role: ""}}}
-}
-
-// nodesOf returns n control-plane nodes, of which the first may be an arbiter, and a worker.
-func nodesOf(mode configv1.TopologyMode, n int) []corev1.Node {
-	nodes := []corev1.Node{node("w", "worker")}
-	for i := range n {
-		role := "master"
-		if i == 0 && mode == arbiter {
-			role = "arbiter"
-		}
-		nodes = append(nodes, node(fmt.Sprintf("m%d", i), role))
-	}
-	return nodes
-}
-
-func membersOf(n, healthy int) []etcdguard.Member {
-	members := []etcdguard.Member{}
-	for i := range n {
-		members = append(members, etcdguard.Member{ID: uint64(i + 1), Healthy: i < healthy})
-	}
-	return members
-}
-
-const overrideKey = "useUnsupportedUnsafeNonHANonProductionUnstableEtcd"
 
 const cvo, stock, person, fieldOwner = "cluster-version-operator", "cluster-etcd-operator", "oc", "sno.solonode.github.io/etcdguard"
 
@@ -127,8 +57,8 @@ func signedOnly[O metav1.Object](object O, manager, fields string) O {
 var releaseGuard, releaseBudget = decoded[appsv1.Deployment](0), decoded[policyv1.PodDisruptionBudget](1)
 
 func decoded[T any](document int) (object T) {
-	documents := strings.Split(string(must(os.ReadFile("testdata/guard.yaml"))), "---\n")
-	must(0, yaml.Unmarshal([]byte(documents[document]), &object))
+	documents := strings.Split(string(fixture.Must(os.ReadFile("testdata/guard.yaml"))), "---\n")
+	fixture.Must(0, yaml.Unmarshal([]byte(documents[document]), &object))
 	return object
 }
 
@@ -140,12 +70,12 @@ func staticBudget() *policyv1.PodDisruptionBudget {
 
 // ourGuard and ourBudget are what the API server stores after the intent for n members was applied.
 func ourGuard(mode configv1.TopologyMode, n int) *appsv1.Deployment {
-	d := must(etcdguard.Deployment(hostOf(mode, n)))
+	d := fixture.Must(etcdguard.Deployment(fixture.HostOf(mode, n)))
 	return signed(d, fieldOwner, fieldsV1(d))
 }
 
 func ourBudget(mode configv1.TopologyMode, n int) *policyv1.PodDisruptionBudget {
-	b := must(etcdguard.DisruptionBudget(hostOf(mode, n)))
+	b := fixture.Must(etcdguard.DisruptionBudget(fixture.HostOf(mode, n)))
 	return signed(b, fieldOwner, fieldsV1(b))
 }
 
@@ -155,12 +85,12 @@ func fieldsV1(object any) string {
 		Metadata struct{ Labels map[string]any }
 		Spec     any
 	}
-	must(0, json.Unmarshal([]byte(text(object)), &value))
+	fixture.Must(0, json.Unmarshal([]byte(fixture.Text(object)), &value))
 	fields := map[string]any{"spec": value.Spec}
 	if labels := value.Metadata.Labels; labels != nil {
 		fields["metadata"] = map[string]any{"labels": labels}
 	}
-	return text(owned("", fields))
+	return fixture.Text(owned("", fields))
 }
 
 var (
@@ -230,9 +160,9 @@ func unobserved(cv *configv1.ClusterVersion) *configv1.ClusterVersion {
 
 // with returns the inputs for n nodes with healthy members and the static guard.
 func with(mode configv1.TopologyMode, n int, changes ...change) decision.Inputs {
-	cluster := clusterOf(mode)
+	cluster := fixture.ClusterOf(mode)
 	in := decision.Inputs{
-		Cluster: &cluster, Nodes: nodesOf(mode, n), Members: membersOf(n, n), ClusterVersion: version(),
+		Cluster: &cluster, Nodes: fixture.NodesOf(mode, n), Members: fixture.MembersOf(n, n), ClusterVersion: version(),
 		Deployment: staticGuard(), Budget: staticBudget(), ClientSecret: true, CABundle: true,
 	}
 	for _, f := range changes {
@@ -262,18 +192,18 @@ func noSecret(in *decision.Inputs)         { in.ClientSecret = false }
 func noBundle(in *decision.Inputs)         { in.CABundle = false }
 
 func noRoles(in *decision.Inputs) {
-	in.Nodes = []corev1.Node{node("a", "worker"), {}, node("c", "worker")}
+	in.Nodes = []corev1.Node{fixture.Node("a", "worker"), {}, fixture.Node("c", "worker")}
 }
 func versionUnobserved(in *decision.Inputs) { unobserved(in.ClusterVersion) }
 func released(in *decision.Inputs) {
 	signedOnly(in.Deployment, fieldOwner+"-released", staticGuardJSON)
 }
 func oneEntry(in *decision.Inputs)      { in.ClusterVersion = version(guardEntry(deployment, true)) }
-func ourDeployment(in *decision.Inputs) { in.Deployment = ourGuard(ha, 5) }
-func smallBudget(in *decision.Inputs)   { in.Budget = ourBudget(ha, 3) }
+func ourDeployment(in *decision.Inputs) { in.Deployment = ourGuard(fixture.HA, 5) }
+func smallBudget(in *decision.Inputs)   { in.Budget = ourBudget(fixture.HA, 3) }
 
 func members(n, healthy int) change {
-	return func(in *decision.Inputs) { in.Members = membersOf(n, healthy) }
+	return func(in *decision.Inputs) { in.Members = fixture.MembersOf(n, healthy) }
 }
 
 func ours(mode configv1.TopologyMode, n int) change {

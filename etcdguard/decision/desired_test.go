@@ -15,6 +15,7 @@ import (
 
 	"github.com/solonode/sno/etcdguard"
 	"github.com/solonode/sno/etcdguard/decision"
+	"github.com/solonode/sno/etcdguard/internal/fixture"
 	"github.com/solonode/sno/patch/ownership"
 )
 
@@ -53,135 +54,135 @@ func TestDecide(t *testing.T) {
 		want string
 	}{
 		// One node.
-		"one node, claimed and not observed":     {with(sr, 1, claimUnobserved), "Nothing, (TakingOver)"},
-		"one node, the budget is gone":           {with(sr, 1, claimObserved, noBudget), "DeleteDeployment, (Removing)"},
-		"one node, the Deployment is gone":       {with(sr, 1, claimObserved, noDeployment), "DeleteBudget, (Removing)"},
-		"one node, both are gone":                {with(sr, 1, claimObserved, noGuard), "Nothing, (InForce AsExpected)"},
-		"one node, no guard":                     {with(sr, 1, noGuard), "Nothing, (NotNeeded NotNeeded)"},
-		"one node, no ClusterVersion, own guard": {with(sr, 1, ours(ha, 3), noVersion), "DeleteBudget, (Removing)"},
-		"one node, the bootstrap member":         {with(sr, 1, claimObserved, members(2, 2)), "Nothing, (Waiting WaitingForMembers)"},
-		"one node, and a learner": {with(sr, 1, claimObserved, func(in *decision.Inputs) {
+		"one node, claimed and not observed":     {with(fixture.SR, 1, claimUnobserved), "Nothing, (TakingOver)"},
+		"one node, the budget is gone":           {with(fixture.SR, 1, claimObserved, noBudget), "DeleteDeployment, (Removing)"},
+		"one node, the Deployment is gone":       {with(fixture.SR, 1, claimObserved, noDeployment), "DeleteBudget, (Removing)"},
+		"one node, both are gone":                {with(fixture.SR, 1, claimObserved, noGuard), "Nothing, (InForce AsExpected)"},
+		"one node, no guard":                     {with(fixture.SR, 1, noGuard), "Nothing, (NotNeeded NotNeeded)"},
+		"one node, no ClusterVersion, own guard": {with(fixture.SR, 1, ours(fixture.HA, 3), noVersion), "DeleteBudget, (Removing)"},
+		"one node, the bootstrap member":         {with(fixture.SR, 1, claimObserved, members(2, 2)), "Nothing, (Waiting WaitingForMembers)"},
+		"one node, and a learner": {with(fixture.SR, 1, claimObserved, func(in *decision.Inputs) {
 			in.Members[0].Learner = true
 			in.Members = append(in.Members, etcdguard.Member{ID: 9, Healthy: true})
 		}), "DeleteBudget, (Removing)"},
-		"one node, of an earlier operator":     {with(sr, 1, stockGuard), "DeleteBudget, (Removing)"},
-		"one node, claimed on a newer release": {with(sr, 1, claimObserved, noGuard, conditions("GuardControllerDegraded")), "Unclaim, (Removing)"},
+		"one node, of an earlier operator":     {with(fixture.SR, 1, stockGuard), "DeleteBudget, (Removing)"},
+		"one node, claimed on a newer release": {with(fixture.SR, 1, claimObserved, noGuard, conditions("GuardControllerDegraded")), "Unclaim, (Removing)"},
 
 		// A correct guard.
-		"unknown topology, the same":          {with(unknown, 3), "Nothing, (NotNeeded NotNeeded)"},
-		"one of three nodes exists":           {with(ha, 1), "Nothing, (NotNeeded NotNeeded)"},
-		"no nodes yet":                        {with(ha, 0), "Nothing, (NotNeeded NotNeeded)"},
-		"three nodes without roles":           {with(ha, 0, noRoles), "Nothing, (NotNeeded NotNeeded)"},
-		"three nodes, guards of the operator": {with(ha, 3, noGuard, operatorGuard), "Nothing, (NotNeeded NotNeeded)"},
-		"three nodes, minAvailable 2 of 3":    {with(ha, 3, minAvailable("2")), "Nothing, (NotNeeded NotNeeded)"},
-		"three nodes, a budget of 33%":        {with(ha, 3, maxUnavailable("33%")), "Nothing, (NotNeeded NotNeeded)"},
-		"three nodes, and learners": {with(ha, 3, func(in *decision.Inputs) {
+		"unknown topology, the same":          {with(fixture.Unknown, 3), "Nothing, (NotNeeded NotNeeded)"},
+		"one of three nodes exists":           {with(fixture.HA, 1), "Nothing, (NotNeeded NotNeeded)"},
+		"no nodes yet":                        {with(fixture.HA, 0), "Nothing, (NotNeeded NotNeeded)"},
+		"three nodes without roles":           {with(fixture.HA, 0, noRoles), "Nothing, (NotNeeded NotNeeded)"},
+		"three nodes, guards of the operator": {with(fixture.HA, 3, noGuard, operatorGuard), "Nothing, (NotNeeded NotNeeded)"},
+		"three nodes, minAvailable 2 of 3":    {with(fixture.HA, 3, minAvailable("2")), "Nothing, (NotNeeded NotNeeded)"},
+		"three nodes, a budget of 33%":        {with(fixture.HA, 3, maxUnavailable("33%")), "Nothing, (NotNeeded NotNeeded)"},
+		"three nodes, and learners": {with(fixture.HA, 3, func(in *decision.Inputs) {
 			in.Members = append(in.Members, etcdguard.Member{ID: 8, Healthy: true, Learner: true}, etcdguard.Member{ID: 9, Healthy: true, Learner: true})
 		}), "Nothing, (NotNeeded NotNeeded)"},
 
 		// The cluster-version-operator corrects its guard.
-		"three nodes, budget being deleted":        {with(ha, 3, deletedBudget), "Nothing, (Waiting WaitingForObject)"},
-		"three nodes, another selector":            {with(ha, 3, otherSelector), "Nothing, (Waiting WaitingForObject)"},
-		"three nodes, no Deployment":               {with(ha, 3, image, noDeployment), "Nothing, (Waiting WaitingForObject)"},
-		"three nodes, no budget, not observed":     {with(ha, 3, noBudget, versionUnobserved), "Nothing, (Waiting WaitingForObject)"},
-		"three nodes, no budget, claim of others":  {with(ha, 3, claimOfOthers, noBudget), "ApplyBudget, create, maxUnavailable 1, (RollingOut)"},
-		"three nodes, no budget, own claim":        {with(ha, 3, claimObserved, noBudget), "ApplyBudget, create, maxUnavailable 1, (RollingOut)"},
-		"three nodes, a released guard, no budget": {with(ha, 3, noBudget, released), "Claim, 2 entries, (TakingOver)"},
-		"three nodes, no guard":                    {with(ha, 3, image, noGuard), "Claim, 2 entries, (TakingOver)"},
-		"five: no budget":                          {with(ha, 5, noBudget), "Claim, 2 entries, (TakingOver)"},
-		"arbiter, no budget":                       {with(arbiter, 3, noBudget), "Claim, 2 entries, (TakingOver)"},
+		"three nodes, budget being deleted":        {with(fixture.HA, 3, deletedBudget), "Nothing, (Waiting WaitingForObject)"},
+		"three nodes, another selector":            {with(fixture.HA, 3, otherSelector), "Nothing, (Waiting WaitingForObject)"},
+		"three nodes, no Deployment":               {with(fixture.HA, 3, image, noDeployment), "Nothing, (Waiting WaitingForObject)"},
+		"three nodes, no budget, not observed":     {with(fixture.HA, 3, noBudget, versionUnobserved), "Nothing, (Waiting WaitingForObject)"},
+		"three nodes, no budget, claim of others":  {with(fixture.HA, 3, claimOfOthers, noBudget), "ApplyBudget, create, maxUnavailable 1, (RollingOut)"},
+		"three nodes, no budget, own claim":        {with(fixture.HA, 3, claimObserved, noBudget), "ApplyBudget, create, maxUnavailable 1, (RollingOut)"},
+		"three nodes, a released guard, no budget": {with(fixture.HA, 3, noBudget, released), "Claim, 2 entries, (TakingOver)"},
+		"three nodes, no guard":                    {with(fixture.HA, 3, image, noGuard), "Claim, 2 entries, (TakingOver)"},
+		"five: no budget":                          {with(fixture.HA, 5, noBudget), "Claim, 2 entries, (TakingOver)"},
+		"arbiter, no budget":                       {with(fixture.Arbiter, 3, noBudget), "Claim, 2 entries, (TakingOver)"},
 
 		// A wrong guard.
-		"five: the release's guard":      {with(ha, 5), "Claim, 2 entries, (TakingOver)"},
-		"five: one entry":                {with(ha, 5, oneEntry), "Claim, 1 entries, (TakingOver)"},
-		"five: claimed and not observed": {with(ha, 5, claimUnobserved), "Nothing, (TakingOver)"},
-		"five: settled, one cordoned and not ready": {with(ha, 5, claimObserved, ours(ha, 5), func(in *decision.Inputs) {
+		"five: the release's guard":      {with(fixture.HA, 5), "Claim, 2 entries, (TakingOver)"},
+		"five: one entry":                {with(fixture.HA, 5, oneEntry), "Claim, 1 entries, (TakingOver)"},
+		"five: claimed and not observed": {with(fixture.HA, 5, claimUnobserved), "Nothing, (TakingOver)"},
+		"five: settled, one cordoned and not ready": {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 5), func(in *decision.Inputs) {
 			in.Nodes[1].Spec.Unschedulable = true
 			in.Nodes[1].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
 		}), "Nothing"},
-		"five: settled, not observed": {with(ha, 5, ours(ha, 5), claimUnobserved), "Nothing"},
-		"five: another image":         {with(ha, 5, claimObserved, image), "ApplyDeployment, 5 of other, (RollingOut)"},
-		"five: own Deployment":        {with(ha, 5, claimObserved, ourDeployment), "ApplyBudget, maxUnavailable 2, (RollingOut)"},
-		"five: settled, no version":   {with(ha, 5, ours(ha, 5), noVersion), "Nothing"},
-		"five: minAvailable": {with(ha, 5, claimObserved, ours(ha, 5), minAvailable("2")),
+		"five: settled, not observed": {with(fixture.HA, 5, ours(fixture.HA, 5), claimUnobserved), "Nothing"},
+		"five: another image":         {with(fixture.HA, 5, claimObserved, image), "ApplyDeployment, 5 of other, (RollingOut)"},
+		"five: own Deployment":        {with(fixture.HA, 5, claimObserved, ourDeployment), "ApplyBudget, maxUnavailable 2, (RollingOut)"},
+		"five: settled, no version":   {with(fixture.HA, 5, ours(fixture.HA, 5), noVersion), "Nothing"},
+		"five: minAvailable": {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 5), minAvailable("2")),
 			"ApplyBudget, maxUnavailable 2, unset .spec.minAvailable, (RollingOut)"},
-		"five: always evict":                {with(ha, 5, claimObserved, ours(ha, 5), alwaysAllow), "ApplyBudget, maxUnavailable 2, (RollingOut)"},
-		"five: entries removed":             {with(ha, 5, ours(ha, 5)), "Claim, 2 entries, (TakingOver)"},
-		"five: no guard, no image":          {with(ha, 5, noGuard), "Nothing, (Waiting WaitingForObject)"},
-		"five: no guard, no image, claimed": {with(ha, 5, noGuard, claimObserved), "Unclaim, (Waiting WaitingForObject)"},
-		"five: no guard":                    {with(ha, 5, noGuard, claimObserved, image), "ApplyBudget, create, maxUnavailable 2, (RollingOut)"},
-		"five: only a budget": {with(ha, 5, claimObserved, image, ours(ha, 5), noDeployment),
+		"five: always evict":                {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 5), alwaysAllow), "ApplyBudget, maxUnavailable 2, (RollingOut)"},
+		"five: entries removed":             {with(fixture.HA, 5, ours(fixture.HA, 5)), "Claim, 2 entries, (TakingOver)"},
+		"five: no guard, no image":          {with(fixture.HA, 5, noGuard), "Nothing, (Waiting WaitingForObject)"},
+		"five: no guard, no image, claimed": {with(fixture.HA, 5, noGuard, claimObserved), "Unclaim, (Waiting WaitingForObject)"},
+		"five: no guard":                    {with(fixture.HA, 5, noGuard, claimObserved, image), "ApplyBudget, create, maxUnavailable 2, (RollingOut)"},
+		"five: only a budget": {with(fixture.HA, 5, claimObserved, image, ours(fixture.HA, 5), noDeployment),
 			"ApplyDeployment, create, 5 of other, (RollingOut)"},
-		"five: no budget, three guards":  {with(ha, 5, claimObserved, ours(ha, 3), noBudget), "ApplyDeployment, 5 of cli, (RollingOut)"},
-		"five: no budget, five guards":   {with(ha, 5, claimObserved, ours(ha, 5), noBudget), "ApplyBudget, create, maxUnavailable 2, (RollingOut)"},
-		"five: being deleted":            {with(ha, 5, claimObserved, deletedDeployment), "Nothing, (Waiting WaitingForObject)"},
-		"arbiter, the release's guard":   {with(arbiter, 3), "Claim, 2 entries, (TakingOver)"},
-		"arbiter, claimed":               {with(arbiter, 3, claimObserved), "ApplyBudget, maxUnavailable 1, (RollingOut)"},
-		"two nodes, the release's guard": {with(dual, 2), "Claim, 2 entries, (TakingOver)"},
-		"two nodes, own budget":          {with(dual, 2, claimObserved, smallBudget), "ApplyDeployment, 2 of cli, (RollingOut)"},
+		"five: no budget, three guards":  {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 3), noBudget), "ApplyDeployment, 5 of cli, (RollingOut)"},
+		"five: no budget, five guards":   {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 5), noBudget), "ApplyBudget, create, maxUnavailable 2, (RollingOut)"},
+		"five: being deleted":            {with(fixture.HA, 5, claimObserved, deletedDeployment), "Nothing, (Waiting WaitingForObject)"},
+		"arbiter, the release's guard":   {with(fixture.Arbiter, 3), "Claim, 2 entries, (TakingOver)"},
+		"arbiter, claimed":               {with(fixture.Arbiter, 3, claimObserved), "ApplyBudget, maxUnavailable 1, (RollingOut)"},
+		"two nodes, the release's guard": {with(fixture.Dual, 2), "Claim, 2 entries, (TakingOver)"},
+		"two nodes, own budget":          {with(fixture.Dual, 2, claimObserved, smallBudget), "ApplyDeployment, 2 of cli, (RollingOut)"},
 
 		// Changes of the size.
-		"grown from three":                 {with(ha, 5, claimObserved, ours(ha, 3)), "ApplyDeployment, 5 of cli, (RollingOut)"},
-		"grown, members not read":          {with(ha, 5, claimObserved, ours(ha, 3), noMembers), "ApplyDeployment, 5 of cli, (RollingOut)"},
-		"shrunk to four":                   {with(ha, 4, claimObserved, ours(ha, 5)), "ApplyBudget, maxUnavailable 1, (RollingOut)"},
-		"shrunk to four, budget changed":   {with(ha, 4, claimObserved, ours(ha, 5), smallBudget), "ApplyDeployment, 4 of cli, (RollingOut)"},
-		"shrunk, members have not":         {with(ha, 3, claimObserved, ours(ha, 5), members(5, 3)), "Nothing"},
-		"shrunk, members not read":         {with(ha, 3, claimObserved, ours(ha, 5), noMembers), "Nothing, (MembersUnhealthy)"},
-		"shrunk, one of three is down":     {with(ha, 3, claimObserved, ours(ha, 5), members(3, 2)), "Nothing, (MembersUnhealthy)"},
-		"too strict":                       {with(ha, 3, claimObserved, ours(ha, 3), maxUnavailable("0")), "ApplyBudget, maxUnavailable 1, (RollingOut)"},
-		"too strict, one of three is down": {with(ha, 3, claimObserved, ours(ha, 3), maxUnavailable("0"), members(3, 2)), "Nothing, (MembersUnhealthy)"},
-		"too weak, one of three is down": {with(ha, 3, claimObserved, ours(ha, 3), maxUnavailable("2"), members(3, 2)),
+		"grown from three":                 {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 3)), "ApplyDeployment, 5 of cli, (RollingOut)"},
+		"grown, members not read":          {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 3), noMembers), "ApplyDeployment, 5 of cli, (RollingOut)"},
+		"shrunk to four":                   {with(fixture.HA, 4, claimObserved, ours(fixture.HA, 5)), "ApplyBudget, maxUnavailable 1, (RollingOut)"},
+		"shrunk to four, budget changed":   {with(fixture.HA, 4, claimObserved, ours(fixture.HA, 5), smallBudget), "ApplyDeployment, 4 of cli, (RollingOut)"},
+		"shrunk, members have not":         {with(fixture.HA, 3, claimObserved, ours(fixture.HA, 5), members(5, 3)), "Nothing"},
+		"shrunk, members not read":         {with(fixture.HA, 3, claimObserved, ours(fixture.HA, 5), noMembers), "Nothing, (MembersUnhealthy)"},
+		"shrunk, one of three is down":     {with(fixture.HA, 3, claimObserved, ours(fixture.HA, 5), members(3, 2)), "Nothing, (MembersUnhealthy)"},
+		"too strict":                       {with(fixture.HA, 3, claimObserved, ours(fixture.HA, 3), maxUnavailable("0")), "ApplyBudget, maxUnavailable 1, (RollingOut)"},
+		"too strict, one of three is down": {with(fixture.HA, 3, claimObserved, ours(fixture.HA, 3), maxUnavailable("0"), members(3, 2)), "Nothing, (MembersUnhealthy)"},
+		"too weak, one of three is down": {with(fixture.HA, 3, claimObserved, ours(fixture.HA, 3), maxUnavailable("2"), members(3, 2)),
 			"ApplyBudget, maxUnavailable 1, (RollingOut)"},
-		"from one node to three, no image": {with(ha, 1, claimObserved, noGuard), "Unclaim, (Waiting WaitingForObject)"},
-		"from one node, no certificate":    {with(ha, 1, claimObserved, noGuard, image, noBundle), "Nothing, (Waiting CertificateMissing)"},
-		"from one node to three":           {with(ha, 1, claimObserved, noGuard, image), "ApplyBudget, create, maxUnavailable 1, (RollingOut)"},
+		"from one node to three, no image": {with(fixture.HA, 1, claimObserved, noGuard), "Unclaim, (Waiting WaitingForObject)"},
+		"from one node, no certificate":    {with(fixture.HA, 1, claimObserved, noGuard, image, noBundle), "Nothing, (Waiting CertificateMissing)"},
+		"from one node to three":           {with(fixture.HA, 1, claimObserved, noGuard, image), "ApplyBudget, create, maxUnavailable 1, (RollingOut)"},
 
 		// Releasing.
-		"three again, settled":           {with(ha, 3, claimObserved, ours(ha, 3)), "DisownDeployment, to cvo, (GivingBack)"},
-		"three again, half released":     {with(ha, 3, claimObserved, smallBudget), "DisownBudget, to cvo, (GivingBack)"},
-		"three again, released":          {with(ha, 3, claimObserved), "Unclaim, (GivingBack)"},
-		"three again, entries of others": {with(ha, 3, ours(ha, 3), claimOfOthers), "Nothing"},
-		"opted out":                      {with(ha, 5, claimObserved, ours(ha, 5), optOut), "DisownDeployment, to cvo, (OptedOut OptedOut)"},
-		"opted out, no ClusterVersion": {with(ha, 5, ours(ha, 5), optOut, func(in *decision.Inputs) {
+		"three again, settled":           {with(fixture.HA, 3, claimObserved, ours(fixture.HA, 3)), "DisownDeployment, to cvo, (GivingBack)"},
+		"three again, half released":     {with(fixture.HA, 3, claimObserved, smallBudget), "DisownBudget, to cvo, (GivingBack)"},
+		"three again, released":          {with(fixture.HA, 3, claimObserved), "Unclaim, (GivingBack)"},
+		"three again, entries of others": {with(fixture.HA, 3, ours(fixture.HA, 3), claimOfOthers), "Nothing"},
+		"opted out":                      {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 5), optOut), "DisownDeployment, to cvo, (OptedOut OptedOut)"},
+		"opted out, no ClusterVersion": {with(fixture.HA, 5, ours(fixture.HA, 5), optOut, func(in *decision.Inputs) {
 			in.Deployment.Annotations, in.ClusterVersion = in.ClusterVersion.Annotations, nil
 		}), "DisownDeployment, to no owner, (OptedOut OptedOut)"},
-		"opted out on one node":  {with(sr, 1, claimObserved, optOut), "Unclaim, (OptedOut OptedOut)"},
-		"External, claimed":      {with(external, 0, claimObserved), "Unclaim, (NotNeeded NotNeeded)"},
-		"guards of the operator": {with(ha, 5, claimObserved, ours(ha, 5), operatorGuard), "DeleteBudget, (NotNeeded NotNeeded)"},
-		"guards of the operator, not created yet": {with(ha, 5, claimObserved, ours(ha, 5), conditions("GuardControllerDegraded")),
+		"opted out on one node":  {with(fixture.SR, 1, claimObserved, optOut), "Unclaim, (OptedOut OptedOut)"},
+		"External, claimed":      {with(fixture.External, 0, claimObserved), "Unclaim, (NotNeeded NotNeeded)"},
+		"guards of the operator": {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 5), operatorGuard), "DeleteBudget, (NotNeeded NotNeeded)"},
+		"guards of the operator, not created yet": {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 5), conditions("GuardControllerDegraded")),
 			"Nothing, (GivingBack)"},
-		"guards of the operator, status not observed": {with(ha, 5, claimObserved, ours(ha, 5), operatorGuard, func(in *decision.Inputs) {
+		"guards of the operator, status not observed": {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 5), operatorGuard, func(in *decision.Inputs) {
 			in.PodsBudget.Generation, in.PodsBudget.Status.ObservedGeneration = 2, 1
 		}), "Nothing, (GivingBack)"},
-		"guards of the operator, claimed": {with(ha, 5, claimObserved, noGuard, operatorGuard), "Unclaim, (NotNeeded NotNeeded)"},
+		"guards of the operator, claimed": {with(fixture.HA, 5, claimObserved, noGuard, operatorGuard), "Unclaim, (NotNeeded NotNeeded)"},
 
 		// Other clients.
-		"a person scaled it":                        {with(ha, 5, claimObserved, ours(ha, 5), scaled), "Nothing, (Blocked FieldOwnedByOther)"},
-		"a person scaled it, by force":              {with(ha, 5, claimObserved, ours(ha, 5), scaled, force), "ApplyDeployment, 5 of cli, (RollingOut)"},
-		"a person scaled it, on one node":           {with(sr, 1, claimObserved, scaled), "Nothing, (Blocked FieldOwnedByOther)"},
-		"a person scaled it, on one node, by force": {with(sr, 1, claimObserved, scaled, force), "DeleteBudget, (Removing)"},
-		"a conflicting entry, by force":             {with(ha, 5, conflictingEntry, force), "Nothing, (Blocked FieldOwnedByOther)"},
-		"a conflicting entry, own guard":            {with(ha, 5, conflictingEntry, ours(ha, 5)), "DisownDeployment, to cvo, (Blocked FieldOwnedByOther)"},
-		"entries of others":                         {with(ha, 5, claimOfOthers), "ApplyDeployment, 5 of cli, (RollingOut)"},
+		"a person scaled it":                        {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 5), scaled), "Nothing, (Blocked FieldOwnedByOther)"},
+		"a person scaled it, by force":              {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 5), scaled, force), "ApplyDeployment, 5 of cli, (RollingOut)"},
+		"a person scaled it, on one node":           {with(fixture.SR, 1, claimObserved, scaled), "Nothing, (Blocked FieldOwnedByOther)"},
+		"a person scaled it, on one node, by force": {with(fixture.SR, 1, claimObserved, scaled, force), "DeleteBudget, (Removing)"},
+		"a conflicting entry, by force":             {with(fixture.HA, 5, conflictingEntry, force), "Nothing, (Blocked FieldOwnedByOther)"},
+		"a conflicting entry, own guard":            {with(fixture.HA, 5, conflictingEntry, ours(fixture.HA, 5)), "DisownDeployment, to cvo, (Blocked FieldOwnedByOther)"},
+		"entries of others":                         {with(fixture.HA, 5, claimOfOthers), "ApplyDeployment, 5 of cli, (RollingOut)"},
 
 		// Unreadable inputs.
-		"no topology":       {with(sr, 1, claimObserved, noCluster), "Nothing, (Waiting WaitingForInfrastructure)"},
-		"nodes not read":    {with(ha, 5, claimObserved, noNodes), "Nothing, (Waiting WaitingForNodes)"},
-		"no ClusterVersion": {with(sr, 1, noVersion), "Nothing, (Waiting WaitingForObject)"},
-		"damaged managedFields": {with(sr, 1, claimObserved, func(in *decision.Inputs) { signed(in.Budget, "x", `{"f:spec":1}`) }),
+		"no topology":       {with(fixture.SR, 1, claimObserved, noCluster), "Nothing, (Waiting WaitingForInfrastructure)"},
+		"nodes not read":    {with(fixture.HA, 5, claimObserved, noNodes), "Nothing, (Waiting WaitingForNodes)"},
+		"no ClusterVersion": {with(fixture.SR, 1, noVersion), "Nothing, (Waiting WaitingForObject)"},
+		"damaged managedFields": {with(fixture.SR, 1, claimObserved, func(in *decision.Inputs) { signed(in.Budget, "x", `{"f:spec":1}`) }),
 			"Nothing, (Failed Invalid)"},
-		"some other Deployment": {with(ha, 5, claimObserved, otherContainer), "Nothing, (Failed Invalid)"},
-		"a member twice":        {with(ha, 5, claimObserved, func(in *decision.Inputs) { in.Members[1].ID = 1 }), "Nothing, (Failed Invalid)"},
+		"some other Deployment": {with(fixture.HA, 5, claimObserved, otherContainer), "Nothing, (Failed Invalid)"},
+		"a member twice":        {with(fixture.HA, 5, claimObserved, func(in *decision.Inputs) { in.Members[1].ID = 1 }), "Nothing, (Failed Invalid)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := text(test.in)
+			before := fixture.Text(test.in)
 			if got := describe(decision.Decide(test.in)); got != test.want {
 				t.Errorf("%s\nwant %s", got, test.want)
 			}
-			if text(test.in) != before {
+			if fixture.Text(test.in) != before {
 				t.Error("the inputs were changed")
 			}
-			if one, two := text(decision.Decide(test.in)), text(decision.Decide(test.in)); one != two {
+			if one, two := fixture.Text(decision.Decide(test.in)), fixture.Text(decision.Decide(test.in)); one != two {
 				t.Errorf("not deterministic: %s\nand then %s", one, two)
 			}
 		})
@@ -195,10 +196,10 @@ func TestFailedReads(t *testing.T) {
 	if testing.Short() {
 		sizes = sizes[1:]
 	}
-	for _, mode := range allModes {
+	for _, mode := range fixture.AllModes {
 		for _, n := range sizes {
 			for start, changes := range [][]change{
-				{}, {claimObserved}, {claimObserved, ours(ha, 5)}, {ours(ha, 5)}, {stockGuard}, {claimObserved, ours(ha, 5), force},
+				{}, {claimObserved}, {claimObserved, ours(fixture.HA, 5)}, {ours(fixture.HA, 5)}, {stockGuard}, {claimObserved, ours(fixture.HA, 5), force},
 			} {
 				for removed := range len(remove) * len(remove) {
 					in := with(mode, n, changes...)
@@ -208,7 +209,7 @@ func TestFailedReads(t *testing.T) {
 					d := decision.Decide(in)
 					at := fmt.Sprintf("%q, %d nodes, start %d, removed %d: %s", mode, n, start, removed, describe(d))
 					deletes := actionOf(d) == decision.DeleteBudget || actionOf(d) == decision.DeleteDeployment
-					if deletes && (mode != sr || in.Cluster == nil || in.Members == nil) {
+					if deletes && (mode != fixture.SR || in.Cluster == nil || in.Members == nil) {
 						t.Errorf("deletes: %s", at)
 					}
 					if in.Cluster != nil && in.Nodes != nil && in.Members != nil {
@@ -229,10 +230,10 @@ func TestFailedReads(t *testing.T) {
 // TestDeprecation checks that the override is reported and does not change the decision.
 func TestDeprecation(t *testing.T) {
 	for raw, message := range map[string]string{
-		"": "", `{"a":1}`: "", `{"` + overrideKey + `":"true"}`: "is deprecated: it is honored", overrideKey + ": false\n": "is deprecated and false",
-		`{"` + overrideKey + `":"maybe"}`: "want true or false",
+		"": "", `{"a":1}`: "", `{"` + fixture.OverrideKey + `":"true"}`: "is deprecated: it is honored", fixture.OverrideKey + ": false\n": "is deprecated and false",
+		`{"` + fixture.OverrideKey + `":"maybe"}`: "want true or false",
 	} {
-		for _, mode := range allModes {
+		for _, mode := range fixture.AllModes {
 			in := with(mode, 3, conditions())
 			without := describe(decision.Decide(in))
 			in.Etcd.Spec.UnsupportedConfigOverrides.Raw = []byte(raw)
@@ -250,10 +251,10 @@ func TestDeprecation(t *testing.T) {
 // TestNeedsMembers checks that members do not change a decision that does not need them.
 func TestNeedsMembers(t *testing.T) {
 	needed, unneeded := 0, 0
-	for _, mode := range allModes {
+	for _, mode := range fixture.AllModes {
 		for n := range 6 {
 			for name, changes := range map[string][]change{
-				"static": nil, "ours": {ours(ha, 5), claimObserved}, "none": {noGuard}, "half": {noDeployment}, "no topology": {noCluster},
+				"static": nil, "ours": {ours(fixture.HA, 5), claimObserved}, "none": {noGuard}, "half": {noDeployment}, "no topology": {noCluster},
 				"operator": {operatorGuard},
 			} {
 				in := with(mode, n, append(changes, noMembers)...)
@@ -262,10 +263,10 @@ func TestNeedsMembers(t *testing.T) {
 					continue
 				}
 				unneeded++
-				want := text(decision.Decide(in))
+				want := fixture.Text(decision.Decide(in))
 				for members := range 6 {
-					in.Members = membersOf(members, members/2+1)
-					if got := text(decision.Decide(in)); got != want {
+					in.Members = fixture.MembersOf(members, members/2+1)
+					if got := fixture.Text(decision.Decide(in)); got != want {
 						t.Errorf("%s, %d nodes, %s: with %d members\n%s\nwithout\n%s", mode, n, name, members, got, want)
 					}
 				}
@@ -292,12 +293,12 @@ func TestTransferOwnership(t *testing.T) {
 		"both, reversed":      {entries{entry(cvo, `{"f:spec":{"f:b":{},"f:c":{}}}`), entry(fieldOwner, `{"f:spec":{"f:a":{},"f:b":{}}}`)}, entries{both}},
 		"another subresource": {entries{status, ours}, entries{status, theirs}},
 	} {
-		before := text(test.entries)
+		before := fixture.Text(test.entries)
 		got, err := decision.TransferOwnership(test.entries, cvo)
-		if diff := cmp.Diff(text(test.want), text(got)); diff != "" || err != nil {
+		if diff := cmp.Diff(fixture.Text(test.want), fixture.Text(got)); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
-		if text(test.entries) != before {
+		if fixture.Text(test.entries) != before {
 			t.Errorf("%s: the argument was changed", name)
 		}
 	}

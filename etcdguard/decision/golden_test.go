@@ -18,6 +18,7 @@ import (
 
 	"github.com/solonode/sno/etcdguard"
 	"github.com/solonode/sno/etcdguard/decision"
+	"github.com/solonode/sno/etcdguard/internal/fixture"
 	"github.com/solonode/sno/patch/admission"
 	"github.com/solonode/sno/patch/golden"
 )
@@ -38,7 +39,7 @@ func TestGolden(t *testing.T) {
 		if d.Result != nil {
 			w.Result = d.Result.String()
 		}
-		return map[string]string{"want.yaml": string(must(yaml.Marshal(w)))}
+		return map[string]string{"want.yaml": string(fixture.Must(yaml.Marshal(w)))}
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/etcdguard/decision"
+	"github.com/solonode/sno/etcdguard/internal/fixture"
 )
 
 type part struct {
@@ -109,7 +110,7 @@ func (p part) disruptionBudget() *policyv1.PodDisruptionBudget {
 	case p.form == static:
 		b = staticBudget()
 	default:
-		b = ourBudget(ha, 3)
+		b = ourBudget(fixture.HA, 3)
 	}
 	b.Spec.MaxUnavailable = ptr.To(intstr.FromInt(p.n))
 	p.setManagers(b, maxUnavailableJSON)
@@ -119,13 +120,13 @@ func (p part) disruptionBudget() *policyv1.PodDisruptionBudget {
 
 func (c clusterState) inputs() decision.Inputs {
 	in := decision.Inputs{
-		Nodes: nodesOf(c.mode, c.nodes), Deployment: c.guard.deployment(), Budget: c.budget.disruptionBudget(), ClientSecret: true, CABundle: true,
+		Nodes: fixture.NodesOf(c.mode, c.nodes), Deployment: c.guard.deployment(), Budget: c.budget.disruptionBudget(), ClientSecret: true, CABundle: true,
 	}
 	if c.mode != unreadMode {
-		in.Cluster = ptr.To(clusterOf(c.mode))
+		in.Cluster = ptr.To(fixture.ClusterOf(c.mode))
 	}
 	if c.listed {
-		in.Members = membersOf(c.members, c.healthy)
+		in.Members = fixture.MembersOf(c.members, c.healthy)
 	}
 	if c.image {
 		in.Image = "cli"
@@ -155,12 +156,12 @@ func (c clusterState) inputs() decision.Inputs {
 // keeps.
 func (c clusterState) size() int {
 	if !c.listed {
-		return max(c.nodes, expectedMembers(c.mode))
+		return max(c.nodes, fixture.ExpectedMembers(c.mode))
 	}
-	return max(c.nodes, c.members, expectedMembers(c.mode))
+	return max(c.nodes, c.members, fixture.ExpectedMembers(c.mode))
 }
 
-func (c clusterState) minReady() int { return c.size() - maxEvictions(c.mode, c.size()) }
+func (c clusterState) minReady() int { return c.size() - fixture.MaxEvictions(c.mode, c.size()) }
 
 func (c clusterState) liveMinReady() int {
 	if c.guard.n == absent || c.budget.n == absent {
@@ -171,7 +172,7 @@ func (c clusterState) liveMinReady() int {
 
 func (c clusterState) owned() bool { return c.guard.owns != none || c.budget.owns != none }
 
-func (c clusterState) guarded() bool { return needsGuard(c.mode) && !c.operator }
+func (c clusterState) guarded() bool { return fixture.NeedsGuard(c.mode) && !c.operator }
 
 func (c clusterState) versionOperatorWrites() bool { return c.version && !c.operator && !c.unmanaged }
 
@@ -216,7 +217,7 @@ func (c clusterState) step() step {
 	case decision.Claim:
 		writes = false
 		problem(c.entries != none && c.entries != halfEntries, "claims although entries are set: %s", c.entries)
-		problem(c.mode != arbiter && needsGuard(c.mode) && c.size() == 3 && (c.guard.release || c.budget.release) && c.entries == none && !c.owned(),
+		problem(c.mode != fixture.Arbiter && fixture.NeedsGuard(c.mode) && c.size() == 3 && (c.guard.release || c.budget.release) && c.entries == none && !c.owned(),
 			"blocks upgrades for what the cluster-version-operator corrects")
 		after.entries, after.observed = ownEntries, false
 	case decision.Unclaim:
@@ -225,14 +226,14 @@ func (c clusterState) step() step {
 		problem(kept && c.liveMinReady() < c.minReady(), "releases the entries although the guard is too weak")
 		after.entries, after.observed = none, false
 	case decision.ApplyDeployment:
-		form := ha
-		if c.mode == arbiter {
-			form = arbiter
+		form := fixture.HA
+		if c.mode == fixture.Arbiter {
+			form = fixture.Arbiter
 		}
 		after.guard.n, after.guard.form, after.guard.owns = int(*deploymentOf(decided).Spec.Replicas), string(form), fully
 		problem(stepOf(decided).Create != (c.guard.n == absent), "creates %t", stepOf(decided).Create)
 	case decision.ApplyBudget:
-		after.budget.n, after.budget.form, after.budget.owns = budgetOf(decided).Spec.MaxUnavailable.IntValue(), string(ha), fully
+		after.budget.n, after.budget.form, after.budget.owns = budgetOf(decided).Spec.MaxUnavailable.IntValue(), string(fixture.HA), fully
 		problem(stepOf(decided).Create != (c.budget.n == absent), "creates %t", stepOf(decided).Create)
 	case decision.DisownDeployment, decision.DisownBudget:
 		writes = false
@@ -243,8 +244,8 @@ func (c clusterState) step() step {
 		p.owns, p.release = none, p.release || stepOf(decided).NewOwner == cvo
 		problem(kept && c.entries != conflictingEntries && c.liveMinReady() != c.minReady(), "releases a guard that does not fit")
 	case decision.DeleteBudget, decision.DeleteDeployment:
-		lone := c.mode == sr && c.listed && c.members <= 1
-		yields := c.operator && needsGuard(c.mode) && c.owned()
+		lone := c.mode == fixture.SR && c.listed && c.members <= 1
+		yields := c.operator && fixture.NeedsGuard(c.mode) && c.owned()
 		problem(!lone && !yields, "removes a guard that is needed")
 		if actionOf(decided) == decision.DeleteBudget {
 			after.budget = missing
@@ -259,7 +260,7 @@ func (c clusterState) step() step {
 	problem(writes && c.versionOperatorWrites(), "writes while the cluster-version-operator does")
 	problem(c.mode == unreadMode, "writes without the topology")
 	floor := c.liveMinReady()
-	if c.listed && c.healthy >= expectedMembers(c.mode) {
+	if c.listed && c.healthy >= fixture.ExpectedMembers(c.mode) {
 		floor = min(floor, c.minReady())
 	}
 	problem(c.guarded() && after.liveMinReady() < floor, "%d guards were kept ready, and then %d; want %d",
@@ -299,10 +300,10 @@ func startStates() []clusterState {
 	with := func(n int, scaled bool) part { return part{n: n, form: static, release: true, scaled: scaled} }
 	pairs := [][2]part{
 		{missing, missing}, {fromRelease, with(1, false)}, {fromRelease, missing}, {missing, with(1, false)}, {with(1, true), with(1, false)},
-		{fromRelease, with(2, true)}, {own(3, ha, true), own(1, ha, true)}, {own(5, ha, true), own(2, ha, false)}, {own(5, ha, false), own(1, ha, true)},
-		{own(3, arbiter, false), own(1, ha, false)}, {own(2, ha, true), own(1, ha, true)}, {own(3, ha, false), missing}, {missing, own(2, ha, false)},
-		{part{n: 3, form: static, owns: partly, release: true}, own(2, ha, true)},
-		{own(5, ha, false), part{n: 1, form: static, owns: partly, release: true}},
+		{fromRelease, with(2, true)}, {own(3, fixture.HA, true), own(1, fixture.HA, true)}, {own(5, fixture.HA, true), own(2, fixture.HA, false)}, {own(5, fixture.HA, false), own(1, fixture.HA, true)},
+		{own(3, fixture.Arbiter, false), own(1, fixture.HA, false)}, {own(2, fixture.HA, true), own(1, fixture.HA, true)}, {own(3, fixture.HA, false), missing}, {missing, own(2, fixture.HA, false)},
+		{part{n: 3, form: static, owns: partly, release: true}, own(2, fixture.HA, true)},
+		{own(5, fixture.HA, false), part{n: 1, form: static, owns: partly, release: true}},
 		{part{n: 3, form: static}, part{n: 1, form: static}},
 	}
 	var all []clusterState
@@ -310,15 +311,15 @@ func startStates() []clusterState {
 		mode   configv1.TopologyMode
 		counts []counts
 	}{
-		{sr, []counts{{1, 1, 1, true}, {1, 1, 1, false}, {1, 3, 3, true}}},
-		{ha, []counts{{3, 3, 3, true}, {3, 3, 2, true}, {5, 5, 5, true}, {3, 5, 5, true}, {1, 1, 1, true}, {4, 4, 4, false}}},
-		{arbiter, []counts{{3, 3, 3, true}, {5, 5, 4, true}}}, {dual, []counts{{2, 2, 2, true}, {2, 2, 1, true}}},
-		{external, []counts{{1, 1, 1, true}}}, {unknown, []counts{{0, 0, 0, false}}}, {unreadMode, []counts{{1, 1, 1, true}}},
+		{fixture.SR, []counts{{1, 1, 1, true}, {1, 1, 1, false}, {1, 3, 3, true}}},
+		{fixture.HA, []counts{{3, 3, 3, true}, {3, 3, 2, true}, {5, 5, 5, true}, {3, 5, 5, true}, {1, 1, 1, true}, {4, 4, 4, false}}},
+		{fixture.Arbiter, []counts{{3, 3, 3, true}, {5, 5, 4, true}}}, {fixture.Dual, []counts{{2, 2, 2, true}, {2, 2, 1, true}}},
+		{fixture.External, []counts{{1, 1, 1, true}}}, {fixture.Unknown, []counts{{0, 0, 0, false}}}, {unreadMode, []counts{{1, 1, 1, true}}},
 	} {
 		mode := of.mode
 		for _, c := range of.counts {
 			for i, p := range pairs {
-				if mode != sr && mode != ha && i%2 == 1 {
+				if mode != fixture.SR && mode != fixture.HA && i%2 == 1 {
 					continue // the rules are those of ha
 				}
 				base := clusterState{mode: mode, counts: c, guard: p[0], budget: p[1], image: i%2 == 0}
@@ -358,7 +359,9 @@ func TestWalk(t *testing.T) {
 		}
 	}
 	if testing.Short() { // enough for every step
-		queue = slices.DeleteFunc(queue, func(c clusterState) bool { return c.mode != sr && c.mode != ha || c.nodes != c.members || !c.listed })
+		queue = slices.DeleteFunc(queue, func(c clusterState) bool {
+			return c.mode != fixture.SR && c.mode != fixture.HA || c.nodes != c.members || !c.listed
+		})
 	}
 	taken := map[decision.Action]int{}
 	for len(queue) > 0 {
@@ -415,15 +418,15 @@ func violation(c clusterState) string {
 	orphan := !c.version && (c.guard.release || c.budget.release)
 	lacks := c.guard.n == absent || c.budget.n == absent
 	switch {
-	case c.mode == unreadMode, orphan && c.mode != external:
+	case c.mode == unreadMode, orphan && c.mode != fixture.External:
 		return "" // no writes
-	case kept && ours, c.mode == external && ours && !orphan:
+	case kept && ours, c.mode == fixture.External && ours && !orphan:
 		return "fields or entries of this module are left"
-	case kept || c.mode == external || c.guard.scaled || c.budget.scaled:
+	case kept || c.mode == fixture.External || c.guard.scaled || c.budget.scaled:
 		return ""
-	case c.mode == sr && c.listed && c.members <= 1 && (c.guard.n != absent || c.budget.n != absent):
+	case c.mode == fixture.SR && c.listed && c.members <= 1 && (c.guard.n != absent || c.budget.n != absent):
 		return "a guard is left on one node"
-	case c.mode == sr, c.operator && !ours:
+	case c.mode == fixture.SR, c.operator && !ours:
 		return ""
 	case c.operator:
 		return "the guard of this module is left although the operator has its own"
@@ -433,13 +436,13 @@ func violation(c clusterState) string {
 		return "there is no guard"
 	case c.liveMinReady() < c.minReady():
 		return "the guard is too weak"
-	case !c.listed || c.healthy < expectedMembers(c.mode):
+	case !c.listed || c.healthy < fixture.ExpectedMembers(c.mode):
 		return ""
 	case c.liveMinReady() != c.minReady() || c.guard.n != c.size():
 		return "the guard has the wrong size"
-	case c.version && c.size() == 3 && c.mode != arbiter && ours && c.entries != otherEntries:
+	case c.version && c.size() == 3 && c.mode != fixture.Arbiter && ours && c.entries != otherEntries:
 		return "unneeded entries block upgrades"
-	case c.version && (c.size() != 3 || c.mode == arbiter) && !c.unmanaged:
+	case c.version && (c.size() != 3 || c.mode == fixture.Arbiter) && !c.unmanaged:
 		return "the guard has two writers"
 	}
 	return ""
@@ -448,7 +451,7 @@ func violation(c clusterState) string {
 func (c clusterState) disturb(r *rand.Rand) clusterState {
 	switch r.IntN(12) {
 	case 0:
-		c.mode = append(allModes, unreadMode, sr, ha)[r.IntN(len(allModes)+3)]
+		c.mode = append(fixture.AllModes, unreadMode, fixture.SR, fixture.HA)[r.IntN(len(fixture.AllModes)+3)]
 	case 1, 2:
 		c.nodes = r.IntN(6)
 	case 3, 4:
@@ -481,7 +484,7 @@ func TestWalkAtRandom(t *testing.T) {
 	}
 	for i := range histories {
 		n := 3 + 2*(i%2) // for three the release's guard is correct
-		c := clusterState{mode: ha, counts: counts{n, n, n, true}, version: true, observed: true, guard: fromRelease, budget: fromRelease}
+		c := clusterState{mode: fixture.HA, counts: counts{n, n, n, true}, version: true, observed: true, guard: fromRelease, budget: fromRelease}
 		c.image = r.IntN(2) == 0
 		c.budget.n = 1
 		for range 40 {

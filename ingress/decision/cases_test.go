@@ -3,7 +3,6 @@
 package decision_test
 
 import (
-	"encoding/json"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -11,44 +10,19 @@ import (
 	operatorv1ac "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/ingress/decision"
+	"github.com/solonode/sno/ingress/internal/fixture"
 	"github.com/solonode/sno/patch"
-	"github.com/solonode/sno/topology"
 )
 
-// The five modes, and two other values.
 const (
-	sr       = configv1.SingleReplicaTopologyMode
-	ha       = configv1.HighlyAvailableTopologyMode
-	arbiter  = configv1.HighlyAvailableArbiterMode
-	dual     = configv1.DualReplicaTopologyMode
-	external = configv1.ExternalTopologyMode
-	empty    = configv1.TopologyMode("")
-	unknown  = configv1.TopologyMode("Quantum")
-
-	toControlPlane, toWorkers = configv1.DefaultPlacementControlPlane, configv1.DefaultPlacementWorkers
-)
-
-var allModes = []configv1.TopologyMode{ha, arbiter, sr, dual, external, empty, unknown}
-
-func clusterOf(controlPlane, infrastructure configv1.TopologyMode) topology.Cluster {
-	return topology.Cluster{
-		ControlPlane: topology.ReadingOf(controlPlane), Infrastructure: topology.ReadingOf(infrastructure), Platform: configv1.NonePlatformType,
-	}
-}
-
-const (
-	placementJSON = `{"nodeSelector":{"matchLabels":{"node-role.kubernetes.io/master":""}},"tolerations":[` +
-		`{"key":"node-role.kubernetes.io/master","operator":"Exists","effect":"NoSchedule"},` +
-		`{"key":"node-role.kubernetes.io/control-plane","operator":"Exists","effect":"NoSchedule"}]}`
 	headJSON = `{"kind":"IngressController","apiVersion":"operator.openshift.io/v1",` +
 		`"metadata":{"name":"default","namespace":"openshift-ingress-operator"},"spec":`
-	onePinned    = headJSON + `{"replicas":1,"nodePlacement":` + placementJSON + `}}`
-	twoPinned    = headJSON + `{"replicas":2,"nodePlacement":` + placementJSON + `}}`
-	onlyPlaced   = headJSON + `{"nodePlacement":` + placementJSON + `}}`
+	onePinned    = headJSON + `{"replicas":1,"nodePlacement":` + fixture.PlacementJSON + `}}`
+	twoPinned    = headJSON + `{"replicas":2,"nodePlacement":` + fixture.PlacementJSON + `}}`
+	onlyPlaced   = headJSON + `{"nodePlacement":` + fixture.PlacementJSON + `}}`
 	oneExpressed = headJSON + `{"replicas":1,"nodePlacement":{"nodeSelector":{"matchExpressions":[` +
 		`{"key":"node-role.kubernetes.io/master","operator":"In","values":[""]}]},"tolerations":[` +
 		`{"key":"node-role.kubernetes.io/master","operator":"Exists","effect":"NoSchedule"},` +
@@ -64,26 +38,17 @@ const (
 	bothJSON        = `{"f:spec":{"f:replicas":{},"f:nodePlacement":{"f:nodeSelector":{},"f:tolerations":{}}}}`
 )
 
-func pinned(t testing.TB) *operatorv1.NodePlacement {
-	t.Helper()
-	placement := &operatorv1.NodePlacement{}
-	if err := json.Unmarshal([]byte(placementJSON), placement); err != nil {
-		t.Fatal(err)
-	}
-	return placement
-}
-
 func pinnedByExpression(t testing.TB) *operatorv1.NodePlacement {
 	t.Helper()
-	placement := pinned(t)
-	placement.NodeSelector = expressing("node-role.kubernetes.io/master", metav1.LabelSelectorOpIn, "")
+	placement := fixture.Pinned(t)
+	placement.NodeSelector = fixture.Expressing("node-role.kubernetes.io/master", metav1.LabelSelectorOpIn, "")
 	return placement
 }
 
 // narrowed is a pin by more labels.
 func narrowed(t testing.TB) *operatorv1.NodePlacement {
 	t.Helper()
-	placement := pinned(t)
+	placement := fixture.Pinned(t)
 	placement.NodeSelector.MatchLabels["kubernetes.io/os"] = "linux"
 	return placement
 }
@@ -92,17 +57,9 @@ var infraToleration = corev1.Toleration{Key: "node-role.kubernetes.io/infra", Op
 
 func tolerating(t testing.TB, more ...corev1.Toleration) *operatorv1.NodePlacement {
 	t.Helper()
-	placement := pinned(t)
+	placement := fixture.Pinned(t)
 	placement.Tolerations = append(placement.Tolerations, more...)
 	return placement
-}
-
-func moved() *operatorv1.NodePlacement {
-	return &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"node-role.kubernetes.io/infra": ""}}}
-}
-
-func expressing(key string, operator metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
-	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: operator, Values: values}}}
 }
 
 func liveIC(change ...func(*operatorv1.IngressController)) *operatorv1.IngressController {
@@ -133,18 +90,6 @@ func ownedBy(manager, fields string) func(*operatorv1.IngressController) {
 	}
 }
 
-func replicas(n int32) func(*operatorv1.IngressController) {
-	return func(ic *operatorv1.IngressController) { ic.Spec.Replicas = ptr.To(n) }
-}
-
-func placed(p *operatorv1.NodePlacement) func(*operatorv1.IngressController) {
-	return func(ic *operatorv1.IngressController) { ic.Spec.NodePlacement = p }
-}
-
-func labelled(selector *metav1.LabelSelector) func(*operatorv1.IngressController) {
-	return placed(&operatorv1.NodePlacement{NodeSelector: selector})
-}
-
 func annotated(key, value string) func(*operatorv1.IngressController) {
 	return func(ic *operatorv1.IngressController) { metav1.SetMetaDataAnnotation(&ic.ObjectMeta, key, value) }
 }
@@ -154,7 +99,7 @@ func optedOutOf(modules string) func(*operatorv1.IngressController) {
 }
 
 func inputs(controlPlane, infrastructure configv1.TopologyMode, change ...func(*operatorv1.IngressController)) decision.Inputs {
-	cluster := clusterOf(controlPlane, infrastructure)
+	cluster := fixture.ClusterOf(controlPlane, infrastructure)
 	return decision.Inputs{Cluster: &cluster, IngressController: liveIC(change...)}
 }
 
@@ -173,15 +118,6 @@ func withDefaultPlacement(in decision.Inputs, placement configv1.DefaultPlacemen
 	in.Ingress = &configv1.Ingress{ObjectMeta: metav1.ObjectMeta{Name: ingress.ConfigName}}
 	in.Ingress.Status.DefaultPlacement = placement
 	return in
-}
-
-func text(t testing.TB, v any) string {
-	t.Helper()
-	encoded, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(encoded)
 }
 
 func specOf(step patch.Step) *operatorv1ac.IngressControllerSpecApplyConfiguration {

@@ -10,6 +10,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 
 	"github.com/solonode/sno/ingress/decision"
+	"github.com/solonode/sno/ingress/internal/fixture"
 )
 
 type situation struct {
@@ -23,8 +24,8 @@ type situation struct {
 
 func situations() []situation {
 	var all []situation
-	for _, controlPlane := range allModes {
-		for _, infrastructure := range allModes {
+	for _, controlPlane := range fixture.AllModes {
+		for _, infrastructure := range fixture.AllModes {
 			for bits := range 8 {
 				for _, placement := range []string{"none", "pinned", "moved", "unreadable"} {
 					for _, placementOwner := range []string{own, "oc", stock} {
@@ -48,17 +49,17 @@ func (s situation) inputs(t *testing.T) decision.Inputs {
 	var change []func(*operatorv1.IngressController)
 	switch s.placement {
 	case "pinned":
-		change = append(change, placed(pinned(t)))
+		change = append(change, fixture.Placed(fixture.Pinned(t)))
 	case "moved":
-		change = append(change, placed(moved()))
+		change = append(change, fixture.Placed(fixture.Moved()))
 	case "unreadable":
-		change = append(change, labelled(expressing("a", "Exists")))
+		change = append(change, fixture.Labelled(fixture.Expressing("a", "Exists")))
 	}
 	if s.placement != "none" {
 		change = append(change, ownedBy(s.placementOwner, placedJSON))
 	}
 	if s.replicas > 0 {
-		change = append(change, replicas(s.replicas), ownedBy(s.replicasOwner, replicasJSON))
+		change = append(change, fixture.Replicas(s.replicas), ownedBy(s.replicasOwner, replicasJSON))
 	}
 	if s.optedOut {
 		change = append(change, optedOutOf("ingress"))
@@ -74,7 +75,7 @@ func (s situation) inputs(t *testing.T) decision.Inputs {
 // The first rule that matches a situation decides.
 func TestDecideTable(t *testing.T) {
 	one := func(s situation) int32 {
-		if s.controlPlane == sr {
+		if s.controlPlane == fixture.SR {
 			return 1
 		}
 		return 2
@@ -86,8 +87,8 @@ func TestDecideTable(t *testing.T) {
 	}{
 		{func(s situation) bool { return s.optedOut }, "release", "a person opted out"},
 		{func(s situation) bool { return !s.known }, "nothing", "the topology is not known"},
-		{func(s situation) bool { return s.controlPlane == external }, "release", "there is no control plane to pin to"},
-		{func(s situation) bool { return s.infrastructure != sr }, "release", "the router belongs to the workers"},
+		{func(s situation) bool { return s.controlPlane == fixture.External }, "release", "there is no control plane to pin to"},
+		{func(s situation) bool { return s.infrastructure != fixture.SR }, "release", "the router belongs to the workers"},
 		{func(s situation) bool { return !s.forced && s.placement == "unreadable" && s.placementOwner != own }, "nothing", "unsupported node selector"},
 		{func(s situation) bool { return !s.forced && s.placement == "moved" && s.placementOwner != own }, "release", "another client placed the router"},
 		{func(s situation) bool {

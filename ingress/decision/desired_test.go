@@ -14,6 +14,7 @@ import (
 
 	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/ingress/decision"
+	"github.com/solonode/sno/ingress/internal/fixture"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
@@ -40,7 +41,7 @@ func decide(t testing.TB, in decision.Inputs) string {
 	case d.Release:
 		out = "release"
 	case d.Intent != nil:
-		out = text(t, d.Intent)
+		out = fixture.Text(t, d.Intent)
 		if name, known := intents[out]; known {
 			out = name
 		}
@@ -70,9 +71,9 @@ func TestDecideTopologies(t *testing.T) {
 		}
 		want := "release; NotNeeded (NotNeeded)"
 		switch {
-		case c.controlPlane == external:
+		case c.controlPlane == fixture.External:
 			want = "release; NotNeeded (ExternalControlPlane)"
-		case pool == topology.ControlPlanePool && c.controlPlane == sr:
+		case pool == topology.ControlPlanePool && c.controlPlane == fixture.SR:
 			want = "one pinned"
 		case pool == topology.ControlPlanePool:
 			want = "two pinned"
@@ -81,9 +82,9 @@ func TestDecideTopologies(t *testing.T) {
 			t.Errorf("%+v: %s, want %s", c, got, want)
 		}
 	}
-	for _, controlPlane := range allModes {
-		for _, infrastructure := range allModes {
-			for _, placement := range []configv1.DefaultPlacement{"", toWorkers, toControlPlane, "Elsewhere"} {
+	for _, controlPlane := range fixture.AllModes {
+		for _, infrastructure := range fixture.AllModes {
+			for _, placement := range []configv1.DefaultPlacement{"", fixture.ToWorkers, fixture.ToControlPlane, "Elsewhere"} {
 				check(cell{controlPlane, infrastructure, placement, ""})
 				check(cell{controlPlane, infrastructure, placement, ingress.PlacementFromTopology})
 				check(cell{controlPlane, infrastructure, placement, ingress.PlacementFromDefaultPlacement})
@@ -161,16 +162,18 @@ func TestDecide(t *testing.T) {
 
 	type change = func(*operatorv1.IngressController)
 	owned := func(more ...change) []change {
-		return append([]change{replicas(1), placed(pinned(t)), ownedBy(own, bothJSON)}, more...)
+		return append([]change{fixture.Replicas(1), fixture.Placed(fixture.Pinned(t)), ownedBy(own, bothJSON)}, more...)
 	}
 	optOut := optedOutOf("all")
 	byStock, byPerson, byReleased := ownedBy(stock, replicasJSON), ownedBy("oc", replicasJSON), ownedBy(released, replicasJSON)
 	narrowedBy := func(manager string) []change {
-		return []change{labelled(narrowed(t).NodeSelector), ownedBy(manager, `{"f:spec":{"f:nodePlacement":{"f:nodeSelector":{}}}}`)}
+		return []change{fixture.Labelled(narrowed(t).NodeSelector), ownedBy(manager, `{"f:spec":{"f:nodePlacement":{"f:nodeSelector":{}}}}`)}
 	}
-	movedBy := func(manager string) []change { return []change{placed(moved()), ownedBy(manager, placedJSON)} }
+	movedBy := func(manager string) []change {
+		return []change{fixture.Placed(fixture.Moved()), ownedBy(manager, placedJSON)}
+	}
 	expressed := func(label string, operator metav1.LabelSelectorOperator, values ...string) []change {
-		return []change{labelled(expressing(label, operator, values...)), ownedBy("oc", placedJSON)}
+		return []change{fixture.Labelled(fixture.Expressing(label, operator, values...)), ownedBy("oc", placedJSON)}
 	}
 	unreadable := ownedBy("oc", `{"f:spec":7}`)
 	renamed := func(namespace, name string) change {
@@ -182,99 +185,99 @@ func TestDecide(t *testing.T) {
 		want string
 	}{
 		// The checks.
-		"unknown --placement": {with(inputs(sr, sr), func(in *decision.Inputs) { in.Placement = "both" }),
+		"unknown --placement": {with(inputs(fixture.SR, fixture.SR), func(in *decision.Inputs) { in.Placement = "both" }),
 			invalid(`unknown placement source: "both"; want "topology" or "defaultPlacement"`)},
-		"a Cluster that was not read": {with(inputs(sr, sr), func(in *decision.Inputs) { in.Cluster = &topology.Cluster{} }),
+		"a Cluster that was not read": {with(inputs(fixture.SR, fixture.SR), func(in *decision.Inputs) { in.Cluster = &topology.Cluster{} }),
 			invalid(`no topology: read the Cluster with topology.FromInfrastructure: mode ""`)},
-		"another IngressController": {inputs(sr, sr, renamed("openshift-ingress-operator", "internal")),
+		"another IngressController": {inputs(fixture.SR, fixture.SR, renamed("openshift-ingress-operator", "internal")),
 			invalid("invalid inputs: IngressController openshift-ingress-operator/internal is not the default one (openshift-ingress-operator/default)")},
-		"another namespace": {inputs(sr, sr, renamed("elsewhere", "default")),
+		"another namespace": {inputs(fixture.SR, fixture.SR, renamed("elsewhere", "default")),
 			invalid("invalid inputs: IngressController elsewhere/default is not the default one (openshift-ingress-operator/default)")},
-		"another Ingress": {with(withDefaultPlacement(inputs(sr, sr), ""), func(in *decision.Inputs) { in.Ingress.Name = "second" }),
+		"another Ingress": {with(withDefaultPlacement(inputs(fixture.SR, fixture.SR), ""), func(in *decision.Inputs) { in.Ingress.Name = "second" }),
 			invalid(`invalid inputs: Ingress "second" is not the cluster's ("cluster")`)},
 		"no inputs":                            {decision.Inputs{}, none},
-		"no IngressController":                 {with(inputs(sr, sr), func(in *decision.Inputs) { in.IngressController = nil }), none},
-		"being deleted":                        {inputs(sr, sr, owned(deleting)...), dying},
-		"opted out":                            {inputs(sr, sr, owned(optOut)...), "release" + optedOut},
-		"opted out, topology not known":        {with(inputs(sr, sr, optedOutOf("console, ingress")), noCluster), "release" + optedOut},
-		"topology not known":                   {with(inputs(sr, sr, owned()...), noCluster), notKnown},
-		"external control plane":               {inputs(external, sr), "release" + hosted},
-		"external, defaultPlacement decides":   {with(withDefaultPlacement(inputs(external, sr), toControlPlane), fromDefault), "release" + hosted},
-		"highly available":                     {inputs(sr, ha), "release" + workers},
-		"empty":                                {inputs(empty, empty), "release" + workers},
-		"unknown infrastructure":               {inputs(sr, unknown), "release" + workers + unknownInfrastructure},
-		"both unknown":                         {inputs(unknown, unknown), "release" + workers + unknownControlPlane + unknownInfrastructure},
-		"topology beats defaultPlacement":      {withDefaultPlacement(inputs(sr, ha), toControlPlane), byTopology},
-		"defaultPlacement beats topology":      {with(withDefaultPlacement(inputs(sr, sr), toWorkers), fromDefault), byDefault},
-		"a person's placement, nothing to pin": {inputs(ha, ha, movedBy("oc")...), "release" + workers},
+		"no IngressController":                 {with(inputs(fixture.SR, fixture.SR), func(in *decision.Inputs) { in.IngressController = nil }), none},
+		"being deleted":                        {inputs(fixture.SR, fixture.SR, owned(deleting)...), dying},
+		"opted out":                            {inputs(fixture.SR, fixture.SR, owned(optOut)...), "release" + optedOut},
+		"opted out, topology not known":        {with(inputs(fixture.SR, fixture.SR, optedOutOf("console, ingress")), noCluster), "release" + optedOut},
+		"topology not known":                   {with(inputs(fixture.SR, fixture.SR, owned()...), noCluster), notKnown},
+		"external control plane":               {inputs(fixture.External, fixture.SR), "release" + hosted},
+		"external, defaultPlacement decides":   {with(withDefaultPlacement(inputs(fixture.External, fixture.SR), fixture.ToControlPlane), fromDefault), "release" + hosted},
+		"highly available":                     {inputs(fixture.SR, fixture.HA), "release" + workers},
+		"empty":                                {inputs(fixture.Empty, fixture.Empty), "release" + workers},
+		"unknown infrastructure":               {inputs(fixture.SR, fixture.Unknown), "release" + workers + unknownInfrastructure},
+		"both unknown":                         {inputs(fixture.Unknown, fixture.Unknown), "release" + workers + unknownControlPlane + unknownInfrastructure},
+		"topology beats defaultPlacement":      {withDefaultPlacement(inputs(fixture.SR, fixture.HA), fixture.ToControlPlane), byTopology},
+		"defaultPlacement beats topology":      {with(withDefaultPlacement(inputs(fixture.SR, fixture.SR), fixture.ToWorkers), fromDefault), byDefault},
+		"a person's placement, nothing to pin": {inputs(fixture.HA, fixture.HA, movedBy("oc")...), "release" + workers},
 
 		// Pinned.
-		"pinned": {inputs(sr, sr), "one pinned"},
-		"two control-plane nodes, old defaulting": {inputs(dual, sr), "two pinned"},
-		"pinned already":             {inputs(sr, sr, owned()...), "one pinned"},
-		"the module's old placement": {inputs(sr, sr, placed(moved()), ownedBy(own, bothJSON)), "one pinned"},
-		"the module's expression":    {inputs(sr, sr, expressed("node-role.kubernetes.io/infra", "In", "")[0], ownedBy(own, bothJSON)), "one pinned"},
-		"another module opted out":   {inputs(sr, sr, optedOutOf("console")), "one pinned"},
-		"defaultPlacement pins":      {with(withDefaultPlacement(inputs(sr, ha), toControlPlane), fromDefault), "one pinned"},
-		"empty defaultPlacement":     {with(withDefaultPlacement(inputs(sr, sr), ""), fromDefault), "one pinned"},
-		"no defaultPlacement":        {with(inputs(sr, sr), fromDefault), "one pinned"},
+		"pinned": {inputs(fixture.SR, fixture.SR), "one pinned"},
+		"two control-plane nodes, old defaulting": {inputs(fixture.Dual, fixture.SR), "two pinned"},
+		"pinned already":             {inputs(fixture.SR, fixture.SR, owned()...), "one pinned"},
+		"the module's old placement": {inputs(fixture.SR, fixture.SR, fixture.Placed(fixture.Moved()), ownedBy(own, bothJSON)), "one pinned"},
+		"the module's expression":    {inputs(fixture.SR, fixture.SR, expressed("node-role.kubernetes.io/infra", "In", "")[0], ownedBy(own, bothJSON)), "one pinned"},
+		"another module opted out":   {inputs(fixture.SR, fixture.SR, optedOutOf("console")), "one pinned"},
+		"defaultPlacement pins":      {with(withDefaultPlacement(inputs(fixture.SR, fixture.HA), fixture.ToControlPlane), fromDefault), "one pinned"},
+		"empty defaultPlacement":     {with(withDefaultPlacement(inputs(fixture.SR, fixture.SR), ""), fromDefault), "one pinned"},
+		"no defaultPlacement":        {with(inputs(fixture.SR, fixture.SR), fromDefault), "one pinned"},
 
 		// Placements of others.
-		"a person's":                  {inputs(sr, sr, movedBy("oc")...), elsewhere(`"oc"`)},
-		"a person's, forced":          {with(inputs(sr, sr, movedBy("oc")...), forced), "one pinned"},
-		"two people's":                {inputs(sr, sr, append(movedBy("oc"), movedBy("argocd")...)...), elsewhere(`"argocd", "oc"`)},
-		"the ingress operator's":      {inputs(sr, sr, movedBy(stock)...), elsewhere(`"` + stock + `"`)}, // no creation-time default
-		"a person's, module's number": {inputs(sr, sr, append(movedBy("oc"), replicas(1), ownedBy(own, replicasJSON))...), elsewhere(`"oc"`)},
-		"placement, no managedFields": {inputs(sr, sr, placed(moved()), noManagedFields), elsewhere(`"before-first-apply"`)},
-		"equal":                       {inputs(sr, sr, placed(pinned(t)), ownedBy("oc", placedJSON)), "one pinned"},
-		"equal, by an expression": {inputs(sr, sr, placed(pinnedByExpression(t)), ownedBy("oc", placedJSON)),
+		"a person's":                  {inputs(fixture.SR, fixture.SR, movedBy("oc")...), elsewhere(`"oc"`)},
+		"a person's, forced":          {with(inputs(fixture.SR, fixture.SR, movedBy("oc")...), forced), "one pinned"},
+		"two people's":                {inputs(fixture.SR, fixture.SR, append(movedBy("oc"), movedBy("argocd")...)...), elsewhere(`"argocd", "oc"`)},
+		"the ingress operator's":      {inputs(fixture.SR, fixture.SR, movedBy(stock)...), elsewhere(`"` + stock + `"`)}, // no creation-time default
+		"a person's, module's number": {inputs(fixture.SR, fixture.SR, append(movedBy("oc"), fixture.Replicas(1), ownedBy(own, replicasJSON))...), elsewhere(`"oc"`)},
+		"placement, no managedFields": {inputs(fixture.SR, fixture.SR, fixture.Placed(fixture.Moved()), noManagedFields), elsewhere(`"before-first-apply"`)},
+		"equal":                       {inputs(fixture.SR, fixture.SR, fixture.Placed(fixture.Pinned(t)), ownedBy("oc", placedJSON)), "one pinned"},
+		"equal, by an expression": {inputs(fixture.SR, fixture.SR, fixture.Placed(pinnedByExpression(t)), ownedBy("oc", placedJSON)),
 			"one pinned by an expression"},
-		"another, by an expression": {inputs(sr, sr, expressed("node-role.kubernetes.io/infra", "In", "")...), elsewhere(`"oc"`)},
+		"another, by an expression": {inputs(fixture.SR, fixture.SR, expressed("node-role.kubernetes.io/infra", "In", "")...), elsewhere(`"oc"`)},
 		// Those that pin to the control plane too.
-		"without the tolerations, by an expression": {inputs(sr, sr, expressed("node-role.kubernetes.io/master", "In", "")...), "one"},
-		"without the tolerations, forced": {with(inputs(sr, sr, expressed("node-role.kubernetes.io/master", "In", "")...), forced),
+		"without the tolerations, by an expression": {inputs(fixture.SR, fixture.SR, expressed("node-role.kubernetes.io/master", "In", "")...), "one"},
+		"without the tolerations, forced": {with(inputs(fixture.SR, fixture.SR, expressed("node-role.kubernetes.io/master", "In", "")...), forced),
 			"one pinned by an expression"},
-		"without the tolerations, three": {inputs(sr, sr, append(narrowedBy("oc"), replicas(3), byPerson)...),
+		"without the tolerations, three": {inputs(fixture.SR, fixture.SR, append(narrowedBy("oc"), fixture.Replicas(3), byPerson)...),
 			blocked("nothing of the placement", ".spec.replicas", `"oc"`)},
-		"by more labels":                   {inputs(sr, sr, narrowedBy("oc")...), "one"},
-		"by more labels, highly available": {inputs(ha, ha, narrowedBy("oc")...), "release" + workers},
-		"by the newer label":               {inputs(sr, sr, expressed("node-role.kubernetes.io/control-plane", "In", "")...), "one"},
-		"by more tolerations":              {inputs(sr, sr, placed(tolerating(t, infraToleration)), ownedBy("oc", placedJSON)), "one"},
-		"more labels beside the module's tolerations": {inputs(sr, sr, placed(narrowed(t)), ownedBy(own, tolerationsJSON), ownedBy("oc",
+		"by more labels":                   {inputs(fixture.SR, fixture.SR, narrowedBy("oc")...), "one"},
+		"by more labels, highly available": {inputs(fixture.HA, fixture.HA, narrowedBy("oc")...), "release" + workers},
+		"by the newer label":               {inputs(fixture.SR, fixture.SR, expressed("node-role.kubernetes.io/control-plane", "In", "")...), "one"},
+		"by more tolerations":              {inputs(fixture.SR, fixture.SR, fixture.Placed(tolerating(t, infraToleration)), ownedBy("oc", placedJSON)), "one"},
+		"more labels beside the module's tolerations": {inputs(fixture.SR, fixture.SR, fixture.Placed(narrowed(t)), ownedBy(own, tolerationsJSON), ownedBy("oc",
 			`{"f:spec":{"f:nodePlacement":{"f:nodeSelector":{}}}}`)), "one tolerating"},
-		"the module's own, by more labels": {inputs(sr, sr, placed(narrowed(t)), ownedBy(own, placedJSON)), "one pinned"},
-		"unsupported selector":             {inputs(sr, sr, expressed("a", "Exists")...), unsupported},
-		"unsupported selector, forced":     {with(inputs(sr, sr, expressed("a", "Exists")...), forced), "one pinned"},
-		"unreadable ownership":             {inputs(sr, sr, placed(moved()), unreadable), invalid("...")},
+		"the module's own, by more labels": {inputs(fixture.SR, fixture.SR, fixture.Placed(narrowed(t)), ownedBy(own, placedJSON)), "one pinned"},
+		"unsupported selector":             {inputs(fixture.SR, fixture.SR, expressed("a", "Exists")...), unsupported},
+		"unsupported selector, forced":     {with(inputs(fixture.SR, fixture.SR, expressed("a", "Exists")...), forced), "one pinned"},
+		"unreadable ownership":             {inputs(fixture.SR, fixture.SR, fixture.Placed(fixture.Moved()), unreadable), invalid("...")},
 
 		// Numbers of routers of others.
-		"the operator's, from creation":      {inputs(sr, sr, replicas(2), byStock), "one pinned"},
-		"the operator's, by another name":    {inputs(sr, sr, replicas(2), ownedBy("ingress-operator", replicasJSON)), "one pinned"},
-		"one that a release left":            {inputs(sr, sr, replicas(2), byReleased), "one pinned"},
-		"a person's equal number":            {inputs(sr, sr, replicas(1), byPerson), "one pinned"},
-		"a person's number":                  {inputs(sr, sr, replicas(3), byPerson), scaled(`"oc"`)},
-		"a person's number, forced":          {with(inputs(sr, sr, replicas(3), byPerson), forced), "one pinned"},
-		"a person's and the operator's":      {inputs(sr, sr, replicas(3), byStock, ownedBy("kubectl-edit", replicasJSON)), scaled(`"kubectl-edit"`)},
-		"a person's zero":                    {inputs(sr, sr, replicas(0), byPerson), scaled(`"oc"`)},
-		"a number, no managedFields":         {inputs(sr, sr, replicas(3), noManagedFields), scaled(`"before-first-apply"`)},
-		"unreadable ownership of the number": {inputs(sr, sr, replicas(3), unreadable), invalid("...")},
+		"the operator's, from creation":      {inputs(fixture.SR, fixture.SR, fixture.Replicas(2), byStock), "one pinned"},
+		"the operator's, by another name":    {inputs(fixture.SR, fixture.SR, fixture.Replicas(2), ownedBy("ingress-operator", replicasJSON)), "one pinned"},
+		"one that a release left":            {inputs(fixture.SR, fixture.SR, fixture.Replicas(2), byReleased), "one pinned"},
+		"a person's equal number":            {inputs(fixture.SR, fixture.SR, fixture.Replicas(1), byPerson), "one pinned"},
+		"a person's number":                  {inputs(fixture.SR, fixture.SR, fixture.Replicas(3), byPerson), scaled(`"oc"`)},
+		"a person's number, forced":          {with(inputs(fixture.SR, fixture.SR, fixture.Replicas(3), byPerson), forced), "one pinned"},
+		"a person's and the operator's":      {inputs(fixture.SR, fixture.SR, fixture.Replicas(3), byStock, ownedBy("kubectl-edit", replicasJSON)), scaled(`"kubectl-edit"`)},
+		"a person's zero":                    {inputs(fixture.SR, fixture.SR, fixture.Replicas(0), byPerson), scaled(`"oc"`)},
+		"a number, no managedFields":         {inputs(fixture.SR, fixture.SR, fixture.Replicas(3), noManagedFields), scaled(`"before-first-apply"`)},
+		"unreadable ownership of the number": {inputs(fixture.SR, fixture.SR, fixture.Replicas(3), unreadable), invalid("...")},
 
 		// Releases.
-		"not owned":                                {inputs(ha, ha, replicas(1), byStock), "release" + workers},
-		"co-owned by the operator":                 {inputs(ha, ha, owned(byStock)...), leftTwo + workers},
-		"co-owned, external control plane":         {inputs(external, ha, owned(byStock)...), leftTwo + hosted},
-		"owned by the module alone":                {inputs(ha, ha, owned()...), "release" + workers},
-		"co-owned by a person":                     {inputs(ha, ha, owned(byStock, byPerson)...), "release" + workers},
-		"the replaced number matches":              {inputs(ha, ha, owned(withReplaced(stock, "2"))...), "release" + workers},
-		"the replaced number is stale":             {inputs(ha, ha, owned(withReplaced(stock, "1"))...), leftTwo + workers},
-		"the operator pins to the only node":       {withDefaultPlacement(inputs(sr, ha, owned(byStock)...), toControlPlane), byTopology},
-		"the number matches":                       {with(withDefaultPlacement(inputs(sr, sr, owned(byStock)...), toWorkers), fromDefault), byDefault},
-		"the annotation is not the module's":       {inputs(ha, ha, owned(annotated(patch.ReplacedAnnotation("ingress"), "[]"))...), "release" + workers},
-		"opted out after a change of the topology": {inputs(ha, ha, owned(optOut, byStock)...), "release" + optedOut},
-		"opted out, replaced the operator's":       {inputs(sr, sr, owned(optOut, withReplaced(stock, "2"))...), "release" + optedOut},
-		"opted out, replaced its own, stale":       {inputs(sr, sr, owned(optOut, withReplaced(released, "2"))...), leftOne + optedOut},
-		"opted out, co-owned by a release, stale":  {inputs(ha, ha, owned(optOut, byReleased)...), leftTwo + optedOut},
-		"opted out, replaced, no topology":         {with(inputs(sr, sr, owned(optOut, withReplaced(released, "2"))...), noCluster), "release" + optedOut},
+		"not owned":                                {inputs(fixture.HA, fixture.HA, fixture.Replicas(1), byStock), "release" + workers},
+		"co-owned by the operator":                 {inputs(fixture.HA, fixture.HA, owned(byStock)...), leftTwo + workers},
+		"co-owned, external control plane":         {inputs(fixture.External, fixture.HA, owned(byStock)...), leftTwo + hosted},
+		"owned by the module alone":                {inputs(fixture.HA, fixture.HA, owned()...), "release" + workers},
+		"co-owned by a person":                     {inputs(fixture.HA, fixture.HA, owned(byStock, byPerson)...), "release" + workers},
+		"the replaced number matches":              {inputs(fixture.HA, fixture.HA, owned(withReplaced(stock, "2"))...), "release" + workers},
+		"the replaced number is stale":             {inputs(fixture.HA, fixture.HA, owned(withReplaced(stock, "1"))...), leftTwo + workers},
+		"the operator pins to the only node":       {withDefaultPlacement(inputs(fixture.SR, fixture.HA, owned(byStock)...), fixture.ToControlPlane), byTopology},
+		"the number matches":                       {with(withDefaultPlacement(inputs(fixture.SR, fixture.SR, owned(byStock)...), fixture.ToWorkers), fromDefault), byDefault},
+		"the annotation is not the module's":       {inputs(fixture.HA, fixture.HA, owned(annotated(patch.ReplacedAnnotation("ingress"), "[]"))...), "release" + workers},
+		"opted out after a change of the topology": {inputs(fixture.HA, fixture.HA, owned(optOut, byStock)...), "release" + optedOut},
+		"opted out, replaced the operator's":       {inputs(fixture.SR, fixture.SR, owned(optOut, withReplaced(stock, "2"))...), "release" + optedOut},
+		"opted out, replaced its own, stale":       {inputs(fixture.SR, fixture.SR, owned(optOut, withReplaced(released, "2"))...), leftOne + optedOut},
+		"opted out, co-owned by a release, stale":  {inputs(fixture.HA, fixture.HA, owned(optOut, byReleased)...), leftTwo + optedOut},
+		"opted out, replaced, no topology":         {with(inputs(fixture.SR, fixture.SR, owned(optOut, withReplaced(released, "2"))...), noCluster), "release" + optedOut},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := decide(t, test.in)
@@ -291,9 +294,9 @@ func TestRestoreReplaced(t *testing.T) {
 		return patch.Replaced{Field: ".spec.replicas", Manager: manager, Value: []byte(value)}
 	}
 	placement := patch.Replaced{Field: ".spec.nodePlacement.nodeSelector", Manager: "oc", Value: []byte("1")}
-	available := inputs(ha, ha)
-	single := with(withDefaultPlacement(inputs(sr, sr), toWorkers), fromDefault)
-	optedOut := inputs(sr, sr, optedOutOf("ingress"))
+	available := inputs(fixture.HA, fixture.HA)
+	single := with(withDefaultPlacement(inputs(fixture.SR, fixture.SR), fixture.ToWorkers), fromDefault)
+	optedOut := inputs(fixture.SR, fixture.SR, optedOutOf("ingress"))
 	for _, test := range []struct {
 		in       decision.Inputs
 		replaced patch.Replaced
@@ -320,9 +323,15 @@ func TestRestoreReplaced(t *testing.T) {
 // The client writes the API server's answer into the intent, so intents must not share memory.
 func TestDecideIsPure(t *testing.T) {
 	for name, build := range map[string]func() decision.Inputs{
-		"pins":     func() decision.Inputs { return inputs(sr, sr, replicas(2), ownedBy(stock, replicasJSON)) },
-		"releases": func() decision.Inputs { return inputs(ha, ha, replicas(1), placed(pinned(t)), ownedBy(own, bothJSON)) },
-		"blocked":  func() decision.Inputs { return inputs(sr, sr, placed(moved()), ownedBy("oc", placedJSON)) },
+		"pins": func() decision.Inputs {
+			return inputs(fixture.SR, fixture.SR, fixture.Replicas(2), ownedBy(stock, replicasJSON))
+		},
+		"releases": func() decision.Inputs {
+			return inputs(fixture.HA, fixture.HA, fixture.Replicas(1), fixture.Placed(fixture.Pinned(t)), ownedBy(own, bothJSON))
+		},
+		"blocked": func() decision.Inputs {
+			return inputs(fixture.SR, fixture.SR, fixture.Placed(fixture.Moved()), ownedBy("oc", placedJSON))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := build()
@@ -330,8 +339,8 @@ func TestDecideIsPure(t *testing.T) {
 			if diff := cmp.Diff(build(), in); diff != "" {
 				t.Errorf("the inputs were changed (-before +after):\n%s", diff)
 			}
-			want := text(t, second.Intent)
-			if got := text(t, first.Intent); got != want {
+			want := fixture.Text(t, second.Intent)
+			if got := fixture.Text(t, first.Intent); got != want {
 				t.Errorf("two calls, two intents:\n%s\n%s", got, want)
 			}
 			if first.Intent == nil {
@@ -342,7 +351,7 @@ func TestDecideIsPure(t *testing.T) {
 			placement.Tolerations[0].Key = "changed"
 			specOf(first).WithReplicas(9)
 			for _, later := range []patch.Step{second, decision.Decide(in).IngressController} {
-				if got := text(t, later.Intent); got != want {
+				if got := fixture.Text(t, later.Intent); got != want {
 					t.Errorf("changing one intent changed another:\n%s\n%s", got, want)
 				}
 			}
@@ -352,8 +361,8 @@ func TestDecideIsPure(t *testing.T) {
 
 func BenchmarkDecide(b *testing.B) {
 	for name, in := range map[string]decision.Inputs{
-		"pins":     inputs(sr, sr, replicas(1), placed(pinned(b)), ownedBy(own, bothJSON)),
-		"releases": inputs(ha, ha),
+		"pins":     inputs(fixture.SR, fixture.SR, fixture.Replicas(1), fixture.Placed(fixture.Pinned(b)), ownedBy(own, bothJSON)),
+		"releases": inputs(fixture.HA, fixture.HA),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

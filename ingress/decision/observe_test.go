@@ -14,6 +14,7 @@ import (
 
 	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/ingress/decision"
+	"github.com/solonode/sno/ingress/internal/fixture"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
@@ -24,7 +25,7 @@ func router(t testing.TB, change ...func(*appsv1.Deployment)) *appsv1.Deployment
 	d.Namespace, d.Name, d.Generation = ingress.RouterNamespace, ingress.RouterName, 2
 	d.Spec.Replicas = ptr.To[int32](1)
 	d.Spec.Template.Spec.NodeSelector = map[string]string{"node-role.kubernetes.io/master": "", "kubernetes.io/os": "linux"}
-	d.Spec.Template.Spec.Tolerations = append([]corev1.Toleration{{Key: "extra", Operator: corev1.TolerationOpExists}}, pinned(t).Tolerations...)
+	d.Spec.Template.Spec.Tolerations = append([]corev1.Toleration{{Key: "extra", Operator: corev1.TolerationOpExists}}, fixture.Pinned(t).Tolerations...)
 	d.Status = appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
 	for _, f := range change {
 		f(d)
@@ -32,7 +33,7 @@ func router(t testing.TB, change ...func(*appsv1.Deployment)) *appsv1.Deployment
 	return d
 }
 
-func tolerationsOf(t testing.TB) []corev1.Toleration { return pinned(t).Tolerations }
+func tolerationsOf(t testing.TB) []corev1.Toleration { return fixture.Pinned(t).Tolerations }
 
 func TestObserve(t *testing.T) {
 	const (
@@ -52,7 +53,7 @@ func TestObserve(t *testing.T) {
 	const master = "node-role.kubernetes.io/master"
 	type change = func(*appsv1.Deployment)
 	on := func(change ...change) decision.Inputs {
-		in := inputs(sr, sr, placed(pinned(t)))
+		in := inputs(fixture.SR, fixture.SR, fixture.Placed(fixture.Pinned(t)))
 		in.Router = router(t, change...)
 		return in
 	}
@@ -69,22 +70,22 @@ func TestObserve(t *testing.T) {
 	}
 	persons := func(tolerations []corev1.Toleration, change ...change) decision.Inputs {
 		in := on(append(change, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Tolerations = tolerations })...)
-		in.IngressController.Spec.NodePlacement = &operatorv1.NodePlacement{NodeSelector: pinned(t).NodeSelector, Tolerations: tolerations}
+		in.IngressController.Spec.NodePlacement = &operatorv1.NodePlacement{NodeSelector: fixture.Pinned(t).NodeSelector, Tolerations: tolerations}
 		ownedBy("oc", placedJSON)(in.IngressController)
 		return in
 	}
-	infra, unreadable := labelled(expressing("node-role.kubernetes.io/infra", "In", "")), labelled(expressing("a", "Exists"))
+	infra, unreadable := fixture.Labelled(fixture.Expressing("node-role.kubernetes.io/infra", "In", "")), fixture.Labelled(fixture.Expressing("a", "Exists"))
 
 	for name, test := range map[string]struct {
 		in   decision.Inputs
 		want string
 	}{
 		"no IngressController":                    {decision.Inputs{}, patching},
-		"not placed yet":                          {placedAs(placed(nil)), patching},
-		"placed elsewhere":                        {placedAs(placed(moved())), patching},
+		"not placed yet":                          {placedAs(fixture.Placed(nil)), patching},
+		"placed elsewhere":                        {placedAs(fixture.Placed(fixture.Moved())), patching},
 		"placed elsewhere by an expression":       {placedAs(infra), patching},
-		"placed by an expression":                 {placedAs(placed(pinnedByExpression(t))), inForce},
-		"placed by an expression, not yet":        {placedAs(placed(pinnedByExpression(t)), onWorkers), pinning},
+		"placed by an expression":                 {placedAs(fixture.Placed(pinnedByExpression(t))), inForce},
+		"placed by an expression, not yet":        {placedAs(fixture.Placed(pinnedByExpression(t)), onWorkers), pinning},
 		"unsupported selector":                    {placedAs(unreadable), "Invalid: The inputs cannot be understood: " + ingress.ErrNodeSelector.Error()},
 		"unsupported selector, forced":            {with(placedAs(unreadable), forced), patching},
 		"a person's, without tolerations":         {persons(nil), inForce + lacks},
@@ -113,7 +114,7 @@ func TestObserve(t *testing.T) {
 		"scaled to nothing": {on(func(d *appsv1.Deployment) {
 			d.Spec.Replicas, d.Status = ptr.To[int32](0), appsv1.DeploymentStatus{ObservedGeneration: 2}
 		}), inForce},
-		"rolled out, unknown control plane": {with(on(), func(in *decision.Inputs) { in.Cluster.ControlPlane = topology.ReadingOf(unknown) }),
+		"rolled out, unknown control plane": {with(on(), func(in *decision.Inputs) { in.Cluster.ControlPlane = topology.ReadingOf(fixture.Unknown) }),
 			inForce + `; status.controlPlaneTopology has the unknown value "Quantum", acting on HighlyAvailable`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,21 +142,21 @@ func TestObserveStuck(t *testing.T) {
 		change       func(*appsv1.Deployment, *condition)
 		message      string // empty for RouterRollingOut
 	}{
-		"Pending":                          {sr, counts{1, 1, 1, 0}, nil, nothing},
-		"old pod serves":                   {sr, counts{1, 1, 2, 1}, nil, serving},
-		"one of two":                       {dual, counts{2, 2, 2, 1}, nil, serving},
-		"no new pod":                       {sr, counts{1, 0, 1, 1}, nil, serving},
-		"a person's two, one runs":         {sr, counts{2, 2, 2, 1}, nil, ""},
-		"a person's two, none runs":        {sr, counts{2, 2, 2, 0}, nil, nothing},
-		"a person's two, the old one runs": {sr, counts{2, 0, 2, 1}, nil, serving},
-		"a person's three on two nodes":    {dual, counts{3, 3, 3, 1}, nil, serving},
-		"of the generation before":         {sr, counts{1, 1, 1, 0}, func(d *appsv1.Deployment, _ *condition) { d.Generation = 9 }, ""},
-		"in time":                          {sr, counts{1, 1, 1, 0}, func(_ *appsv1.Deployment, c *condition) { c.Reason = "ReplicaSetUpdated" }, ""},
-		"progressing":                      {sr, counts{1, 1, 1, 0}, func(_ *appsv1.Deployment, c *condition) { c.Status = corev1.ConditionTrue }, ""},
-		"another condition":                {sr, counts{1, 1, 1, 0}, func(_ *appsv1.Deployment, c *condition) { c.Type = "ReplicaFailure" }, ""},
-		"paused":                           {sr, counts{1, 1, 1, 0}, func(d *appsv1.Deployment, _ *condition) { d.Spec.Paused = true }, ""},
+		"Pending":                          {fixture.SR, counts{1, 1, 1, 0}, nil, nothing},
+		"old pod serves":                   {fixture.SR, counts{1, 1, 2, 1}, nil, serving},
+		"one of two":                       {fixture.Dual, counts{2, 2, 2, 1}, nil, serving},
+		"no new pod":                       {fixture.SR, counts{1, 0, 1, 1}, nil, serving},
+		"a person's two, one runs":         {fixture.SR, counts{2, 2, 2, 1}, nil, ""},
+		"a person's two, none runs":        {fixture.SR, counts{2, 2, 2, 0}, nil, nothing},
+		"a person's two, the old one runs": {fixture.SR, counts{2, 0, 2, 1}, nil, serving},
+		"a person's three on two nodes":    {fixture.Dual, counts{3, 3, 3, 1}, nil, serving},
+		"of the generation before":         {fixture.SR, counts{1, 1, 1, 0}, func(d *appsv1.Deployment, _ *condition) { d.Generation = 9 }, ""},
+		"in time":                          {fixture.SR, counts{1, 1, 1, 0}, func(_ *appsv1.Deployment, c *condition) { c.Reason = "ReplicaSetUpdated" }, ""},
+		"progressing":                      {fixture.SR, counts{1, 1, 1, 0}, func(_ *appsv1.Deployment, c *condition) { c.Status = corev1.ConditionTrue }, ""},
+		"another condition":                {fixture.SR, counts{1, 1, 1, 0}, func(_ *appsv1.Deployment, c *condition) { c.Type = "ReplicaFailure" }, ""},
+		"paused":                           {fixture.SR, counts{1, 1, 1, 0}, func(d *appsv1.Deployment, _ *condition) { d.Spec.Paused = true }, ""},
 	} {
-		in := inputs(test.controlPlane, sr, placed(pinned(t)))
+		in := inputs(test.controlPlane, fixture.SR, fixture.Placed(fixture.Pinned(t)))
 		in.Router = router(t, func(d *appsv1.Deployment) {
 			d.Spec.Replicas = ptr.To(test.counts.want)
 			d.Status.UpdatedReplicas, d.Status.Replicas, d.Status.AvailableReplicas = test.counts.updated, test.counts.all, test.counts.available

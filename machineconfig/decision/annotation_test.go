@@ -13,6 +13,7 @@ import (
 
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/machineconfig/decision"
+	"github.com/solonode/sno/machineconfig/internal/fixture"
 	"github.com/solonode/sno/patch"
 )
 
@@ -31,32 +32,32 @@ func TestAnnotateTopology(t *testing.T) {
 		releases bool
 		reason   string
 	}{
-		{name: "missing", mode: sr, want: "SingleReplica"},
-		{name: "equal already", mode: sr, live: "SingleReplica", managers: []string{stock}},
-		{name: "of this module", mode: sr, live: "SingleReplica", managers: []string{fieldOwner}, want: "SingleReplica"},
-		{name: "shared", mode: sr, live: "SingleReplica", managers: []string{fieldOwner, stock}, want: "SingleReplica"},
-		{name: "the topology changed", mode: ha, live: "SingleReplica", managers: []string{fieldOwner}, want: "HighlyAvailable"},
-		{name: "without an owner", mode: sr, live: "HighlyAvailable", want: "SingleReplica"},
-		{name: "the operator's", mode: sr, live: "HighlyAvailable", managers: []string{stock}, reason: patch.ReasonFieldOwnedByOther},
-		{name: "a person's", mode: sr, live: "", managers: []string{person}, change: func(a map[string]string) { a[key] = "" }, reason: patch.ReasonFieldOwnedByOther},
-		{name: "shared, and the topology changed", mode: ha, live: "SingleReplica", managers: []string{fieldOwner, person}, releases: true, reason: patch.ReasonFieldOwnedByOther},
-		{name: "arbiter", mode: arbiter, want: "HighlyAvailableArbiter"},
-		{name: "dual", mode: dual, want: "DualReplica"},
-		{name: "external", mode: external, want: "External"},
-		{name: "empty", mode: empty, live: "SingleReplica", managers: []string{fieldOwner}, reason: patch.ReasonNotNeeded},
-		{name: "unknown", mode: unknown, live: "SingleReplica", managers: []string{fieldOwner}, reason: patch.ReasonNotNeeded},
-		{name: "no daemon", mode: sr, change: func(a map[string]string) { delete(a, machineconfig.CurrentConfigAnnotation) }, reason: patch.ReasonNotNeeded},
-		{name: "Windows", mode: sr, windows: true, reason: patch.ReasonNotNeeded},
-		{name: "Windows, of this module", mode: sr, windows: true, live: "SingleReplica", managers: []string{fieldOwner}, releases: true, reason: patch.ReasonNotNeeded},
-		{name: "opted out", mode: sr, change: func(a map[string]string) { a[patch.OptOutAnnotation] = "all" }, reason: patch.ReasonOptedOut},
-		{name: "opted out later", mode: sr, live: "SingleReplica", managers: []string{fieldOwner}, change: func(a map[string]string) { a[patch.OptOutAnnotation] = "machineconfig" },
+		{name: "missing", mode: fixture.SR, want: "SingleReplica"},
+		{name: "equal already", mode: fixture.SR, live: "SingleReplica", managers: []string{stock}},
+		{name: "of this module", mode: fixture.SR, live: "SingleReplica", managers: []string{fieldOwner}, want: "SingleReplica"},
+		{name: "shared", mode: fixture.SR, live: "SingleReplica", managers: []string{fieldOwner, stock}, want: "SingleReplica"},
+		{name: "the topology changed", mode: fixture.HA, live: "SingleReplica", managers: []string{fieldOwner}, want: "HighlyAvailable"},
+		{name: "without an owner", mode: fixture.SR, live: "HighlyAvailable", want: "SingleReplica"},
+		{name: "the operator's", mode: fixture.SR, live: "HighlyAvailable", managers: []string{stock}, reason: patch.ReasonFieldOwnedByOther},
+		{name: "a person's", mode: fixture.SR, live: "", managers: []string{person}, change: func(a map[string]string) { a[key] = "" }, reason: patch.ReasonFieldOwnedByOther},
+		{name: "shared, and the topology changed", mode: fixture.HA, live: "SingleReplica", managers: []string{fieldOwner, person}, releases: true, reason: patch.ReasonFieldOwnedByOther},
+		{name: "arbiter", mode: fixture.Arbiter, want: "HighlyAvailableArbiter"},
+		{name: "dual", mode: fixture.Dual, want: "DualReplica"},
+		{name: "external", mode: fixture.External, want: "External"},
+		{name: "empty", mode: fixture.Empty, live: "SingleReplica", managers: []string{fieldOwner}, reason: patch.ReasonNotNeeded},
+		{name: "unknown", mode: fixture.Unknown, live: "SingleReplica", managers: []string{fieldOwner}, reason: patch.ReasonNotNeeded},
+		{name: "no daemon", mode: fixture.SR, change: func(a map[string]string) { delete(a, machineconfig.CurrentConfigAnnotation) }, reason: patch.ReasonNotNeeded},
+		{name: "Windows", mode: fixture.SR, windows: true, reason: patch.ReasonNotNeeded},
+		{name: "Windows, of this module", mode: fixture.SR, windows: true, live: "SingleReplica", managers: []string{fieldOwner}, releases: true, reason: patch.ReasonNotNeeded},
+		{name: "opted out", mode: fixture.SR, change: func(a map[string]string) { a[patch.OptOutAnnotation] = "all" }, reason: patch.ReasonOptedOut},
+		{name: "opted out later", mode: fixture.SR, live: "SingleReplica", managers: []string{fieldOwner}, change: func(a map[string]string) { a[patch.OptOutAnnotation] = "machineconfig" },
 			releases: true, reason: patch.ReasonOptedOut},
-		{name: "opted out on the operator", mode: sr, inputs: func(in *decision.Inputs) {
+		{name: "opted out on the operator", mode: fixture.SR, inputs: func(in *decision.Inputs) {
 			in.MachineConfiguration = &operatorv1.MachineConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 			optOut(in.MachineConfiguration)
 		}, reason: patch.ReasonOptedOut},
 		{name: "topology not read", inputs: func(in *decision.Inputs) { in.Cluster = nil }, reason: patch.ReasonWaitingForInfrastructure},
-		{name: "unreadable managedFields", mode: sr, managers: []string{"garbage"}, reason: patch.ReasonInvalid},
+		{name: "unreadable managedFields", mode: fixture.SR, managers: []string{"garbage"}, reason: patch.ReasonInvalid},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			annotations := map[string]string{machineconfig.CurrentConfigAnnotation: "rendered-1"}
@@ -66,9 +67,9 @@ func TestAnnotateTopology(t *testing.T) {
 			if test.change != nil {
 				test.change(annotations)
 			}
-			n := annotated(node("m1", "master"), annotations)
+			n := fixture.Annotated(fixture.Node("m1", "master"), annotations)
 			if test.windows {
-				n = windows(n)
+				n = fixture.Windows(n)
 			}
 			for _, manager := range test.managers {
 				fields := annotationJSON
@@ -77,7 +78,7 @@ func TestAnnotateTopology(t *testing.T) {
 				}
 				n.ManagedFields = append(n.ManagedFields, entry(manager, fields))
 			}
-			in := decision.Inputs{Inputs: machineconfig.Inputs{Cluster: clusterOf(test.mode)}}
+			in := decision.Inputs{Inputs: machineconfig.Inputs{Cluster: fixture.ClusterOf(test.mode)}}
 			if test.inputs != nil {
 				test.inputs(&in)
 			}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/machineconfig/decision"
+	"github.com/solonode/sno/machineconfig/internal/fixture"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
@@ -27,10 +28,10 @@ import (
 func single(change ...func(*decision.Inputs)) decision.Inputs {
 	in := decision.Inputs{
 		Inputs: machineconfig.Inputs{
-			Cluster: clusterOf(sr), Nodes: []corev1.Node{node("m1", "master", "worker")},
-			Pods: []corev1.Pod{pod("m1", false, 45), pod("m1", true, 20), pod("elsewhere", false, 170)},
+			Cluster: fixture.ClusterOf(fixture.SR), Nodes: []corev1.Node{fixture.Node("m1", "master", "worker")},
+			Pods: []corev1.Pod{fixture.Pod("m1", false, 45), fixture.Pod("m1", true, 20), fixture.Pod("elsewhere", false, 170)},
 		},
-		Pools: []mcfgv1.MachineConfigPool{pool("worker"), pool("master")},
+		Pools: []mcfgv1.MachineConfigPool{fixture.Pool("worker"), fixture.Pool("master")},
 	}
 	for _, f := range change {
 		f(&in)
@@ -80,9 +81,9 @@ func applied(t *testing.T, d decision.Decision) (periods gracePeriods) {
 // TestDecideTable has all combinations of the preconditions.
 func TestDecide(t *testing.T) {
 	inForce := written("1m30s", "90", "30s")
-	secondNode := func(in *decision.Inputs) { in.Nodes = append(in.Nodes, node("w1", "worker")) }
+	secondNode := func(in *decision.Inputs) { in.Nodes = append(in.Nodes, fixture.Node("w1", "worker")) }
 	gracePeriod := func(seconds int64, critical bool) func(*decision.Inputs) {
-		return func(in *decision.Inputs) { in.Pods = append(in.Pods, pod("m1", critical, seconds)) }
+		return func(in *decision.Inputs) { in.Pods = append(in.Pods, fixture.Pod("m1", critical, seconds)) }
 	}
 	for _, test := range []struct {
 		name string
@@ -110,8 +111,8 @@ func TestDecide(t *testing.T) {
 
 		{name: "only the MachineConfig exists", in: single(inForce, secondNode, func(in *decision.Inputs) { in.KubeletConfigs = nil }), deletes: true, restarts: true, reason: patch.ReasonNotNeeded},
 		{name: "the only node has no role", in: single(func(in *decision.Inputs) { in.Nodes[0].Labels = nil }, gracePeriod(100, false)), total: "2m30s", critical: "30s", restarts: true},
-		{name: "a worker is the only node", in: single(func(in *decision.Inputs) { in.Nodes[0] = node("m1", "worker") }, gracePeriod(100, false)), total: "2m30s", critical: "30s", restarts: true},
-		{name: "a second node runs Windows", in: single(func(in *decision.Inputs) { in.Nodes = append(in.Nodes, windows(node("x1", "worker"))) }), reason: patch.ReasonNotNeeded},
+		{name: "a worker is the only node", in: single(func(in *decision.Inputs) { in.Nodes[0] = fixture.Node("m1", "worker") }, gracePeriod(100, false)), total: "2m30s", critical: "30s", restarts: true},
+		{name: "a second node runs Windows", in: single(func(in *decision.Inputs) { in.Nodes = append(in.Nodes, fixture.Windows(fixture.Node("x1", "worker"))) }), reason: patch.ReasonNotNeeded},
 
 		{name: "a person's KubeletConfig with grace periods", in: single(otherConfig("theirs", "master", periods("5m0s", "1m0s"))), reason: patch.ReasonFieldOwnedByOther},
 		{name: "one that selects nothing", in: single(otherConfig("theirs", "worker", ""), func(in *decision.Inputs) { in.KubeletConfigs[0].Spec.MachineConfigPoolSelector = nil }), total: "1m30s", critical: "30s", restarts: true},
@@ -170,7 +171,7 @@ func TestGracePeriodsSettle(t *testing.T) {
 	changes := 0
 	var last gracePeriods
 	for turn := range int64(400) {
-		in.Pods = []corev1.Pod{pod("m1", false, turn*37%200), pod("m1", true, turn*53%90)}
+		in.Pods = []corev1.Pod{fixture.Pod("m1", false, turn*37%200), fixture.Pod("m1", true, turn*53%90)}
 		decided := decision.Decide(in)
 		if decided.Restarts {
 			changes++
@@ -216,9 +217,9 @@ func TestObserve(t *testing.T) {
 		{"refused once", single(inForce, with(no, later)), patch.InForce, patch.ReasonAsExpected},
 		{"just written", single(), patch.Progressing, patch.ReasonRollingOut},
 		{"being updated", single(inForce, inPool(updating)), patch.Progressing, patch.ReasonRollingOut},
-		{"just written, paused", single(inPool(paused)), patch.Progressing, machineconfig.ReasonUpdatesPaused},
-		{"paused", single(inForce, inPool(paused), inPool(updating)), patch.Progressing, machineconfig.ReasonUpdatesPaused},
-		{"paused, updated before", single(inForce, inPool(paused)), patch.InForce, patch.ReasonAsExpected},
+		{"just written, paused", single(inPool(fixture.Paused)), patch.Progressing, machineconfig.ReasonUpdatesPaused},
+		{"paused", single(inForce, inPool(fixture.Paused), inPool(updating)), patch.Progressing, machineconfig.ReasonUpdatesPaused},
+		{"paused, updated before", single(inForce, inPool(fixture.Paused)), patch.InForce, patch.ReasonAsExpected},
 		{"not settled", single(inPool(updating)), patch.Progressing, decision.ReasonSettling},
 		{"not needed", single(func(in *decision.Inputs) { in.Graceful = decision.GracefulOff }), patch.NotNeeded, patch.ReasonNotNeeded},
 	} {
@@ -271,10 +272,10 @@ func TestUnreadCluster(t *testing.T) {
 	for name, cluster := range map[string]*topology.Cluster{
 		"nil":                 nil,
 		"zero":                {},
-		"control plane only":  {ControlPlane: topology.ReadingOf(sr)},
-		"infrastructure only": {Infrastructure: topology.ReadingOf(sr)},
-		"an unknown mode":     {ControlPlane: topology.Reading{Mode: unknown}, Infrastructure: topology.ReadingOf(sr)},
-		"reported value only": {ControlPlane: topology.Reading{Reported: sr}, Infrastructure: topology.ReadingOf(sr)},
+		"control plane only":  {ControlPlane: topology.ReadingOf(fixture.SR)},
+		"infrastructure only": {Infrastructure: topology.ReadingOf(fixture.SR)},
+		"an unknown mode":     {ControlPlane: topology.Reading{Mode: fixture.Unknown}, Infrastructure: topology.ReadingOf(fixture.SR)},
+		"reported value only": {ControlPlane: topology.Reading{Reported: fixture.SR}, Infrastructure: topology.ReadingOf(fixture.SR)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := single(func(in *decision.Inputs) { in.Cluster, in.Node = cluster, "m1" })
@@ -283,7 +284,7 @@ func TestUnreadCluster(t *testing.T) {
 				state, reason = patch.Failed, patch.ReasonInvalid
 				masters, arbiters, err := machineconfig.ExpectedControlPlaneNodes(*cluster)
 				start, waiting, startErr := machineconfig.MayStart(machineconfig.DrainState{
-					Cluster: *cluster, Pools: pointers(in.Pools), Nodes: []*corev1.Node{ptr.To(node("m1", "master")), ptr.To(node("w1", "worker"))}, Pending: []string{"m1", "w1"},
+					Cluster: *cluster, Pools: fixture.Pointers(in.Pools), Nodes: []*corev1.Node{ptr.To(fixture.Node("m1", "master")), ptr.To(fixture.Node("w1", "worker"))}, Pending: []string{"m1", "w1"},
 				})
 				for _, err := range []error{in.Validate(), err, startErr} {
 					if masters+arbiters+len(start)+len(waiting) > 0 || !errors.Is(err, topology.ErrClusterNotRead) {
@@ -301,7 +302,7 @@ func TestUnreadCluster(t *testing.T) {
 			if d.Result == nil || d.Result.State != state || d.Result.Reason != reason || d.Restarts || d.KubeletConfig.Intent != nil || deletes(d) {
 				t.Errorf("%+v", d)
 			}
-			n := annotated(node("m1", "master"), map[string]string{machineconfig.CurrentConfigAnnotation: "rendered-1"})
+			n := fixture.Annotated(fixture.Node("m1", "master"), map[string]string{machineconfig.CurrentConfigAnnotation: "rendered-1"})
 			if step := decision.AnnotateTopology(in, &n); step.Intent != nil || step.Release || step.Result == nil || step.Result.State != state {
 				t.Errorf("%+v", step)
 			}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/machineconfig/decision"
+	"github.com/solonode/sno/machineconfig/internal/fixture"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/admission"
 	"github.com/solonode/sno/patch/golden"
@@ -51,7 +52,7 @@ func TestGolden(t *testing.T) {
 			w.Observed = decision.Observe(in, d).String()
 		}
 		var err error
-		if w.Waiting, err = machineconfig.PendingChanges(pointers(in.Pools), pointers(in.Nodes)); err != nil {
+		if w.Waiting, err = machineconfig.PendingChanges(fixture.Pointers(in.Pools), fixture.Pointers(in.Nodes)); err != nil {
 			t.Fatal(err)
 		}
 		for i := range in.Nodes {

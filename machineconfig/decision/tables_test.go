@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/solonode/sno/machineconfig/decision"
+	"github.com/solonode/sno/machineconfig/internal/fixture"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
@@ -29,9 +30,9 @@ func TestDecideTable(t *testing.T) {
 	inForce := written("1m30s", "90", "30s")
 	factors := [][]choice{
 		{{"valid", func(*decision.Inputs) {}}, {"bad policy", func(in *decision.Inputs) { in.Policy = "all" }}, {"unread", func(in *decision.Inputs) { in.Cluster = &topology.Cluster{} }}},
-		{{"single", func(*decision.Inputs) {}}, {"no topology", func(in *decision.Inputs) { in.Cluster = nil }}, {"highly available", func(in *decision.Inputs) { in.Cluster = clusterOf(ha) }}},
+		{{"single", func(*decision.Inputs) {}}, {"no topology", func(in *decision.Inputs) { in.Cluster = nil }}, {"highly available", func(in *decision.Inputs) { in.Cluster = fixture.ClusterOf(fixture.HA) }}},
 		{{"one node", func(*decision.Inputs) {}}, {"nodes not read", func(in *decision.Inputs) { in.Nodes = nil }},
-			{"no nodes", func(in *decision.Inputs) { in.Nodes = []corev1.Node{} }}, {"two nodes", func(in *decision.Inputs) { in.Nodes = append(in.Nodes, node("w1")) }}},
+			{"no nodes", func(in *decision.Inputs) { in.Nodes = []corev1.Node{} }}, {"two nodes", func(in *decision.Inputs) { in.Nodes = append(in.Nodes, fixture.Node("w1")) }}},
 		{{"none", func(*decision.Inputs) {}}, {"ours", inForce}, {"half", func(in *decision.Inputs) { inForce(in); in.MachineConfig = nil }},
 			{"their KubeletConfig", func(in *decision.Inputs) { inForce(in); ownedByPerson(&in.KubeletConfigs[0].ManagedFields) }},
 			{"their MachineConfig", func(in *decision.Inputs) { inForce(in); ownedByPerson(&in.MachineConfig.ManagedFields) }}},
@@ -40,7 +41,7 @@ func TestDecideTable(t *testing.T) {
 			optOut(in.MachineConfiguration)
 		}}},
 		{{"auto", func(*decision.Inputs) {}}, {"on", func(in *decision.Inputs) { in.Graceful = decision.GracefulOn }}, {"off", func(in *decision.Inputs) { in.Graceful = decision.GracefulOff }}},
-		{{"settled", func(*decision.Inputs) {}}, {"paused", func(in *decision.Inputs) { paused(&in.Pools[1]); updating(&in.Pools[1]) }}, {"updating", inPool(updating)},
+		{{"settled", func(*decision.Inputs) {}}, {"paused", func(in *decision.Inputs) { fixture.Paused(&in.Pools[1]); updating(&in.Pools[1]) }}, {"updating", inPool(updating)},
 			{"no pool", func(in *decision.Inputs) { in.Pools = in.Pools[:1] }}, {"pool without its label", inPool(func(p *mcfgv1.MachineConfigPool) { p.Labels = map[string]string{"other": ""} })}},
 		{{"free", func(*decision.Inputs) {}}, {"another for workers", otherConfig("theirs", "worker", "{}")}, {"another for masters", otherConfig("theirs", "master", "{}")}},
 		{{"pods", func(*decision.Inputs) {}}, {"pods not read", func(in *decision.Inputs) { in.Pods = nil }}},
