@@ -101,7 +101,7 @@ func environmentProxy() (*installconfig.Proxy, string) {
 
 // folderInput reads the folder of an installation. Each line of skipped is about a file that is not read.
 func folderInput(dir, networkFile, name, release string) (in preflight.Input, skipped []string, err error) {
-	c, list, skipped, err := readConfig(dir, installconfig.SingleNode)
+	c, list, skipped, err := readConfig(dir, installconfig.SingleNode, release != "")
 	if err != nil {
 		return in, skipped, err
 	}
@@ -133,10 +133,11 @@ func folderInput(dir, networkFile, name, release string) (in preflight.Input, sk
 	return in, skipped, err //nolint:wrapcheck // it names the pull secret
 }
 
-// readConfig reads the install-config and the user's manifests. The warnings are about what is without effect.
-func readConfig(dir string, purpose installconfig.Purpose) (*installconfig.Config, []files.File, []string, error) {
+// readConfig reads the install-config, for a release or not, and the user's manifests. The warnings are about what is
+// without effect.
+func readConfig(dir string, purpose installconfig.Purpose, release bool) (*installconfig.Config, []files.File, []string, error) {
 	list, warnings, failed := userManifests(dir)
-	options := installconfig.Options{Purpose: purpose, InstallerArguments: os.Getenv(installconfig.DiskVariable)}
+	options := installconfig.Options{Purpose: purpose, Release: release, InstallerArguments: os.Getenv(installconfig.DiskVariable)}
 	if failed == nil {
 		options.OVNKubernetes, failed = manifests.OVNKubernetes(list)
 	}

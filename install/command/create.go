@@ -162,7 +162,7 @@ func (c *creation) input(ctx context.Context, now time.Time) (create.Input, []st
 		}
 	}
 	var options credentials.Options
-	config, list, warnings, err := readConfig(c.dir, c.purpose)
+	config, list, warnings, err := readConfig(c.dir, c.purpose, c.settings.Profile == string(inputs.OpenShift))
 	in.Config, in.Manifests = config, list
 	check(err)
 	if err == nil {

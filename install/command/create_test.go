@@ -50,9 +50,11 @@ func folder(t *testing.T, change func(string) string, more map[string]string) st
 	if err != nil {
 		t.Fatal(err)
 	}
-	content := string(text)
+	// The renders of a release refuse the network for documents.
+	given := strings.Replace(string(text), "192.0.2.0/24", "198.51.100.0/24", 1)
+	content := given
 	if change != nil {
-		if content = change(content); content == string(text) {
+		if content = change(content); content == given {
 			t.Fatal("nothing is changed")
 		}
 	}
@@ -211,7 +213,7 @@ func TestCreateFlags(t *testing.T) {
 		"net.yaml": "interfaces: [{name: eno1, type: ethernet, state: up, ipv4: {enabled: true, dhcp: true}}]\n",
 	})
 	code, _, errs := run(t.Context(), in(dir, []string{"create", "single-node-ignition-config"}, "--release-image", release, "--program", "http://hub.example.com/sno-install",
-		"--master-ignition", master, "--node-name", "master0", "--node-ip", "192.0.2.10", "--validity", "48h",
+		"--master-ignition", master, "--node-name", "master0", "--node-ip", "198.51.100.10", "--validity", "48h",
 		"--extra", filepath.Join(dir, "extra"), "--extra-live", filepath.Join(dir, "live"), "--network-config", filepath.Join(dir, "net.yaml"))...)
 	if code != 0 {
 		t.Fatal(code, errs)
@@ -222,7 +224,7 @@ func TestCreateFlags(t *testing.T) {
 	}
 	s := settings(t, string(live), node.LiveSettings)
 	got := []string{s.Profile, s.ReleaseImage, s.Name, fmt.Sprint(s.Addresses), s.Validity, fmt.Sprint(s.Images), fmt.Sprint(s.KernelArguments), s.MasterIgnition}
-	want := []string{"openshift", release, "master0", "[192.0.2.10]", "48h0m0s", "map[]", "[quiet]", "/" + node.UserMasterIgnition}
+	want := []string{"openshift", release, "master0", "[198.51.100.10]", "48h0m0s", "map[]", "[quiet]", "/" + node.UserMasterIgnition}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
@@ -369,6 +371,7 @@ func TestRefused(t *testing.T) {
 		"no folder":      {func(t *testing.T) string { return t.TempDir() }, withOperators, "install-config.yaml: no such file or directory; --dir is the folder that has it"},
 		"nil replicas":   {changed("  replicas: 1\n", ""), withOperators, "controlPlane.replicas: "},
 		"two replicas":   {changed("replicas: 1\n", "replicas: 2\n"), withOperators, "controlPlane.replicas: "},
+		"network":        {changed("198.51.100.0/24", "192.0.2.0/24"), withOperators, "192.0.2.0/24 is for documents, and the release refuses it"},
 		"no pull secret": {changed("pullSecret: ", "sshKeys: "), withOperators, "pullSecret: Required value: without it no release image can be pulled"},
 		// U-INS-19
 		"old certificates": {old, withOperators, "machine-config-server-tls.yaml: certificates of an earlier run are too old; use a new folder: it is from " +

@@ -101,6 +101,7 @@ func (r *reader) networking(n networks) Networking {
 	}
 	for i, entry := range n.MachineNetwork {
 		if p, ok := add("machineNetwork", i, len(given.MachineNetwork), ".cidr", entry.CIDR); ok {
+			r.documentation(all[len(all)-1])
 			read.MachineNetwork = append(read.MachineNetwork, p)
 		}
 	}
@@ -131,6 +132,15 @@ func (r *reader) networking(n networks) Networking {
 var unusable = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("169.254.128.0/17"), netip.MustParsePrefix("224.0.0.0/4"),
 	netip.MustParsePrefix("::/127"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("ff00::/8"),
+}
+
+// documentation finds a network that etcd's render refuses, which would end the installation on the machine.
+func (r *reader) documentation(n named) {
+	for _, p := range []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32")} {
+		if r.Release && p.Contains(n.prefix.Addr()) {
+			r.invalid(n.field, n.prefix.String(), fmt.Sprintf("%s is for documents, and the release refuses it; write the network of the machine", p))
+		}
+	}
 }
 
 func (r *reader) places(all []named) {

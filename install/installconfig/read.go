@@ -28,6 +28,8 @@ const (
 type Options struct {
 	Purpose            Purpose
 	InstallerArguments string
+	// Release is set if the render commands of a release payload read the config too.
+	Release bool
 	// OVNKubernetes is the user's manifest of the cluster network operator; nil means its defaults.
 	OVNKubernetes *operatorv1.OVNKubernetesConfig
 }

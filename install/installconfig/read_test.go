@@ -4,7 +4,7 @@ package installconfig
 
 import (
 	"errors"
-
+	"fmt"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -218,6 +218,34 @@ func TestInvalid(t *testing.T) {
 		if _, _, err := Read(file, []byte(text), Options{}); err == nil || !strings.HasPrefix(err.Error(), file) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// The renders of a release refuse networks by their first address.
+func TestNetworksForDocuments(t *testing.T) {
+	const six = "networking: {machineNetwork: [{cidr: %s}], clusterNetwork: [{cidr: fd01::/48}], serviceNetwork: [fd02::/112]}\n"
+	const four = "networking: {machineNetwork: [{cidr: %s}]}\n"
+	for name, test := range map[string]struct {
+		section, network string
+		refused          bool
+	}{
+		"IPv4":          {four, "192.0.2.0/24", true},
+		"part of it":    {four, "192.0.2.128/25", true},
+		"larger":        {four, "192.0.0.0/16", false},
+		"another":       {four, "198.51.100.0/24", false},
+		"IPv6":          {six, "2001:db8:7::/64", true},
+		"another, IPv6": {six, "fd00::/64", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := []byte(smallest + fmt.Sprintf(test.section, test.network))
+			_, _, err := Read(file, text, Options{Purpose: AllInOne, Release: true})
+			if refused := err != nil && strings.Contains(err.Error(), ":7: networking.machineNetwork[0].cidr: Invalid value: "); refused != test.refused || !refused && err != nil {
+				t.Errorf("error %v, want one: %v", err, test.refused)
+			}
+			if _, _, err := Read(file, text, Options{Purpose: AllInOne}); err != nil {
+				t.Errorf("without a release: %v", err)
+			}
+		})
 	}
 }
 
