@@ -88,11 +88,11 @@ func citationFaults(files map[string]string) (faults findings) {
 		case strings.HasPrefix(number, "U-"), mark == "planned", mark == "documentation":
 		case mark == "tests":
 			fault(tests[number], "no test cites it")
-		case mark == "":
+		case mark == "", mark == "partly":
 			fault(code[number], "no code cites it; an entry that needs none has the mark (planned), (tests) or (documentation)")
 			fault(tests[number], "no test cites it")
 		default:
-			fault(false, "has the mark "+mark+", which is none of planned, tests and documentation")
+			fault(false, "has the mark "+mark+", which is none of planned, partly, tests and documentation")
 		}
 	}
 	return faults

@@ -38,7 +38,8 @@ func TestCitations(t *testing.T) {
 		"unknown":            {map[string]string{"docs/a.md": other}, findings{"docs/a.md: cites " + other + ", which has no entry"}},
 		"entry twice":        {map[string]string{upstreamFile: good[upstreamFile] + good[upstreamFile]}, findings{"docs/upstream.md: has the entry U-EXAMPLE-1 twice"}},
 		"marked as test":     {map[string]string{requirementsFile: "- <a id=\"x\"></a>**R-EXAMPLE-1** (tests) A.\n", "ingress/a.go": ""}, nil},
-		"another mark":       {map[string]string{requirementsFile: "- <a id=\"x\"></a>**R-EXAMPLE-1** (soon) A.\n"}, findings{"R-EXAMPLE-1: has the mark soon, which is none of planned, tests and documentation"}},
+		"shown partly":       {map[string]string{requirementsFile: "- <a id=\"x\"></a>**R-EXAMPLE-1** (partly) A.\n", "ingress/a.go": ""}, findings{lacksCode}},
+		"another mark":       {map[string]string{requirementsFile: "- <a id=\"x\"></a>**R-EXAMPLE-1** (soon) A.\n"}, findings{"R-EXAMPLE-1: has the mark soon, which is none of planned, partly, tests and documentation"}},
 	} {
 		files := maps.Clone(good)
 		maps.Copy(files, test.edits)
