@@ -118,7 +118,7 @@ guides: # The commands of the documents: GUIDES=docs/undo.md runs one, UPDATE=1 
 	@$(with-kube-assets) && $(TEST) -count=1 -parallel=2 ./e2e/guides -run='^TestGuides$$/^$(or $(subst /,$$/^,$(GUIDES)),.*)$$' $(if $(UPDATE),-args -update)
 
 # Real kubelets and machines need a container engine: a running one, or that of hack/engine.
-.PHONY: e2e-kind e2e-kind-interrupt e2e-kubernetes kind kind-delete e2e-node e2e-boot e2e-renewal boot
+.PHONY: e2e-kind e2e-kind-interrupt e2e-kubernetes kind kind-delete e2e-node e2e-boot payload boot
 e2e-kind: PROCS := 2
 e2e-kind: LABELS := !opt-in
 e2e-kind: ## The modules on real kubelets in containers; needs a container engine (hack/engine start)
@@ -140,9 +140,8 @@ e2e-node: # The static pods of sno-render on a real kubelet, timed in comparison
 e2e-boot: LABELS = $(or $(WAY),!long)
 e2e-boot: ## Machines with real Ignition, systemd and kubelet, from the configs of sno-install; WAY=in-place for one way
 	@$(GINKGO) ./machines $(FLAGS) $(BOOT_FLAGS)
-e2e-renewal: LABELS := all-in-one-renewal
-e2e-renewal: # An all-in-one node outlives its certificates, once while it runs and once while it is off.
-	@$(GINKGO) ./machines $(FLAGS) $(BOOT_FLAGS)
+payload: # The renders of a real release, up to the static pods, with podman: RELEASE=image@sha256:... PULL_SECRET=file
+	@RELEASE='$(RELEASE)' PULL_SECRET='$(abspath $(PULL_SECRET))' $(TEST) -count=1 -v ./install/command -run='^TestRelease$$'
 boot: OUT := .conformance/look
 boot: LABELS = $(or $(WAY),in-place)
 boot: # A single node for inspection: WAY=in-place or all-in-one, JOURNAL=1; Ctrl-C removes it.
@@ -154,8 +153,8 @@ nightly: ## Everything in full: all scenarios, a thousand kills, all machines, e
 	$(MAKE) conformance DISRUPTIVE=1
 	$(MAKE) proof conformance-controls mutants
 	$(MAKE) soak N=1000
-	$(MAKE) e2e-kind e2e-boot e2e-renewal
-	$(MAKE) e2e-boot WAY='in-place-cuts || all-in-one-cuts'
+	$(MAKE) e2e-kind e2e-boot
+	$(MAKE) e2e-boot WAY='all-in-one-renewal || in-place-cuts || all-in-one-cuts'
 	$(MAKE) release-check
 weekly: nightly ## The same, Kubernetes' own tests, interruptions and the figures
 	$(MAKE) e2e-kubernetes e2e-kind-interrupt dist DIST_FLAGS=-check
