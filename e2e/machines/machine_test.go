@@ -19,6 +19,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -214,8 +216,43 @@ func (m *machine) passChecksAfterRestart(ctx context.Context) time.Duration {
 	m.api.reset()
 	Expect(m.Reboot(ctx)).To(Succeed())
 	m.wait(ctx, m.checks...)
+	m.endedInOrder(ctx)
 	return m.api.reset()
 }
+
+// endedInOrder checks that the kubelet ended the pods of workloads before those of the control plane, and none by force.
+func (m *machine) endedInOrder(ctx context.Context) {
+	By("the restart has ended pods before their control plane, and none by force")
+	kube := clientset(m.client(m.Machine))
+	byKubelet := func(c corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget && c.Reason == corev1.PodReasonTerminationByKubelet
+	}
+	Eventually(ctx, func(g Gomega, ctx context.Context) {
+		list, err := kube.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		var workloads, controlPlane []time.Time
+		for _, pod := range list.Items {
+			for _, c := range pod.Status.ContainerStatuses {
+				switch static := pod.Annotations[corev1.MirrorPodAnnotationKey] != ""; {
+				case !static && slices.ContainsFunc(pod.Status.Conditions, byKubelet):
+					g.Expect(c.State.Terminated).NotTo(BeNil(), pod.Name)
+					g.Expect(c.State.Terminated.ExitCode).NotTo(BeNumerically("==", killed), pod.Name)
+					workloads = append(workloads, c.State.Terminated.FinishedAt.Time)
+				case static && strings.HasPrefix(pod.Namespace, "openshift-"):
+					g.Expect(c.LastTerminationState.Terminated).NotTo(BeNil(), pod.Name)
+					g.Expect(c.LastTerminationState.Terminated.ExitCode).NotTo(BeNumerically("==", killed), pod.Name)
+					controlPlane = append(controlPlane, c.LastTerminationState.Terminated.FinishedAt.Time)
+				}
+			}
+		}
+		g.Expect(len(workloads)).To(BeNumerically(">=", 3), "the replicas of the web server")
+		g.Expect(controlPlane).NotTo(BeEmpty())
+		g.Expect(slices.MaxFunc(workloads, time.Time.Compare)).NotTo(BeTemporally(">", slices.MinFunc(controlPlane, time.Time.Compare)))
+	}).Should(Succeed())
+}
+
+// killed is the exit code of a container after SIGKILL.
+const killed = 137
 
 // memory returns the working set of the machine's control group as the kubelet counts it, for both versions of control
 // groups.
