@@ -34,6 +34,8 @@ const (
 	takeover = 4 * time.Minute
 	// convergence limits the time after the API server answers again. Back-offs have grown to minutes by then.
 	convergence = 3 * time.Minute
+	// leaderless is the bound for a restart, of which the kubelet delays the second one by 10 s.
+	leaderless = 15 * time.Second
 	// renewal is for a Lease of a single node, which is renewed each minute.
 	renewal = 2 * time.Minute
 
@@ -83,6 +85,32 @@ var _ = Describe("The controllers", func() {
 			Expect(pods[0].Status.ContainerStatuses).To(HaveExactElements(HaveField("RestartCount", BeZero())))
 			Expect(e.checkRights(ctx)).To(Succeed())
 			record(within("kubectl apply -k config/all, until the process leads", took, installBound))
+		})
+
+	It("lead again soon after another class of topology has ended their processes, also when the kubelet waits before it starts them again",
+		NodeTimeout(15*time.Minute), func(ctx SpecContext) {
+			control, infrastructure := e.Scenario.ControlPlaneTopology, e.Scenario.InfrastructureTopology
+			DeferCleanup(e.SetTopology, control, infrastructure)
+			var longest time.Duration
+			for _, to := range []configv1.TopologyMode{configv1.HighlyAvailableTopologyMode, control} {
+				before := e.state(ctx).Pods
+				Expect(e.SetTopology(ctx, to, infrastructure)).To(Succeed())
+				Eventually(ctx, func(g Gomega, ctx context.Context) {
+					leases, pods := &coordinationv1.LeaseList{}, e.controllers(ctx)
+					g.Expect(e.Cluster.Client().List(ctx, leases, client.InNamespace(framework.SystemNamespace))).To(Succeed())
+					g.Expect(pods).To(HaveLen(len(before)))
+					for _, pod := range pods {
+						i := slices.IndexFunc(leases.Items, func(l coordinationv1.Lease) bool { return leads(pod, l) })
+						g.Expect(i).NotTo(BeNumerically("<", 0), "%s leads", pod.Name)
+						status := pod.Status.ContainerStatuses[0]
+						g.Expect(before).To(HaveKeyWithValue(pod.Name+" "+string(pod.UID), status.RestartCount-1))
+						g.Expect(status.LastTerminationState.Terminated.ExitCode).To(BeZero())
+						longest = max(longest, leases.Items[i].Spec.AcquireTime.Sub(status.LastTerminationState.Terminated.FinishedAt.Time))
+					}
+				}).WithTimeout(installBound).Should(Succeed(), "to %s", to)
+			}
+			e.WaitSettled(ctx)
+			record(within("Nobody leads while another class of topology restarts the pods of the controllers", longest, leaderless))
 		})
 
 	DescribeTable("survive it without a restart and without a lost Lease that the API server is unavailable (R-OPS-4)",
