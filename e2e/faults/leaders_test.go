@@ -99,21 +99,25 @@ func (e *environment) takeOver(ctx context.Context, former *process, figures *le
 	figures.writes += len(LateWrites(writes, former.mark))
 	e.logf("%4d times with two leaders: %s for %s, %d writes late", figures.times, at, length.Round(10*time.Millisecond), arrived)
 
-	// Now both follow a change.
+	// Now both follow a change. Each flip releases the Lease, so that the former leader may hold it again.
+	holds := ""
 	for range 2 {
 		before := figures.together
 		for _, w := range e.followed(ctx, e.flip(), "while two lead", next, former) {
 			if w.Process == former.mark && w.Effective && !isReport(w) && w.Subresource != statusSubresource {
 				figures.together++
 			}
+			if w.Process != "" && w.Object.Resource == "leases" && w.accepted() {
+				holds = w.Process
+			}
 		}
 		e.logf("            both follow a flip: %d effective writes of the former leader", figures.together-before)
 	}
-	// Each flip releases the Lease, so that the former leader may hold it again.
 	leader, other := next, former
-	if e.holder(ctx, next) != holder {
+	if holds == former.mark {
 		leader, other = former, next
 	}
+	Expect(holds).To(Equal(leader.mark), "the process that has written the Lease")
 	Expect(other.component.Kill()).To(Succeed())
 	other.Stop()
 	return leader
