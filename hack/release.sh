@@ -13,6 +13,9 @@ modules=$(go run -C hack ./cmd/versions -released)
 for module in $modules; do
 	[[ -z "$(git tag --list "$module/$version")" ]] || refuse "the tag $module/$version exists"
 done
+# A version is requested by its order: v0.2.0 after v0.10.0 would reach nobody. A "~" sorts before the end, as a pre-release does.
+newest=$( (git tag --list 'topology/v*' | cut -d/ -f2; echo "$version") | sed 's/-/~/' | sort --version-sort | tail -n 1 | sed 's/~/-/')
+[[ "$newest" == "$version" ]] || refuse "there is $newest already"
 
 scratch=$(mktemp -d)
 trap 'git worktree remove --force "$scratch/tree"; rm -rf "$scratch"' EXIT
