@@ -80,6 +80,21 @@ func TestJoinAndServe(t *testing.T) {
 	c.checkOutcomes(map[string]string{elsewhere: "approved ProvenByCertificate", foreign: "pending NotInInventory"})
 }
 
+// Requests of kubeadm's tokens count with --bootstrap-tokens only, and then need the inventory as others do.
+func TestBootstrapTokens(t *testing.T) {
+	c := newTestCluster(t)
+	c.allowNodes("worker-1")
+	request := func(node string) string {
+		return c.createRequest("system:bootstrap:abcdef", []string{"system:bootstrappers", "system:bootstrappers:kubeadm:default-node-token"},
+			newRequest(clientSigner, certificatesv1.UsageClientAuth, node))
+	}
+	joins, foreign := request("worker-1"), request("worker-9")
+	c.checkOutcomes(map[string]string{joins: "pending RequestorWrong", foreign: "pending RequestorWrong"})
+	c.checkOutcomes(map[string]string{joins: "approved ProvenByInventory", foreign: "pending NotInInventory"}, "--bootstrap-tokens")
+	c.checkApproved(true, joins)
+	c.checkApproved(false, foreign)
+}
+
 // Nothing is read for a request that cannot be approved anyway. A node is read and called once for its newest requests.
 func TestCheapFirst(t *testing.T) {
 	c := newTestCluster(t)
