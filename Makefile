@@ -141,7 +141,8 @@ e2e-boot: LABELS = $(or $(WAY),!long)
 e2e-boot: ## Machines with real Ignition, systemd and kubelet, from the configs of sno-install; WAY=in-place for one way
 	@$(GINKGO) ./machines $(FLAGS) $(BOOT_FLAGS)
 payload: # The renders of a real release, up to the static pods, with podman: RELEASE=image@sha256:... PULL_SECRET=file
-	@RELEASE='$(RELEASE)' PULL_SECRET='$(abspath $(PULL_SECRET))' $(TEST) -count=1 -v ./install/command -run='^TestRelease$$'
+	@RELEASE='$(or $(RELEASE),$(error RELEASE=image@sha256:... is missing))' PULL_SECRET='$(abspath $(or $(PULL_SECRET),$(error PULL_SECRET=file is missing)))' \
+		$(TEST) -count=1 -v ./install/command -run='^TestRelease$$'
 boot: OUT := .conformance/look
 boot: LABELS = $(or $(WAY),in-place)
 boot: # A single node for inspection: WAY=in-place or all-in-one, JOURNAL=1; Ctrl-C removes it.
