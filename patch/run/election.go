@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -79,7 +80,7 @@ func (l *lease) retry(ctx context.Context, request func() error) (err error) {
 			return true, nil
 		}
 		if !logged {
-			logr.FromContextOrDiscard(ctx).Info("API server does not answer a request for the Lease, retrying",
+			logr.FromContextOrDiscard(ctx).Info("API server is not ready for a request for the Lease, retrying",
 				"every", leaseRetry.String(), "cause", err.Error())
 			logged = true
 		}
@@ -88,14 +89,15 @@ func (l *lease) retry(ctx context.Context, request func() error) (err error) {
 	return err
 }
 
-// isUnavailable reports whether the API server did not answer, or cannot process requests.
+// isUnavailable reports whether the API server did not answer, or cannot process requests. One that is starting refuses
+// everybody, until it has read the accounts and their rights.
 func isUnavailable(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return err != nil
 	}
 	code := status.Status().Code
-	return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests
+	return code >= http.StatusInternalServerError || slices.Contains([]int32{http.StatusTooManyRequests, http.StatusUnauthorized, http.StatusForbidden}, code)
 }
 
 // noRecorders creates the lock before the manager and its recorders exist: the log says who leads, no event does.

@@ -32,7 +32,8 @@ func TestIsUnavailable(t *testing.T) {
 		"too busy":      {err: apierrors.NewTooManyRequests("later", 1), want: true},
 		"too slow":      {err: apierrors.NewServerTimeout(leases, "get", 1), want: true},
 		"not found":     {err: apierrors.NewNotFound(leases, "one")},
-		"forbidden":     {err: apierrors.NewForbidden(leases, "one", nil)},
+		"no roles yet":  {err: apierrors.NewForbidden(leases, "one", nil), want: true},
+		"no tokens yet": {err: apierrors.NewUnauthorized("no"), want: true},
 		"conflict":      {err: &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusConflict}}},
 	} {
 		if got := isUnavailable(test.err); got != test.want {
@@ -51,17 +52,19 @@ func TestUnthrottled(t *testing.T) {
 	}
 }
 
-// unstable is a Lease on an API server that answers after some failures.
+// unstable is a Lease on an API server that answers after some failures, as one does that starts.
 type unstable struct {
 	resourcelock.Interface
-	failures int
+	failures []error
 }
 
 func (u *unstable) answer() error {
-	if u.failures--; u.failures >= 0 {
-		return errors.New("connection refused")
+	if len(u.failures) == 0 {
+		return nil
 	}
-	return nil
+	err := u.failures[0]
+	u.failures = u.failures[1:]
+	return err
 }
 
 func (*unstable) Identity() string { return "one" }
@@ -85,16 +88,19 @@ func TestLeaseRetries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := &unstable{failures: 2}
+				starting := []error{
+					errors.New("connection refused"), apierrors.NewUnauthorized("accounts are not read"), apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("roles are not read")),
+				}
+				server := &unstable{failures: starting}
 				l := &lease{Interface: server}
 				l.answered.Store(test.answered)
 				l.ending.Store(test.ending)
 				began := time.Now()
 				_, _, err := l.Get(t.Context())
-				if failed := err != nil; failed != test.fails || !failed && time.Since(began) != 2*leaseRetry {
+				if failed := err != nil; failed != test.fails || !failed && time.Since(began) != 3*leaseRetry {
 					t.Errorf("a read: %v after %s", err, time.Since(began))
 				}
-				server.failures = 2
+				server.failures = starting
 				l.answered.Store(test.answered)
 				if err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{}); (err != nil) != test.fails {
 					t.Errorf("a release: %v", err)

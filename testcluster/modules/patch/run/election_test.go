@@ -23,10 +23,10 @@ func TestStartDuringOutage(t *testing.T) {
 	s.setTopology("SingleReplica")
 	proxy.Cut()
 	p := s.start(proxy.Address())
-	p.WaitForLog("API server does not answer a request for the Lease")
+	p.WaitForLog("API server is not ready for a request for the Lease")
 	proxy.Restore(t)
 	s.ends(p, "leader election follows the topology SingleReplica")
-	if n := strings.Count(p.Logs(), "API server does not answer a request for the Lease"); n != 1 {
+	if n := strings.Count(p.Logs(), "API server is not ready for a request for the Lease"); n != 1 {
 		t.Errorf("the outage is logged %d times, want once", n)
 	}
 	s.start(proxy.Address())
