@@ -5,6 +5,7 @@ package render_test
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,25 +14,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/util/cert"
 
 	"github.com/solonode/sno/render"
 	"github.com/solonode/sno/render/export"
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/inputs"
 )
 
-// A kubeconfig that was made in advance works with the control plane of its objects (R-BIP-4).
-func TestAccess(t *testing.T) {
-	cluster, err := inputs.Read(os.DirFS("testdata/input/one-node"), time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	objects, kubeconfig, err := render.AdminKubeconfig(t.Context(), cluster.Infrastructure, inputs.DefaultValidity)
-	if err != nil {
-		t.Fatal(err)
-	}
+// withAccess returns a copy of the input of one node with the objects of the administrator's access, and his kubeconfig.
+func withAccess(t *testing.T, validity time.Duration) (folder string, kubeconfig []byte) {
+	t.Helper()
 	input := os.DirFS("testdata/input/one-node")
-	folder := t.TempDir()
+	cluster, err := inputs.Read(input, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, kubeconfig, err := render.AdminKubeconfig(t.Context(), cluster.Infrastructure, validity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder = t.TempDir()
 	if err := os.CopyFS(folder, input); err != nil {
 		t.Fatal(err)
 	}
@@ -44,14 +46,26 @@ func TestAccess(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if cluster, err = inputs.Read(os.DirFS(folder), time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	s, err := cluster.Settings(inputs.Options{Profile: inputs.Kubernetes, Version: "1.35.2"})
+	return folder, kubeconfig
+}
+
+func settingsOf(t *testing.T, read func(fs.FS, time.Time) (*inputs.Cluster, error), folder string) *inputs.Settings {
+	t.Helper()
+	cluster, err := read(os.DirFS(folder), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := render.Run(t.Context(), s, render.Options{})
+	s, err := cluster.Settings(inputs.Options{Profile: inputs.Kubernetes, Version: "1.35.2", Validity: year})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A kubeconfig that was made in advance works with the control plane of its objects (R-BIP-4).
+func TestAccess(t *testing.T) {
+	folder, kubeconfig := withAccess(t, inputs.DefaultValidity)
+	result, err := render.Run(t.Context(), settingsOf(t, inputs.Read, folder), render.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,9 +77,9 @@ func TestAccess(t *testing.T) {
 		t.Errorf("server %s", config.Host)
 	}
 	serving := byName[*corev1.Secret](t, result.Objects, "openshift-kube-apiserver", "external-loadbalancer-serving-certkey")
-	verify(t, config.CAData, serving.Data[corev1.TLSCertKey], "api.sno.example.com", x509.ExtKeyUsageServerAuth)
+	fixture.Verify(t, fixture.Pool(t, config.CAData), fixture.Leaf(t, serving.Data[corev1.TLSCertKey]), "api.sno.example.com", x509.ExtKeyUsageServerAuth)
 	clients := byName[*corev1.ConfigMap](t, result.Objects, "openshift-kube-apiserver", "client-ca")
-	verify(t, []byte(clients.Data["ca-bundle.crt"]), config.CertData, "", x509.ExtKeyUsageClientAuth)
+	fixture.Verify(t, fixture.Pool(t, []byte(clients.Data["ca-bundle.crt"])), fixture.Leaf(t, config.CertData), "", x509.ExtKeyUsageClientAuth)
 	if _, err := tls.X509KeyPair(config.CertData, config.KeyData); err != nil {
 		t.Error(err)
 	}
@@ -101,19 +115,4 @@ func byName[T interface {
 	t.Fatalf("no %s/%s", namespace, name)
 	var none T
 	return none
-}
-
-func verify(t *testing.T, bundle, certificate []byte, host string, usage x509.ExtKeyUsage) {
-	t.Helper()
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(bundle) {
-		t.Fatalf("no certificates in %s", bundle)
-	}
-	chain, err := cert.ParseCertsPEM(certificate)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := chain[0].Verify(x509.VerifyOptions{Roots: roots, DNSName: host, KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
-		t.Errorf("%s: %v", chain[0].Subject, err)
-	}
 }

@@ -5,6 +5,7 @@ package render_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path"
 	"regexp"
@@ -16,13 +17,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/render"
+	"github.com/solonode/sno/render/etcd"
 	"github.com/solonode/sno/render/export"
 	"github.com/solonode/sno/render/files"
 	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/kubeapiserver"
+	"github.com/solonode/sno/render/kubecontrollermanager"
+	"github.com/solonode/sno/render/kubescheduler"
 	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/staticpods"
 )
 
 const year = 365 * 24 * time.Hour
@@ -75,7 +82,8 @@ func byPath(list []files.File) map[string]string {
 
 var nodePath = regexp.MustCompile(`/etc/kubernetes/static-pod-(resources|certs)/[A-Za-z0-9._/-]+`)
 
-// Every file that a command, config or kubeconfig names is installed, in both profiles (R-REN-1, R-REN-8, R-REN-9).
+// Every file that a command, config or kubeconfig names is installed, and all images are known, in both profiles (R-REN-1,
+// R-REN-8, R-REN-9).
 func TestNamedFilesExist(t *testing.T) {
 	for profile := range rendered {
 		t.Run(string(profile), func(t *testing.T) {
@@ -85,6 +93,15 @@ func TestNamedFilesExist(t *testing.T) {
 				if !exists {
 					t.Errorf("%s has no manifest", component)
 					continue
+				}
+				var pod corev1.Pod
+				if err := yaml.Unmarshal([]byte(manifest), &pod); err != nil {
+					t.Fatal(err)
+				}
+				for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
+					if c.Image == "" {
+						t.Errorf("container %s of %s has no image", c.Name, component)
+					}
 				}
 				revision := "etc/kubernetes/static-pod-resources/" + component + "-pod-1/"
 				texts := []string{manifest}
@@ -110,7 +127,7 @@ func TestNamedFilesExist(t *testing.T) {
 					if strings.Contains(file, "configmaps/trusted-ca-bundle/") {
 						continue // A shell copies it if it is there.
 					}
-					if _, exists := installed[file]; !exists && !slices.ContainsFunc(slices.Collect(keys(installed)), isFolder) {
+					if _, exists := installed[file]; !exists && !slices.ContainsFunc(slices.Collect(maps.Keys(installed)), isFolder) {
 						t.Errorf("%s names %s, but there is no %s", component, name, file)
 					}
 					checked++
@@ -123,46 +140,12 @@ func TestNamedFilesExist(t *testing.T) {
 	}
 }
 
-func keys(m map[string]string) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
+// Operators take the first ConfigMap of a pod for that of its manifest.
+func TestManifestIsFirst(t *testing.T) {
+	for _, pod := range []staticpods.Pod{etcd.StaticPod(nil), kubeapiserver.StaticPod(nil), kubecontrollermanager.StaticPod(nil), kubescheduler.StaticPod(nil)} {
+		if first := pod.ConfigMaps[0].Name; first != pod.Name {
+			t.Errorf("the first ConfigMap is %s, want %s", first, pod.Name)
 		}
-	}
-}
-
-// The first configuration of kube-apiserver encrypts all writes.
-func TestEncryptedFromTheFirstWrite(t *testing.T) {
-	installed := byPath(must(t, inputs.Kubernetes).Files)
-	content, exists := installed["etc/kubernetes/static-pod-resources/kube-apiserver-pod-1/secrets/encryption-config/encryption-config"]
-	if !exists {
-		t.Fatal("there is no encryption configuration in revision 1")
-	}
-	var config struct {
-		Resources []struct {
-			Resources []string                    `json:"resources"`
-			Providers []map[string]map[string]any `json:"providers"`
-		} `json:"resources"`
-	}
-	if err := yaml.Unmarshal([]byte(content), &config); err != nil {
-		t.Fatal(err)
-	}
-	encrypted := map[string]bool{}
-	for _, r := range config.Resources {
-		if _, writes := r.Providers[0]["aescbc"]; !writes {
-			t.Errorf("%v are written by %v", r.Resources, r.Providers[0])
-		}
-		for _, resource := range r.Resources {
-			encrypted[resource] = true
-		}
-	}
-	if !encrypted["secrets"] || !encrypted["configmaps"] {
-		t.Errorf("encrypted are %v", encrypted)
-	}
-	if pod := installed["etc/kubernetes/manifests/kube-apiserver-pod.yaml"]; !strings.Contains(pod, "encryption-provider-config") {
-		t.Error("kube-apiserver has no flag for the encryption configuration")
 	}
 }
 

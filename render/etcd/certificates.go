@@ -70,37 +70,32 @@ func collectCertificates(s *inputs.Settings) loop.Loop {
 	return loop.Loop{
 		Name:   component + ": all certificates",
 		Writes: append(store.Secrets(namespace, allCerts.Name), store.ConfigMaps(namespace, allBundles.Name)...),
-		New: func(session *store.Session) (loop.Sync, error) {
-			return func(ctx context.Context) error {
-				core := session.Kube().CoreV1()
-				data := map[string][]byte{}
-				for _, node := range s.Nodes {
-					for _, o := range []store.Object{peer(node.Name), serving(node.Name), servingMetrics(node.Name)} {
-						certificate, err := core.Secrets(o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
-						if err != nil {
-							return err
-						}
-						for key, value := range certificate.Data {
-							data[o.Name+strings.TrimPrefix(key, "tls")] = value
-						}
-					}
-				}
-				if err := librarygo.ApplySecret(ctx, session, &corev1.Secret{
-					ObjectMeta: owned(allCerts), Type: corev1.SecretTypeOpaque, Data: data,
-				}); err != nil {
-					return err
-				}
-				bundles := map[string]string{}
-				for key, o := range map[string]store.Object{"server-ca-bundle.crt": signerCA, "metrics-ca-bundle.crt": metricsCA} {
-					bundle, err := core.ConfigMaps(o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
+		New: loop.Stateless(func(ctx context.Context, session *store.Session) error {
+			core := session.Kube().CoreV1()
+			data := map[string][]byte{}
+			for _, node := range s.Nodes {
+				for _, o := range []store.Object{peer(node.Name), serving(node.Name), servingMetrics(node.Name)} {
+					certificate, err := core.Secrets(o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
 					if err != nil {
 						return err
 					}
-					bundles[key] = bundle.Data["ca-bundle.crt"]
+					for key, value := range certificate.Data {
+						data[o.Name+strings.TrimPrefix(key, "tls")] = value
+					}
 				}
-				return librarygo.ApplyConfigMap(ctx, session, &corev1.ConfigMap{ObjectMeta: owned(allBundles), Data: bundles})
-			}, nil
-		},
+			}
+			bundles := map[string]string{}
+			for key, o := range map[string]store.Object{"server-ca-bundle.crt": signerCA, "metrics-ca-bundle.crt": metricsCA} {
+				bundle, err := core.ConfigMaps(o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
+				if err != nil {
+					return err
+				}
+				bundles[key] = bundle.Data["ca-bundle.crt"]
+			}
+			return librarygo.Apply(ctx, session,
+				&corev1.Secret{ObjectMeta: owned(allCerts), Type: corev1.SecretTypeOpaque, Data: data},
+				&corev1.ConfigMap{ObjectMeta: owned(allBundles), Data: bundles})
+		}),
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/observe"
-	"github.com/solonode/sno/render/podtemplate"
 )
 
 // etcd supports TLS 1.2 and 1.3, and rejects ciphers with 1.3 (U-REN-24).
@@ -82,11 +81,7 @@ func TestOfMember(t *testing.T) {
 func TestPodKubernetes(t *testing.T) {
 	s := fixture.Settings(inputs.Kubernetes, "fd00::1")
 	all := []member{{name: "cp-1", address: netip.MustParseAddr("fd00::1")}}
-	pod, err := podFor(s, all, nil, tlsSettings{version: "TLS1.3"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := pod.Spec.Containers[0]
+	c := podFor(s, all, nil, tlsSettings{version: "TLS1.3"}).Spec.Containers[0]
 	flags := strings.Join(c.Command, " ")
 	for _, want := range []string{
 		"--listen-client-urls=https://[::1]:2379,https://$(NODE_NODE_ENVVAR_NAME_IP):2379", "--listen-metrics-urls=http://[::1]:2381",
@@ -103,13 +98,4 @@ func TestPodKubernetes(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	fixture.CheckFlags(t, c.Command)
-}
-
-func TestImages(t *testing.T) {
-	s := fixture.Settings(inputs.OpenShift, "192.168.2.1")
-	s.Images = nil
-	_, err := podFor(s, []member{{name: "cp-1", address: netip.MustParseAddr("192.168.2.1")}}, nil, tlsSettings{})
-	if !errors.Is(err, podtemplate.ErrMissingImage) || !strings.Contains(err.Error(), "cluster-etcd-operator") {
-		t.Errorf("error %v", err)
-	}
 }

@@ -93,21 +93,19 @@ func writeEndpoints(s *inputs.Settings) loop.Loop {
 	return loop.Loop{
 		Name:   component + ": endpoints",
 		Writes: store.ConfigMaps(endpoints.Namespace, endpoints.Name),
-		New: func(session *store.Session) (loop.Sync, error) {
-			return func(ctx context.Context) error {
-				network, err := session.Config().ConfigV1().Networks().Get(ctx, "cluster", metav1.GetOptions{})
-				if err != nil {
-					return err
-				}
-				all, err := members(s, network)
-				if err != nil {
-					return err
-				}
-				return librarygo.ApplyConfigMap(ctx, session, &corev1.ConfigMap{
-					ObjectMeta: metav1.ObjectMeta{Namespace: endpoints.Namespace, Name: endpoints.Name},
-					Data:       endpointsOf(all),
-				})
-			}, nil
-		},
+		New: loop.Stateless(func(ctx context.Context, session *store.Session) error {
+			network, err := session.Config().ConfigV1().Networks().Get(ctx, "cluster", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			all, err := members(s, network)
+			if err != nil {
+				return err
+			}
+			return librarygo.Apply(ctx, session, &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Namespace: endpoints.Namespace, Name: endpoints.Name},
+				Data:       endpointsOf(all),
+			})
+		}),
 	}
 }

@@ -14,17 +14,16 @@ import (
 
 const dataDir = "/var/lib/etcd"
 
-func podFor(s *inputs.Settings, all []member, env []corev1.EnvVar, tls tlsSettings) (*corev1.Pod, error) {
+func podFor(s *inputs.Settings, all []member, env []corev1.EnvVar, tls tlsSettings) *corev1.Pod {
 	pod := podtemplate.NewPod(namespace, component, component,
 		map[string]string{"app": component, "k8s-app": component, "etcd": "true"}, podtemplate.Annotations(component))
-	images := podtemplate.Images{PullSpecs: s.Images}
 	if s.Profile == inputs.Kubernetes {
 		create := corev1.HostPathDirectoryOrCreate
 		data := podtemplate.HostPath("data-dir", dataDir)
 		data.HostPath.Type = &create
 		pod.Spec.Volumes = append(pod.Spec.Volumes, data)
-		pod.Spec.Containers = []corev1.Container{kubernetesContainer(&images, all, tls)}
-		return pod, images.Err()
+		pod.Spec.Containers = []corev1.Container{kubernetesContainer(s.Images[component], all, tls)}
+		return pod
 	}
 	pod.Spec.Volumes = append(pod.Spec.Volumes,
 		podtemplate.HostPath("static-pod-dir", "/etc/kubernetes/manifests"),
@@ -32,8 +31,8 @@ func podFor(s *inputs.Settings, all []member, env []corev1.EnvVar, tls tlsSettin
 		podtemplate.HostPath("log-dir", "/var/log/etcd"),
 		podtemplate.HostPath("etcd-auto-backup-dir", "/var/lib/etcd-auto-backup"),
 	)
-	pod.Spec.InitContainers, pod.Spec.Containers = openshiftContainers(&images, all, env, tls)
-	return pod, images.Err()
+	pod.Spec.InitContainers, pod.Spec.Containers = openshiftContainers(s.Images, all, env, tls)
+	return pod
 }
 
 func nodeEnv(name string) string { return fmt.Sprintf("$(NODE_%s_%s)", nodeEnvName, name) }
@@ -71,21 +70,13 @@ func kubernetesFlags(all []member, tls tlsSettings, loopback string) []string {
 }
 
 // kubernetesContainer returns the container of profile kubernetes, with kubeadm's probes (U-REN-11).
-func kubernetesContainer(images *podtemplate.Images, all []member, tls tlsSettings) corev1.Container {
+func kubernetesContainer(image string, all []member, tls tlsSettings) corev1.Container {
 	loopback := podtemplate.Loopback(all[0].address)
 	endpoint := podtemplate.Endpoint{Host: loopback, Port: healthPort, Scheme: corev1.URISchemeHTTP}
-	c := corev1.Container{
-		Name:            component,
-		Image:           images.Get(component),
-		ImagePullPolicy: corev1.PullIfNotPresent,
-		Command:         append([]string{"etcd"}, kubernetesFlags(all, tls, host(loopback))...),
-		Ports:           []corev1.ContainerPort{{ContainerPort: healthPort}},
-		Resources:       podtemplate.Requests("100m", "100Mi"),
-		VolumeMounts:    append(podtemplate.Mounts(), corev1.VolumeMount{Name: "data-dir", MountPath: dataDir}),
-		LivenessProbe:   endpoint.Liveness("/livez"),
-		ReadinessProbe:  endpoint.Readiness("/readyz"),
-		StartupProbe:    endpoint.Startup("/readyz"),
-	}
+	c := podtemplate.Kubeadm(component, image, kubernetesFlags(all, tls, host(loopback)), healthPort)
+	c.Resources = podtemplate.Requests("100m", "100Mi")
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "data-dir", MountPath: dataDir})
+	c.LivenessProbe, c.ReadinessProbe, c.StartupProbe = endpoint.Liveness("/livez"), endpoint.Readiness("/readyz"), endpoint.Startup("/readyz")
 	for _, m := range all {
 		c.Env = append(c.Env, corev1.EnvVar{Name: memberEnv(m, "IP"), Value: host(m.address)})
 	}
@@ -94,8 +85,8 @@ func kubernetesContainer(images *podtemplate.Images, all []member, tls tlsSettin
 
 // openshiftContainers returns the stock operator's containers (U-REN-27), but a member without data forms a new
 // cluster, where the stock pod needs the installer's etcd, and no scripts are copied.
-func openshiftContainers(images *podtemplate.Images, all []member, env []corev1.EnvVar, tls tlsSettings) (initial, containers []corev1.Container) {
-	image, operator := images.Get(component), images.Get("cluster-etcd-operator")
+func openshiftContainers(images map[string]string, all []member, env []corev1.EnvVar, tls tlsSettings) (initial, containers []corev1.Container) {
+	image, operator := images[component], images["cluster-etcd-operator"]
 	revisioned := append([]corev1.EnvVar{}, env...)
 	revisioned = append(revisioned, corev1.EnvVar{Name: "ETCD_STATIC_POD_VERSION", Value: podtemplate.Revision})
 	any, loopback := "0.0.0.0", "127.0.0.1"

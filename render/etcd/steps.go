@@ -3,7 +3,10 @@
 package etcd
 
 import (
+	"context"
 	"embed"
+
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/librarygo"
@@ -18,19 +21,19 @@ var resources embed.FS
 
 // Steps returns etcd's loops in order.
 func Steps(s *inputs.Settings) []loop.Step {
-	return []loop.Step{
+	return append([]loop.Step{
 		loop.Once(librarygo.CertRotation(component+": certificates", certificates(s)...)),
 		loop.Once(collectCertificates(s)),
 		loop.Once(writeEndpoints(s)),
-		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.Etcd, resources, s.Profile.Includes)),
-		loop.Cycle(4,
-			librarygo.ConfigObservation(component+": config observation", librarygo.Etcd, observe.TLSProfile),
-			targetConfig(s),
-			librarygo.ResourceSync(component+": resource sync", librarygo.Etcd, syncRules()...),
-		),
-		loop.Once(librarygo.Revision(component+": revision", librarygo.Etcd, namespace, configMaps, secrets)),
-		loop.Once(librarygo.NodeStatus(component+": revision of the nodes", librarygo.Etcd, s.NodeNames()...)),
-	}
+	}, librarygo.StaticPod{
+		Operator: librarygo.Etcd, Pod: StaticPod(s), Nodes: s.NodeNames(), Resources: resources, Wanted: s.Profile.Includes,
+		Observers: []librarygo.Observer{observe.TLSProfile},
+		Desired: func(ctx context.Context, session *store.Session) ([]runtime.Object, error) {
+			return desired(ctx, s, session)
+		},
+		Writes: store.ConfigMaps(namespace, "etcd-pod", "etcd-scripts"),
+		Copies: syncRules(),
+	}.Steps()...)
 }
 
 // syncRules returns the copies for etcd's operator and for kube-apiserver (U-REN-28).
@@ -53,21 +56,17 @@ func syncRules() []librarygo.SyncRule {
 	}
 }
 
-// Objects of a revision, and certificates without a revision (U-REN-18). The operator writes the pod for a restore.
-var (
-	configMaps     = []staticpods.Resource{{Name: "etcd-pod"}, {Name: endpoints.Name}, {Name: allBundles.Name}}
-	secrets        = []staticpods.Resource{{Name: allCerts.Name}}
-	certConfigMaps = []staticpods.Resource{
-		{Name: "restore-etcd-pod", Optional: true}, {Name: "etcd-scripts"}, {Name: allBundles.Name},
-	}
-	certSecrets = []staticpods.Resource{{Name: allCerts.Name}}
-)
-
-// StaticPod returns the static pod of etcd and what its files are made of.
+// StaticPod returns the static pod of etcd and what its files are made of: objects of a revision, and certificates
+// without a revision (U-REN-18). The operator writes the pod for a restore.
 func StaticPod(*inputs.Settings) staticpods.Pod {
 	return staticpods.Pod{
 		Name: "etcd-pod", Namespace: namespace,
-		ConfigMaps: configMaps, Secrets: secrets,
-		CertDir: "etcd-certs", CertConfigMaps: certConfigMaps, CertSecrets: certSecrets,
+		ConfigMaps: []staticpods.Resource{{Name: "etcd-pod"}, {Name: endpoints.Name}, {Name: allBundles.Name}},
+		Secrets:    []staticpods.Resource{{Name: allCerts.Name}},
+		CertDir:    "etcd-certs",
+		CertConfigMaps: []staticpods.Resource{
+			{Name: "restore-etcd-pod", Optional: true}, {Name: "etcd-scripts"}, {Name: allBundles.Name},
+		},
+		CertSecrets: []staticpods.Resource{{Name: allCerts.Name}},
 	}
 }

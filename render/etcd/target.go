@@ -9,10 +9,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/librarygo"
-	"github.com/solonode/sno/render/loop"
 	"github.com/solonode/sno/render/podtemplate"
 	"github.com/solonode/sno/render/store"
 )
@@ -20,15 +20,8 @@ import (
 // ErrWrongEndpoints is returned if the endpoints are not those of the nodes.
 var ErrWrongEndpoints = errors.New("the endpoints are not those of the nodes")
 
-func targetConfig(s *inputs.Settings) loop.Loop {
-	return librarygo.TargetConfig(component+": target config", librarygo.Etcd, namespace, []string{
-		"etcd-pod", "etcd-scripts",
-	}, func(ctx context.Context, session *store.Session) ([]*corev1.ConfigMap, error) {
-		return configMapsFor(ctx, s, session)
-	})
-}
-
-func configMapsFor(ctx context.Context, s *inputs.Settings, session *store.Session) ([]*corev1.ConfigMap, error) {
+// desired returns the operator's own objects of a revision.
+func desired(ctx context.Context, s *inputs.Settings, session *store.Session) ([]runtime.Object, error) {
 	observed, err := librarygo.ObservedConfig(ctx, session, librarygo.Etcd)
 	if err != nil {
 		return nil, err
@@ -58,15 +51,11 @@ func configMapsFor(ctx context.Context, s *inputs.Settings, session *store.Sessi
 		return nil, err
 	}
 	env := environment(all, infrastructure, tls, s.Images[component])
-	pod, err := podFor(s, all, env, tls)
+	pod, err := podtemplate.ConfigMap(namespace, "etcd-pod", podFor(s, all, env, tls), s.Version)
 	if err != nil {
 		return nil, err
 	}
-	podConfigMap, err := podtemplate.ConfigMap(namespace, "etcd-pod", pod, s.Version)
-	if err != nil {
-		return nil, err
-	}
-	return []*corev1.ConfigMap{podConfigMap, {
+	return []runtime.Object{pod, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "etcd-scripts"},
 		Data:       map[string]string{"etcd.env": shellExports(env)},
 	}}, nil

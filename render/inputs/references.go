@@ -19,7 +19,8 @@ import (
 
 const userConfig = "openshift-config"
 
-const maxNamedCertificates = 10
+// MaxNamedCertificates is how many serving certificates of users the operator installs.
+const MaxNamedCertificates = 10
 
 func hostOf(value string) string {
 	parsed, err := url.Parse(value)
@@ -105,8 +106,8 @@ func (r *reader) requireSecret(kind, at, name, key string) (identity, []byte, bo
 
 func (r *reader) checkNamedCertificates(apiServer *configv1.APIServer) {
 	s, named := r.configSource("APIServer"), apiServer.Spec.ServingCerts.NamedCertificates
-	if len(named) > maxNamedCertificates {
-		r.report(s, field.TooMany(field.NewPath("spec", "servingCerts", "namedCertificates"), len(named), maxNamedCertificates))
+	if len(named) > MaxNamedCertificates {
+		r.report(s, field.TooMany(field.NewPath("spec", "servingCerts", "namedCertificates"), len(named), MaxNamedCertificates))
 	}
 	internal := ""
 	if r.cluster.Infrastructure != nil {

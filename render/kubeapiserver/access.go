@@ -24,7 +24,7 @@ var (
 func AdminCertificates(s *inputs.Settings) loop.Step {
 	var wanted []librarygo.Certificate
 	for _, c := range certificates(s) {
-		if c.Target == AdminClientCertificate || c.Target == (store.Object{Namespace: Namespace, Name: "external-loadbalancer-serving-certkey"}) {
+		if c.Target == AdminClientCertificate || c.Target == (store.Object{Namespace: Namespace, Name: externalServing}) {
 			wanted = append(wanted, c)
 		}
 	}

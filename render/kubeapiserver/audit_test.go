@@ -4,6 +4,7 @@ package kubeapiserver
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -82,14 +83,7 @@ func TestAuditPolicy(t *testing.T) {
 }
 
 func fits(rule auditv1.PolicyRule, verb, group, resource, member string) bool {
-	any := func(list []string, value string) bool {
-		for _, item := range list {
-			if item == value {
-				return true
-			}
-		}
-		return len(list) == 0
-	}
+	any := func(list []string, value string) bool { return len(list) == 0 || slices.Contains(list, value) }
 	if len(rule.NonResourceURLs) > 0 || len(rule.Users) > 0 || !any(rule.Verbs, verb) || !any(rule.UserGroups, member) {
 		return false
 	}

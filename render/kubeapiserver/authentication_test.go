@@ -7,103 +7,74 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 
 	configv1 "github.com/openshift/api/config/v1"
 )
 
 // R-REN-12.
 func TestAuthenticationConfig(t *testing.T) {
-	const head = `{"kind":"AuthenticationConfiguration","apiVersion":"apiserver.config.k8s.io/v1beta1","jwt":[`
-	provider := configv1.OIDCProvider{
-		Issuer: configv1.TokenIssuer{URL: "https://id.test", Audiences: []configv1.TokenAudience{"a", "b"}},
-		ClaimMappings: configv1.TokenClaimMappings{
-			Username: configv1.UsernameClaimMapping{Claim: "name"},
-			Groups:   configv1.PrefixedClaimMapping{TokenClaimMapping: configv1.TokenClaimMapping{Claim: "groups"}, Prefix: "oidc:"},
-		},
-	}
-	changed := func(change func(*configv1.OIDCProvider)) configv1.OIDCProvider {
-		p := *provider.DeepCopy()
-		change(&p)
-		return p
-	}
-	const issuer = `{"issuer":{"url":"https://id.test","audiences":["a","b"],"audienceMatchPolicy":"MatchAny"},`
-	const groups = `"groups":{"claim":"groups","prefix":"oidc:"},`
+	const (
+		head     = `{"kind":"AuthenticationConfiguration","apiVersion":"apiserver.config.k8s.io/v1beta1","jwt":[`
+		issuer   = `{"issuer":{"url":"https://id.test","audiences":["a","b"],"audienceMatchPolicy":"MatchAny"},`
+		username = `"claimMappings":{"username":{"claim":"name","prefix":`
+		groups   = `"groups":{"claim":"groups","prefix":"oidc:"},`
+		rest     = `},` + groups + `"uid":{"claim":"sub"}}}`
+	)
 	for _, tt := range []struct {
-		name     string
-		provider configv1.OIDCProvider
-		want     string
-		err      error
+		name string
+		// YAML that is merged into the provider.
+		change, want string
+		err          error
 	}{
+		{name: "no opinion about the prefix", want: issuer + username + `"https://id.test#"` + rest},
 		{
-			name: "no opinion about the prefix", provider: provider,
-			want: issuer + `"claimMappings":{"username":{"claim":"name","prefix":"https://id.test#"},` + groups + `"uid":{"claim":"sub"}}}`,
+			name: "email", change: `claimMappings: {username: {claim: email}}`,
+			want: issuer + `"claimMappings":{"username":{"claim":"email","prefix":""` + rest,
 		},
+		{name: "no prefix", change: `claimMappings: {username: {prefixPolicy: NoPrefix}}`, want: issuer + username + `""` + rest},
 		{
-			name: "email", provider: changed(func(p *configv1.OIDCProvider) { p.ClaimMappings.Username.Claim = "email" }),
-			want: issuer + `"claimMappings":{"username":{"claim":"email","prefix":""},` + groups + `"uid":{"claim":"sub"}}}`,
+			name: "prefix", change: `claimMappings: {username: {prefixPolicy: Prefix, prefix: {prefixString: "id:"}}}`,
+			want: issuer + username + `"id:"` + rest,
 		},
+		{name: "prefix that does not exist", change: `claimMappings: {username: {prefixPolicy: Prefix}}`, err: ErrMissing},
+		{name: "unknown policy", change: `claimMappings: {username: {prefixPolicy: Some}}`, err: ErrInvalid},
 		{
-			name: "no prefix", provider: changed(func(p *configv1.OIDCProvider) { p.ClaimMappings.Username.PrefixPolicy = configv1.NoPrefix }),
-			want: issuer + `"claimMappings":{"username":{"claim":"name","prefix":""},` + groups + `"uid":{"claim":"sub"}}}`,
-		},
-		{
-			name: "prefix", provider: changed(func(p *configv1.OIDCProvider) {
-				p.ClaimMappings.Username.PrefixPolicy = configv1.Prefix
-				p.ClaimMappings.Username.Prefix = &configv1.UsernamePrefix{PrefixString: "id:"}
-			}),
-			want: issuer + `"claimMappings":{"username":{"claim":"name","prefix":"id:"},` + groups + `"uid":{"claim":"sub"}}}`,
-		},
-		{
-			name:     "prefix that does not exist",
-			provider: changed(func(p *configv1.OIDCProvider) { p.ClaimMappings.Username.PrefixPolicy = configv1.Prefix }), err: ErrMissing,
-		},
-		{
-			name:     "unknown policy",
-			provider: changed(func(p *configv1.OIDCProvider) { p.ClaimMappings.Username.PrefixPolicy = "Some" }), err: ErrInvalid,
-		},
-		{
-			name: "expressions, rules, extra", provider: changed(func(p *configv1.OIDCProvider) {
-				p.ClaimMappings.Username = configv1.UsernameClaimMapping{Expression: "claims.name"}
-				p.ClaimMappings.Groups = configv1.PrefixedClaimMapping{TokenClaimMapping: configv1.TokenClaimMapping{Expression: "claims.groups"}}
-				p.ClaimMappings.UID = &configv1.TokenClaimOrExpressionMapping{Expression: "claims.id"}
-				p.ClaimMappings.Extra = []configv1.ExtraMapping{{Key: "id.test/team", ValueExpression: "claims.team"}}
-				p.ClaimValidationRules = []configv1.TokenClaimValidationRule{
-					{Type: configv1.TokenValidationRuleTypeRequiredClaim, RequiredClaim: &configv1.TokenRequiredClaim{Claim: "hd", RequiredValue: "test"}},
-					{Type: configv1.TokenValidationRuleTypeCEL, CEL: configv1.TokenClaimValidationCELRule{Expression: "claims.ok", Message: "not ok"}},
-				}
-				p.UserValidationRules = []configv1.TokenUserValidationRule{{Expression: "!user.username.startsWith('system:')", Message: "reserved"}}
-			}),
+			name: "expressions, rules, extra", change: `
+claimMappings:
+  username: {claim: "", expression: claims.name}
+  groups: {claim: "", prefix: "", expression: claims.groups}
+  uid: {expression: claims.id}
+  extra: [{key: id.test/team, valueExpression: claims.team}]
+claimValidationRules:
+- {type: RequiredClaim, requiredClaim: {claim: hd, requiredValue: test}}
+- {type: CEL, cel: {expression: claims.ok, message: not ok}}
+userValidationRules: [{expression: "!user.username.startsWith('system:')", message: reserved}]`,
 			want: issuer + `"claimValidationRules":[{"claim":"hd","requiredValue":"test"},{"expression":"claims.ok","message":"not ok"}],` +
 				`"claimMappings":{"username":{"expression":"claims.name"},"groups":{"expression":"claims.groups"},"uid":{"expression":"claims.id"},` +
 				`"extra":[{"key":"id.test/team","valueExpression":"claims.team"}]},` +
 				`"userValidationRules":[{"expression":"!user.username.startsWith('system:')","message":"reserved"}]}`,
 		},
+		{name: "rule without a claim", change: `claimValidationRules: [{type: RequiredClaim}]`, err: ErrMissing},
+		{name: "unknown rule", change: `claimValidationRules: [{type: Some}]`, err: ErrInvalid},
 		{
-			name: "rule without a claim", provider: changed(func(p *configv1.OIDCProvider) {
-				p.ClaimValidationRules = []configv1.TokenClaimValidationRule{{Type: configv1.TokenValidationRuleTypeRequiredClaim}}
-			}), err: ErrMissing,
-		},
-		{
-			name: "unknown rule", provider: changed(func(p *configv1.OIDCProvider) {
-				p.ClaimValidationRules = []configv1.TokenClaimValidationRule{{Type: "Some"}}
-			}), err: ErrInvalid,
-		},
-		{
-			name: "CA and discovery", provider: changed(func(p *configv1.OIDCProvider) {
-				p.Issuer.CertificateAuthority.Name = "ca"
-				p.Issuer.DiscoveryURL = "https://discovery.test/keys"
-			}),
+			name: "CA and discovery", change: `issuer: {issuerCertificateAuthority: {name: ca}, discoveryURL: "https://discovery.test/keys"}`,
 			want: `{"issuer":{"url":"https://id.test","discoveryURL":"https://discovery.test/keys","certificateAuthority":"PEM of ca",` +
-				`"audiences":["a","b"],"audienceMatchPolicy":"MatchAny"},` +
-				`"claimMappings":{"username":{"claim":"name","prefix":"https://id.test#"},` + groups + `"uid":{"claim":"sub"}}}`,
+				`"audiences":["a","b"],"audienceMatchPolicy":"MatchAny"},` + username + `"https://id.test#"` + rest,
 		},
-		{
-			name:     "CA that does not exist",
-			provider: changed(func(p *configv1.OIDCProvider) { p.Issuer.CertificateAuthority.Name = "gone" }), err: ErrMissing,
-		},
+		{name: "CA that does not exist", change: `issuer: {issuerCertificateAuthority: {name: gone}}`, err: ErrMissing},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := authenticationConfig(&configv1.Authentication{Spec: configv1.AuthenticationSpec{OIDCProviders: []configv1.OIDCProvider{tt.provider}}},
+			var provider configv1.OIDCProvider
+			for _, text := range []string{
+				`{issuer: {issuerURL: "https://id.test", audiences: [a, b]}, claimMappings: {username: {claim: name}, groups: {claim: groups, prefix: "oidc:"}}}`,
+				tt.change,
+			} {
+				if err := yaml.UnmarshalStrict([]byte(text), &provider); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := authenticationConfig(&configv1.Authentication{Spec: configv1.AuthenticationSpec{OIDCProviders: []configv1.OIDCProvider{provider}}},
 				func(name string) (string, error) {
 					if name == "gone" {
 						return "", ErrMissing

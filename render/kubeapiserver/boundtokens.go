@@ -4,10 +4,6 @@ package kubeapiserver
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/solonode/sno/render/kubecontrollermanager"
 	"github.com/solonode/sno/render/librarygo"
 	"github.com/solonode/sno/render/loop"
 	"github.com/solonode/sno/render/store"
@@ -25,10 +22,6 @@ const (
 	nextSigningKey = "next-bound-service-account-signing-key"
 	signingKey     = "bound-service-account-signing-key"
 	publicKeys     = "bound-sa-token-signing-certs"
-	privateKeyFile = "service-account.key"
-	publicKeyFile  = "service-account.pub"
-
-	signingKeyBits = 4096
 )
 
 // boundTokens returns the loop that makes the signing key of service account tokens and publishes the public key.
@@ -39,30 +32,22 @@ func boundTokens() loop.Loop {
 		Name: component + ": bound tokens",
 		Writes: slices.Concat(store.Secrets(operatorNamespace, nextSigningKey), store.ConfigMaps(Namespace, publicKeys),
 			store.Secrets(Namespace, signingKey)),
-		New: func(s *store.Session) (loop.Sync, error) {
-			return func(ctx context.Context) error {
-				next, err := s.Kube().CoreV1().Secrets(operatorNamespace).Get(ctx, nextSigningKey, metav1.GetOptions{})
-				if apierrors.IsNotFound(err) {
-					next, err = newSigningKey()
-				}
-				if err != nil {
-					return fmt.Errorf("key of bound tokens: %w", err)
-				}
-				if err := librarygo.ApplySecret(ctx, s, next); err != nil {
-					return err
-				}
-				public, err := s.Kube().CoreV1().ConfigMaps(Namespace).Get(ctx, publicKeys, metav1.GetOptions{})
-				if err != nil && !apierrors.IsNotFound(err) {
-					return fmt.Errorf("public keys of bound tokens: %w", err)
-				}
-				if err := librarygo.ApplyConfigMap(ctx, s, withPublicKey(public, string(next.Data[publicKeyFile]))); err != nil {
-					return err
-				}
-				return librarygo.ApplySecret(ctx, s, &corev1.Secret{
-					ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: signingKey}, Type: next.Type, Data: next.Data,
-				})
-			}, nil
-		},
+		New: loop.Stateless(func(ctx context.Context, s *store.Session) error {
+			next, err := s.Kube().CoreV1().Secrets(operatorNamespace).Get(ctx, nextSigningKey, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				next, err = newSigningKey()
+			}
+			if err != nil {
+				return fmt.Errorf("key of bound tokens: %w", err)
+			}
+			public, err := s.Kube().CoreV1().ConfigMaps(Namespace).Get(ctx, publicKeys, metav1.GetOptions{})
+			if err != nil && !apierrors.IsNotFound(err) {
+				return fmt.Errorf("public keys of bound tokens: %w", err)
+			}
+			return librarygo.Apply(ctx, s, next, withPublicKey(public, string(next.Data[kubecontrollermanager.PublicKeyFile])), &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: signingKey}, Type: next.Type, Data: next.Data,
+			})
+		}),
 	}
 }
 
@@ -87,21 +72,8 @@ func withPublicKey(public *corev1.ConfigMap, key string) *corev1.ConfigMap {
 }
 
 func newSigningKey() (*corev1.Secret, error) {
-	private, err := rsa.GenerateKey(rand.Reader, signingKeyBits)
-	if err != nil {
-		return nil, err
-	}
-	public, err := x509.MarshalPKIXPublicKey(&private.PublicKey)
-	if err != nil {
-		return nil, err
-	}
+	data, err := kubecontrollermanager.NewTokenKey(4096)
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: nextSigningKey},
-		Type:       corev1.SecretTypeOpaque,
-		Data: map[string][]byte{
-			privateKeyFile: pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)}),
-			// The stock operator uses this type too, though it is a PKIX key.
-			publicKeyFile: pem.EncodeToMemory(&pem.Block{Type: "RSA PUBLIC KEY", Bytes: public}),
-		},
-	}, nil
+		ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: nextSigningKey}, Type: corev1.SecretTypeOpaque, Data: data,
+	}, err
 }

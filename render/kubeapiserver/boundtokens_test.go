@@ -3,16 +3,12 @@
 package kubeapiserver
 
 import (
-	"crypto"
-	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/pem"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/keyutil"
 
 	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/inputs"
@@ -50,23 +46,14 @@ func TestWithPublicKey(t *testing.T) {
 
 func TestSigningKey(t *testing.T) {
 	st := runDefault(t, inputs.Kubernetes)
-	private, _ := pem.Decode(secretData(t, st, store.Object{Namespace: Namespace, Name: "bound-service-account-signing-key"})["service-account.key"])
-	key, err := x509.ParsePKCS1PrivateKey(private.Bytes)
+	private, err := keyutil.ParsePrivateKeyPEM(fixture.SecretData(t, st, store.Object{Namespace: Namespace, Name: "bound-service-account-signing-key"})["service-account.key"])
 	if err != nil {
 		t.Fatal(err)
 	}
-	public, _ := pem.Decode([]byte(fixture.ConfigMapData(t, st, Namespace, "bound-sa-token-signing-certs-1")["service-account-001.pub"]))
-	verifier, err := x509.ParsePKIXPublicKey(public.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	digest := sha256.Sum256([]byte("token"))
-	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, digest[:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := rsa.VerifyPKCS1v15(verifier.(*rsa.PublicKey), crypto.SHA256, digest[:], signature); err != nil {
-		t.Error(err)
+	key := private.(*rsa.PrivateKey)
+	public, err := keyutil.ParsePublicKeysPEM([]byte(fixture.ConfigMapData(t, st, Namespace, "bound-sa-token-signing-certs-1")["service-account-001.pub"]))
+	if err != nil || !key.PublicKey.Equal(public[0]) {
+		t.Errorf("the published key is not that of the private key: %v", err)
 	}
 	if bits := key.N.BitLen(); bits != 4096 {
 		t.Errorf("the key has %d bits", bits)

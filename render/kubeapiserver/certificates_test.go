@@ -11,49 +11,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/util/cert"
 
 	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/store"
 )
 
-func secretData(t *testing.T, st *store.Store, object store.Object) map[string][]byte {
-	t.Helper()
-	secret, err := fixture.Session(st).Kube().CoreV1().Secrets(object.Namespace).Get(t.Context(), object.Name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return secret.Data
-}
-
-func leaf(t *testing.T, pem []byte) *x509.Certificate {
-	t.Helper()
-	chain, err := cert.ParseCertsPEM(pem)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return chain[0]
-}
-
-func pool(t *testing.T, bundle string) *x509.CertPool {
-	t.Helper()
-	p := x509.NewCertPool()
-	if !p.AppendCertsFromPEM([]byte(bundle)) {
-		t.Fatalf("no certificates in %q", bundle)
-	}
-	return p
-}
-
 // R-REN-10.
 func TestCertificates(t *testing.T) {
 	s := settings(inputs.Kubernetes)
 	st := runDefault(t, inputs.Kubernetes)
-	clients := pool(t, fixture.ConfigMapData(t, st, Namespace, "client-ca")[bundleKey])
-	aggregator := pool(t, fixture.ConfigMapData(t, st, Namespace, "aggregator-client-ca")[bundleKey])
-	servers := pool(t, fixture.ConfigMapData(t, st, Namespace, "kube-apiserver-server-ca-1")[bundleKey])
+	clients := fixture.Pool(t, []byte(fixture.ConfigMapData(t, st, Namespace, "client-ca")[bundleKey]))
+	aggregator := fixture.Pool(t, []byte(fixture.ConfigMapData(t, st, Namespace, "aggregator-client-ca")[bundleKey]))
+	servers := fixture.Pool(t, []byte(fixture.ConfigMapData(t, st, Namespace, "kube-apiserver-server-ca-1")[bundleKey]))
 	in := func(namespace, name string) store.Object { return store.Object{Namespace: namespace, Name: name} }
 	for _, tt := range []struct {
 		secret store.Object
@@ -85,7 +56,7 @@ func TestCertificates(t *testing.T) {
 		{secret: in(Namespace, "localhost-recovery-serving-certkey"), bundle: servers, hosts: "localhost-recovery"},
 	} {
 		t.Run(tt.secret.Name, func(t *testing.T) {
-			certificate := leaf(t, secretData(t, st, tt.secret)[corev1.TLSCertKey])
+			certificate := fixture.Leaf(t, fixture.SecretData(t, st, tt.secret)[corev1.TLSCertKey])
 			if life := certificate.NotAfter.Sub(certificate.NotBefore); life < s.Validity-time.Hour || life > s.Validity+time.Hour {
 				t.Errorf("it is valid for %s, want %s", life, s.Validity)
 			}
@@ -111,12 +82,10 @@ func TestCertificates(t *testing.T) {
 					t.Errorf("user and groups (-want +got):\n%s", diff)
 				}
 			}
-			if _, err := certificate.Verify(x509.VerifyOptions{Roots: tt.bundle, KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
-				t.Errorf("the bundle does not trust it: %v", err)
-			}
+			fixture.Verify(t, tt.bundle, certificate, "", usage)
 		})
 	}
-	if _, err := leaf(t, secretData(t, st, in(Namespace, "aggregator-client"))[corev1.TLSCertKey]).Verify(
+	if _, err := fixture.Leaf(t, fixture.SecretData(t, st, in(Namespace, "aggregator-client"))[corev1.TLSCertKey]).Verify(
 		x509.VerifyOptions{Roots: clients, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err == nil {
 		t.Error("the aggregator's certificate is good for a client of kube-apiserver")
 	}
@@ -124,7 +93,7 @@ func TestCertificates(t *testing.T) {
 
 func TestKubeconfigs(t *testing.T) {
 	st := runDefault(t, inputs.Kubernetes)
-	certificate := func(object store.Object) []byte { return secretData(t, st, object)[corev1.TLSCertKey] }
+	certificate := func(object store.Object) []byte { return fixture.SecretData(t, st, object)[corev1.TLSCertKey] }
 	for _, tt := range []struct {
 		secret, certificate store.Object
 		servers             map[string]string
@@ -148,7 +117,7 @@ func TestKubeconfigs(t *testing.T) {
 		},
 	} {
 		servers := map[string]string{}
-		for key, text := range secretData(t, st, tt.secret) {
+		for key, text := range fixture.SecretData(t, st, tt.secret) {
 			config, err := clientcmd.RESTConfigFromKubeConfig(text)
 			if err != nil {
 				t.Fatalf("%s %s: %v", tt.secret, key, err)

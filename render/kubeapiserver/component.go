@@ -4,48 +4,52 @@ package kubeapiserver
 
 import (
 	"context"
+	"embed"
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/librarygo"
 	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/observe"
 	"github.com/solonode/sno/render/staticpods"
 	"github.com/solonode/sno/render/store"
 )
 
-// maxRounds allows copies of users' bundles, merged bundles, and a round without writes.
-const maxRounds = 5
+// Objects that are created first; for the approval of kubelets' certificates see the package's documentation (R-APP-3).
+//
+//go:embed resources
+var resources embed.FS
 
 // Steps returns kube-apiserver's loops in their order (R-REN-6). etcd's loops, and kube-controller-manager's signer and
 // key of service account tokens, must have run before. The first round of the cycle is the fifth to seventh step, its
 // further rounds are the eighth.
 func Steps(s *inputs.Settings) []loop.Step {
-	return []loop.Step{
+	return append([]loop.Step{
 		loop.Once(librarygo.CertRotation(component+": certificates", certificates(s)...)),
-		librarygo.Encryption(Namespace, librarygo.KubeAPIServer, encryptedResources...),
+		librarygo.Encryption(Namespace, librarygo.KubeAPIServer, schema.GroupResource{Resource: "secrets"}, schema.GroupResource{Resource: "configmaps"}),
 		loop.Once(boundTokens()),
-		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.KubeAPIServer, resources, s.Profile.Includes)),
-		loop.Cycle(maxRounds,
-			librarygo.ConfigObservation(component+": config observation", librarygo.KubeAPIServer, observersFor(s)...),
-			targetConfig(s),
-			librarygo.ResourceSync(component+": resource sync", librarygo.KubeAPIServer, syncRules(s.Cluster)...),
-		),
-		loop.Once(librarygo.Revision(component+": revision", librarygo.KubeAPIServer, Namespace,
-			revisionConfigMaps, revisionSecrets)),
-		loop.Once(librarygo.NodeStatus(component+": revision of the nodes", librarygo.KubeAPIServer, s.NodeNames()...)),
-	}
+	}, librarygo.StaticPod{
+		Operator: librarygo.KubeAPIServer, Pod: StaticPod(s), Nodes: s.NodeNames(), Resources: resources, Wanted: s.Profile.Includes,
+		Observers: observersFor(s),
+		Desired: func(ctx context.Context, session *store.Session) ([]runtime.Object, error) {
+			return target{settings: s, session: session}.desired(ctx)
+		},
+		Writes: written,
+		Copies: syncRules(s.Cluster),
+	}.Steps()...)
 }
-
-var encryptedResources = []schema.GroupResource{{Resource: "secrets"}, {Resource: "configmaps"}}
 
 // observersFor returns the observers, each of which reads its inputs again.
 func observersFor(s *inputs.Settings) []librarygo.Observer {
-	adapted := make([]librarygo.Observer, 0, len(observers))
+	adapted := []librarygo.Observer{
+		observe.TLSProfile, observe.Proxy, observe.FeatureGatesAt(s.Profile, []string{"apiServerArguments", "feature-gates"}),
+	}
 	for _, o := range observers {
 		adapted = append(adapted, func(ctx context.Context, session *store.Session, _ map[string]any) (map[string]any, error) {
 			found, err := read(ctx, s, session)
@@ -64,33 +68,25 @@ func observersFor(s *inputs.Settings) []librarygo.Observer {
 
 // read returns the inputs of the observers, which handle missing ones.
 func read(ctx context.Context, s *inputs.Settings, session *store.Session) (observation, error) {
-	found := observation{cluster: s.Cluster, profile: s.Profile}
+	found := observation{Cluster: s.Cluster, Profile: s.Profile}
 	core := session.Kube().CoreV1()
 	endpoints, err := core.ConfigMaps(etcdNamespace).Get(ctx, "etcd-endpoints", metav1.GetOptions{})
 	if err == nil {
-		found.etcdEndpoints = endpoints.Data
+		found.EtcdEndpoints = endpoints.Data
 	} else if !apierrors.IsNotFound(err) {
 		return found, err
 	}
 	encryption, err := core.Secrets(Namespace).Get(ctx, "encryption-config", metav1.GetOptions{})
 	if err == nil {
-		found.encrypted = len(encryption.Data["encryption-config"]) > 0
+		found.Encrypted = len(encryption.Data["encryption-config"]) > 0
 	} else if !apierrors.IsNotFound(err) {
 		return found, err
-	}
-	if name := webhookSecret(s.Cluster.Authentication); name != "" {
-		webhook, err := core.Secrets(configNamespace).Get(ctx, name, metav1.GetOptions{})
-		if err == nil {
-			found.webhook = webhook.Data["kubeConfig"]
-		} else if !apierrors.IsNotFound(err) {
-			return found, err
-		}
 	}
 	operator, err := session.Operator().OperatorV1().KubeAPIServers().Get(ctx, "cluster", metav1.GetOptions{})
 	if err != nil {
 		return found, err
 	}
-	found.eventTTLMinutes = operator.Spec.EventTTLMinutes
+	found.EventTTLMinutes = operator.Spec.EventTTLMinutes
 	return found, nil
 }
 
@@ -129,62 +125,54 @@ func syncRules(cluster *inputs.Cluster) []librarygo.SyncRule {
 	return rules
 }
 
-// The operator's lists without the token of the sidecars (see the package's documentation).
-var (
-	revisionConfigMaps = []staticpods.Resource{
-		{Name: podName},
-		{Name: "config"},
-		{Name: "kube-apiserver-cert-syncer-kubeconfig"},
-		{Name: "oauth-metadata", Optional: true},
-		{Name: "cloud-config", Optional: true},
-		{Name: publicKeys},
-		{Name: "etcd-serving-ca"},
-		{Name: "kube-apiserver-server-ca", Optional: true},
-		{Name: "kubelet-serving-ca"},
-		{Name: "sa-token-signing-certs"},
-		{Name: auditPolicies},
-		{Name: authConfig, Optional: true},
-	}
-	revisionSecrets = []staticpods.Resource{
-		{Name: "etcd-client"},
-		{Name: "encryption-config", Optional: true},
-		{Name: "localhost-recovery-serving-certkey"},
-		{Name: "webhook-authenticator", Optional: true},
-	}
-	certConfigMaps = []staticpods.Resource{
-		{Name: "aggregator-client-ca"},
-		{Name: "client-ca"},
-		{Name: "trusted-ca-bundle", Optional: true},
-		{Name: "control-plane-node-kubeconfig"},
-		{Name: "check-endpoints-kubeconfig"},
-	}
-	certSecrets = append([]staticpods.Resource{
-		{Name: "aggregator-client"},
-		{Name: "localhost-serving-cert-certkey"},
-		{Name: "service-network-serving-certkey"},
-		{Name: "external-loadbalancer-serving-certkey"},
-		{Name: "internal-loadbalancer-serving-certkey"},
-		{Name: signingKey},
-		{Name: nodeAdminCertificate},
-		{Name: checkEndpointsCertificate},
-		{Name: "kubelet-client"},
-		{Name: "node-kubeconfigs"},
-	}, userServingCertificates()...)
-)
-
-func userServingCertificates() []staticpods.Resource {
-	resources := make([]staticpods.Resource, maxNamedCertificates)
-	for i := range resources {
-		resources[i] = staticpods.Resource{Name: userServingCertificate(i), Optional: true}
-	}
-	return resources
-}
-
-// StaticPod returns the static pod of kube-apiserver and what its files are made of.
+// StaticPod returns the static pod of kube-apiserver and what its files are made of: the operator's lists without the
+// token of the sidecars (see the package's documentation).
 func StaticPod(*inputs.Settings) staticpods.Pod {
-	return staticpods.Pod{
+	pod := staticpods.Pod{
 		Name: podName, Namespace: Namespace,
-		ConfigMaps: revisionConfigMaps, Secrets: revisionSecrets,
-		CertDir: certDir, CertConfigMaps: certConfigMaps, CertSecrets: certSecrets,
+		ConfigMaps: []staticpods.Resource{
+			{Name: podName},
+			{Name: "config"},
+			{Name: "kube-apiserver-cert-syncer-kubeconfig"},
+			{Name: "oauth-metadata", Optional: true},
+			{Name: "cloud-config", Optional: true},
+			{Name: publicKeys},
+			{Name: "etcd-serving-ca"},
+			{Name: "kube-apiserver-server-ca", Optional: true},
+			{Name: "kubelet-serving-ca"},
+			{Name: "sa-token-signing-certs"},
+			{Name: auditPolicies},
+			{Name: authConfig, Optional: true},
+		},
+		Secrets: []staticpods.Resource{
+			{Name: "etcd-client"},
+			{Name: "encryption-config", Optional: true},
+			{Name: "localhost-recovery-serving-certkey"},
+			{Name: "webhook-authenticator", Optional: true},
+		},
+		CertDir: certDir,
+		CertConfigMaps: []staticpods.Resource{
+			{Name: "aggregator-client-ca"},
+			{Name: "client-ca"},
+			{Name: "trusted-ca-bundle", Optional: true},
+			{Name: "control-plane-node-kubeconfig"},
+			{Name: "check-endpoints-kubeconfig"},
+		},
+		CertSecrets: []staticpods.Resource{
+			{Name: "aggregator-client"},
+			{Name: "localhost-serving-cert-certkey"},
+			{Name: "service-network-serving-certkey"},
+			{Name: externalServing},
+			{Name: "internal-loadbalancer-serving-certkey"},
+			{Name: signingKey},
+			{Name: nodeAdminCertificate},
+			{Name: checkEndpointsCertificate},
+			{Name: "kubelet-client"},
+			{Name: "node-kubeconfigs"},
+		},
 	}
+	for i := range inputs.MaxNamedCertificates {
+		pod.CertSecrets = append(pod.CertSecrets, staticpods.Resource{Name: userServingCertificate(i), Optional: true})
+	}
+	return pod
 }

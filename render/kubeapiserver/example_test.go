@@ -5,30 +5,8 @@ package kubeapiserver_test
 import (
 	"fmt"
 
-	"github.com/solonode/sno/render/fixture"
-	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/kubeapiserver"
 )
-
-func ExampleSteps() {
-	for _, step := range kubeapiserver.Steps(fixture.Settings(inputs.Kubernetes, "192.168.126.10")) {
-		for _, loop := range step.Loops {
-			fmt.Println(loop.Name)
-		}
-	}
-	// Output:
-	// kube-apiserver: certificates
-	// openshift-kube-apiserver: encryption: key
-	// openshift-kube-apiserver: encryption: state
-	// openshift-kube-apiserver: encryption: migration
-	// kube-apiserver: bound tokens
-	// kube-apiserver: static resources
-	// kube-apiserver: config observation
-	// kube-apiserver: target config
-	// kube-apiserver: resource sync
-	// kube-apiserver: revision
-	// kube-apiserver: revision of the nodes
-}
 
 func ExampleFlags() {
 	config := map[string]any{

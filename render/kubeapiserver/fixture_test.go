@@ -3,10 +3,13 @@
 package kubeapiserver
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -83,6 +86,27 @@ func runDefault(t *testing.T, profile inputs.Profile) *store.Store {
 	return defaults[profile]
 }
 
+// observed returns what each observer returns, with all that loops have written before.
+func observed(t *testing.T, s *inputs.Settings) []map[string]any {
+	t.Helper()
+	all := fixture.Objects(s, append(others(t), fixture.Secret(Namespace, "encryption-config", map[string][]byte{"encryption-config": {1}}))...)
+	for _, object := range all {
+		if operator, is := object.(*operatorv1.KubeAPIServer); is {
+			operator.Spec.EventTTLMinutes = 60
+		}
+	}
+	session := fixture.Session(fixture.Store(t, all...))
+	var parts []map[string]any
+	for _, observe := range observersFor(s) {
+		part, err := observe(t.Context(), session, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}
+
 func inventory(t *testing.T, s *store.Store) string {
 	t.Helper()
 	all, err := s.Objects()
@@ -99,7 +123,7 @@ func inventory(t *testing.T, s *store.Store) string {
 		text.WriteString(object.GetObjectKind().GroupVersionKind().Kind + " " + metadata.GetNamespace() + "/" + metadata.GetName())
 		for _, field := range []string{"data", "rules", "subjects"} {
 			if data, is := m[field].(map[string]any); is {
-				for _, key := range sorted(data) {
+				for _, key := range slices.Sorted(maps.Keys(data)) {
 					text.WriteString(" " + key)
 				}
 			}

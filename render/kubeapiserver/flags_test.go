@@ -4,10 +4,6 @@ package kubeapiserver
 
 import (
 	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +11,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/observe"
 )
@@ -127,29 +124,12 @@ func everything(kind configv1.AuthenticationType) *inputs.Settings {
 	return s
 }
 
-// kube-apiserver reads flags in order and exits at the first unknown one, or at --help.
 func TestFlagsAreKnown(t *testing.T) {
-	folder := os.Getenv("KUBEBUILDER_ASSETS")
-	if folder == "" {
-		t.Skip("KUBEBUILDER_ASSETS is not set")
-	}
 	for name, s := range map[string]*inputs.Settings{
 		"one node": settings(inputs.Kubernetes), "webhook": everything(configv1.AuthenticationTypeNone), "OIDC": everything(configv1.AuthenticationTypeOIDC),
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := observation{
-				cluster: s.Cluster, profile: s.Profile, encrypted: true, webhook: []byte(goodWebhook), eventTTLMinutes: 60,
-				etcdEndpoints: map[string]string{"a": "192.168.126.10"},
-			}
-			observed := map[string]any{}
-			for _, observer := range observers {
-				part, err := observer.observe(o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				observed = observe.Merge(observed, part)
-			}
-			config, err := mergeConfig(observed)
+			config, err := mergeConfig(observe.Merge(observed(t, s)...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,14 +137,7 @@ func TestFlagsAreKnown(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			output, err := exec.CommandContext(t.Context(), filepath.Join(folder, "kube-apiserver"), append(flags, "--help")...).CombinedOutput()
-			if err != nil || !strings.Contains(string(output), "--etcd-servers") {
-				t.Errorf("kube-apiserver: %v\n%s", err, output[:min(len(output), 2000)])
-			}
-			output, err = exec.CommandContext(t.Context(), filepath.Join(folder, "kube-apiserver"), append(slices.Clone(flags), "--no-such-flag", "--help")...).CombinedOutput()
-			if err == nil {
-				t.Errorf("kube-apiserver took a flag that it does not have: %s", output[:min(len(output), 2000)])
-			}
+			fixture.CheckFlags(t, append([]string{"kube-apiserver"}, flags...))
 		})
 	}
 }

@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/observe"
@@ -24,35 +22,30 @@ var ErrInvalid = errors.New("invalid")
 
 // observation is the input of the observers, which are pure functions.
 type observation struct {
-	cluster *inputs.Cluster
-	profile inputs.Profile
-	// etcdEndpoints are the data of the ConfigMap openshift-etcd/etcd-endpoints.
-	etcdEndpoints map[string]string
-	encrypted     bool
-	// webhook is the kubeconfig of the configured token authenticator, or nil if its Secret is missing.
-	webhook         []byte
-	eventTTLMinutes int32
+	*inputs.Cluster
+	Profile inputs.Profile
+	// EtcdEndpoints are the data of the ConfigMap openshift-etcd/etcd-endpoints.
+	EtcdEndpoints   map[string]string
+	Encrypted       bool
+	EventTTLMinutes int32
 }
 
 // observer returns a part of KubeAPIServerConfig as decoded JSON, or nil for the default.
 type observer func(observation) (map[string]any, error)
 
-// observers are in the order of merging. No two set the same field.
+// observers are those of kube-apiserver alone. No two set the same field.
 var observers = []struct {
 	name    string
 	observe observer
 }{
 	{"named certificates", observeNamedCertificates},
 	{"CORS", observeCORS},
-	{"TLS", observeTLS},
 	{"OAuth metadata", observeOAuthMetadata},
 	{"encryption", observeEncryption},
 	{"etcd", observeEtcd},
-	{"feature gates", observeFeatureGates},
 	{"services", observeServices},
 	{"restricted endpoints", observeRestrictedEndpoints},
 	{"external addresses", observeExternalIPPolicy},
-	{"proxy", observeProxy},
 	{"image policy", observeImagePolicy},
 	{"node selector", observeNodeSelector},
 	{"termination", observeTermination},
@@ -96,8 +89,6 @@ var servingCertificates = []string{
 	revisioned("secrets", "localhost-recovery-serving-certkey", ""),
 }
 
-const maxNamedCertificates = 10
-
 func userServingCertificate(i int) string { return fmt.Sprintf("user-serving-cert-%03d", i) }
 
 func observeNamedCertificates(o observation) (map[string]any, error) {
@@ -105,16 +96,7 @@ func observeNamedCertificates(o observation) (map[string]any, error) {
 	for _, folder := range servingCertificates {
 		certificates = append(certificates, map[string]any{"certFile": folder + "tls.crt", "keyFile": folder + "tls.key"})
 	}
-	named := o.cluster.APIServer.Spec.ServingCerts.NamedCertificates
-	if len(named) > maxNamedCertificates {
-		return nil, fmt.Errorf("apiserver.config.openshift.io %q: spec.servingCerts.namedCertificates: %w: %d entries, at most %d are possible",
-			o.cluster.APIServer.Name, ErrInvalid, len(named), maxNamedCertificates)
-	}
-	for i, certificate := range named {
-		if certificate.ServingCertificate.Name == "" {
-			return nil, fmt.Errorf("apiserver.config.openshift.io %q: spec.servingCerts.namedCertificates[%d].servingCertificate.name: %w: name a Secret in %s",
-				o.cluster.APIServer.Name, i, ErrMissing, configNamespace)
-		}
+	for i, certificate := range o.APIServer.Spec.ServingCerts.NamedCertificates {
 		folder := unrevisioned("secrets", userServingCertificate(i), "")
 		entry := map[string]any{"certFile": folder + "tls.crt", "keyFile": folder + "tls.key"}
 		if len(certificate.Names) > 0 {
@@ -126,20 +108,20 @@ func observeNamedCertificates(o observation) (map[string]any, error) {
 }
 
 func observeCORS(o observation) (map[string]any, error) {
-	origins := append([]string{`//127\.0\.0\.1(:|$)`, `//localhost(:|$)`}, o.cluster.APIServer.Spec.AdditionalCORSAllowedOrigins...)
+	origins := append([]string{`//127\.0\.0\.1(:|$)`, `//localhost(:|$)`}, o.APIServer.Spec.AdditionalCORSAllowedOrigins...)
 	slices.Sort(origins)
 	return map[string]any{"corsAllowedOrigins": list(slices.Compact(origins))}, nil
 }
 
 func observeOAuthMetadata(o observation) (map[string]any, error) {
-	if _, found := oauthMetadata(o.cluster.Authentication); !found {
+	if _, found := oauthMetadata(o.Authentication); !found {
 		return nil, nil
 	}
 	return map[string]any{"authConfig": map[string]any{"oauthMetadataFile": revisioned("configmaps", "oauth-metadata", "oauthMetadata")}}, nil
 }
 
 func observeEncryption(o observation) (map[string]any, error) {
-	if !o.encrypted {
+	if !o.Encrypted {
 		return nil, nil
 	}
 	return argument("encryption-provider-config", revisioned("secrets", "encryption-config", "encryption-config")), nil
@@ -148,7 +130,7 @@ func observeEncryption(o observation) (map[string]any, error) {
 // observeEtcd returns the endpoints that etcd's loops have written.
 func observeEtcd(o observation) (map[string]any, error) {
 	servers := []string{"https://localhost:2379"}
-	for name, address := range o.etcdEndpoints {
+	for name, address := range o.EtcdEndpoints {
 		ip, err := netip.ParseAddr(address)
 		if err != nil {
 			return nil, fmt.Errorf("configmap %s/etcd-endpoints: %s: %w: %q is not an address", etcdNamespace, name, ErrInvalid, address)
@@ -162,28 +144,8 @@ func observeEtcd(o observation) (map[string]any, error) {
 	return argument("etcd-servers", servers...), nil
 }
 
-// observeFeatureGates returns the feature gates of the release; the upstream kube-apiserver gets none.
-func observeFeatureGates(o observation) (map[string]any, error) {
-	gates, err := observe.FeatureGates(o.cluster.FeatureGate, o.profile)
-	if err != nil || len(gates) == 0 {
-		return nil, err
-	}
-	return argument("feature-gates", gates...), nil
-}
-
-func observeTLS(o observation) (map[string]any, error) {
-	version, suites, err := observe.TLS(o.cluster.APIServer.Spec.TLSSecurityProfile)
-	if err != nil {
-		return nil, err
-	}
-	return map[string]any{"servingInfo": map[string]any{"minTLSVersion": version, "cipherSuites": list(suites)}}, nil
-}
-
 func observeServices(o observation) (map[string]any, error) {
-	ranges := serviceNetwork(o.cluster.Network)
-	if len(ranges) == 0 {
-		return nil, fmt.Errorf("network.config.openshift.io %q: spec.serviceNetwork: %w", o.cluster.Network.Name, ErrMissing)
-	}
+	ranges := serviceNetwork(o.Network)
 	serving := map[string]any{"bindAddress": "0.0.0.0:6443", "bindNetwork": "tcp4"}
 	switch {
 	case isIPv6(ranges[0]):
@@ -192,7 +154,7 @@ func observeServices(o observation) (map[string]any, error) {
 		serving = map[string]any{"bindAddress": "[::]:6443", "bindNetwork": "tcp"}
 	}
 	part := map[string]any{"servicesSubnet": strings.Join(ranges, ","), "servingInfo": serving}
-	if nodePorts := o.cluster.Network.Spec.ServiceNodePortRange; nodePorts != "" {
+	if nodePorts := o.Network.Spec.ServiceNodePortRange; nodePorts != "" {
 		part = observe.Merge(part, argument("service-node-port-range", nodePorts))
 	}
 	return part, nil
@@ -206,7 +168,7 @@ func plugin(name string, configuration map[string]any) map[string]any {
 const restrictedEndpoints = "network.openshift.io/RestrictedEndpointsAdmission"
 
 func observeRestrictedEndpoints(o observation) (map[string]any, error) {
-	ranges := append(clusterNetwork(o.cluster.Network), serviceNetwork(o.cluster.Network)...)
+	ranges := append(clusterNetwork(o.Network), serviceNetwork(o.Network)...)
 	return plugin(restrictedEndpoints, map[string]any{
 		"apiVersion": "network.openshift.io/v1", "kind": "RestrictedEndpointsAdmissionConfig", "restrictedCIDRs": list(ranges),
 	}), nil
@@ -214,7 +176,7 @@ func observeRestrictedEndpoints(o observation) (map[string]any, error) {
 
 func observeExternalIPPolicy(o observation) (map[string]any, error) {
 	configuration := map[string]any{"apiVersion": "network.openshift.io/v1", "kind": "ExternalIPRangerAdmissionConfig", "allowIngressIP": false}
-	if external := o.cluster.Network.Spec.ExternalIP; external != nil {
+	if external := o.Network.Spec.ExternalIP; external != nil {
 		configuration["allowIngressIP"] = len(external.AutoAssignCIDRs) > 0
 		if external.Policy != nil {
 			var ranges []string
@@ -229,28 +191,13 @@ func observeExternalIPPolicy(o observation) (map[string]any, error) {
 	return plugin("network.openshift.io/ExternalIPRanger", configuration), nil
 }
 
-// observeProxy returns the proxy environment of the pod's containers.
-func observeProxy(o observation) (map[string]any, error) {
-	status := o.cluster.Proxy.Status
-	environment := map[string]any{}
-	for name, value := range map[string]string{"HTTP_PROXY": status.HTTPProxy, "HTTPS_PROXY": status.HTTPSProxy, "NO_PROXY": status.NoProxy} {
-		if value != "" {
-			environment[name] = value
-		}
-	}
-	if len(environment) == 0 {
-		return nil, nil
-	}
-	return map[string]any{proxyKey: map[string]any{"proxy": environment}}, nil
-}
-
 // observeImagePolicy returns the registry's host names, which do not change after the render (R-REN-11).
 func observeImagePolicy(o observation) (map[string]any, error) {
 	policy := map[string]any{}
-	if name := o.cluster.Image.Status.InternalRegistryHostname; name != "" {
+	if name := o.Image.Status.InternalRegistryHostname; name != "" {
 		policy["internalRegistryHostname"] = name
 	}
-	if names := append(slices.Clone(o.cluster.Image.Spec.ExternalRegistryHostnames), o.cluster.Image.Status.ExternalRegistryHostnames...); len(names) > 0 {
+	if names := append(slices.Clone(o.Image.Spec.ExternalRegistryHostnames), o.Image.Status.ExternalRegistryHostnames...); len(names) > 0 {
 		policy["externalRegistryHostnames"] = list(names)
 	}
 	if len(policy) == 0 {
@@ -260,7 +207,7 @@ func observeImagePolicy(o observation) (map[string]any, error) {
 }
 
 func observeNodeSelector(o observation) (map[string]any, error) {
-	selector := o.cluster.Scheduler.Spec.DefaultNodeSelector
+	selector := o.Scheduler.Spec.DefaultNodeSelector
 	if selector == "" {
 		return nil, nil
 	}
@@ -271,9 +218,9 @@ func observeNodeSelector(o observation) (map[string]any, error) {
 func observeTermination(o observation) (map[string]any, error) {
 	var delay, grace string
 	switch {
-	case singleReplica(o.cluster.Infrastructure):
+	case singleReplica(o.Infrastructure):
 		delay, grace = "0s", "15"
-	case o.cluster.Infrastructure.Spec.PlatformSpec.Type == configv1.AWSPlatformType:
+	case o.Infrastructure.Spec.PlatformSpec.Type == configv1.AWSPlatformType:
 		delay, grace = "210s", "275"
 	default:
 		return nil, nil
@@ -286,7 +233,7 @@ func observeTermination(o observation) (map[string]any, error) {
 // observeConnections returns the probability of GOAWAY, which spreads clients over API servers; 0 on a single node.
 func observeConnections(o observation) (map[string]any, error) {
 	chance := "0.001"
-	if singleReplica(o.cluster.Infrastructure) {
+	if singleReplica(o.Infrastructure) {
 		chance = "0"
 	}
 	return arguments(map[string][]string{"goaway-chance": {chance}, "send-retry-after-while-not-ready-once": {"true"}}), nil
@@ -299,31 +246,20 @@ func singleReplica(infrastructure *configv1.Infrastructure) bool {
 const defaultIssuer = "https://kubernetes.default.svc"
 
 func observeServiceAccountIssuer(o observation) (map[string]any, error) {
-	issuer := o.cluster.Authentication.Spec.ServiceAccountIssuer
-	if issuer != "" {
-		if _, err := url.Parse(issuer); strings.Contains(issuer, ":") && err != nil {
-			return nil, fmt.Errorf("authentication.config.openshift.io %q: spec.serviceAccountIssuer: %w: %w", o.cluster.Authentication.Name, ErrInvalid, err)
-		}
+	if issuer := o.Authentication.Spec.ServiceAccountIssuer; issuer != "" {
 		return arguments(map[string][]string{"service-account-issuer": {issuer}, "api-audiences": {issuer}}), nil
-	}
-	if _, err := InternalHostnames(o.cluster.Infrastructure); err != nil {
-		return nil, err
 	}
 	return arguments(map[string][]string{
 		"service-account-issuer": {defaultIssuer}, "api-audiences": {defaultIssuer},
 		// The default address is in no serving certificate.
-		"service-account-jwks-uri": {o.cluster.Infrastructure.Status.APIServerInternalURL + "/openid/v1/jwks"},
+		"service-account-jwks-uri": {o.Infrastructure.Status.APIServerInternalURL + "/openid/v1/jwks"},
 	}), nil
 }
 
-// observeWebhookAuthenticator returns the arguments of the webhook, whose kubeconfig must not name files (R-REN-12).
+// observeWebhookAuthenticator returns the arguments of the webhook (R-REN-12).
 func observeWebhookAuthenticator(o observation) (map[string]any, error) {
-	name := webhookSecret(o.cluster.Authentication)
-	if name == "" {
+	if webhookSecret(o.Authentication) == "" {
 		return nil, nil
-	}
-	if err := checkWebhook(o.webhook); err != nil {
-		return nil, fmt.Errorf("secret %s/%s, the webhook token authenticator: kubeConfig: %w", configNamespace, name, err)
 	}
 	return arguments(map[string][]string{
 		"authentication-token-webhook-config-file": {revisioned("secrets", "webhook-authenticator", "kubeConfig")},
@@ -338,32 +274,8 @@ func webhookSecret(authentication *configv1.Authentication) string {
 	return authentication.Spec.WebhookTokenAuthenticator.KubeConfig.Name
 }
 
-func checkWebhook(kubeconfig []byte) error {
-	if len(kubeconfig) == 0 {
-		return fmt.Errorf("%w: add the Secret with the key kubeConfig to the input", ErrMissing)
-	}
-	config, err := clientcmd.Load(kubeconfig)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	current, found := config.Contexts[config.CurrentContext]
-	if !found {
-		return fmt.Errorf("%w: current-context %q is not among the contexts", ErrInvalid, config.CurrentContext)
-	}
-	cluster, user := config.Clusters[current.Cluster], config.AuthInfos[current.AuthInfo]
-	switch {
-	case cluster == nil || cluster.Server == "":
-		return fmt.Errorf("%w: no server", ErrInvalid)
-	case user == nil:
-		return fmt.Errorf("%w: no user %q", ErrInvalid, current.AuthInfo)
-	case cluster.CertificateAuthority != "" || user.ClientCertificate != "" || user.ClientKey != "" || user.TokenFile != "":
-		return fmt.Errorf("%w: it names a file, which will not exist: use the fields that end in -data, or token", ErrInvalid)
-	}
-	return nil
-}
-
 func observeExternalOIDC(o observation) (map[string]any, error) {
-	if o.cluster.Authentication.Spec.Type != configv1.AuthenticationTypeOIDC {
+	if o.Authentication.Spec.Type != configv1.AuthenticationTypeOIDC {
 		return nil, nil
 	}
 	return argument("authentication-config", revisioned("configmaps", authConfig, authConfigKey)), nil
@@ -371,7 +283,7 @@ func observeExternalOIDC(o observation) (map[string]any, error) {
 
 func observeLatency(o observation) (map[string]any, error) {
 	var notReady, unreachable int
-	switch profile := o.cluster.Node.Spec.WorkerLatencyProfile; profile {
+	switch profile := o.Node.Spec.WorkerLatencyProfile; profile {
 	case "":
 		return nil, nil
 	case configv1.DefaultUpdateDefaultReaction:
@@ -381,7 +293,7 @@ func observeLatency(o observation) (map[string]any, error) {
 	case configv1.LowUpdateSlowReaction:
 		notReady, unreachable = configv1.LowNotReadyTolerationSeconds, configv1.LowUnreachableTolerationSeconds
 	default:
-		return nil, fmt.Errorf("node.config.openshift.io %q: spec.workerLatencyProfile: %w: %q", o.cluster.Node.Name, ErrInvalid, profile)
+		return nil, fmt.Errorf("node.config.openshift.io %q: spec.workerLatencyProfile: %w: %q", o.Node.Name, ErrInvalid, profile)
 	}
 	return arguments(map[string][]string{
 		"default-not-ready-toleration-seconds":   {strconv.Itoa(notReady)},
@@ -392,7 +304,7 @@ func observeLatency(o observation) (map[string]any, error) {
 // observePodSecurity returns the default pod security level, enforced only with its feature gate.
 func observePodSecurity(o observation) (map[string]any, error) {
 	enforce := "privileged"
-	gates, err := observe.FeatureGates(o.cluster.FeatureGate, o.profile)
+	gates, err := observe.FeatureGates(o.FeatureGate, o.Profile)
 	if err != nil {
 		return nil, err
 	}
@@ -407,7 +319,7 @@ func observePodSecurity(o observation) (map[string]any, error) {
 // observeAdmissionPlugins enables the plugins for OpenShift's users, or disables them if users are external.
 func observeAdmissionPlugins(o observation) (map[string]any, error) {
 	flag := "enable-admission-plugins"
-	switch o.cluster.Authentication.Spec.Type {
+	switch o.Authentication.Spec.Type {
 	case configv1.AuthenticationTypeNone, configv1.AuthenticationTypeOIDC:
 		flag = "disable-admission-plugins"
 	case "", configv1.AuthenticationTypeIntegratedOAuth:
@@ -416,7 +328,7 @@ func observeAdmissionPlugins(o observation) (map[string]any, error) {
 }
 
 func observeMinimumKubeletVersion(o observation) (map[string]any, error) {
-	version := o.cluster.Node.Spec.MinimumKubeletVersion
+	version := o.Node.Spec.MinimumKubeletVersion
 	if version == "" {
 		return nil, nil
 	}
@@ -426,8 +338,8 @@ func observeMinimumKubeletVersion(o observation) (map[string]any, error) {
 }
 
 func observeEventTTL(o observation) (map[string]any, error) {
-	if o.eventTTLMinutes == 0 {
+	if o.EventTTLMinutes == 0 {
 		return nil, nil
 	}
-	return argument("event-ttl", strconv.Itoa(int(o.eventTTLMinutes))+"m"), nil
+	return argument("event-ttl", strconv.Itoa(int(o.EventTTLMinutes))+"m"), nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 
 	configv1 "github.com/openshift/api/config/v1"
 
@@ -27,341 +28,201 @@ func certificate(folder string) map[string]any {
 
 // R-REN-2, R-REN-11, R-REN-12.
 func TestObservers(t *testing.T) {
-	type object = map[string]any
-	args := func(of object) object { return object{"apiServerArguments": of} }
-	ours := []any{
-		certificate("/etc/kubernetes/static-pod-certs/secrets/localhost-serving-cert-certkey"),
-		certificate("/etc/kubernetes/static-pod-certs/secrets/service-network-serving-certkey"),
-		certificate("/etc/kubernetes/static-pod-certs/secrets/external-loadbalancer-serving-certkey"),
-		certificate("/etc/kubernetes/static-pod-certs/secrets/internal-loadbalancer-serving-certkey"),
-		certificate("/etc/kubernetes/static-pod-resources/secrets/localhost-recovery-serving-certkey"),
-	}
-	podSecurity := func(enforce string) object {
-		return plugin("PodSecurity", object{"defaults": object{
-			"enforce": enforce, "enforce-version": "latest", "audit": "restricted", "audit-version": "latest",
-			"warn": "restricted", "warn-version": "latest",
-		}})
-	}
-	named := func(names []string, secrets ...string) func(*observation) {
-		return func(o *observation) {
-			for _, secret := range secrets {
-				o.cluster.APIServer.Spec.ServingCerts.NamedCertificates = append(o.cluster.APIServer.Spec.ServingCerts.NamedCertificates,
-					configv1.APIServerNamedServingCert{Names: names, ServingCertificate: configv1.SecretNameReference{Name: secret}})
-			}
-		}
-	}
-	webhook := func(kind configv1.AuthenticationType, kubeconfig string) func(*observation) {
-		return func(o *observation) {
-			o.cluster.Authentication.Spec.Type = kind
-			o.cluster.Authentication.Spec.WebhookTokenAuthenticator = &configv1.WebhookTokenAuthenticator{KubeConfig: configv1.SecretNameReference{Name: "tokens"}}
-			o.webhook = []byte(kubeconfig)
-		}
-	}
-	gates := func(enabled ...configv1.FeatureGateName) func(*observation) {
-		return func(o *observation) {
-			details := configv1.FeatureGateDetails{Version: "4.21.0", Disabled: []configv1.FeatureGateAttributes{{Name: "Off"}}}
-			for _, name := range enabled {
-				details.Enabled = append(details.Enabled, configv1.FeatureGateAttributes{Name: name})
-			}
-			o.cluster.FeatureGate.Status.FeatureGates = []configv1.FeatureGateDetails{details}
-		}
-	}
-	in := func(changes ...func(*observation)) func(*observation) {
-		return func(o *observation) {
-			for _, change := range changes {
-				change(o)
-			}
-		}
-	}
-	plain := func(o *observation) { o.profile = inputs.Kubernetes }
-
+	const (
+		secrets = "/etc/kubernetes/static-pod-certs/secrets/"
+		ours    = `
+  - {certFile: ` + secrets + `localhost-serving-cert-certkey/tls.crt, keyFile: ` + secrets + `localhost-serving-cert-certkey/tls.key}
+  - {certFile: ` + secrets + `service-network-serving-certkey/tls.crt, keyFile: ` + secrets + `service-network-serving-certkey/tls.key}
+  - {certFile: ` + secrets + `external-loadbalancer-serving-certkey/tls.crt, keyFile: ` + secrets + `external-loadbalancer-serving-certkey/tls.key}
+  - {certFile: ` + secrets + `internal-loadbalancer-serving-certkey/tls.crt, keyFile: ` + secrets + `internal-loadbalancer-serving-certkey/tls.key}
+  - certFile: /etc/kubernetes/static-pod-resources/secrets/localhost-recovery-serving-certkey/tls.crt
+    keyFile: /etc/kubernetes/static-pod-resources/secrets/localhost-recovery-serving-certkey/tls.key`
+		webhook     = `webhookTokenAuthenticator: {kubeConfig: {name: tokens}}`
+		threeNodes  = `Infrastructure: {status: {controlPlaneTopology: HighlyAvailable}`
+		ipv4        = `servingInfo: {bindAddress: "0.0.0.0:6443", bindNetwork: tcp4}`
+		bindings    = `[authorization.openshift.io/RestrictSubjectBindings, authorization.openshift.io/ValidateRoleBindingRestriction]`
+		podSecurity = `, enforce-version: latest, audit: restricted, audit-version: latest, warn: restricted, warn-version: latest}}}}}`
+	)
 	for _, tt := range []struct {
 		name    string
 		observe observer
-		change  func(*observation)
-		want    object
-		err     error
+		// YAML that is merged into the observation, and the YAML of the result.
+		set, want string
+		err       error
 	}{
-		{name: "certificates of the operator", observe: observeNamedCertificates, want: object{"servingInfo": object{"namedCertificates": ours}}},
+		{name: "certificates of the operator", observe: observeNamedCertificates, want: "servingInfo:\n  namedCertificates:" + ours},
 		{
-			name: "certificates of users", observe: observeNamedCertificates, change: named([]string{"api.example.test"}, "one"),
-			want: object{"servingInfo": object{"namedCertificates": append(append([]any{}, ours...), object{
-				"certFile": "/etc/kubernetes/static-pod-certs/secrets/user-serving-cert-000/tls.crt",
-				"keyFile":  "/etc/kubernetes/static-pod-certs/secrets/user-serving-cert-000/tls.key", "names": []any{"api.example.test"},
-			})}},
+			name: "certificates of users", observe: observeNamedCertificates,
+			set: `APIServer: {spec: {servingCerts: {namedCertificates: [{names: [api.example.test], servingCertificate: {name: one}}]}}}`,
+			want: "servingInfo:\n  namedCertificates:" + ours + `
+  - {certFile: ` + secrets + `user-serving-cert-000/tls.crt, keyFile: ` + secrets + `user-serving-cert-000/tls.key, names: [api.example.test]}`,
 		},
-		{name: "eleven certificates of users", observe: observeNamedCertificates, change: named(nil, "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10"), err: ErrInvalid},
-		{name: "a certificate without a Secret", observe: observeNamedCertificates, change: named(nil, ""), err: ErrMissing},
 
-		{name: "origins", observe: observeCORS, want: object{"corsAllowedOrigins": []any{`//127\.0\.0\.1(:|$)`, `//localhost(:|$)`}}},
+		{name: "origins", observe: observeCORS, want: `corsAllowedOrigins: ['//127\.0\.0\.1(:|$)', '//localhost(:|$)']`},
 		{
 			name: "more origins", observe: observeCORS,
-			change: func(o *observation) {
-				o.cluster.APIServer.Spec.AdditionalCORSAllowedOrigins = []string{`//a\.test(:|$)`, `//localhost(:|$)`}
-			},
-			want: object{"corsAllowedOrigins": []any{`//127\.0\.0\.1(:|$)`, `//a\.test(:|$)`, `//localhost(:|$)`}},
-		},
-
-		{
-			name: "TLS 1.3 only", observe: observeTLS,
-			change: func(o *observation) {
-				o.cluster.APIServer.Spec.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: configv1.TLSProfileModernType}
-			},
-			want: object{"servingInfo": object{"minTLSVersion": "VersionTLS13", "cipherSuites": []any{
-				"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256",
-			}}},
+			set:  `APIServer: {spec: {additionalCORSAllowedOrigins: ['//a\.test(:|$)', '//localhost(:|$)']}}`,
+			want: `corsAllowedOrigins: ['//127\.0\.0\.1(:|$)', '//a\.test(:|$)', '//localhost(:|$)']`,
 		},
 
 		{name: "no OAuth metadata", observe: observeOAuthMetadata},
 		{
-			name: "OAuth metadata", observe: observeOAuthMetadata,
-			change: func(o *observation) { o.cluster.Authentication.Spec.OAuthMetadata.Name = "metadata" },
-			want: object{"authConfig": object{
-				"oauthMetadataFile": "/etc/kubernetes/static-pod-resources/configmaps/oauth-metadata/oauthMetadata",
-			}},
+			name: "OAuth metadata", observe: observeOAuthMetadata, set: `Authentication: {spec: {oauthMetadata: {name: metadata}}}`,
+			want: `authConfig: {oauthMetadataFile: /etc/kubernetes/static-pod-resources/configmaps/oauth-metadata/oauthMetadata}`,
 		},
-		{
-			name: "OAuth metadata that no type serves", observe: observeOAuthMetadata,
-			change: func(o *observation) {
-				o.cluster.Authentication.Spec.OAuthMetadata.Name = "metadata"
-				o.cluster.Authentication.Spec.Type = configv1.AuthenticationTypeNone
-			},
-		},
+		{name: "OAuth metadata that no type serves", observe: observeOAuthMetadata, set: `Authentication: {spec: {type: None, oauthMetadata: {name: metadata}}}`},
 
 		{name: "not encrypted", observe: observeEncryption},
 		{
-			name: "encrypted", observe: observeEncryption, change: func(o *observation) { o.encrypted = true },
-			want: args(object{"encryption-provider-config": []any{"/etc/kubernetes/static-pod-resources/secrets/encryption-config/encryption-config"}}),
+			name: "encrypted", observe: observeEncryption, set: `encrypted: true`,
+			want: `apiServerArguments: {encryption-provider-config: [/etc/kubernetes/static-pod-resources/secrets/encryption-config/encryption-config]}`,
 		},
 
-		{name: "etcd", observe: observeEtcd, want: args(object{"etcd-servers": []any{"https://192.168.126.10:2379", "https://localhost:2379"}})},
+		{name: "etcd", observe: observeEtcd, want: `apiServerArguments: {etcd-servers: ["https://192.168.126.10:2379", "https://localhost:2379"]}`},
 		{
-			name: "etcd by IPv6", observe: observeEtcd, change: func(o *observation) { o.etcdEndpoints = map[string]string{"a": "fd00:0::10"} },
-			want: args(object{"etcd-servers": []any{"https://[fd00::10]:2379", "https://localhost:2379"}}),
+			name: "etcd by IPv6", observe: observeEtcd, set: `etcdEndpoints: {a: "fd00:0::10"}`,
+			want: `apiServerArguments: {etcd-servers: ["https://[fd00::10]:2379", "https://localhost:2379"]}`,
 		},
 		{
-			name: "three members", observe: observeEtcd,
-			change: func(o *observation) {
-				o.etcdEndpoints = map[string]string{"a": "192.168.126.12", "b": "192.168.126.10", "c": "192.168.126.11"}
-			},
-			want: args(object{"etcd-servers": []any{
-				"https://192.168.126.10:2379", "https://192.168.126.11:2379", "https://192.168.126.12:2379", "https://localhost:2379",
-			}}),
+			name: "three members", observe: observeEtcd, set: `etcdEndpoints: {a: 192.168.126.12, b: 192.168.126.10, c: 192.168.126.11}`,
+			want: `apiServerArguments: {etcd-servers: ["https://192.168.126.10:2379", "https://192.168.126.11:2379", "https://192.168.126.12:2379", "https://localhost:2379"]}`,
 		},
-		{name: "no etcd yet", observe: observeEtcd, change: func(o *observation) { o.etcdEndpoints = nil }, err: ErrMissing},
-		{name: "etcd by name", observe: observeEtcd, change: func(o *observation) { o.etcdEndpoints = map[string]string{"a": "cp-1"} }, err: ErrInvalid},
+		{name: "no etcd yet", observe: observeEtcd, set: `etcdEndpoints: null`, err: ErrMissing},
+		{name: "etcd by name", observe: observeEtcd, set: `etcdEndpoints: {a: cp-1}`, err: ErrInvalid},
 
-		{name: "no feature gates", observe: observeFeatureGates},
-		{name: "feature gates", observe: observeFeatureGates, change: gates("On"), want: args(object{"feature-gates": []any{"Off=false", "On=true"}})},
-		{name: "feature gates of OpenShift for the plain kube-apiserver", observe: observeFeatureGates, change: in(plain, gates("On"))},
-
+		{name: "services", observe: observeServices, want: "servicesSubnet: 172.30.0.0/16\n" + ipv4},
 		{
-			name: "services", observe: observeServices,
-			want: object{"servicesSubnet": "172.30.0.0/16", "servingInfo": object{"bindAddress": "0.0.0.0:6443", "bindNetwork": "tcp4"}},
+			name: "services by IPv6", observe: observeServices, set: `Network: {spec: {serviceNetwork: ["fd02::/112"]}}`,
+			want: `{servicesSubnet: "fd02::/112", servingInfo: {bindAddress: "[::]:6443", bindNetwork: tcp6}}`,
 		},
 		{
-			name: "services by IPv6", observe: observeServices,
-			change: func(o *observation) { o.cluster.Network.Spec.ServiceNetwork = []string{"fd02::/112"} },
-			want:   object{"servicesSubnet": "fd02::/112", "servingInfo": object{"bindAddress": "[::]:6443", "bindNetwork": "tcp6"}},
+			name: "services by both", observe: observeServices, set: `Network: {spec: {serviceNetwork: [172.30.0.0/16, "fd02::/112"]}}`,
+			want: `{servicesSubnet: "172.30.0.0/16,fd02::/112", servingInfo: {bindAddress: "[::]:6443", bindNetwork: tcp}}`,
 		},
 		{
-			name: "services by both", observe: observeServices,
-			change: func(o *observation) { o.cluster.Network.Spec.ServiceNetwork = []string{"172.30.0.0/16", "fd02::/112"} },
-			want:   object{"servicesSubnet": "172.30.0.0/16,fd02::/112", "servingInfo": object{"bindAddress": "[::]:6443", "bindNetwork": "tcp"}},
+			name: "node ports", observe: observeServices, set: `Network: {spec: {serviceNodePortRange: 31000-32000}}`,
+			want: "servicesSubnet: 172.30.0.0/16\napiServerArguments: {service-node-port-range: [31000-32000]}\n" + ipv4,
 		},
-		{
-			name: "node ports", observe: observeServices,
-			change: func(o *observation) { o.cluster.Network.Spec.ServiceNodePortRange = "31000-32000" },
-			want: object{
-				"servicesSubnet": "172.30.0.0/16", "servingInfo": object{"bindAddress": "0.0.0.0:6443", "bindNetwork": "tcp4"},
-				"apiServerArguments": object{"service-node-port-range": []any{"31000-32000"}},
-			},
-		},
-		{name: "no services", observe: observeServices, change: func(o *observation) { o.cluster.Network.Spec.ServiceNetwork = nil }, err: ErrMissing},
 
 		{
 			name: "restricted endpoints", observe: observeRestrictedEndpoints,
-			want: plugin("network.openshift.io/RestrictedEndpointsAdmission", object{
-				"apiVersion": "network.openshift.io/v1", "kind": "RestrictedEndpointsAdmissionConfig", "restrictedCIDRs": []any{"10.128.0.0/14", "172.30.0.0/16"},
-			}),
+			want: `admission: {pluginConfig: {network.openshift.io/RestrictedEndpointsAdmission: {configuration: {
+  apiVersion: network.openshift.io/v1, kind: RestrictedEndpointsAdmissionConfig, restrictedCIDRs: [10.128.0.0/14, 172.30.0.0/16]}}}}`,
 		},
 		{
 			name: "no external addresses", observe: observeExternalIPPolicy,
-			want: plugin("network.openshift.io/ExternalIPRanger", object{
-				"apiVersion": "network.openshift.io/v1", "kind": "ExternalIPRangerAdmissionConfig", "allowIngressIP": false,
-			}),
+			want: `admission: {pluginConfig: {network.openshift.io/ExternalIPRanger: {configuration: {
+  apiVersion: network.openshift.io/v1, kind: ExternalIPRangerAdmissionConfig, allowIngressIP: false}}}}`,
 		},
 		{
 			name: "external addresses", observe: observeExternalIPPolicy,
-			change: func(o *observation) {
-				o.cluster.Network.Spec.ExternalIP = &configv1.ExternalIPConfig{
-					Policy:          &configv1.ExternalIPPolicy{AllowedCIDRs: []string{"203.0.113.0/24"}, RejectedCIDRs: []string{"203.0.113.7/32"}},
-					AutoAssignCIDRs: []string{"203.0.113.0/25"},
-				}
-			},
-			want: plugin("network.openshift.io/ExternalIPRanger", object{
-				"apiVersion": "network.openshift.io/v1", "kind": "ExternalIPRangerAdmissionConfig", "allowIngressIP": true,
-				"externalIPNetworkCIDRs": []any{"!203.0.113.7/32", "203.0.113.0/24"},
-			}),
-		},
-
-		{name: "no proxy", observe: observeProxy},
-		{
-			name: "proxy", observe: observeProxy,
-			change: func(o *observation) {
-				o.cluster.Proxy.Status = configv1.ProxyStatus{HTTPSProxy: "http://proxy.test:3128", NoProxy: ".svc"}
-			},
-			want: object{"targetconfigcontroller": object{"proxy": object{"HTTPS_PROXY": "http://proxy.test:3128", "NO_PROXY": ".svc"}}},
+			set: `Network: {spec: {externalIP: {policy: {allowedCIDRs: [203.0.113.0/24], rejectedCIDRs: [203.0.113.7/32]}, autoAssignCIDRs: [203.0.113.0/25]}}}`,
+			want: `admission: {pluginConfig: {network.openshift.io/ExternalIPRanger: {configuration: {apiVersion: network.openshift.io/v1,
+  kind: ExternalIPRangerAdmissionConfig, allowIngressIP: true, externalIPNetworkCIDRs: ["!203.0.113.7/32", 203.0.113.0/24]}}}}`,
 		},
 
 		{name: "no registry", observe: observeImagePolicy},
 		{
-			name: "registries", observe: observeImagePolicy,
-			change: func(o *observation) {
-				o.cluster.Image.Spec.ExternalRegistryHostnames = []string{"images.example.test"}
-				o.cluster.Image.Status = configv1.ImageStatus{InternalRegistryHostname: "registry.svc:5000", ExternalRegistryHostnames: []string{"default.example.test"}}
-			},
-			want: object{"imagePolicyConfig": object{
-				"internalRegistryHostname": "registry.svc:5000", "externalRegistryHostnames": []any{"images.example.test", "default.example.test"},
-			}},
+			name: "registries", observe: observeImagePolicy, set: `Image: {spec: {externalRegistryHostnames: [images.example.test]},
+  status: {internalRegistryHostname: "registry.svc:5000", externalRegistryHostnames: [default.example.test]}}`,
+			want: `imagePolicyConfig: {internalRegistryHostname: "registry.svc:5000", externalRegistryHostnames: [images.example.test, default.example.test]}`,
 		},
 
 		{name: "no node selector", observe: observeNodeSelector},
 		{
-			name: "node selector", observe: observeNodeSelector, change: func(o *observation) { o.cluster.Scheduler.Spec.DefaultNodeSelector = "type=user" },
-			want: object{"projectConfig": object{"defaultNodeSelector": "type=user"}},
+			name: "node selector", observe: observeNodeSelector, set: `Scheduler: {spec: {defaultNodeSelector: type=user}}`,
+			want: `projectConfig: {defaultNodeSelector: type=user}`,
 		},
 
 		{
 			name: "termination on one node", observe: observeTermination,
-			want: object{"apiServerArguments": object{"shutdown-delay-duration": []any{"0s"}}, "gracefulTerminationDuration": "15"},
+			want: `{apiServerArguments: {shutdown-delay-duration: [0s]}, gracefulTerminationDuration: "15"}`,
 		},
+		{name: "termination on three nodes", observe: observeTermination, set: threeNodes + `}`},
 		{
-			name: "termination on three nodes", observe: observeTermination,
-			change: func(o *observation) {
-				o.cluster.Infrastructure.Status.ControlPlaneTopology = configv1.HighlyAvailableTopologyMode
-			},
-		},
-		{
-			name: "termination on AWS", observe: observeTermination,
-			change: func(o *observation) {
-				o.cluster.Infrastructure.Status.ControlPlaneTopology = configv1.HighlyAvailableTopologyMode
-				o.cluster.Infrastructure.Spec.PlatformSpec.Type = configv1.AWSPlatformType
-			},
-			want: object{"apiServerArguments": object{"shutdown-delay-duration": []any{"210s"}}, "gracefulTerminationDuration": "275"},
+			name: "termination on AWS", observe: observeTermination, set: threeNodes + `, spec: {platformSpec: {type: AWS}}}`,
+			want: `{apiServerArguments: {shutdown-delay-duration: [210s]}, gracefulTerminationDuration: "275"}`,
 		},
 		{
 			name: "connections on one node", observe: observeConnections,
-			want: args(object{"goaway-chance": []any{"0"}, "send-retry-after-while-not-ready-once": []any{"true"}}),
+			want: `apiServerArguments: {goaway-chance: ["0"], send-retry-after-while-not-ready-once: ["true"]}`,
 		},
 		{
-			name: "connections on three nodes", observe: observeConnections,
-			change: func(o *observation) {
-				o.cluster.Infrastructure.Status.ControlPlaneTopology = configv1.HighlyAvailableTopologyMode
-			},
-			want: args(object{"goaway-chance": []any{"0.001"}, "send-retry-after-while-not-ready-once": []any{"true"}}),
+			name: "connections on three nodes", observe: observeConnections, set: threeNodes + `}`,
+			want: `apiServerArguments: {goaway-chance: ["0.001"], send-retry-after-while-not-ready-once: ["true"]}`,
 		},
 
 		{
 			name: "issuer", observe: observeServiceAccountIssuer,
-			want: args(object{
-				"service-account-issuer": []any{"https://kubernetes.default.svc"}, "api-audiences": []any{"https://kubernetes.default.svc"},
-				"service-account-jwks-uri": []any{"https://api-int.example.test:6443/openid/v1/jwks"},
-			}),
+			want: `apiServerArguments: {service-account-issuer: ["https://kubernetes.default.svc"], api-audiences: ["https://kubernetes.default.svc"],
+  service-account-jwks-uri: ["https://api-int.example.test:6443/openid/v1/jwks"]}`,
 		},
 		{
-			name: "issuer of the cluster", observe: observeServiceAccountIssuer,
-			change: func(o *observation) { o.cluster.Authentication.Spec.ServiceAccountIssuer = "https://oidc.example.test" },
-			want:   args(object{"service-account-issuer": []any{"https://oidc.example.test"}, "api-audiences": []any{"https://oidc.example.test"}}),
-		},
-		{
-			name: "issuer that is no URL", observe: observeServiceAccountIssuer,
-			change: func(o *observation) { o.cluster.Authentication.Spec.ServiceAccountIssuer = "https://[oidc" }, err: ErrInvalid,
-		},
-		{
-			name: "issuer without a place for keys", observe: observeServiceAccountIssuer,
-			change: func(o *observation) { o.cluster.Infrastructure.Status.APIServerInternalURL = "" }, err: ErrMissing,
+			name: "issuer of the cluster", observe: observeServiceAccountIssuer, set: `Authentication: {spec: {serviceAccountIssuer: "https://oidc.example.test"}}`,
+			want: `apiServerArguments: {service-account-issuer: ["https://oidc.example.test"], api-audiences: ["https://oidc.example.test"]}`,
 		},
 
 		{name: "no webhook", observe: observeWebhookAuthenticator},
 		{
-			name: "webhook", observe: observeWebhookAuthenticator, change: webhook(configv1.AuthenticationTypeNone, goodWebhook),
-			want: args(object{
-				"authentication-token-webhook-config-file": []any{"/etc/kubernetes/static-pod-resources/secrets/webhook-authenticator/kubeConfig"},
-				"authentication-token-webhook-version":     []any{"v1"},
-			}),
+			name: "webhook", observe: observeWebhookAuthenticator, set: `Authentication: {spec: {type: None, ` + webhook + `}}`,
+			want: `apiServerArguments: {authentication-token-webhook-version: [v1],
+  authentication-token-webhook-config-file: [/etc/kubernetes/static-pod-resources/secrets/webhook-authenticator/kubeConfig]}`,
 		},
-		{name: "webhook in addition to OAuth", observe: observeWebhookAuthenticator, change: webhook("", goodWebhook)},
-		{name: "webhook without its Secret", observe: observeWebhookAuthenticator, change: webhook(configv1.AuthenticationTypeNone, ""), err: ErrMissing},
-		{
-			name: "webhook whose token is in a file", observe: observeWebhookAuthenticator,
-			change: webhook(configv1.AuthenticationTypeNone, `{"current-context":"a","clusters":[{"name":"a","cluster":{"server":"https://a"}}],`+
-				`"users":[{"name":"a","user":{"tokenFile":"/token"}}],"contexts":[{"name":"a","context":{"cluster":"a","user":"a"}}]}`),
-			err: ErrInvalid,
-		},
-		{name: "webhook without a context", observe: observeWebhookAuthenticator, change: webhook(configv1.AuthenticationTypeNone, "kind: Config"), err: ErrInvalid},
+		{name: "webhook in addition to OAuth", observe: observeWebhookAuthenticator, set: `Authentication: {spec: {` + webhook + `}}`},
 
 		{name: "no OIDC", observe: observeExternalOIDC},
 		{
-			name: "OIDC", observe: observeExternalOIDC, change: func(o *observation) { o.cluster.Authentication.Spec.Type = configv1.AuthenticationTypeOIDC },
-			want: args(object{"authentication-config": []any{"/etc/kubernetes/static-pod-resources/configmaps/auth-config/auth-config.json"}}),
+			name: "OIDC", observe: observeExternalOIDC, set: `Authentication: {spec: {type: OIDC}}`,
+			want: `apiServerArguments: {authentication-config: [/etc/kubernetes/static-pod-resources/configmaps/auth-config/auth-config.json]}`,
 		},
 
 		{name: "no latency profile", observe: observeLatency},
 		{
-			name: "default latency", observe: observeLatency,
-			change: func(o *observation) { o.cluster.Node.Spec.WorkerLatencyProfile = configv1.DefaultUpdateDefaultReaction },
-			want:   args(object{"default-not-ready-toleration-seconds": []any{"300"}, "default-unreachable-toleration-seconds": []any{"300"}}),
+			name: "default latency", observe: observeLatency, set: `Node: {spec: {workerLatencyProfile: Default}}`,
+			want: `apiServerArguments: {default-not-ready-toleration-seconds: ["300"], default-unreachable-toleration-seconds: ["300"]}`,
 		},
 		{
-			name: "low latency profile", observe: observeLatency,
-			change: func(o *observation) { o.cluster.Node.Spec.WorkerLatencyProfile = configv1.LowUpdateSlowReaction },
-			want:   args(object{"default-not-ready-toleration-seconds": []any{"60"}, "default-unreachable-toleration-seconds": []any{"60"}}),
+			name: "low latency profile", observe: observeLatency, set: `Node: {spec: {workerLatencyProfile: LowUpdateSlowReaction}}`,
+			want: `apiServerArguments: {default-not-ready-toleration-seconds: ["60"], default-unreachable-toleration-seconds: ["60"]}`,
 		},
-		{name: "unknown latency profile", observe: observeLatency, change: func(o *observation) { o.cluster.Node.Spec.WorkerLatencyProfile = "Fast" }, err: ErrInvalid},
+		{name: "unknown latency profile", observe: observeLatency, set: `Node: {spec: {workerLatencyProfile: Fast}}`, err: ErrInvalid},
 
-		{name: "pod security", observe: observePodSecurity, want: podSecurity("privileged")},
-		{name: "pod security enforced", observe: observePodSecurity, change: gates("OpenShiftPodSecurityAdmission"), want: podSecurity("restricted")},
-
+		{name: "pod security", observe: observePodSecurity, want: `admission: {pluginConfig: {PodSecurity: {configuration: {defaults: {enforce: privileged` + podSecurity},
 		{
-			name: "admission with OAuth", observe: observeAdmissionPlugins,
-			want: args(object{"enable-admission-plugins": []any{
-				"authorization.openshift.io/RestrictSubjectBindings", "authorization.openshift.io/ValidateRoleBindingRestriction",
-			}}),
+			name: "pod security enforced", observe: observePodSecurity,
+			set:  `FeatureGate: {status: {featureGates: [{version: 4.21.0, enabled: [{name: OpenShiftPodSecurityAdmission}]}]}}`,
+			want: `admission: {pluginConfig: {PodSecurity: {configuration: {defaults: {enforce: restricted` + podSecurity,
 		},
+
+		{name: "admission with OAuth", observe: observeAdmissionPlugins, want: `apiServerArguments: {enable-admission-plugins: ` + bindings + `}`},
 		{
-			name: "admission with OIDC", observe: observeAdmissionPlugins,
-			change: func(o *observation) { o.cluster.Authentication.Spec.Type = configv1.AuthenticationTypeOIDC },
-			want: args(object{"disable-admission-plugins": []any{
-				"authorization.openshift.io/RestrictSubjectBindings", "authorization.openshift.io/ValidateRoleBindingRestriction",
-			}}),
+			name: "admission with OIDC", observe: observeAdmissionPlugins, set: `Authentication: {spec: {type: OIDC}}`,
+			want: `apiServerArguments: {disable-admission-plugins: ` + bindings + `}`,
 		},
 
 		{name: "any kubelet", observe: observeMinimumKubeletVersion},
 		{
-			name: "no old kubelets", observe: observeMinimumKubeletVersion, change: func(o *observation) { o.cluster.Node.Spec.MinimumKubeletVersion = "1.34.0" },
-			want: object{
-				"minimumKubeletVersion": "1.34.0",
-				"apiServerArguments":    object{"authorization-mode": []any{"Scope", "SystemMasters", "RBAC", "Node", "MinimumKubeletVersion"}},
-			},
+			name: "no old kubelets", observe: observeMinimumKubeletVersion, set: `Node: {spec: {minimumKubeletVersion: 1.34.0}}`,
+			want: `{minimumKubeletVersion: 1.34.0, apiServerArguments: {authorization-mode: [Scope, SystemMasters, RBAC, Node, MinimumKubeletVersion]}}`,
 		},
 
 		{name: "events", observe: observeEventTTL},
-		{name: "events for an hour", observe: observeEventTTL, change: func(o *observation) { o.eventTTLMinutes = 60 }, want: args(object{"event-ttl": []any{"60m"}})},
+		{name: "events for an hour", observe: observeEventTTL, set: `eventTTLMinutes: 60`, want: `apiServerArguments: {event-ttl: [60m]}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			o := observation{
-				cluster: settings(inputs.OpenShift).Cluster, profile: inputs.OpenShift,
-				etcdEndpoints: map[string]string{"MTkyLjE2OC4xMjYuMTA": "192.168.126.10"},
+			o := observation{Cluster: settings(inputs.OpenShift).Cluster, Profile: inputs.OpenShift, EtcdEndpoints: map[string]string{"a": "192.168.126.10"}}
+			if err := yaml.UnmarshalStrict([]byte(tt.set), &o); err != nil {
+				t.Fatal(err)
 			}
-			if tt.change != nil {
-				tt.change(&o)
+			var want map[string]any
+			if err := yaml.UnmarshalStrict([]byte(tt.want), &want); err != nil {
+				t.Fatal(err)
 			}
 			got, err := tt.observe(o)
 			if !errors.Is(err, tt.err) {
 				t.Fatalf("error %v, want %v", err, tt.err)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
+			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -375,18 +236,13 @@ func TestObserversDoNotOverlap(t *testing.T) {
 	s.Cluster.Node.Spec.WorkerLatencyProfile = configv1.LowUpdateSlowReaction
 	s.Cluster.Node.Spec.MinimumKubeletVersion = "1.34.0"
 	s.Cluster.Scheduler.Spec.DefaultNodeSelector = "type=user"
-	o := observation{cluster: s.Cluster, profile: s.Profile, encrypted: true, eventTTLMinutes: 60, etcdEndpoints: map[string]string{"a": "192.168.126.10"}}
-	by := map[string]string{}
-	for _, observer := range observers {
-		config, err := observer.observe(o)
-		if err != nil {
-			t.Fatalf("%s: %v", observer.name, err)
-		}
+	by := map[string]int{}
+	for i, config := range observed(t, s) {
 		for _, field := range leaves("", config) {
 			if other, taken := by[field]; taken {
-				t.Errorf("%s is observed by %q and by %q", field, other, observer.name)
+				t.Errorf("%s is observed by the observers %d and %d", field, other, i)
 			}
-			by[field] = observer.name
+			by[field] = i
 		}
 	}
 	if len(by) < 20 {

@@ -5,7 +5,6 @@ package kubeapiserver
 import (
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -24,8 +23,6 @@ import (
 	"github.com/solonode/sno/render/observe"
 	"github.com/solonode/sno/render/store"
 )
-
-func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // R-REN-1, R-REN-6.
 func TestRun(t *testing.T) {
@@ -47,65 +44,6 @@ func TestRun(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Every object of StaticPod exists after a run unless it is optional, and every revisioned object is in StaticPod.
-func TestInstalledObjects(t *testing.T) {
-	s := settings(inputs.OpenShift)
-	all := inventory(t, runDefault(t, inputs.OpenShift))
-	has := func(kind, name string) bool { return strings.Contains(all, "\n"+kind+" "+Namespace+"/"+name+" ") }
-	pod := StaticPod(s)
-	if pod.ConfigMaps[0].Name != "kube-apiserver-pod" {
-		t.Errorf("the first ConfigMap must be the pod's: %s", pod.ConfigMaps[0].Name)
-	}
-	for _, r := range pod.ConfigMaps {
-		if !r.Optional && !has("ConfigMap", r.Name+"-1") {
-			t.Errorf("ConfigMap %s-1 is missing", r.Name)
-		}
-	}
-	for _, r := range pod.Secrets {
-		if !r.Optional && !has("Secret", r.Name+"-1") {
-			t.Errorf("Secret %s-1 is missing", r.Name)
-		}
-	}
-	for _, r := range pod.CertConfigMaps {
-		if !r.Optional && !has("ConfigMap", r.Name) {
-			t.Errorf("ConfigMap %s is missing", r.Name)
-		}
-	}
-	for _, r := range pod.CertSecrets {
-		if !r.Optional && !has("Secret", r.Name) {
-			t.Errorf("Secret %s is missing", r.Name)
-		}
-	}
-	mounted := fixture.ConfigMapData(t, runDefault(t, inputs.Kubernetes), Namespace, "kube-apiserver-pod-1")["pod.yaml"]
-	for _, file := range pathsIn(mounted) {
-		parts := strings.Split(strings.TrimPrefix(file, "/etc/kubernetes/"), "/")
-		if len(parts) != 4 {
-			continue
-		}
-		list := pod.ConfigMaps
-		switch parts[0] + " " + parts[1] {
-		case "static-pod-resources secrets":
-			list = pod.Secrets
-		case "static-pod-certs configmaps":
-			list = pod.CertConfigMaps
-		case "static-pod-certs secrets":
-			list = pod.CertSecrets
-		}
-		found := false
-		for _, r := range list {
-			found = found || r.Name == parts[2]
-		}
-		if !found {
-			t.Errorf("the pod reads %s, which is not installed", file)
-		}
-	}
-}
-
-func pathsIn(text string) []string {
-	return slices.DeleteFunc(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \n=,", r) }),
-		func(word string) bool { return !strings.HasPrefix(word, "/etc/kubernetes/static-pod-") })
 }
 
 // With two adjacent loops swapped, the run fails if the order matters (R-REN-6).
@@ -133,7 +71,7 @@ func TestOrder(t *testing.T) {
 		{bound, target, slices.Concat(others, keysOf(t, certificatesOnly)), "bound-sa-token-signing-certs"},
 	} {
 		t.Run(tt.first+" after "+tt.second, func(t *testing.T) {
-			_, err := fixture.Run(fixture.Store(t, tt.objects...), moved(t, steps, tt.first, tt.second)...)
+			_, err := fixture.Run(fixture.Store(t, tt.objects...), fixture.MoveAfter(t, steps, tt.first, tt.second)...)
 			if (!errors.Is(err, loop.ErrOrder) && !errors.Is(err, observe.ErrNotObserved)) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want one about the order and %s", err, tt.want)
 			}
@@ -179,26 +117,6 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-func moved(t *testing.T, steps []loop.Step, first, second string) []loop.Step {
-	t.Helper()
-	var others []loop.Step
-	var late loop.Step
-	for _, step := range steps {
-		for _, l := range step.Loops {
-			if l.Name == first {
-				late = loop.Once(l)
-			} else {
-				others = append(others, loop.Once(l))
-			}
-		}
-	}
-	at := slices.IndexFunc(others, func(s loop.Step) bool { return s.Loops[0].Name == second })
-	if at < 0 || late.Loops == nil {
-		t.Fatalf("there is no loop %q or %q", first, second)
-	}
-	return slices.Insert(others, at+1, late)
-}
-
 func certificatesOnly(name string) bool { return !strings.Contains(name, "bound-") }
 
 func boundOnly(name string) bool { return strings.Contains(name, "bound-") }
@@ -235,20 +153,6 @@ func TestComponentsBefore(t *testing.T) {
 	}
 }
 
-func TestMissingImage(t *testing.T) {
-	for profile, names := range map[inputs.Profile][]string{
-		inputs.OpenShift: {"hyperkube", "cluster-kube-apiserver-operator"}, inputs.Kubernetes: {"kube-apiserver"},
-	} {
-		for _, name := range names {
-			s := settings(profile)
-			delete(s.Images, name)
-			if _, err := fixture.Run(fixture.Store(t, objects(t, s)...), Steps(s)...); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "image "+name) {
-				t.Errorf("%s without the image %s: %v", profile, name, err)
-			}
-		}
-	}
-}
-
 // The encryption configuration of the first revision writes nothing in plain text.
 func TestEncryption(t *testing.T) {
 	for _, kind := range []configv1.EncryptionType{configv1.EncryptionTypeAESCBC, configv1.EncryptionTypeAESGCM} {
@@ -257,7 +161,7 @@ func TestEncryption(t *testing.T) {
 			s.Cluster.APIServer.Spec.Encryption.Type = kind
 			st := run(t, s)
 			var config apiserverv1.EncryptionConfiguration
-			if err := json.Unmarshal(secretData(t, st, store.Object{Namespace: Namespace, Name: "encryption-config-1"})["encryption-config"], &config); err != nil {
+			if err := json.Unmarshal(fixture.SecretData(t, st, store.Object{Namespace: Namespace, Name: "encryption-config-1"})["encryption-config"], &config); err != nil {
 				t.Fatal(err)
 			}
 			writers := map[string]string{}
@@ -304,7 +208,7 @@ func TestUsersCertificates(t *testing.T) {
 			t.Errorf("the CA of users is not in %s", bundle)
 		}
 	}
-	if got := string(secretData(t, st, store.Object{Namespace: Namespace, Name: "user-serving-cert-000"})["tls.crt"]); got != "certificate" {
+	if got := string(fixture.SecretData(t, st, store.Object{Namespace: Namespace, Name: "user-serving-cert-000"})["tls.crt"]); got != "certificate" {
 		t.Errorf("serving certificate %q", got)
 	}
 	if strings.Contains(inventory(t, st), "revision-status-2") {
@@ -319,7 +223,7 @@ func TestTokens(t *testing.T) {
 		s.Cluster.Authentication.Spec.Type = configv1.AuthenticationTypeNone
 		s.Cluster.Authentication.Spec.WebhookTokenAuthenticator = &configv1.WebhookTokenAuthenticator{KubeConfig: configv1.SecretNameReference{Name: "tokens"}}
 		st := run(t, s, fixture.Secret(configNamespace, "tokens", map[string][]byte{"kubeConfig": []byte(goodWebhook)}))
-		if got := string(secretData(t, st, store.Object{Namespace: Namespace, Name: "webhook-authenticator-1"})["kubeConfig"]); got != goodWebhook {
+		if got := string(fixture.SecretData(t, st, store.Object{Namespace: Namespace, Name: "webhook-authenticator-1"})["kubeConfig"]); got != goodWebhook {
 			t.Errorf("kubeConfig of the revision: %q", got)
 		}
 	})

@@ -11,14 +11,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/solonode/sno/render/cabundle"
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/librarygo"
-	"github.com/solonode/sno/render/loop"
 	"github.com/solonode/sno/render/observe"
 	"github.com/solonode/sno/render/podtemplate"
 	"github.com/solonode/sno/render/store"
@@ -45,123 +44,76 @@ var (
 	}
 )
 
-// targetConfig returns the loop that writes kube-apiserver's configuration, pod, bundles and kubeconfigs, once all
-// required values were observed.
-func targetConfig(settings *inputs.Settings) loop.Loop {
-	return loop.Loop{
-		Name: component + ": target config",
-		Writes: slices.Concat(
-			store.ConfigMaps(Namespace, podName, "config", "client-ca", "kube-apiserver-server-ca", auditPolicies,
-				"kube-apiserver-cert-syncer-kubeconfig", "check-endpoints-kubeconfig", "control-plane-node-kubeconfig"),
-			store.ConfigMaps(managedNamespace, authConfig),
-			store.Secrets(Namespace, "node-kubeconfigs"),
-			store.Secrets(AdminNamespace, AdminKubeconfigs),
-			store.Secrets(BootstrapNamespace, BootstrapKubeconfigs),
-		),
-		// It reads the observed configuration of the operator's resource; later loops change only the revision.
-		AllowStale: []store.Pattern{librarygo.KubeAPIServer.Pattern()},
-		New: func(s *store.Session) (loop.Sync, error) {
-			t := target{settings: settings, session: s}
-			return t.sync, nil
-		},
-	}
-}
+// written are the objects that desired returns.
+var written = slices.Concat(
+	store.ConfigMaps(Namespace, podName, "config", "client-ca", "kube-apiserver-server-ca", auditPolicies,
+		"kube-apiserver-cert-syncer-kubeconfig", "check-endpoints-kubeconfig", "control-plane-node-kubeconfig"),
+	store.ConfigMaps(managedNamespace, authConfig),
+	store.Secrets(Namespace, "node-kubeconfigs"),
+	store.Secrets(AdminNamespace, AdminKubeconfigs),
+	store.Secrets(BootstrapNamespace, BootstrapKubeconfigs),
+)
 
 type target struct {
 	settings *inputs.Settings
 	session  *store.Session
 }
 
-func (t target) sync(ctx context.Context) error {
+// desired returns kube-apiserver's configuration, pod, bundles and kubeconfigs, once all required values were observed.
+func (t target) desired(ctx context.Context) ([]runtime.Object, error) {
 	observed, err := librarygo.ObservedConfig(ctx, t.session, librarygo.KubeAPIServer)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := checkObserved(observed); err != nil {
-		return err
+		return nil, err
 	}
-	var configMaps []*corev1.ConfigMap
-	var secrets []*corev1.Secret
-	for _, part := range []func(context.Context, map[string]any) ([]*corev1.ConfigMap, []*corev1.Secret, error){
-		t.configAndPod, t.policies, t.bundlesAndKubeconfigs,
-	} {
-		moreConfigMaps, moreSecrets, err := part(ctx, observed)
+	all, err := t.configAndPod(ctx, observed)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range []func(context.Context) ([]runtime.Object, error){t.policies, t.bundlesAndKubeconfigs} {
+		more, err := part(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		configMaps, secrets = append(configMaps, moreConfigMaps...), append(secrets, moreSecrets...)
+		all = append(all, more...)
 	}
-	for _, configMap := range configMaps {
-		if err := librarygo.ApplyConfigMap(ctx, t.session, configMap); err != nil {
-			return err
-		}
-	}
-	for _, secret := range secrets {
-		if err := librarygo.ApplySecret(ctx, t.session, secret); err != nil {
-			return err
-		}
-	}
-	return nil
+	return all, nil
 }
 
-func (t target) configAndPod(ctx context.Context, observed map[string]any) ([]*corev1.ConfigMap, []*corev1.Secret, error) {
+func (t target) configAndPod(ctx context.Context, observed map[string]any) ([]runtime.Object, error) {
 	config, err := mergeConfig(observed)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	text, err := yaml.Marshal(config)
+	configMap, err := podtemplate.YAML(Namespace, "config", "config.yaml", config)
 	if err != nil {
-		return nil, nil, fmt.Errorf("write config.yaml: %w", err)
-	}
-	configMap := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "config"}, Data: map[string]string{"config.yaml": string(text)},
+		return nil, err
 	}
 	grace, err := gracePeriod(observed)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	environment, err := observe.ProxyEnv(observed)
 	if err != nil {
-		return nil, nil, fmt.Errorf("observed config: %w", err)
+		return nil, fmt.Errorf("observed config: %w", err)
 	}
 	var pod *corev1.Pod
-	switch t.settings.Profile {
-	case inputs.OpenShift:
-		image, operatorImage, err := t.images("hyperkube", "cluster-kube-apiserver-operator")
-		if err != nil {
-			return nil, nil, err
-		}
-		pod = openShiftPod(image, operatorImage, release(t.settings.Cluster.FeatureGate), grace, environment)
-	case inputs.Kubernetes:
-		image, _, err := t.images(component, component)
-		if err != nil {
-			return nil, nil, err
-		}
+	if images := t.settings.Images; t.settings.Profile == inputs.OpenShift {
+		pod = openShiftPod(images["hyperkube"], images["cluster-kube-apiserver-operator"], release(t.settings.Cluster.FeatureGate), grace, environment)
+	} else {
 		flags, admission, err := Flags(config, func(folder string) ([]string, error) { return t.keyFiles(ctx, folder) })
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if admission != "" {
 			configMap.Data[admissionKey] = admission
 		}
-		pod = kubernetesPod(image, flags, grace, environment)
-	default:
-		return nil, nil, fmt.Errorf("profile %q: %w", t.settings.Profile, ErrInvalid)
+		pod = kubernetesPod(images[component], flags, grace, environment)
 	}
 	podConfigMap, err := podtemplate.ConfigMap(Namespace, podName, pod, t.settings.Version)
-	if err != nil {
-		return nil, nil, err
-	}
-	return []*corev1.ConfigMap{configMap, podConfigMap}, nil, nil
-}
-
-func (t target) images(first, second string) (string, string, error) {
-	for _, name := range []string{first, second} {
-		if t.settings.Images[name] == "" {
-			return "", "", fmt.Errorf("image %s: %w: name it among the images", name, ErrMissing)
-		}
-	}
-	return t.settings.Images[first], t.settings.Images[second], nil
+	return []runtime.Object{configMap, podConfigMap}, err
 }
 
 // release returns the version of the payload, by which operators select feature gates.
@@ -190,48 +142,47 @@ func (t target) keyFiles(ctx context.Context, folder string) ([]string, error) {
 	return slices.Sorted(maps.Keys(configMap.Data)), nil
 }
 
-func (t target) policies(ctx context.Context, _ map[string]any) ([]*corev1.ConfigMap, []*corev1.Secret, error) {
+func (t target) policies(ctx context.Context) ([]runtime.Object, error) {
 	policy, err := auditPolicy(t.settings.Cluster.APIServer.Spec.Audit)
 	if err != nil {
-		return nil, nil, fmt.Errorf("apiserver.config.openshift.io %q: %w", t.settings.Cluster.APIServer.Name, err)
+		return nil, fmt.Errorf("apiserver.config.openshift.io %q: %w", t.settings.Cluster.APIServer.Name, err)
 	}
-	configMaps := []*corev1.ConfigMap{{
+	configMaps := []runtime.Object{&corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: auditPolicies}, Data: map[string]string{"policy.yaml": policy},
 	}}
 	authentication := t.settings.Cluster.Authentication
 	if authentication.Spec.Type != configv1.AuthenticationTypeOIDC {
-		return configMaps, nil, nil
+		return configMaps, nil
 	}
 	config, err := authenticationConfig(authentication, func(name string) (string, error) {
 		return t.bundle(ctx, store.Object{Namespace: configNamespace, Name: name})
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	return append(configMaps, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: managedNamespace, Name: authConfig}, Data: map[string]string{authConfigKey: config},
-	}), nil, nil
+	}), nil
 }
 
 // bundlesAndKubeconfigs returns the bundles of client CAs (U-REN-37) and serving CAs, and kubeconfigs.
-func (t target) bundlesAndKubeconfigs(ctx context.Context, _ map[string]any) ([]*corev1.ConfigMap, []*corev1.Secret, error) {
+func (t target) bundlesAndKubeconfigs(ctx context.Context) ([]runtime.Object, error) {
 	from := clientBundles
 	if t.settings.Cluster.APIServer.Spec.ClientCA.Name != "" {
 		from = append(slices.Clone(from), userClientBundle)
 	}
 	clientCA, err := t.combine(ctx, "client-ca", from)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	serverCA, err := t.combine(ctx, "kube-apiserver-server-ca", serverBundles)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	configMaps, err := podKubeconfigs()
+	all, err := podKubeconfigs()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	var secrets []*corev1.Secret
 	for _, k := range []struct {
 		secret, certificate store.Object
 		user                string
@@ -252,15 +203,15 @@ func (t target) bundlesAndKubeconfigs(ctx context.Context, _ map[string]any) ([]
 	} {
 		certificate, err := t.session.Kube().CoreV1().Secrets(k.certificate.Namespace).Get(ctx, k.certificate.Name, metav1.GetOptions{})
 		if err != nil {
-			return nil, nil, fmt.Errorf("kubeconfigs %s: %w", k.secret, err)
+			return nil, fmt.Errorf("kubeconfigs %s: %w", k.secret, err)
 		}
 		data, err := kubeconfigs(t.settings.Cluster.Infrastructure, k.user, certificate, serverCA.Data[bundleKey], k.keys...)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		secrets = append(secrets, kubeconfigSecret(k.secret.Namespace, k.secret.Name, data))
+		all = append(all, kubeconfigSecret(k.secret.Namespace, k.secret.Name, data))
 	}
-	return append(configMaps, clientCA, serverCA), secrets, nil
+	return append(all, clientCA, serverCA), nil
 }
 
 func (t target) combine(ctx context.Context, name string, from []store.Object) (*corev1.ConfigMap, error) {

@@ -65,49 +65,41 @@ func requestSigner() loop.Loop {
 		Name: component + ": signer of certificate requests",
 		Writes: append(store.ConfigMaps(operatorNamespace, signerCA.Name, controllerCA.Name),
 			store.Secrets(namespace, activeSigner.Name)...),
-		New: func(session *store.Session) (loop.Sync, error) {
-			return func(ctx context.Context) error {
-				chain, err := session.Kube().CoreV1().Secrets(signer.Namespace).Get(ctx, signer.Name, metav1.GetOptions{})
-				if err != nil {
-					return err
-				}
-				above, err := session.Kube().CoreV1().ConfigMaps(signerSignerCA.Namespace).Get(ctx, signerSignerCA.Name, metav1.GetOptions{})
-				if err != nil {
-					return err
-				}
-				certificate, err := cabundle.FirstCertificate(chain.Data[corev1.TLSCertKey])
-				if err != nil {
-					return fmt.Errorf("secret %s: %s: %w", signer, corev1.TLSCertKey, err)
-				}
-				earlier, err := session.Kube().CoreV1().ConfigMaps(signerCA.Namespace).Get(ctx, signerCA.Name, metav1.GetOptions{})
-				if apierrors.IsNotFound(err) {
-					earlier, err = &corev1.ConfigMap{}, nil
-				}
-				if err != nil {
-					return err
-				}
-				signers, err := cabundle.UnionUnexpired(time.Now(), string(certificate), earlier.Data["ca-bundle.crt"])
-				if err != nil {
-					return fmt.Errorf("configmap %s: %w", signerCA, err)
-				}
-				all, err := cabundle.Union(signers, above.Data["ca-bundle.crt"])
-				if err != nil {
-					return fmt.Errorf("configmap %s: %w", controllerCA, err)
-				}
-				for _, b := range []*corev1.ConfigMap{bundle(signerCA, signers), bundle(controllerCA, all)} {
-					if err := librarygo.ApplyConfigMap(ctx, session, b); err != nil {
-						return err
-					}
-				}
-				return librarygo.ApplySecret(ctx, session, &corev1.Secret{
-					ObjectMeta: metav1.ObjectMeta{Namespace: activeSigner.Namespace, Name: activeSigner.Name, Annotations: chain.Annotations},
-					Type:       corev1.SecretTypeTLS,
-					Data: map[string][]byte{
-						corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: chain.Data[corev1.TLSPrivateKeyKey],
-					},
-				})
-			}, nil
-		},
+		New: loop.Stateless(func(ctx context.Context, session *store.Session) error {
+			core := session.Kube().CoreV1()
+			chain, err := core.Secrets(signer.Namespace).Get(ctx, signer.Name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			above, err := core.ConfigMaps(signerSignerCA.Namespace).Get(ctx, signerSignerCA.Name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			certificate, err := cabundle.FirstCertificate(chain.Data[corev1.TLSCertKey])
+			if err != nil {
+				return fmt.Errorf("secret %s: %s: %w", signer, corev1.TLSCertKey, err)
+			}
+			earlier, err := core.ConfigMaps(signerCA.Namespace).Get(ctx, signerCA.Name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				earlier, err = &corev1.ConfigMap{}, nil
+			}
+			if err != nil {
+				return err
+			}
+			signers, err := cabundle.UnionUnexpired(time.Now(), string(certificate), earlier.Data["ca-bundle.crt"])
+			if err != nil {
+				return fmt.Errorf("configmap %s: %w", signerCA, err)
+			}
+			all, err := cabundle.Union(signers, above.Data["ca-bundle.crt"])
+			if err != nil {
+				return fmt.Errorf("configmap %s: %w", controllerCA, err)
+			}
+			return librarygo.Apply(ctx, session, bundle(signerCA, signers), bundle(controllerCA, all), &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: activeSigner.Namespace, Name: activeSigner.Name, Annotations: chain.Annotations},
+				Type:       corev1.SecretTypeTLS,
+				Data:       map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: chain.Data[corev1.TLSPrivateKeyKey]},
+			})
+		}),
 	}
 }
 

@@ -3,14 +3,14 @@
 package kubecontrollermanager
 
 import (
+	"crypto/rsa"
 	"crypto/x509"
-	"encoding/pem"
 	"slices"
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
 
 	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/inputs"
@@ -24,53 +24,30 @@ func TestCertificates(t *testing.T) {
 	if _, err := fixture.Run(st, Certificates(s)); err != nil {
 		t.Fatal(err)
 	}
-	files := func(o store.Object) map[string][]byte {
-		t.Helper()
-		secret, err := fixture.Session(st).Kube().CoreV1().Secrets(o.Namespace).Get(t.Context(), o.Name, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return secret.Data
-	}
-	roots, err := cert.NewPoolFromBytes([]byte(fixture.ConfigMapData(t, st, sharedControllerCA.Namespace, sharedControllerCA.Name)["ca-bundle.crt"]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	signing, err := cert.ParseCertsPEM(files(activeSigner)["tls.crt"])
+	roots := fixture.Pool(t, []byte(fixture.ConfigMapData(t, st, sharedControllerCA.Namespace, sharedControllerCA.Name)["ca-bundle.crt"]))
+	signing, err := cert.ParseCertsPEM(fixture.SecretData(t, st, activeSigner)["tls.crt"])
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(signing) != 1 || !signing[0].IsCA {
 		t.Errorf("the controller takes one certificate, of a CA: it has %d", len(signing))
 	}
-	if _, err := signing[0].Verify(x509.VerifyOptions{Roots: roots}); err != nil {
-		t.Errorf("the CA of requests is not trusted: %v", err)
-	}
+	fixture.Verify(t, roots, signing[0], "", x509.ExtKeyUsageAny)
 	if lasts := signing[0].NotAfter.Sub(signing[0].NotBefore); lasts < s.Validity-time.Hour {
 		t.Errorf("the CA of requests lasts %s, want %s", lasts, s.Validity)
 	}
-	recovery, err := cert.ParseCertsPEM(files(RecoveryCertificate(s, namespace).Target)["tls.crt"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := recovery[0].Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
-		t.Errorf("the sidecars are not trusted: %v", err)
-	}
-	if got := recovery[0].Subject.CommonName; got != "system:serviceaccount:openshift-kube-controller-manager:localhost-recovery-client" {
+	recovery := fixture.Leaf(t, fixture.SecretData(t, st, RecoveryCertificate(s, namespace).Target)["tls.crt"])
+	fixture.Verify(t, roots, recovery, "", x509.ExtKeyUsageClientAuth)
+	if got := recovery.Subject.CommonName; got != "system:serviceaccount:openshift-kube-controller-manager:localhost-recovery-client" {
 		t.Errorf("the sidecars are %s", got)
 	}
-	private, _ := pem.Decode(files(key)[privateKeyFile])
-	parsed, err := x509.ParsePKCS1PrivateKey(private.Bytes)
+	private, err := keyutil.ParsePrivateKeyPEM(fixture.SecretData(t, st, key)[privateKeyFile])
 	if err != nil {
 		t.Fatal(err)
 	}
-	public, _ := pem.Decode([]byte(fixture.ConfigMapData(t, st, publicKeys.Namespace, publicKeys.Name)["service-account-001.pub"]))
-	want, err := x509.MarshalPKIXPublicKey(&parsed.PublicKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(public.Bytes, want) {
-		t.Error("the published key is not that of the private key")
+	public, err := keyutil.ParsePublicKeysPEM([]byte(fixture.ConfigMapData(t, st, publicKeys.Namespace, publicKeys.Name)["service-account-001.pub"]))
+	if err != nil || !private.(*rsa.PrivateKey).PublicKey.Equal(public[0]) {
+		t.Errorf("the published key is not that of the private key: %v", err)
 	}
 }
 

@@ -72,10 +72,7 @@ func policyDefaults(serving bool) map[string]any {
 		},
 	}
 	if serving {
-		config = observe.Merge(config, observe.Nested(map[string]any{"certFile": servingFile + ".crt", "keyFile": servingFile + ".key"}, "servingInfo"))
+		config = observe.Merge(config, observe.Nested(map[string]any{"certFile": observe.ServingFile + ".crt", "keyFile": observe.ServingFile + ".key"}, "servingInfo"))
 	}
 	return config
 }
-
-// servingFile is the path of the serving certificate and key without extension.
-const servingFile = podtemplate.ResourceDir + "/secrets/serving-cert/tls"

@@ -3,8 +3,6 @@
 package kubecontrollermanager
 
 import (
-	"fmt"
-	"net/netip"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,81 +25,55 @@ func podFor(s *inputs.Settings, config map[string]any, found observe.ClientConfi
 	if err != nil {
 		return nil, err
 	}
-	images := podtemplate.Images{PullSpecs: s.Images}
-	var containers []corev1.Container
-	if s.Profile == inputs.OpenShift {
-		containers = openshiftContainers(&images, flags)
-	} else {
-		containers = []corev1.Container{kubernetesContainer(&images, flags, podtemplate.Loopback(s.Nodes[0].Addresses[0]))}
-	}
-	if err := images.Err(); err != nil {
-		return nil, err
-	}
-	for i := range containers {
-		containers[i].Env = append(containers[i].Env, proxy...)
-	}
 	pod := podtemplate.NewPod(namespace, component, component,
 		map[string]string{"app": component, "kube-controller-manager": "true"}, podtemplate.Annotations(component))
-	pod.Spec.Containers = containers
 	pod.Spec.Volumes = append(pod.Spec.Volumes, podtemplate.EmptyDir("var-run-kubernetes"))
 	if s.Profile == inputs.OpenShift {
+		pod.Spec.Containers = openshiftContainers(s.Images, flags)
 		pod.Spec.Volumes = append(pod.Spec.Volumes, podtemplate.EmptyDir("tmp-dir"), podtemplate.EmptyDir("ca-trust-dir"))
+	} else {
+		pod.Spec.Containers = []corev1.Container{kubernetesContainer(s, flags)}
+	}
+	for i := range pod.Spec.Containers {
+		pod.Spec.Containers[i].Env = append(pod.Spec.Containers[i].Env, proxy...)
 	}
 	return pod, nil
 }
 
 func flags(config map[string]any, found observe.ClientConfig) ([]string, error) {
-	all := []string{
+	configured, err := found.Flags(config)
+	return append([]string{
 		"--kubeconfig=" + kubeconfig,
 		"--authentication-kubeconfig=" + kubeconfig,
 		"--authorization-kubeconfig=" + kubeconfig,
 		"--client-ca-file=" + podtemplate.CertDir + "/configmaps/client-ca/ca-bundle.crt",
 		"--requestheader-client-ca-file=" + podtemplate.CertDir + "/configmaps/aggregator-client-ca/ca-bundle.crt",
 		"-v=2",
-	}
-	if found.Serving {
-		all = append(all, "--tls-cert-file="+servingFile+".crt", "--tls-private-key-file="+servingFile+".key")
-	}
-	configured, err := observe.Flags(config, "extendedArguments")
-	if err != nil {
-		return nil, err
-	}
-	tls, err := observe.TLSFlags(found.Observed)
-	if err != nil {
-		return nil, err
-	}
-	return append(append(all, configured...), tls...), nil
+	}, configured...), err
 }
 
 // kubernetesContainer returns the container of profile kubernetes with kubeadm's probes (U-REN-11).
-func kubernetesContainer(images *podtemplate.Images, flags []string, host netip.Addr) corev1.Container {
-	endpoint := podtemplate.Endpoint{Host: host, Port: port, Scheme: corev1.URISchemeHTTPS}
-	return corev1.Container{
-		Name:            component,
-		Image:           images.Get(component),
-		ImagePullPolicy: corev1.PullIfNotPresent,
-		Command:         append([]string{component}, flags...),
-		Ports:           []corev1.ContainerPort{{ContainerPort: port}},
-		Resources:       podtemplate.Requests("60m", "200Mi"),
-		VolumeMounts:    append(podtemplate.Mounts(), certMount),
-		LivenessProbe:   endpoint.Liveness("/healthz"),
-		StartupProbe:    endpoint.Startup("/healthz"),
-	}
+func kubernetesContainer(s *inputs.Settings, flags []string) corev1.Container {
+	endpoint := podtemplate.Endpoint{Host: podtemplate.Loopback(s.Nodes[0].Addresses[0]), Port: port, Scheme: corev1.URISchemeHTTPS}
+	c := podtemplate.Kubeadm(component, s.Images[component], flags, port)
+	c.Resources = podtemplate.Requests("60m", "200Mi")
+	c.VolumeMounts = append(c.VolumeMounts, certMount)
+	c.LivenessProbe, c.StartupProbe = endpoint.Liveness("/healthz"), endpoint.Startup("/healthz")
+	return c
 }
 
 var certMount = corev1.VolumeMount{Name: "var-run-kubernetes", MountPath: "/var/run/kubernetes"}
 
 // openshiftContainers returns the stock operator's containers (U-REN-19).
-func openshiftContainers(images *podtemplate.Images, flags []string) []corev1.Container {
+func openshiftContainers(images map[string]string, flags []string) []corev1.Container {
 	mounts := append(podtemplate.Mounts(),
 		corev1.VolumeMount{Name: "tmp-dir", MountPath: "/tmp"},
 		corev1.VolumeMount{Name: "ca-trust-dir", MountPath: "/etc/pki/ca-trust/extracted/pem"},
 		certMount,
 	)
-	operator := images.Get("cluster-kube-controller-manager-operator")
-	const syncerKubeconfig = podtemplate.ResourceDir + "/configmaps/kube-controller-cert-syncer-kubeconfig/kubeconfig"
+	const operator, syncerKubeconfig = "cluster-kube-controller-manager-operator", podtemplate.ResourceDir + "/configmaps/kube-controller-cert-syncer-kubeconfig/kubeconfig"
 
-	manager := podtemplate.Shell("kube-controller-manager", images.Get("hyperkube"), script(port, `
+	manager := podtemplate.Shell("kube-controller-manager", images["hyperkube"], script(port, `
 if [ -f `+podtemplate.CertDir+`/configmaps/trusted-ca-bundle/ca-bundle.crt ]; then
   cp -f `+podtemplate.CertDir+`/configmaps/trusted-ca-bundle/ca-bundle.crt /etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem
 fi
@@ -110,9 +82,7 @@ exec hyperkube kube-controller-manager --openshift-config=`+podtemplate.Resource
 	manager.Resources = podtemplate.Requests("60m", "200Mi")
 	podtemplate.SetHealthzProbes(&manager, port)
 
-	images.Get("tools") // For the recycler.
-
-	policy := podtemplate.Shell("cluster-policy-controller", images.Get("cluster-policy-controller"), script(policyPort, `
+	policy := podtemplate.Shell("cluster-policy-controller", images["cluster-policy-controller"], script(policyPort, `
 exec cluster-policy-controller start --config=`+podtemplate.ResourceDir+`/configmaps/cluster-policy-controller-config/config.yaml \
   --kubeconfig=`+kubeconfig+` --namespace=${POD_NAMESPACE} -v=2`))
 	policy.Env = []corev1.EnvVar{podtemplate.FieldEnv("POD_NAME", "metadata.name"), podtemplate.FieldEnv("POD_NAMESPACE", "metadata.namespace")}
@@ -122,13 +92,8 @@ exec cluster-policy-controller start --config=`+podtemplate.ResourceDir+`/config
 		p.HTTPGet.Host = "localhost"
 	}
 
-	syncer := podtemplate.CertSyncer(component, operator, "cluster-kube-controller-manager-operator", syncerKubeconfig)
-
-	recovery := podtemplate.Shell("kube-controller-manager-recovery-controller", operator, script(recoverPort, fmt.Sprintf(`
-exec cluster-kube-controller-manager-operator cert-recovery-controller --kubeconfig=%s --namespace=${POD_NAMESPACE} --listen=0.0.0.0:%d -v=2`,
-		syncerKubeconfig, recoverPort)))
-	recovery.Env = []corev1.EnvVar{podtemplate.FieldEnv("POD_NAMESPACE", "metadata.namespace")}
-	recovery.Resources = podtemplate.Requests("5m", "50Mi")
+	syncer := podtemplate.CertSyncer(component, images[operator], operator, syncerKubeconfig)
+	recovery := podtemplate.RecoveryController(component, images[operator], operator, syncerKubeconfig, recoverPort)
 
 	containers := []corev1.Container{manager, policy, syncer, recovery}
 	for i := range containers {

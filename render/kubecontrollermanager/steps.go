@@ -3,7 +3,10 @@
 package kubecontrollermanager
 
 import (
+	"context"
 	"embed"
+
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/librarygo"
@@ -18,16 +21,15 @@ var resources embed.FS
 
 // Steps returns the loops that run after kube-apiserver's.
 func Steps(s *inputs.Settings) []loop.Step {
-	return []loop.Step{
-		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.KubeControllerManager, resources, s.Profile.Includes)),
-		loop.Cycle(4,
-			librarygo.ConfigObservation(component+": config observation", librarygo.KubeControllerManager, observers(s)...),
-			targetConfig(s),
-			librarygo.ResourceSync(component+": resource sync", librarygo.KubeControllerManager, syncRules()...),
-		),
-		loop.Once(librarygo.Revision(component+": revision", librarygo.KubeControllerManager, namespace, configMaps, secrets)),
-		loop.Once(librarygo.NodeStatus(component+": revision of the nodes", librarygo.KubeControllerManager, s.NodeNames()...)),
-	}
+	return librarygo.StaticPod{
+		Operator: librarygo.KubeControllerManager, Pod: StaticPod(s), Nodes: s.NodeNames(), Resources: resources, Wanted: s.Profile.Includes,
+		Observers: observers(s),
+		Desired: func(ctx context.Context, session *store.Session) ([]runtime.Object, error) {
+			return desired(ctx, s, session)
+		},
+		Writes: store.ConfigMaps(namespace, written...),
+		Copies: syncRules(),
+	}.Steps()
 }
 
 // syncRules returns the copies from kube-apiserver's operator, with the client CAs, which are read from files.
@@ -42,37 +44,30 @@ func syncRules() []librarygo.SyncRule {
 	}
 }
 
-// Objects with and without a revision (U-REN-18). The sidecars have no token. service-ca is optional, because the
-// service CA operator does not run yet, as are objects of profile openshift and the recycler.
-var (
-	configMaps = []staticpods.Resource{
-		{Name: "kube-controller-manager-pod"},
-		{Name: "config"},
-		{Name: "cluster-policy-controller-config"},
-		{Name: "controller-manager-kubeconfig"},
-		{Name: "cloud-config", Optional: true},
-		{Name: "kube-controller-cert-syncer-kubeconfig", Optional: true},
-		{Name: "serviceaccount-ca"},
-		{Name: "service-ca", Optional: true},
-		{Name: "recycler-config", Optional: true},
-	}
-	secrets = []staticpods.Resource{
-		{Name: "service-account-private-key"},
-		{Name: "serving-cert", Optional: true},
-	}
-	certConfigMaps = []staticpods.Resource{
-		{Name: "aggregator-client-ca"}, {Name: "client-ca"}, {Name: "trusted-ca-bundle", Optional: true},
-	}
-	certSecrets = []staticpods.Resource{
-		{Name: "kube-controller-manager-client-cert-key"}, {Name: "csr-signer"}, {Name: podtemplate.RecoveryCertificate, Optional: true},
-	}
-)
-
-// StaticPod returns the static pod of kube-controller-manager and what its files are made of.
+// StaticPod returns the static pod of kube-controller-manager and what its files are made of (U-REN-18). The sidecars
+// have no token. service-ca is optional, because the service CA operator does not run yet, as are objects of profile
+// openshift and the recycler.
 func StaticPod(*inputs.Settings) staticpods.Pod {
 	return staticpods.Pod{
 		Name: "kube-controller-manager-pod", Namespace: namespace,
-		ConfigMaps: configMaps, Secrets: secrets,
-		CertDir: "kube-controller-manager-certs", CertConfigMaps: certConfigMaps, CertSecrets: certSecrets,
+		ConfigMaps: []staticpods.Resource{
+			{Name: "kube-controller-manager-pod"},
+			{Name: "config"},
+			{Name: "cluster-policy-controller-config"},
+			{Name: "controller-manager-kubeconfig"},
+			{Name: "cloud-config", Optional: true},
+			{Name: "kube-controller-cert-syncer-kubeconfig", Optional: true},
+			{Name: "serviceaccount-ca"},
+			{Name: "service-ca", Optional: true},
+			{Name: "recycler-config", Optional: true},
+		},
+		Secrets: []staticpods.Resource{{Name: "service-account-private-key"}, {Name: "serving-cert", Optional: true}},
+		CertDir: "kube-controller-manager-certs",
+		CertConfigMaps: []staticpods.Resource{
+			{Name: "aggregator-client-ca"}, {Name: "client-ca"}, {Name: "trusted-ca-bundle", Optional: true},
+		},
+		CertSecrets: []staticpods.Resource{
+			{Name: "kube-controller-manager-client-cert-key"}, {Name: "csr-signer"}, {Name: podtemplate.RecoveryCertificate, Optional: true},
+		},
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -35,62 +33,26 @@ func TestSteps(t *testing.T) {
 		t.Run(string(profile), func(t *testing.T) {
 			s := fixture.Settings(profile, "192.168.2.1")
 			st := fixture.Store(t, fixture.Objects(s, others(t)...)...)
-			if _, err := fixture.Run(st, plan(s)...); err != nil {
-				t.Fatal(err)
-			}
-			for _, golden := range []struct{ configMap, key, file string }{
-				{"config-1", "config.yaml", "config.yaml"},
-				{"kube-controller-manager-pod-1", "pod.yaml", "pod.yaml"},
-				{"cluster-policy-controller-config-1", "config.yaml", "cluster-policy-controller-config.yaml"},
-				{"controller-manager-kubeconfig-1", "kubeconfig", "kubeconfig.yaml"},
-			} {
-				fixture.Golden(t, string(profile)+"/"+golden.file, fixture.ConfigMapData(t, st, namespace, golden.configMap)[golden.key])
-			}
-			for _, r := range append(certConfigMaps, configMaps...) {
-				if !r.Optional {
-					fixture.ConfigMapData(t, st, namespace, r.Name)
-				}
-			}
-			wrote, err := fixture.Run(st, plan(s)...)
-			if diff := cmp.Diff([]string{}, fixture.WithoutOperatorResources(wrote), cmpopts.EquateEmpty()); diff != "" || err != nil {
-				t.Errorf("a second run must write nothing (-want +got), error %v:\n%s", err, diff)
-			}
+			fixture.CheckSteps(t, st, plan(s), profile, namespace,
+				fixture.File{ConfigMap: "config-1", Key: "config.yaml", Golden: "config.yaml"},
+				fixture.File{ConfigMap: "kube-controller-manager-pod-1", Key: "pod.yaml", Golden: "pod.yaml"},
+				fixture.File{ConfigMap: "cluster-policy-controller-config-1", Key: "config.yaml", Golden: "cluster-policy-controller-config.yaml"},
+				fixture.File{ConfigMap: "controller-manager-kubeconfig-1", Key: "kubeconfig", Golden: "kubeconfig.yaml"})
 		})
 	}
 }
 
-// The run fails if a loop runs before one that writes what it needs (R-REN-4).
 func TestOrder(t *testing.T) {
 	s := fixture.Settings(inputs.OpenShift, "192.168.2.1")
+	fixture.CheckOrder(t, fixture.Objects(s, others(t)...), plan(s), component, [2]string{"certificates", "signer of certificate requests"})
 	certified := fixture.ObjectsAfter(t, fixture.Objects(s, others(t)...), loop.Once(rotation(s)))
+	fixture.CheckOrder(t, certified, plan(s), component, [2]string{"signer of certificate requests", "bundle for others"},
+		[2]string{"config observation", "target config"}, [2]string{"target config", "revision"},
+		[2]string{"key of ServiceAccount tokens", "revision"}, [2]string{"revision", "revision of the nodes"})
 	serviceCA := fixture.ConfigMap(managedNamespace, "service-ca", map[string]string{"ca-bundle.crt": fixture.CA(t, "service")})
-	for _, swap := range [][2]string{
-		{"signer of certificate requests", "bundle for others"},
-		{"config observation", "target config"},
-		{"target config", "revision"},
-		{"key of ServiceAccount tokens", "revision"},
-		{"revision", "revision of the nodes"},
-	} {
-		t.Run(strings.Join(swap[:], " and "), func(t *testing.T) {
-			st := fixture.Store(t, certified...)
-			swapped := fixture.SwapLoops(t, plan(s), component+": "+swap[0], component+": "+swap[1])
-			if _, err := fixture.Run(st, swapped...); err == nil {
-				t.Fatal("the run must fail")
-			} else if !errors.Is(err, loop.ErrOrder) && !errors.Is(err, loop.ErrFailed) {
-				t.Fatalf("the error must name the order: %v", err)
-			}
-		})
-	}
-	t.Run("certificates and signer of certificate requests", func(t *testing.T) {
-		swapped := fixture.SwapLoops(t, plan(s), component+": certificates", component+": signer of certificate requests")
-		if _, err := fixture.Run(fixture.Store(t, fixture.Objects(s, others(t)...)...), swapped...); !errors.Is(err, loop.ErrOrder) {
-			t.Fatalf("the signer reads what the certificates write: %v", err)
-		}
-	})
 	t.Run("the cycle only once", func(t *testing.T) {
 		st := fixture.Store(t, append(slices.Clone(certified), serviceCA)...)
-		const name = component + ": revision"
-		if _, err := fixture.Run(st, fixture.SwapLoops(t, plan(s), name, name)...); !errors.Is(err, loop.ErrOrder) {
+		if _, err := fixture.Run(st, fixture.Flat(plan(s))...); !errors.Is(err, loop.ErrOrder) {
 			t.Fatalf("observation reads what resource sync writes: %v", err)
 		}
 	})

@@ -4,7 +4,6 @@ package kubescheduler
 
 import (
 	"fmt"
-	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -26,14 +25,13 @@ func podFor(s *inputs.Settings, found observe.ClientConfig) (*corev1.Pod, error)
 	}
 	pod := podtemplate.NewPod(namespace, podName, component,
 		map[string]string{"app": podName, "scheduler": "true"}, podtemplate.Annotations(component))
-	images := podtemplate.Images{PullSpecs: s.Images}
 	if s.Profile == inputs.OpenShift {
-		pod.Spec.InitContainers, pod.Spec.Containers = openshiftContainers(&images, flags)
+		pod.Spec.InitContainers, pod.Spec.Containers = openshiftContainers(s.Images, flags)
 		pod.Spec.Volumes = append(pod.Spec.Volumes, podtemplate.EmptyDir("tmp-dir"), podtemplate.EmptyDir("var-run-kubernetes"))
 	} else {
-		pod.Spec.Containers = []corev1.Container{kubernetesContainer(&images, flags, podtemplate.Loopback(s.Nodes[0].Addresses[0]))}
+		pod.Spec.Containers = []corev1.Container{kubernetesContainer(s, flags)}
 	}
-	return pod, images.Err()
+	return pod, nil
 }
 
 // flags returns the command line of both profiles. In profile kubernetes the self-signed certificate stays in memory.
@@ -47,42 +45,23 @@ func flags(s *inputs.Settings, found observe.ClientConfig) ([]string, error) {
 	if s.Profile == inputs.OpenShift {
 		all = append(all, "--cert-dir="+certDir)
 	}
-	if found.Serving {
-		const file = podtemplate.ResourceDir + "/secrets/serving-cert/tls"
-		all = append(all, "--tls-cert-file="+file+".crt", "--tls-private-key-file="+file+".key")
-	}
-	configured, err := observe.Flags(found.Observed, "extendedArguments")
-	if err != nil {
-		return nil, err
-	}
-	tls, err := observe.TLSFlags(found.Observed)
-	if err != nil {
-		return nil, err
-	}
-	return append(append(all, configured...), tls...), nil
+	configured, err := found.Flags(found.Observed)
+	return append(all, configured...), err
 }
 
 // kubernetesContainer returns the container of profile kubernetes with kubeadm's probes (U-REN-11).
-func kubernetesContainer(images *podtemplate.Images, flags []string, host netip.Addr) corev1.Container {
-	endpoint := podtemplate.Endpoint{Host: host, Port: port, Scheme: corev1.URISchemeHTTPS}
-	return corev1.Container{
-		Name:            component,
-		Image:           images.Get(component),
-		ImagePullPolicy: corev1.PullIfNotPresent,
-		Command:         append([]string{component}, flags...),
-		Ports:           []corev1.ContainerPort{{ContainerPort: port}},
-		Resources:       podtemplate.Requests("15m", "50Mi"),
-		VolumeMounts:    podtemplate.Mounts(),
-		LivenessProbe:   endpoint.Liveness("/livez"),
-		ReadinessProbe:  endpoint.Readiness("/readyz"),
-		StartupProbe:    endpoint.Startup("/livez"),
-	}
+func kubernetesContainer(s *inputs.Settings, flags []string) corev1.Container {
+	endpoint := podtemplate.Endpoint{Host: podtemplate.Loopback(s.Nodes[0].Addresses[0]), Port: port, Scheme: corev1.URISchemeHTTPS}
+	c := podtemplate.Kubeadm(component, s.Images[component], flags, port)
+	c.Resources = podtemplate.Requests("15m", "50Mi")
+	c.LivenessProbe, c.ReadinessProbe, c.StartupProbe = endpoint.Liveness("/livez"), endpoint.Readiness("/readyz"), endpoint.Startup("/livez")
+	return c
 }
 
 // openshiftContainers returns the stock operator's containers (U-REN-21).
-func openshiftContainers(images *podtemplate.Images, flags []string) (initial, containers []corev1.Container) {
-	hyperkube, operator := images.Get("hyperkube"), images.Get("cluster-kube-scheduler-operator")
-	const syncerKubeconfig = podtemplate.ResourceDir + "/configmaps/kube-scheduler-cert-syncer-kubeconfig/kubeconfig"
+func openshiftContainers(images map[string]string, flags []string) (initial, containers []corev1.Container) {
+	hyperkube := images["hyperkube"]
+	const operator, syncerKubeconfig = "cluster-kube-scheduler-operator", podtemplate.ResourceDir + "/configmaps/kube-scheduler-cert-syncer-kubeconfig/kubeconfig"
 
 	wait := podtemplate.Container("wait-for-host-port", hyperkube)
 	wait.Command = []string{"/usr/bin/timeout", "30", "/bin/bash", "-c"}
@@ -99,14 +78,8 @@ func openshiftContainers(images *podtemplate.Images, flags []string) (initial, c
 	scheduler.LivenessProbe, scheduler.ReadinessProbe = endpoint.Get("healthz"), endpoint.Get("healthz")
 	scheduler.LivenessProbe.InitialDelaySeconds, scheduler.ReadinessProbe.InitialDelaySeconds = 45, 45
 
-	syncer := podtemplate.CertSyncer(component, operator, "cluster-kube-scheduler-operator", syncerKubeconfig)
-
-	recovery := podtemplate.Shell("kube-scheduler-recovery-controller", operator, podtemplate.WaitForPort(recoverPort)+fmt.Sprintf(
-		"exec cluster-kube-scheduler-operator cert-recovery-controller --kubeconfig=%s --namespace=${POD_NAMESPACE} --listen=0.0.0.0:%d -v=2",
-		syncerKubeconfig, recoverPort))
-	recovery.Env = []corev1.EnvVar{podtemplate.FieldEnv("POD_NAMESPACE", "metadata.namespace")}
-	recovery.Resources = podtemplate.Requests("5m", "50Mi")
-	recovery.VolumeMounts = podtemplate.Mounts()
+	syncer := podtemplate.CertSyncer(component, images[operator], operator, syncerKubeconfig)
+	recovery := podtemplate.RecoveryController(component, images[operator], operator, syncerKubeconfig, recoverPort)
 
 	containers = []corev1.Container{scheduler, syncer, recovery}
 	for i := range containers {

@@ -3,7 +3,10 @@
 package kubescheduler
 
 import (
+	"context"
 	"embed"
+
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/kubecontrollermanager"
@@ -24,41 +27,36 @@ func Steps(s *inputs.Settings) []loop.Step {
 		steps = append(steps, loop.Once(librarygo.CertRotation(component+": certificates",
 			kubecontrollermanager.RecoveryCertificate(s, namespace))))
 	}
-	return append(steps,
-		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.KubeScheduler, resources, s.Profile.Includes)),
-		loop.Cycle(4,
-			librarygo.ConfigObservation(component+": config observation", librarygo.KubeScheduler, observers(s)...),
-			targetConfig(s),
-			librarygo.ResourceSync(component+": resource sync", librarygo.KubeScheduler, librarygo.SyncRule{
-				Secret: true,
-				To:     store.Object{Namespace: namespace, Name: clientCertificate},
-				From:   store.Object{Namespace: managedNamespace, Name: clientCertificate},
-			}),
-		),
-		loop.Once(librarygo.Revision(component+": revision", librarygo.KubeScheduler, namespace, configMaps, secrets)),
-		loop.Once(librarygo.NodeStatus(component+": revision of the nodes", librarygo.KubeScheduler, s.NodeNames()...)),
-	)
+	return append(steps, librarygo.StaticPod{
+		Operator: librarygo.KubeScheduler, Pod: StaticPod(s), Nodes: s.NodeNames(), Resources: resources, Wanted: s.Profile.Includes,
+		Observers: observers(s),
+		Desired: func(ctx context.Context, session *store.Session) ([]runtime.Object, error) {
+			return desired(ctx, s, session)
+		},
+		Writes: store.ConfigMaps(namespace, "config", "serviceaccount-ca", "scheduler-kubeconfig", "kube-scheduler-cert-syncer-kubeconfig",
+			"kube-scheduler-pod"),
+		Copies: []librarygo.SyncRule{{
+			Secret: true,
+			To:     store.Object{Namespace: namespace, Name: clientCertificate},
+			From:   store.Object{Namespace: managedNamespace, Name: clientCertificate},
+		}},
+	}.Steps()...)
 }
 
-// Objects with and without a revision (U-REN-18). The sidecars have no token.
-var (
-	configMaps = []staticpods.Resource{
-		{Name: "kube-scheduler-pod"},
-		{Name: "config"},
-		{Name: "serviceaccount-ca"},
-		{Name: "policy-configmap", Optional: true},
-		{Name: "scheduler-kubeconfig"},
-		{Name: "kube-scheduler-cert-syncer-kubeconfig", Optional: true},
-	}
-	secrets     = []staticpods.Resource{{Name: "serving-cert", Optional: true}}
-	certSecrets = []staticpods.Resource{{Name: clientCertificate}, {Name: podtemplate.RecoveryCertificate, Optional: true}}
-)
-
-// StaticPod returns the static pod of kube-scheduler and what its files are made of.
+// StaticPod returns the static pod of kube-scheduler and what its files are made of (U-REN-18). The sidecars have no
+// token.
 func StaticPod(*inputs.Settings) staticpods.Pod {
 	return staticpods.Pod{
 		Name: "kube-scheduler-pod", Namespace: namespace,
-		ConfigMaps: configMaps, Secrets: secrets,
-		CertDir: "kube-scheduler-certs", CertSecrets: certSecrets,
+		ConfigMaps: []staticpods.Resource{
+			{Name: "kube-scheduler-pod"},
+			{Name: "config"},
+			{Name: "serviceaccount-ca"},
+			{Name: "policy-configmap", Optional: true},
+			{Name: "scheduler-kubeconfig"},
+			{Name: "kube-scheduler-cert-syncer-kubeconfig", Optional: true},
+		},
+		Secrets: []staticpods.Resource{{Name: "serving-cert", Optional: true}},
+		CertDir: "kube-scheduler-certs", CertSecrets: []staticpods.Resource{{Name: clientCertificate}, {Name: podtemplate.RecoveryCertificate, Optional: true}},
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -27,40 +25,20 @@ func TestSteps(t *testing.T) {
 		t.Run(string(profile), func(t *testing.T) {
 			s := fixture.Settings(profile, "192.168.2.1")
 			st := fixture.Store(t, fixture.Objects(s, others(t)...)...)
-			if _, err := fixture.Run(st, Steps(s)...); err != nil {
-				t.Fatal(err)
-			}
-			for _, golden := range []struct{ configMap, key, file string }{
-				{"config-1", "config.yaml", "config.yaml"},
-				{"kube-scheduler-pod-1", "pod.yaml", "pod.yaml"},
-				{"scheduler-kubeconfig-1", "kubeconfig", "kubeconfig.yaml"},
-			} {
-				fixture.Golden(t, string(profile)+"/"+golden.file, fixture.ConfigMapData(t, st, namespace, golden.configMap)[golden.key])
-			}
-			wrote, err := fixture.Run(st, Steps(s)...)
-			if diff := cmp.Diff([]string{}, fixture.WithoutOperatorResources(wrote), cmpopts.EquateEmpty()); diff != "" || err != nil {
-				t.Errorf("a second run must write nothing (-want +got), error %v:\n%s", err, diff)
-			}
+			fixture.CheckSteps(t, st, Steps(s), profile, namespace,
+				fixture.File{ConfigMap: "config-1", Key: "config.yaml", Golden: "config.yaml"},
+				fixture.File{ConfigMap: "kube-scheduler-pod-1", Key: "pod.yaml", Golden: "pod.yaml"},
+				fixture.File{ConfigMap: "scheduler-kubeconfig-1", Key: "kubeconfig", Golden: "kubeconfig.yaml"})
 		})
 	}
 }
 
-// The run fails if a loop runs before one that writes what it needs (R-REN-4).
+func TestKnownFlags(t *testing.T) { fixture.CheckPodFlags(t, "kubernetes/pod.yaml") }
+
 func TestOrder(t *testing.T) {
 	s := fixture.Settings(inputs.OpenShift, "192.168.2.1")
-	for _, swap := range [][2]string{
-		{"config observation", "target config"},
-		{"target config", "revision"},
-		{"revision", "revision of the nodes"},
-	} {
-		t.Run(strings.Join(swap[:], " and "), func(t *testing.T) {
-			st := fixture.Store(t, fixture.Objects(s, others(t)...)...)
-			swapped := fixture.SwapLoops(t, Steps(s), component+": "+swap[0], component+": "+swap[1])
-			if _, err := fixture.Run(st, swapped...); err == nil || !strings.Contains(err.Error(), component+": "+swap[0]) && !strings.Contains(err.Error(), component+": "+swap[1]) {
-				t.Fatalf("the error must name one of the two: %v", err)
-			}
-		})
-	}
+	fixture.CheckOrder(t, fixture.Objects(s, others(t)...), Steps(s), component, [2]string{"config observation", "target config"},
+		[2]string{"target config", "revision"}, [2]string{"revision", "revision of the nodes"})
 }
 
 func TestServingCertificate(t *testing.T) {

@@ -4,35 +4,16 @@ package kubescheduler
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"github.com/openshift/api/annotations"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/librarygo"
-	"github.com/solonode/sno/render/loop"
 	"github.com/solonode/sno/render/observe"
 	"github.com/solonode/sno/render/podtemplate"
 	"github.com/solonode/sno/render/store"
 )
-
-// targetConfig returns the loop that writes the operator's own objects of a revision.
-func targetConfig(s *inputs.Settings) loop.Loop {
-	return librarygo.TargetConfig(component+": target config", librarygo.KubeScheduler, namespace, []string{
-		"config", "serviceaccount-ca", "scheduler-kubeconfig", "kube-scheduler-cert-syncer-kubeconfig",
-		"kube-scheduler-pod",
-	}, func(ctx context.Context, session *store.Session) ([]*corev1.ConfigMap, error) {
-		found, err := observe.ReadClientConfig(ctx, session, librarygo.KubeScheduler, namespace)
-		if err != nil {
-			return nil, err
-		}
-		return configMapsFor(s, found)
-	})
-}
 
 // configuration returns kube-scheduler's configuration (U-REN-20).
 func configuration(observed map[string]any, profile inputs.Profile) (map[string]any, error) {
@@ -54,46 +35,32 @@ func configuration(observed map[string]any, profile inputs.Profile) (map[string]
 	return observe.Merge(config, observe.Select(observed, "profiles")), nil
 }
 
-func configMapsFor(s *inputs.Settings, found observe.ClientConfig) ([]*corev1.ConfigMap, error) {
-	config, err := configuration(found.Observed, s.Profile)
+// desired returns the operator's own objects of a revision.
+func desired(ctx context.Context, s *inputs.Settings, session *store.Session) ([]runtime.Object, error) {
+	found, err := observe.ReadClientConfig(ctx, session, librarygo.KubeScheduler, namespace)
 	if err != nil {
 		return nil, err
 	}
-	text, err := yaml.Marshal(config)
-	if err != nil {
-		return nil, fmt.Errorf("write configmap %s/config: %w", namespace, err)
-	}
-	server, err := podtemplate.Server(found.Infrastructure, s.Profile)
+	content, err := configuration(found.Observed, s.Profile)
 	if err != nil {
 		return nil, err
 	}
-	pod, err := podFor(s, found)
+	config, err := podtemplate.YAML(namespace, "config", "config.yaml", content)
 	if err != nil {
 		return nil, err
 	}
-	const client = podtemplate.CertDir + "/secrets/" + clientCertificate + "/tls"
-	var list []*corev1.ConfigMap
-	var errs []error
-	add := func(c *corev1.ConfigMap, err error) { list, errs = append(list, c), append(errs, err) }
-	add(&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "config"},
-		Data:       map[string]string{"config.yaml": string(text)},
-	}, nil)
-	add(&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: "serviceaccount-ca",
-			Annotations: map[string]string{annotations.OpenShiftComponent: component},
-		},
-		Data: map[string]string{"ca-bundle.crt": found.ServiceAccountCA},
-	}, nil)
-	add(podtemplate.Kubeconfig{
-		Cluster: "lb-int", User: component, Server: server,
-		CA:   podtemplate.ResourceDir + "/configmaps/serviceaccount-ca/ca-bundle.crt",
-		Cert: client + ".crt", Key: client + ".key",
-	}.ConfigMap(namespace, "scheduler-kubeconfig"))
-	add(podtemplate.ConfigMap(namespace, "kube-scheduler-pod", pod, s.Version))
-	if s.Profile == inputs.OpenShift {
-		add(podtemplate.LoopbackKubeconfig(component).ConfigMap(namespace, "kube-scheduler-cert-syncer-kubeconfig"))
+	template, err := podFor(s, found)
+	if err != nil {
+		return nil, err
 	}
-	return list, errors.Join(errs...)
+	pod, err := podtemplate.ConfigMap(namespace, "kube-scheduler-pod", template, s.Version)
+	if err != nil {
+		return nil, err
+	}
+	all := []runtime.Object{config, pod}
+	client, err := found.ConfigMaps(s, namespace, component, "scheduler-kubeconfig", "kube-scheduler-cert-syncer-kubeconfig")
+	for _, c := range client {
+		all = append(all, c)
+	}
+	return all, err
 }

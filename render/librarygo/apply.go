@@ -8,22 +8,31 @@ import (
 
 	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/solonode/sno/render/store"
 )
 
-// ApplyConfigMap creates the ConfigMap, or updates it if its data, labels or annotations differ.
-func ApplyConfigMap(ctx context.Context, s *store.Session, configMap *corev1.ConfigMap) error {
-	if _, _, err := resourceapply.ApplyConfigMap(ctx, s.Kube().CoreV1(), recorder(s), configMap); err != nil {
-		return fmt.Errorf("apply configmap %s/%s: %w", configMap.Namespace, configMap.Name, err)
-	}
-	return nil
-}
-
-// ApplySecret creates the Secret, or updates it if its data, labels or annotations differ.
-func ApplySecret(ctx context.Context, s *store.Session, secret *corev1.Secret) error {
-	if _, _, err := resourceapply.ApplySecret(ctx, s.Kube().CoreV1(), recorder(s), secret); err != nil {
-		return fmt.Errorf("apply secret %s/%s: %w", secret.Namespace, secret.Name, err)
+// Apply creates ConfigMaps and Secrets, or updates those whose data, labels or annotations differ.
+func Apply(ctx context.Context, s *store.Session, objects ...runtime.Object) error {
+	core := s.Kube().CoreV1()
+	for _, object := range objects {
+		var err error
+		switch object := object.(type) {
+		case *corev1.ConfigMap:
+			if _, _, err = resourceapply.ApplyConfigMap(ctx, core, recorder(s), object); err != nil {
+				err = fmt.Errorf("apply configmap %s/%s: %w", object.Namespace, object.Name, err)
+			}
+		case *corev1.Secret:
+			if _, _, err = resourceapply.ApplySecret(ctx, core, recorder(s), object); err != nil {
+				err = fmt.Errorf("apply secret %s/%s: %w", object.Namespace, object.Name, err)
+			}
+		default:
+			err = fmt.Errorf("apply %T: %w", object, store.ErrUnsupported)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

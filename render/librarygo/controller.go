@@ -18,7 +18,8 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// Each controller needs one round more than there are keys or copies to pass on, which are two.
+// Each controller needs one round more than there are keys or copies to pass on, which are two. kube-apiserver also
+// merges copied bundles.
 const maxRounds = 5
 
 // ErrUnmanaged is returned for an operator that is not managed: its controllers would do nothing without an error.

@@ -10,9 +10,9 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/librarygo"
 	"github.com/solonode/sno/render/loop"
-	"github.com/solonode/sno/render/store"
 )
 
 // A loop fails if its operator is unmanaged or missing.
@@ -29,20 +29,14 @@ func TestUnmanaged(t *testing.T) {
 			for _, state := range []operatorv1.ManagementState{operatorv1.Unmanaged, operatorv1.Removed} {
 				resource := operator.Resource().(*operatorv1.KubeAPIServer)
 				resource.Spec.ManagementState = state
-				s, err := store.New(resource, apiServer(configv1.EncryptionTypeAESCBC))
-				if err != nil {
-					t.Fatal(err)
-				}
-				err = run(t, s, step)
+				s := fixture.Store(t, resource, apiServer(configv1.EncryptionTypeAESCBC))
+				err := run(t, s, step)
 				if !errors.Is(err, librarygo.ErrUnmanaged) {
 					t.Errorf("got %v, want %v", err, librarygo.ErrUnmanaged)
 				}
 				fails(t, err, "kubeapiservers cluster", string(state))
 			}
-			s, err := store.New(apiServer(""))
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := fixture.Store(t, apiServer(""))
 			fails(t, run(t, s, step), `"cluster" not found`)
 		})
 	}

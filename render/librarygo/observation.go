@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/openshift/library-go/pkg/operator/configobserver"
 	"github.com/openshift/library-go/pkg/operator/events"
@@ -53,14 +52,14 @@ func (noListers) PreRunHasSynced() []cache.InformerSynced { return nil }
 // allowStale returns what loops of an operator read and later loops change: its resource, of which they use the
 // management state, which no loop changes, and what they have written themselves.
 func allowStale(operator Operator) []store.Pattern {
-	return slices.Clone([]store.Pattern{operator.Pattern()})
+	return []store.Pattern{operator.Pattern()}
 }
 
 // ObservedConfig returns spec.observedConfig of the operator's resource, or an empty map.
 func ObservedConfig(ctx context.Context, s *store.Session, operator Operator) (map[string]any, error) {
-	found, err := operator.client(s).get(ctx)
+	found, err := operator.client(s).read(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read %s %s: %w", operator, instance, err)
+		return nil, err
 	}
 	config := map[string]any{}
 	if raw := found.spec.ObservedConfig.Raw; len(raw) > 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/librarygo"
 	"github.com/solonode/sno/render/loop"
 	"github.com/solonode/sno/render/store"
@@ -72,10 +73,7 @@ func TestConfigObservationErrors(t *testing.T) {
 	}))), `"observation"`, errObserver.Error())
 	fails(t, run(t, newStore(t), loop.Once(librarygo.ConfigObservation("observation", operator, observes(map[string]any{"a": "b"}), observes(map[string]any{"a": "c"})))),
 		`"observation"`, "non-deterministic")
-	s, err := store.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Store(t)
 	fails(t, run(t, s, loop.Once(librarygo.ConfigObservation("observation", operator, observes(nil)))), `"observation"`, `"cluster" not found`)
 }
 
@@ -87,11 +85,9 @@ func TestObserversReadsCount(t *testing.T) {
 	}
 	err := run(t, s, loop.Once(librarygo.ConfigObservation("observation", operator, reads)), loop.Once(loop.Loop{
 		Name: "later", Writes: store.ConfigMaps(namespace, "input"),
-		New: func(s *store.Session) (loop.Sync, error) {
-			return func(ctx context.Context) error {
-				return librarygo.ApplyConfigMap(ctx, s, configMap("input", map[string]string{"k": "v"}))
-			}, nil
-		},
+		New: loop.Stateless(func(ctx context.Context, s *store.Session) error {
+			return librarygo.Apply(ctx, s, configMap("input", map[string]string{"k": "v"}))
+		}),
 	}))
 	if !errors.Is(err, loop.ErrOrder) {
 		t.Errorf("got %v, want %v", err, loop.ErrOrder)

@@ -10,13 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	operatorv1ac "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
-	"github.com/openshift/library-go/pkg/apiserver/jsonpatch"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/solonode/sno/render/store"
 )
-
-var operators = []Operator{Etcd, KubeAPIServer, KubeControllerManager, KubeScheduler}
 
 func clientOf(t *testing.T, o Operator) operatorClient {
 	t.Helper()
@@ -29,55 +26,35 @@ func clientOf(t *testing.T, o Operator) operatorClient {
 
 func wait(d time.Duration) { <-time.After(d) }
 
-// Writes of the client are stored; library-go's fake loses applied specs and patched statuses.
+// Writes of the client are stored, and refused for an old version.
 func TestOperatorClient(t *testing.T) {
-	for _, o := range operators {
+	for _, o := range []Operator{Etcd, KubeAPIServer, KubeControllerManager, KubeScheduler} {
 		t.Run(o.Kind(), func(t *testing.T) {
 			c, ctx := clientOf(t, o), t.Context()
-			spec, status, version, err := c.GetStaticPodOperatorState()
+			spec, _, version, err := c.GetOperatorState()
 			if err != nil || spec.ManagementState != operatorv1.Managed {
 				t.Fatalf("got %v, %v", spec, err)
 			}
-			spec.ForceRedeploymentReason = "one"
-			updated, newVersion, err := c.UpdateStaticPodOperatorSpec(ctx, version, spec)
-			if err != nil || updated.ForceRedeploymentReason != "one" || newVersion == version {
+			spec.LogLevel = operatorv1.Debug
+			updated, newVersion, err := c.UpdateOperatorSpec(ctx, version, spec)
+			if err != nil || updated.LogLevel != operatorv1.Debug || newVersion == version {
 				t.Fatalf("got %v, version %s, %v", updated, newVersion, err)
 			}
-			if _, _, err := c.UpdateOperatorSpec(ctx, version, &spec.OperatorSpec); !apierrors.IsConflict(err) {
+			if _, _, err := c.UpdateOperatorSpec(ctx, version, spec); !apierrors.IsConflict(err) {
 				t.Errorf("update of an old version: %v", err)
 			}
-			if _, err := c.UpdateStaticPodOperatorStatus(ctx, version, status); !apierrors.IsConflict(err) {
-				t.Errorf("update of the status of an old version: %v", err)
-			}
-			spec.LogLevel = operatorv1.Debug
-			if _, newVersion, err = c.UpdateOperatorSpec(ctx, newVersion, &spec.OperatorSpec); err != nil {
+			if err := c.ApplyOperatorStatus(ctx, "applier", operatorv1ac.OperatorStatus().WithVersion("4")); err != nil {
 				t.Fatal(err)
 			}
-			status.LatestAvailableRevision = 3
-			if _, err := c.UpdateOperatorStatus(ctx, newVersion, &status.OperatorStatus); err != nil {
+			if _, err := c.updateStatus(ctx, func(s state) error {
+				s.status.LatestAvailableRevision, s.spec.LogLevel = 3, operatorv1.Trace
+				return nil
+			}); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.ApplyOperatorSpec(ctx, "applier", operatorv1ac.OperatorSpec().WithOperatorLogLevel(operatorv1.Trace)); err != nil {
-				t.Fatal(err)
-			}
-			if err := c.ApplyStaticPodOperatorStatus(ctx, "applier", operatorv1ac.StaticPodOperatorStatus().WithVersion("4")); err != nil {
-				t.Fatal(err)
-			}
-			if err := c.PatchOperatorStatus(ctx, jsonpatch.New().WithTest("/status/version", "4").WithRemove("/status/version", jsonpatch.NewTestCondition("/status/version", "4"))); err != nil {
-				t.Fatal(err)
-			}
-			spec, status, _, err = c.GetStaticPodOperatorState()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if spec.ForceRedeploymentReason != "one" || spec.LogLevel != operatorv1.Debug || spec.OperatorLogLevel != operatorv1.Trace {
-				t.Errorf("the spec is %+v", spec)
-			}
-			if status.LatestAvailableRevision != 3 || status.Version != "" {
-				t.Errorf("the status is %+v", status)
-			}
-			if m, err := c.GetObjectMeta(); err != nil || m.Name != "cluster" {
-				t.Errorf("the metadata is %v, %v", m, err)
+			spec, status, _, err := c.GetOperatorState()
+			if err != nil || spec.LogLevel != operatorv1.Debug || status.LatestAvailableRevision != 3 || status.Version != "4" {
+				t.Errorf("got %+v, %+v, %v", spec, status, err)
 			}
 		})
 	}

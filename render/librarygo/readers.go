@@ -3,13 +3,11 @@
 package librarygo
 
 import (
-	"fmt"
 	"reflect"
 
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
 	coreinformers "k8s.io/client-go/informers/core"
@@ -21,55 +19,33 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// configMaps is a lister without a cache.
+// configMaps and secrets are listers without a cache. No controller used here lists with them.
 type configMaps struct {
+	corev1listers.ConfigMapNamespaceLister
 	client    corev1client.ConfigMapsGetter
 	namespace string
 }
 
 func (c configMaps) ConfigMaps(namespace string) corev1listers.ConfigMapNamespaceLister {
-	return configMaps{c.client, namespace}
+	return configMaps{client: c.client, namespace: namespace}
 }
 
 func (c configMaps) Get(name string) (*corev1.ConfigMap, error) {
 	return c.client.ConfigMaps(c.namespace).Get(background(), name, metav1.GetOptions{})
 }
 
-func (c configMaps) List(selector labels.Selector) ([]*corev1.ConfigMap, error) {
-	found, err := c.client.ConfigMaps(c.namespace).List(background(), metav1.ListOptions{LabelSelector: selector.String()})
-	if err != nil {
-		return nil, fmt.Errorf("list configmaps: %w", err)
-	}
-	return pointers(found.Items), nil
-}
-
 type secrets struct {
+	corev1listers.SecretNamespaceLister
 	client    corev1client.SecretsGetter
 	namespace string
 }
 
 func (s secrets) Secrets(namespace string) corev1listers.SecretNamespaceLister {
-	return secrets{s.client, namespace}
+	return secrets{client: s.client, namespace: namespace}
 }
 
 func (s secrets) Get(name string) (*corev1.Secret, error) {
 	return s.client.Secrets(s.namespace).Get(background(), name, metav1.GetOptions{})
-}
-
-func (s secrets) List(selector labels.Selector) ([]*corev1.Secret, error) {
-	found, err := s.client.Secrets(s.namespace).List(background(), metav1.ListOptions{LabelSelector: selector.String()})
-	if err != nil {
-		return nil, fmt.Errorf("list secrets: %w", err)
-	}
-	return pointers(found.Items), nil
-}
-
-func pointers[T any](items []T) []*T {
-	result := make([]*T, 0, len(items))
-	for i := range items {
-		result = append(result, &items[i])
-	}
-	return result
 }
 
 // namespaces implements the informers of namespaces without running them.
@@ -112,28 +88,23 @@ type idleFactory struct {
 func (f idleFactory) Core() coreinformers.Interface { return idleCore{client: f.client} }
 
 type idleCore struct {
-	coreinformers.Interface
-	client corev1client.CoreV1Interface
-}
-
-func (c idleCore) V1() corev1informers.Interface { return idleCoreV1{client: c.client} }
-
-type idleCoreV1 struct {
 	corev1informers.Interface
 	client corev1client.CoreV1Interface
 }
 
-func (c idleCoreV1) ConfigMaps() corev1informers.ConfigMapInformer { return idleConfigMaps(c) }
+func (c idleCore) V1() corev1informers.Interface { return c }
 
-func (c idleCoreV1) Secrets() corev1informers.SecretInformer { return idleSecrets(c) }
+func (c idleCore) ConfigMaps() corev1informers.ConfigMapInformer { return idleConfigMaps(c) }
 
-type idleConfigMaps idleCoreV1
+func (c idleCore) Secrets() corev1informers.SecretInformer { return idleSecrets(c) }
+
+type idleConfigMaps idleCore
 
 func (idleConfigMaps) Informer() cache.SharedIndexInformer { return idleInformer{} }
 
 func (c idleConfigMaps) Lister() corev1listers.ConfigMapLister { return configMaps{client: c.client} }
 
-type idleSecrets idleCoreV1
+type idleSecrets idleCore
 
 func (idleSecrets) Informer() cache.SharedIndexInformer { return idleInformer{} }
 

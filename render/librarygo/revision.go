@@ -54,24 +54,20 @@ func NodeStatus(name string, operator Operator, nodes ...string) loop.Loop {
 		Name:       name,
 		Writes:     []store.Pattern{operator.Pattern()},
 		AllowStale: allowStale(operator),
-		New: func(s *store.Session) (loop.Sync, error) {
-			client := operator.client(s)
-			return func(ctx context.Context) error {
-				_, status, version, err := client.GetStaticPodOperatorStateWithQuorum(ctx)
-				if err != nil {
-					return err
-				}
-				if status.LatestAvailableRevision == 0 {
+		New: loop.Stateless(func(ctx context.Context, s *store.Session) error {
+			_, err := operator.client(s).updateStatus(ctx, func(current state) error {
+				revision := current.status.LatestAvailableRevision
+				if revision == 0 {
 					return fmt.Errorf("%s %s: %w", operator, instance, ErrNoRevision)
 				}
-				status.NodeStatuses = nil
+				current.status.NodeStatuses = nil
 				for _, node := range nodes {
-					status.NodeStatuses = append(status.NodeStatuses, operatorv1.NodeStatus{NodeName: node, CurrentRevision: status.LatestAvailableRevision})
+					current.status.NodeStatuses = append(current.status.NodeStatuses, operatorv1.NodeStatus{NodeName: node, CurrentRevision: revision})
 				}
-				_, err = client.UpdateStaticPodOperatorStatus(ctx, version, status)
-				return err
-			}, nil
-		},
+				return nil
+			})
+			return err
+		}),
 	}
 }
 

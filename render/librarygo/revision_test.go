@@ -12,6 +12,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/librarygo"
 	"github.com/solonode/sno/render/loop"
 	"github.com/solonode/sno/render/staticpods"
@@ -82,10 +83,7 @@ func TestRevisionLabels(t *testing.T) {
 	for operator, want := range map[librarygo.Operator]string{
 		librarygo.Etcd: "etcd-RevisionController", librarygo.KubeControllerManager: "kube-controller-manager-RevisionController", librarygo.KubeScheduler: "kube-scheduler-RevisionController",
 	} {
-		s, err := store.New(operator.Resource(), configMap("pod", map[string]string{"pod.yaml": "1"}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := fixture.Store(t, operator.Resource(), configMap("pod", map[string]string{"pod.yaml": "1"}))
 		must(t, s, loop.Once(librarygo.Revision("revision", operator, namespace, []staticpods.Resource{{Name: "pod"}}, nil)))
 		if got := configMaps(t, s, namespace)["pod-1"].Labels["operator.openshift.io/controller-instance-name"]; got != want {
 			t.Errorf("%s: got %q, want %q", operator, got, want)
@@ -129,10 +127,7 @@ func TestNodeStatus(t *testing.T) {
 }
 
 func TestLatestRevisionWithoutOperator(t *testing.T) {
-	s, err := store.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Store(t)
 	if _, err := librarygo.LatestRevision(t.Context(), s.Session("test"), operator); err == nil {
 		t.Error("no error without an operator")
 	}

@@ -3,15 +3,16 @@
 package librarygo_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/librarygo"
 	"github.com/solonode/sno/render/loop"
 	"github.com/solonode/sno/render/store"
@@ -19,13 +20,15 @@ import (
 
 var operator = librarygo.KubeAPIServer
 
+const namespace = "openshift-kube-apiserver"
+
+func apiServer(encryption configv1.EncryptionType) runtime.Object {
+	return &configv1.APIServer{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Spec: configv1.APIServerSpec{Encryption: configv1.APIServerEncryption{Type: encryption}}}
+}
+
 func newStore(t *testing.T, objects ...runtime.Object) *store.Store {
 	t.Helper()
-	s, err := store.New(append(objects, operator.Resource())...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return fixture.Store(t, append(objects, operator.Resource())...)
 }
 
 func run(t *testing.T, s *store.Store, steps ...loop.Step) error {
@@ -57,11 +60,11 @@ func sessionOf(s *store.Store) *store.Session {
 }
 
 func configMap(name string, data map[string]string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data}
+	return fixture.ConfigMap(namespace, name, data)
 }
 
 func secret(name string, data map[string][]byte) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data}
+	return fixture.Secret(namespace, name, data)
 }
 
 func configMaps(t *testing.T, s *store.Store, namespace string) map[string]*corev1.ConfigMap {
@@ -91,18 +94,8 @@ func byName[T metav1.Object](t *testing.T, s *store.Store, namespace string) map
 
 func write(t *testing.T, s *store.Store, objects ...runtime.Object) {
 	t.Helper()
-	session := sessionOf(s)
-	for _, object := range objects {
-		var err error
-		switch object := object.(type) {
-		case *corev1.ConfigMap:
-			err = librarygo.ApplyConfigMap(context.Background(), session, object)
-		case *corev1.Secret:
-			err = librarygo.ApplySecret(context.Background(), session, object)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	if err := librarygo.Apply(t.Context(), sessionOf(s), objects...); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -35,3 +35,10 @@ func Once(l Loop) Step { return Step{Loops: []Loop{l}} }
 
 // Cycle returns the step that runs the loops in order until a round writes nothing, at most limit rounds.
 func Cycle(limit int, loops ...Loop) Step { return Step{Loops: loops, MaxRounds: limit} }
+
+// Stateless returns the New of a loop that keeps nothing between reconciliations.
+func Stateless(reconcile func(context.Context, *store.Session) error) func(*store.Session) (Sync, error) {
+	return func(s *store.Session) (Sync, error) {
+		return func(ctx context.Context) error { return reconcile(ctx, s) }, nil
+	}
+}

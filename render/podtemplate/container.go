@@ -3,39 +3,11 @@
 package podtemplate
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
-
-// ErrMissingImage is returned for images that were not given.
-var ErrMissingImage = errors.New("missing image")
-
-// Images looks up pull specifications and records missing ones.
-type Images struct {
-	PullSpecs map[string]string
-	missing   []string
-}
-
-// Get returns the image of that name and records a name that is missing.
-func (i *Images) Get(name string) string {
-	image := i.PullSpecs[name]
-	if image == "" && !slices.Contains(i.missing, name) {
-		i.missing = append(i.missing, name)
-	}
-	return image
-}
-
-// Err returns an error that names the missing images.
-func (i *Images) Err() error {
-	if len(i.missing) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w: %s: set its pull specification", ErrMissingImage, strings.Join(i.missing, ", "))
-}
 
 // Annotations returns the annotations of the operators' pods.
 func Annotations(container string) map[string]string {
@@ -51,6 +23,17 @@ func Container(name, image string) corev1.Container {
 		Name: name, Image: image,
 		ImagePullPolicy:          corev1.PullIfNotPresent,
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}
+}
+
+// Kubeadm returns the container of profile kubernetes without probes, whose port and files are those of kubeadm's pods
+// (U-REN-11).
+func Kubeadm(name, image string, flags []string, port int32) corev1.Container {
+	return corev1.Container{
+		Name: name, Image: image, ImagePullPolicy: corev1.PullIfNotPresent,
+		Command:      append([]string{name}, flags...),
+		Ports:        []corev1.ContainerPort{{ContainerPort: port}},
+		VolumeMounts: Mounts(),
 	}
 }
 
@@ -97,6 +80,16 @@ func CertSyncer(component, image, command, kubeconfig string) corev1.Container {
 	c.Env = []corev1.EnvVar{FieldEnv("POD_NAME", "metadata.name"), FieldEnv("POD_NAMESPACE", "metadata.namespace")}
 	c.Command = []string{command, "cert-syncer"}
 	c.Args = []string{"--kubeconfig=" + kubeconfig, "--namespace=$(POD_NAMESPACE)", "--destination-dir=" + CertDir}
+	c.Resources = Requests("5m", "50Mi")
+	c.VolumeMounts = Mounts()
+	return c
+}
+
+// RecoveryController returns the container that renews certificates, by the API server on the same node.
+func RecoveryController(component, image, command, kubeconfig string, port int) corev1.Container {
+	c := Shell(component+"-recovery-controller", image, WaitForPort(port)+fmt.Sprintf(
+		"exec %s cert-recovery-controller --kubeconfig=%s --namespace=${POD_NAMESPACE} --listen=0.0.0.0:%d -v=2", command, kubeconfig, port))
+	c.Env = []corev1.EnvVar{FieldEnv("POD_NAMESPACE", "metadata.namespace")}
 	c.Resources = Requests("5m", "50Mi")
 	c.VolumeMounts = Mounts()
 	return c

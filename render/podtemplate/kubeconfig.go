@@ -32,7 +32,7 @@ func Server(infrastructure *configv1.Infrastructure, profile inputs.Profile) (st
 	return infrastructure.Status.APIServerInternalURL, nil
 }
 
-// Kubeconfig describes how a component reaches the API server. Files are paths in its container.
+// Kubeconfig describes how a client reaches the API server. Files are paths in a component's container.
 type Kubeconfig struct {
 	Cluster, User string
 	Server        string
@@ -40,22 +40,29 @@ type Kubeconfig struct {
 	ServerName string
 	CA         string
 	Cert, Key  string
+	// What is embedded instead.
+	CAData, CertData, KeyData []byte
 }
 
-// ConfigMap returns the ConfigMap that holds the kubeconfig.
-func (k Kubeconfig) ConfigMap(namespace, name string) (*corev1.ConfigMap, error) {
-	text, err := yaml.Marshal(clientcmdapi.Config{
+// Text returns the kubeconfig as YAML.
+func (k Kubeconfig) Text() ([]byte, error) {
+	return yaml.Marshal(clientcmdapi.Config{
 		APIVersion: "v1",
 		Kind:       "Config",
 		Clusters: []clientcmdapi.NamedCluster{{Name: k.Cluster, Cluster: clientcmdapi.Cluster{
-			Server: k.Server, TLSServerName: k.ServerName, CertificateAuthority: k.CA,
+			Server: k.Server, TLSServerName: k.ServerName, CertificateAuthority: k.CA, CertificateAuthorityData: k.CAData,
 		}}},
 		AuthInfos: []clientcmdapi.NamedAuthInfo{{Name: k.User, AuthInfo: clientcmdapi.AuthInfo{
-			ClientCertificate: k.Cert, ClientKey: k.Key,
+			ClientCertificate: k.Cert, ClientKey: k.Key, ClientCertificateData: k.CertData, ClientKeyData: k.KeyData,
 		}}},
 		Contexts:       []clientcmdapi.NamedContext{{Name: k.User, Context: clientcmdapi.Context{Cluster: k.Cluster, AuthInfo: k.User}}},
 		CurrentContext: k.User,
 	})
+}
+
+// ConfigMap returns the ConfigMap that holds the kubeconfig.
+func (k Kubeconfig) ConfigMap(namespace, name string) (*corev1.ConfigMap, error) {
+	text, err := k.Text()
 	if err != nil {
 		return nil, fmt.Errorf("write kubeconfig %s/%s: %w", namespace, name, err)
 	}

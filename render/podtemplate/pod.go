@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -75,6 +76,17 @@ func Requests(cpu, memory string) corev1.ResourceRequirements {
 // FieldEnv returns an environment variable with a field of the pod.
 func FieldEnv(name, field string) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: field}}}
+}
+
+// YAML returns a ConfigMap with a file in YAML.
+func YAML(namespace, name, file string, content any) (*corev1.ConfigMap, error) {
+	text, err := yaml.Marshal(content)
+	if err != nil {
+		return nil, fmt.Errorf("write configmap %s/%s: %w", namespace, name, err)
+	}
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string]string{file: string(text)},
+	}, nil
 }
 
 // ConfigMap returns the pod's ConfigMap, which installer pods and the revision controller read (R-REN-1, R-REN-9).

@@ -32,19 +32,6 @@ func TestQuote(t *testing.T) {
 	}
 }
 
-func TestImages(t *testing.T) {
-	images := podtemplate.Images{PullSpecs: map[string]string{"etcd": "registry.example.test/etcd:1"}}
-	if got := images.Get("etcd"); got != "registry.example.test/etcd:1" || images.Err() != nil {
-		t.Errorf("got %s, error %v", got, images.Err())
-	}
-	images.Get("hyperkube")
-	images.Get("tools")
-	images.Get("tools")
-	if err := images.Err(); !errors.Is(err, podtemplate.ErrMissingImage) || strings.Count(err.Error(), "tools") != 1 || !strings.Contains(err.Error(), "hyperkube") {
-		t.Errorf("error %v", err)
-	}
-}
-
 func TestServer(t *testing.T) {
 	known := &configv1.Infrastructure{Status: configv1.InfrastructureStatus{APIServerInternalURL: "https://api-int.example.test:6443"}}
 	for name, test := range map[string]struct {

@@ -4,6 +4,7 @@ package kubeapiserver
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -145,4 +146,29 @@ func probe(path string, period, timeout, failures int32) *corev1.Probe {
 	p := podtemplate.Endpoint{Port: port, Scheme: corev1.URISchemeHTTPS}.Get(path)
 	p.PeriodSeconds, p.TimeoutSeconds, p.FailureThreshold, p.SuccessThreshold = period, timeout, failures, 1
 	return p
+}
+
+// kubernetesPod returns the pod with the upstream kube-apiserver. The startup probe has no delay, because nothing else
+// starts before the API server is ready.
+func kubernetesPod(image string, flags []string, gracePeriod int64, environment []corev1.EnvVar) *corev1.Pod {
+	pod := newPod()
+	pod.Spec.TerminationGracePeriodSeconds = &gracePeriod
+	pod.Spec.SecurityContext = &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}}
+	pod.Spec.Containers = []corev1.Container{{
+		Name: component, Image: image, ImagePullPolicy: corev1.PullIfNotPresent,
+		Command:      slices.Concat([]string{"kube-apiserver", "--advertise-address=$(HOST_IP)"}, flags, []string{"--v=2"}),
+		Ports:        []corev1.ContainerPort{{ContainerPort: port}},
+		Env:          append([]corev1.EnvVar{podtemplate.FieldEnv("HOST_IP", "status.hostIP")}, environment...),
+		VolumeMounts: append(readOnly(podtemplate.Mounts()), corev1.VolumeMount{Name: "audit-dir", MountPath: auditDir}),
+		Resources:    podtemplate.Requests("250m", "256Mi"),
+		StartupProbe: probe("/livez", 1, 15, 240), LivenessProbe: probe("/livez?exclude=etcd", 10, 15, 8), ReadinessProbe: probe("/readyz", 1, 15, 3),
+	}}
+	return pod
+}
+
+func readOnly(mounts []corev1.VolumeMount) []corev1.VolumeMount {
+	for i := range mounts {
+		mounts[i].ReadOnly = true
+	}
+	return mounts
 }
