@@ -73,7 +73,6 @@ func bundle(name string, certs ...string) change {
 }
 
 func TestCertificates(t *testing.T) {
-	t.Parallel()
 	day := 24 * time.Hour
 	before, after := testNow.Add(-day), testNow.Add(day)
 	root := issue(t, "root", nil, true, before, after)
@@ -84,11 +83,7 @@ func TestCertificates(t *testing.T) {
 	otherCA := issue(t, "otherCA", issue(t, "elsewhere", nil, true, before, after), false, before, after)
 	old := issue(t, "old", nil, true, before.Add(-day), before)
 	future := issue(t, "future", nil, true, after, after.Add(day))
-	for _, test := range []struct {
-		name    string
-		changes []change
-		want    []string
-	}{
+	checkFaults(t, []faultsTest{
 		{name: "good", changes: []change{tlsSecret("signer", root.text, root.pem), bundle("ca", root.text, intermediate.text),
 			tlsSecret("leaf", leaf.text+intermediate.text, leaf.pem), tlsSecret("otherCA", otherCA.text, otherCA.pem)}},
 		{name: "expired, and not yet valid", changes: []change{tlsSecret("signer", old.text, old.pem), bundle("ca", root.text, future.text)},
@@ -106,31 +101,20 @@ func TestCertificates(t *testing.T) {
 			want: []string{"ca.yaml:5 ConfigMap openshift-config/ca data.ca-bundle.crt (Invalid)",
 				"empty.yaml:5 Secret a/empty data.tls.crt (Required)",
 				"signer.yaml:12 Secret openshift-config/signer stringData.tls.crt (Invalid)"}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			faults := faultsOf(t, changed(t, "one-node", test.changes...))
-			if diff := cmp.Diff(test.want, brief(faults)); diff != "" {
-				t.Errorf("faults (-want +got):\n%s\n%v", diff, faults)
-			}
-		})
-	}
+	}...)
 }
 
 func TestNamedCertificate(t *testing.T) {
-	t.Parallel()
 	leaf := issue(t, "api", nil, false, testNow, testNow.Add(time.Hour))
-	named := func(name string) change {
-		return change{"cluster-apiserver.yaml", "spec: {}", "spec:\n  servingCerts:\n    namedCertificates:\n    - names: [" + name + "]\n      servingCertificate: {name: api}"}
+	named := func(name string, times int) []change {
+		return []change{tlsSecret("api", leaf.text, leaf.pem), {"cluster-apiserver.yaml", "spec: {}", "spec:\n  servingCerts:\n    namedCertificates:\n" +
+			strings.Repeat("    - names: ["+name+"]\n      servingCertificate: {name: api}\n", times)}}
 	}
-	if faults := faultsOf(t, changed(t, "one-node", named("api.sno.example.com"), tlsSecret("api", leaf.text, leaf.pem))); faults != nil {
-		t.Errorf("%v", faults)
-	}
-	want := []string{"cluster-apiserver.yaml:8 APIServer cluster spec.servingCerts.namedCertificates[0].names (Invalid)"}
-	faults := faultsOf(t, changed(t, "one-node", named("api-int.sno.example.com"), tlsSecret("api", leaf.text, leaf.pem)))
-	if diff := cmp.Diff(want, brief(faults)); diff != "" {
-		t.Errorf("faults (-want +got):\n%s", diff)
-	}
+	checkFaults(t, faultsTest{name: "ten", changes: named("api.sno.example.com", 10)},
+		faultsTest{name: "eleven", changes: named("api.sno.example.com", 11),
+			want: []string{"cluster-apiserver.yaml:7 APIServer cluster spec.servingCerts.namedCertificates (TooMany)"}},
+		faultsTest{name: "the internal name", changes: named("api-int.sno.example.com", 1),
+			want: []string{"cluster-apiserver.yaml:8 APIServer cluster spec.servingCerts.namedCertificates[0].names (Invalid)"}})
 }
 
 // Expired certificates do not block a renewal. Those that no loop renews cause a warning.

@@ -3,6 +3,7 @@
 package inputs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,7 +12,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/solonode/sno/render/document"
@@ -86,15 +87,35 @@ func faultsOf(t *testing.T, input fs.FS) document.Faults {
 
 const apiServer = "apiVersion: config.openshift.io/v1\nkind: APIServer\nmetadata:\n  name: cluster\n"
 
+// faultsTest is a folder, by default that of one node, with changes, and its faults.
+type faultsTest struct {
+	name, folder string
+	changes      []change
+	want         []string
+}
+
+func checkFaults(t *testing.T, tests ...faultsTest) {
+	t.Helper()
+	t.Parallel()
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			faults := faultsOf(t, changed(t, cmp.Or(test.folder, "one-node"), test.changes...))
+			if diff := gocmp.Diff(test.want, brief(faults)); diff != "" {
+				t.Errorf("faults (-want +got):\n%s\n%v", diff, faults)
+			}
+			for _, fault := range faults {
+				if fault.Problem.Detail == "" || strings.HasSuffix(fault.Error(), "; ") {
+					t.Errorf("no sentence: %+v", fault)
+				}
+			}
+		})
+	}
+}
+
 // R-REN-2, R-REN-3.
 func TestFaults(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		name    string
-		folder  string
-		changes []change
-		want    []string
-	}{
+	checkFaults(t, []faultsTest{
 		{name: "missing", changes: []change{remove("cluster-oauth.yaml"), remove("cluster-image.yaml")},
 			want: []string{"Image cluster  (Required)", "OAuth cluster  (Required)"}},
 		{name: "duplicate", changes: []change{{"cluster-oauth.yaml", "spec: {}", "spec: {}\n---\n# again\napiVersion: config.openshift.io/v1\n" +
@@ -202,29 +223,11 @@ func TestFaults(t *testing.T) {
 				"cluster-infrastructure-02-config.yml:1 Infrastructure cluster status.controlPlaneTopology (Required)",
 				"cluster-infrastructure-02-config.yml:1 Infrastructure cluster status.infrastructureName (Required)",
 				"cluster-infrastructure-02-config.yml:1 Infrastructure cluster status.infrastructureTopology (Required)"}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			folder := test.folder
-			if folder == "" {
-				folder = "one-node"
-			}
-			faults := faultsOf(t, changed(t, folder, test.changes...))
-			if diff := cmp.Diff(test.want, brief(faults)); diff != "" {
-				t.Errorf("faults (-want +got):\n%s\n%v", diff, faults)
-			}
-			for _, fault := range faults {
-				if fault.Problem.Detail == "" || strings.HasSuffix(fault.Error(), "; ") {
-					t.Errorf("no sentence: %+v", fault)
-				}
-			}
-		})
-	}
+	}...)
 }
 
 // Configurations that only an operator can apply are refused, and similar ones are not (R-REN-11, R-REN-12).
 func TestRestrictions(t *testing.T) {
-	t.Parallel()
 	const authentication, image = "cluster-authentication.yaml", "cluster-image.yaml"
 	registry := func(spec string) change {
 		return add("registry.yaml", "apiVersion: imageregistry.operator.openshift.io/v1\nkind: Config\nmetadata: {name: cluster}\nspec: "+spec+"\n")
@@ -238,11 +241,7 @@ func TestRestrictions(t *testing.T) {
 	}
 	goodKubeconfig := "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters: [{name: a, cluster: {server: 'https://hook.example.com'}}]\n" +
 		"users: [{name: a, user: {token: secret}}]\ncontexts: [{name: a, context: {cluster: a, user: a}}]"
-	for _, test := range []struct {
-		name    string
-		changes []change
-		want    []string
-	}{
+	checkFaults(t, []faultsTest{
 		{name: "identity providers", changes: []change{{"cluster-oauth.yaml", "spec: {}", "spec:\n  identityProviders:\n  - name: a\n    type: HTPasswd\n    htpasswd: {fileData: {name: a}}"}},
 			want: []string{"cluster-oauth.yaml:6 OAuth cluster spec.identityProviders (Forbidden)"}},
 		{name: "no authentication", changes: []change{{authentication, "spec: {}", "spec: {type: None}"}}},
@@ -286,6 +285,10 @@ func TestRestrictions(t *testing.T) {
 		{name: "a webhook with files", changes: []change{{authentication, "spec: {}", fmt.Sprintf(webhook, "None")},
 			kubeconfig(strings.Replace(goodKubeconfig, "token: secret", "tokenFile: /etc/token", 1))},
 			want: []string{"webhook.yaml:5 Secret openshift-config/webhook stringData.kubeConfig (Invalid)"}},
+		{name: "a webhook without a context", changes: []change{{authentication, "spec: {}", fmt.Sprintf(webhook, "None")}, kubeconfig("kind: Config")},
+			want: []string{"webhook.yaml:5 Secret openshift-config/webhook stringData.kubeConfig (Invalid)"}},
+		{name: "an issuer that is no URL", changes: []change{{authentication, "spec: {}", "spec: {serviceAccountIssuer: 'https://[oidc'}"}},
+			want: []string{"cluster-authentication.yaml:5 Authentication cluster spec.serviceAccountIssuer (Invalid)"}},
 		{name: "the old webhooks and the operator's metadata", changes: []change{{authentication, "spec: {}", "spec:\n  webhookTokenAuthenticators:\n  - kubeConfig: {name: a}\n" +
 			"status: {integratedOAuthMetadata: {name: oauth-openshift}}"}},
 			want: []string{"cluster-authentication.yaml:6 Authentication cluster spec.webhookTokenAuthenticators (Forbidden)",
@@ -338,15 +341,7 @@ func TestRestrictions(t *testing.T) {
 				"cluster-apiserver.yaml:10 APIServer cluster spec.servingCerts.namedCertificates[1].servingCertificate.name (Required)",
 				"cluster-proxy-01-config.yaml:6 Proxy cluster spec.httpProxy (Invalid)",
 				"cluster-proxy-01-config.yaml:8 Proxy cluster spec.trustedCA.name (NotFound)"}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			faults := faultsOf(t, changed(t, "one-node", test.changes...))
-			if diff := cmp.Diff(test.want, brief(faults)); diff != "" {
-				t.Errorf("faults (-want +got):\n%s\n%v", diff, faults)
-			}
-		})
-	}
+	}...)
 }
 
 // Faults of all kinds are reported together, in the order of files and lines.
@@ -361,7 +356,7 @@ func TestAllAtOnce(t *testing.T) {
 		"cluster network 10.128.0.0/14 at cluster-network-02-config.yml:7; choose ranges that do not overlap\n" +
 		"OAuth cluster: Required value: add it; without settings: " +
 		"{apiVersion: config.openshift.io/v1, kind: OAuth, metadata: {name: cluster}, spec: {}}"
-	if diff := cmp.Diff(want, faults.Error()); diff != "" {
+	if diff := gocmp.Diff(want, faults.Error()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -382,7 +377,7 @@ func TestWarnings(t *testing.T) {
 		"cluster-image.yaml:6 Image cluster spec.registrySources (Ignored)",
 		"cluster-oauth.yaml:6 OAuth cluster spec.tokenConfig (Ignored)",
 	}
-	if diff := cmp.Diff(want, brief(cluster.Warnings)); diff != "" {
+	if diff := gocmp.Diff(want, brief(cluster.Warnings)); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	settings, err := cluster.Settings(Options{Profile: Kubernetes, Version: "1.35.2"})
@@ -393,7 +388,7 @@ func TestWarnings(t *testing.T) {
 		"99_feature-gate.yaml:5 FeatureGate cluster spec.featureSet (Ignored)",
 		want[0], want[1], "cluster-image.yaml:7 Image cluster spec.externalRegistryHostnames (Ignored)", want[2],
 	}
-	if diff := cmp.Diff(want, brief(settings.Warnings)); diff != "" {
+	if diff := gocmp.Diff(want, brief(settings.Warnings)); diff != "" {
 		t.Errorf("warnings of profile kubernetes (-want +got):\n%s", diff)
 	}
 	if len(cluster.Warnings) != 3 {

@@ -8,16 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	configv1 "github.com/openshift/api/config/v1"
 )
-
-var specs = map[string]any{
-	"Infrastructure": configv1.Infrastructure{}, "Network": configv1.Network{}, "APIServer": configv1.APIServer{},
-	"Authentication": configv1.Authentication{}, "OAuth": configv1.OAuth{}, "Image": configv1.Image{}, "Scheduler": configv1.Scheduler{},
-	"FeatureGate": configv1.FeatureGate{}, "Proxy": configv1.Proxy{}, "Ingress": configv1.Ingress{}, "DNS": configv1.DNS{},
-	"Node": configv1.Node{},
-}
 
 // paths returns the paths of all leaf fields of a type, with [*] for items.
 func paths(at string, of reflect.Type) []string {
@@ -46,8 +37,8 @@ func paths(at string, of reflect.Type) []string {
 }
 
 func fieldsOf(kind string) []string {
-	all := paths("", reflect.TypeOf(specs[kind]))
-	return slices.DeleteFunc(all, func(path string) bool {
+	resource, _ := reflect.TypeFor[Cluster]().FieldByName(kind)
+	return slices.DeleteFunc(paths("", resource.Type), func(path string) bool {
 		return !strings.HasPrefix(path, "spec.") && !strings.HasPrefix(path, "status.")
 	})
 }

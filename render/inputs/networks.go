@@ -9,6 +9,7 @@ import (
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	configv1 "github.com/openshift/api/config/v1"
 
@@ -203,9 +204,9 @@ func (r *reader) machineNetworks() []network {
 	var found []network
 	s, platform := r.configSource("Infrastructure"), infrastructure.Spec.PlatformSpec
 	for name, ranges := range map[string][]configv1.CIDR{
-		"baremetal": deref(platform.BareMetal).MachineNetworks,
-		"openstack": deref(platform.OpenStack).MachineNetworks,
-		"vsphere":   deref(platform.VSphere).MachineNetworks,
+		"baremetal": ptr.Deref(platform.BareMetal, configv1.BareMetalPlatformSpec{}).MachineNetworks,
+		"openstack": ptr.Deref(platform.OpenStack, configv1.OpenStackPlatformSpec{}).MachineNetworks,
+		"vsphere":   ptr.Deref(platform.VSphere, configv1.VSpherePlatformSpec{}).MachineNetworks,
 	} {
 		for i, value := range ranges {
 			at := fmt.Sprintf("spec.platformSpec.%s.machineNetworks[%d]", name, i)
@@ -215,12 +216,4 @@ func (r *reader) machineNetworks() []network {
 		}
 	}
 	return found
-}
-
-func deref[T any](pointer *T) T {
-	if pointer == nil {
-		var zero T
-		return zero
-	}
-	return *pointer
 }

@@ -5,6 +5,7 @@ package inputs
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,13 +53,7 @@ func (r *reader) nodeSource(node *corev1.Node) *document.Document {
 }
 
 func (c *Cluster) controlPlane() []*corev1.Node {
-	var nodes []*corev1.Node
-	for _, node := range c.Nodes {
-		if isControlPlane(node) {
-			nodes = append(nodes, node)
-		}
-	}
-	return nodes
+	return slices.DeleteFunc(slices.Clone(c.Nodes), func(node *corev1.Node) bool { return !isControlPlane(node) })
 }
 
 func (r *reader) checkNodes() {

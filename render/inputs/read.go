@@ -13,6 +13,9 @@ import (
 	"strings"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
+	configv1alpha1 "github.com/openshift/api/config/v1alpha1"
+	configv1alpha2 "github.com/openshift/api/config/v1alpha2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,12 +24,35 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	configv1 "github.com/openshift/api/config/v1"
-	configv1alpha1 "github.com/openshift/api/config/v1alpha1"
-	configv1alpha2 "github.com/openshift/api/config/v1alpha2"
-
 	"github.com/solonode/sno/render/document"
 )
+
+// Cluster is the content of a folder. After Read without an error every resource of config.openshift.io is set.
+type Cluster struct {
+	Infrastructure *configv1.Infrastructure
+	Network        *configv1.Network
+	APIServer      *configv1.APIServer
+	Authentication *configv1.Authentication
+	OAuth          *configv1.OAuth
+	Image          *configv1.Image
+	Scheduler      *configv1.Scheduler
+	FeatureGate    *configv1.FeatureGate
+	Proxy          *configv1.Proxy
+	Ingress        *configv1.Ingress
+	DNS            *configv1.DNS
+	Node           *configv1.Node
+
+	// Nodes are the core Nodes of all roles, sorted by name.
+	Nodes []*corev1.Node
+	// Others are all other objects in the order of files and documents.
+	Others []*unstructured.Unstructured
+
+	// Warnings are fields that are set and have no effect, or none before an operator runs.
+	Warnings document.Faults
+
+	// openShiftOnly are fields that are set and have an effect in profile openshift only.
+	openShiftOnly document.Faults
+}
 
 // required are the resources of config.openshift.io that must be in the input, all named cluster. There are no
 // defaults: on a cluster the installer or the config operator creates each of them.
@@ -202,6 +228,9 @@ func (r *reader) addObject(s *document.Document) {
 		if meta.Namespace != "" {
 			r.report(s, field.Forbidden(field.NewPath("metadata", "namespace"), "the resource has none"))
 		}
+		// The fields of Cluster have the names of the kinds.
+		reflect.ValueOf(r.cluster).Elem().FieldByName(meta.Kind).Set(reflect.ValueOf(typed))
+		return
 	}
 	r.keepObject(s, id, typed)
 }
@@ -243,51 +272,25 @@ func difference(at string, a, b any) string {
 }
 
 func (r *reader) keepObject(s *document.Document, id identity, typed runtime.Object) {
-	c := r.cluster
-	switch object := typed.(type) {
-	case *configv1.Infrastructure:
-		c.Infrastructure = object
-	case *configv1.Network:
-		c.Network = object
-	case *configv1.APIServer:
-		c.APIServer = object
-	case *configv1.Authentication:
-		c.Authentication = object
-	case *configv1.OAuth:
-		c.OAuth = object
-	case *configv1.Image:
-		c.Image = object
-	case *configv1.Scheduler:
-		c.Scheduler = object
-	case *configv1.FeatureGate:
-		c.FeatureGate = object
-	case *configv1.Proxy:
-		c.Proxy = object
-	case *configv1.Ingress:
-		c.Ingress = object
-	case *configv1.DNS:
-		c.DNS = object
-	case *configv1.Node:
-		c.Node = object
-	case *corev1.Node:
-		c.Nodes = append(c.Nodes, object)
-	default:
-		other := &unstructured.Unstructured{}
-		if err := other.UnmarshalJSON(s.JSON); err != nil {
-			r.report(s, document.Whole(field.ErrorTypeTypeInvalid, err.Error()))
-			return
-		}
-		switch object := typed.(type) {
-		case *corev1.Secret:
-			r.namespaced(s, id)
-			mergeStringData(object, other)
-			r.secrets[id] = object
-		case *corev1.ConfigMap:
-			r.namespaced(s, id)
-			r.configMaps[id] = object
-		}
-		c.Others = append(c.Others, other)
+	if node, is := typed.(*corev1.Node); is {
+		r.cluster.Nodes = append(r.cluster.Nodes, node)
+		return
 	}
+	other := &unstructured.Unstructured{}
+	if err := other.UnmarshalJSON(s.JSON); err != nil {
+		r.report(s, document.Whole(field.ErrorTypeTypeInvalid, err.Error()))
+		return
+	}
+	switch object := typed.(type) {
+	case *corev1.Secret:
+		r.namespaced(s, id)
+		mergeStringData(object, other)
+		r.secrets[id] = object
+	case *corev1.ConfigMap:
+		r.namespaced(s, id)
+		r.configMaps[id] = object
+	}
+	r.cluster.Others = append(r.cluster.Others, other)
 }
 
 func (r *reader) namespaced(s *document.Document, id identity) {

@@ -34,12 +34,11 @@ func (r *reader) checkRegistry() {
 		}
 		known := slices.Concat(image.Spec.ExternalRegistryHostnames, image.Status.ExternalRegistryHostnames)
 		hosts := map[string]string{}
-		if routes, _, _ := unstructured.NestedSlice(other.Object, "spec", "routes"); true {
-			for i, route := range routes {
-				if route, ok := route.(map[string]any); ok {
-					if host, _, _ := unstructured.NestedString(route, "hostname"); host != "" {
-						hosts[fmt.Sprintf("spec.routes[%d].hostname", i)] = host
-					}
+		routes, _, _ := unstructured.NestedSlice(other.Object, "spec", "routes")
+		for i, route := range routes {
+			if route, ok := route.(map[string]any); ok {
+				if host, _, _ := unstructured.NestedString(route, "hostname"); host != "" {
+					hosts[fmt.Sprintf("spec.routes[%d].hostname", i)] = host
 				}
 			}
 		}
