@@ -3,39 +3,16 @@
 package cabundle_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
-	"k8s.io/client-go/util/cert"
-
 	"github.com/solonode/sno/render/cabundle"
+	"github.com/solonode/sno/render/fixture"
 )
 
-// authority returns a certificate that is valid for ten years.
-func authority(t *testing.T, name string) string {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := cert.NewSelfSignedCACert(cert.Config{CommonName: name}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := cert.EncodeCertificates(made)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(encoded)
-}
-
 func TestUnion(t *testing.T) {
-	a, b, c := authority(t, "a"), authority(t, "b"), authority(t, "c")
+	a, b, c := fixture.CA(t, "a"), fixture.CA(t, "b"), fixture.CA(t, "c")
 	for name, test := range map[string]struct {
 		bundles []string
 		want    string
@@ -60,7 +37,7 @@ func TestUnion(t *testing.T) {
 }
 
 func TestValid(t *testing.T) {
-	a, b := authority(t, "a"), authority(t, "b")
+	a, b := fixture.CA(t, "a"), fixture.CA(t, "b")
 	if got, err := cabundle.UnionUnexpired(time.Now(), b, a+b); err != nil || got != b+a {
 		t.Errorf("error %v, got\n%s", err, got)
 	}
@@ -70,7 +47,7 @@ func TestValid(t *testing.T) {
 }
 
 func TestFirst(t *testing.T) {
-	a, b := authority(t, "a"), authority(t, "b")
+	a, b := fixture.CA(t, "a"), fixture.CA(t, "b")
 	got, err := cabundle.FirstCertificate([]byte(a + b))
 	if err != nil || string(got) != a {
 		t.Errorf("error %v, got\n%s\nwant\n%s", err, got, a)
@@ -78,10 +55,4 @@ func TestFirst(t *testing.T) {
 	if _, err := cabundle.FirstCertificate(nil); err == nil {
 		t.Error("an empty chain must be an error")
 	}
-}
-
-func ExampleUnion() {
-	_, err := cabundle.Union("", "")
-	fmt.Println(err)
-	// Output: no certificate in any bundle
 }

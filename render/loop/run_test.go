@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/loop"
 	"github.com/solonode/sno/render/store"
 )
@@ -30,16 +31,14 @@ type act func(context.Context, kubernetes.Interface) error
 func newLoop(name string, writes []string, acts ...act) loop.Loop {
 	return loop.Loop{
 		Name: name, Writes: store.ConfigMaps(namespace, writes...),
-		New: func(s *store.Session) (loop.Sync, error) {
-			return func(ctx context.Context) error {
-				for _, a := range acts {
-					if err := a(ctx, s.Kube()); err != nil {
-						return err
-					}
+		New: loop.Stateless(func(ctx context.Context, s *store.Session) error {
+			for _, a := range acts {
+				if err := a(ctx, s.Kube()); err != nil {
+					return err
 				}
-				return nil
-			}, nil
-		},
+			}
+			return nil
+		}),
 	}
 }
 
@@ -156,14 +155,9 @@ func run(t *testing.T, steps ...loop.Step) error {
 
 func newStore(t *testing.T) *store.Store {
 	t.Helper()
-	s, err := store.New(
+	return fixture.Store(t,
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "input", Labels: map[string]string{"value": "given"}}, Data: map[string]string{"value": ""}},
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "other"}},
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+		fixture.ConfigMap(namespace, "other", nil))
 }
 
 func outdated(l loop.Loop, names ...string) loop.Loop {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/solonode/sno/render/export"
+	"github.com/solonode/sno/render/store"
 )
 
 // Changes returns new and changed objects as "KIND.GROUP NAMESPACE/NAME", sorted, ignoring fields that a server owns.
@@ -39,11 +40,8 @@ func contents(objects []runtime.Object) (map[string][]byte, error) {
 	}
 	found := map[string][]byte{}
 	for _, m := range manifests {
-		name := m.Object.GetName()
-		if namespace := m.Object.GetNamespace(); namespace != "" {
-			name = namespace + "/" + name
-		}
-		found[m.Object.GroupVersionKind().GroupKind().String()+" "+name] = m.Content
+		name := store.Object{Namespace: m.Object.GetNamespace(), Name: m.Object.GetName()}
+		found[m.Object.GroupVersionKind().GroupKind().String()+" "+name.String()] = m.Content
 	}
 	return found, nil
 }

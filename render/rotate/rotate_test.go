@@ -80,10 +80,7 @@ func TestWriteChanged(t *testing.T) {
 func TestWriteChangedResumes(t *testing.T) {
 	root := t.TempDir()
 	blocked := filepath.Join(root, filepath.Dir(resource))
-	if err := os.MkdirAll(filepath.Dir(blocked), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(blocked), 0o700), os.WriteFile(blocked, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	written, err := rotate.WriteChanged(root, rendered("pod", "crt"))
@@ -96,14 +93,8 @@ func TestWriteChangedResumes(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, manifest)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the manifest was written before the files that it mounts: %v", err)
 	}
-	if err := os.Remove(blocked); err != nil {
-		t.Fatal(err)
-	}
 	partial := filepath.Join(root, "etc/kubernetes/manifests/.etcd-pod.yaml.partial")
-	if err := os.MkdirAll(filepath.Dir(partial), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(partial, []byte("half of a po"), 0o600); err != nil {
+	if err := errors.Join(os.Remove(blocked), os.MkdirAll(filepath.Dir(partial), 0o700), os.WriteFile(partial, []byte("half of a po"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := rotate.WriteChanged(root, rendered("pod", "crt")); err != nil {

@@ -3,7 +3,6 @@
 package store_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -15,21 +14,16 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/store"
 )
 
-func newStore(t *testing.T, objects ...runtime.Object) *store.Store {
-	t.Helper()
-	s, err := store.New(objects...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
+var newStore = fixture.Store
+
+func errorOf[T any](_ T, err error) error { return err }
 
 func create(t *testing.T, s *store.Session, namespace, name string) *corev1.ConfigMap {
 	t.Helper()
@@ -79,34 +73,28 @@ func TestPattern(t *testing.T) {
 
 // Undeclared writes are refused for all verbs, and reported even if the loop hides the error.
 func TestUndeclaredWrite(t *testing.T) {
-	for _, test := range []struct {
-		verb string
-		send func(context.Context, kubernetes.Interface) error
-	}{
-		{"create", func(ctx context.Context, kube kubernetes.Interface) error {
-			_, err := kube.CoreV1().ConfigMaps("ns").Create(ctx, configMap("ns", "b", nil), metav1.CreateOptions{})
-			return err
-		}},
-		{"update", func(ctx context.Context, kube kubernetes.Interface) error {
-			_, err := kube.CoreV1().ConfigMaps("ns").Update(ctx, configMap("ns", "a", map[string]string{"k": "v"}), metav1.UpdateOptions{})
-			return err
-		}},
-		{"patch", func(ctx context.Context, kube kubernetes.Interface) error {
-			_, err := kube.CoreV1().ConfigMaps("ns").Patch(ctx, "a", types.MergePatchType, []byte(`{"data":{"k":"v"}}`), metav1.PatchOptions{})
-			return err
-		}},
-		{"delete", func(ctx context.Context, kube kubernetes.Interface) error {
-			return kube.CoreV1().ConfigMaps("ns").Delete(ctx, "a", metav1.DeleteOptions{})
-		}},
+	for verb, send := range map[string]func(client corev1client.ConfigMapInterface) error{
+		"create": func(c corev1client.ConfigMapInterface) error {
+			return errorOf(c.Create(t.Context(), configMap("ns", "b", nil), metav1.CreateOptions{}))
+		},
+		"update": func(c corev1client.ConfigMapInterface) error {
+			return errorOf(c.Update(t.Context(), configMap("ns", "a", map[string]string{"k": "v"}), metav1.UpdateOptions{}))
+		},
+		"patch": func(c corev1client.ConfigMapInterface) error {
+			return errorOf(c.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"data":{"k":"v"}}`), metav1.PatchOptions{}))
+		},
+		"delete": func(c corev1client.ConfigMapInterface) error {
+			return c.Delete(t.Context(), "a", metav1.DeleteOptions{})
+		},
 	} {
-		t.Run(test.verb, func(t *testing.T) {
+		t.Run(verb, func(t *testing.T) {
 			s := newStore(t, configMap("ns", "a", nil))
 			before := s.Version()
 			session := s.Session("loop", store.ConfigMaps("ns", "declared")...)
-			if err := test.send(t.Context(), session.Kube()); !apierrors.IsForbidden(err) {
+			if err := send(session.Kube().CoreV1().ConfigMaps("ns")); !apierrors.IsForbidden(err) {
 				t.Errorf("got %v, want Forbidden", err)
 			}
-			if err := session.Err(); !errors.Is(err, store.ErrUndeclared) || !strings.HasPrefix(err.Error(), test.verb+" configmaps ns/") || !strings.Contains(err.Error(), `"loop"`) {
+			if err := session.Err(); !errors.Is(err, store.ErrUndeclared) || !strings.HasPrefix(err.Error(), verb+" configmaps ns/") || !strings.Contains(err.Error(), `"loop"`) {
 				t.Errorf("the session's error is %v", err)
 			}
 			if wrote := session.Wrote(); len(wrote) > 0 || s.Version() != before {
@@ -139,47 +127,21 @@ func TestUnsupported(t *testing.T) {
 	kube := s.Session("loop", store.Pattern{Resource: "configmaps", Namespace: "*", Name: "*"}, store.Pattern{Resource: "serviceaccounts", Namespace: "*", Name: "*"},
 		store.Pattern{Group: "rbac.authorization.k8s.io", Resource: "clusterroles", Name: "*"}).Kube()
 	before := s.Version()
-	for _, test := range []struct {
-		name string
-		send func(context.Context) error
-	}{
-		{"watch", func(ctx context.Context) error {
-			_, err := kube.CoreV1().ConfigMaps("ns").Watch(ctx, metav1.ListOptions{})
-			return err
-		}},
-		{"list by field", func(ctx context.Context) error {
-			_, err := kube.CoreV1().ConfigMaps("ns").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=a"})
-			return err
-		}},
-		{"delete a collection", func(ctx context.Context) error {
-			return kube.CoreV1().ConfigMaps("ns").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-		}},
-		{"create a token", func(ctx context.Context) error {
-			_, err := kube.CoreV1().ServiceAccounts("ns").CreateToken(ctx, "a", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-			return err
-		}},
-		{"patch another subresource", func(ctx context.Context) error {
-			_, err := kube.CoreV1().ConfigMaps("ns").Patch(ctx, "a", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}, "scale")
-			return err
-		}},
-		{"get in another version", func(ctx context.Context) error {
-			_, err := kube.RbacV1beta1().ClusterRoles().Get(ctx, "a", metav1.GetOptions{})
-			return err
-		}},
-		{"list in another version", func(ctx context.Context) error {
-			_, err := kube.RbacV1beta1().ClusterRoles().List(ctx, metav1.ListOptions{})
-			return err
-		}},
-		{"patch in another version", func(ctx context.Context) error {
-			_, err := kube.RbacV1beta1().ClusterRoles().Patch(ctx, "a", types.ApplyPatchType, []byte(`{"apiVersion":"rbac.authorization.k8s.io/v1beta1","kind":"ClusterRole","metadata":{"name":"a"}}`), metav1.PatchOptions{FieldManager: "one"})
-			return err
-		}},
+	ctx, configMaps, roles := t.Context(), kube.CoreV1().ConfigMaps("ns"), kube.RbacV1beta1().ClusterRoles()
+	role := []byte(`{"apiVersion":"rbac.authorization.k8s.io/v1beta1","kind":"ClusterRole","metadata":{"name":"a"}}`)
+	for name, err := range map[string]error{
+		"watch":                     errorOf(configMaps.Watch(ctx, metav1.ListOptions{})),
+		"list by field":             errorOf(configMaps.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=a"})),
+		"delete a collection":       configMaps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
+		"create a token":            errorOf(kube.CoreV1().ServiceAccounts("ns").CreateToken(ctx, "a", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})),
+		"patch another subresource": errorOf(configMaps.Patch(ctx, "a", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}, "scale")),
+		"get in another version":    errorOf(roles.Get(ctx, "a", metav1.GetOptions{})),
+		"list in another version":   errorOf(roles.List(ctx, metav1.ListOptions{})),
+		"patch in another version":  errorOf(roles.Patch(ctx, "a", types.ApplyPatchType, role, metav1.PatchOptions{FieldManager: "one"})),
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			if err := test.send(t.Context()); !errors.Is(err, store.ErrUnsupported) {
-				t.Errorf("got %v, want %v", err, store.ErrUnsupported)
-			}
-		})
+		if !errors.Is(err, store.ErrUnsupported) {
+			t.Errorf("%s: got %v, want %v", name, err, store.ErrUnsupported)
+		}
 	}
 	if s.Version() != before {
 		t.Errorf("the store's version went from %d to %d", before, s.Version())

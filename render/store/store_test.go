@@ -8,9 +8,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"testing"
+	"testing/cryptotest"
 	"testing/synctest"
 	"time"
 
@@ -18,10 +20,12 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/solonode/sno/render/store"
 )
@@ -249,22 +253,17 @@ func TestConcurrent(t *testing.T) {
 			c := session.Kube().CoreV1().ConfigMaps("ns")
 			for i := range each {
 				key := fmt.Sprintf("%d-%d", g, i)
-				for {
+				if err := retry.RetryOnConflict(wait.Backoff{Steps: math.MaxInt}, func() error {
 					shared, err := c.Get(t.Context(), "shared", metav1.GetOptions{})
 					if err != nil {
-						t.Error(err)
-						return
+						return err
 					}
-					if shared.Data == nil {
-						shared.Data = map[string]string{}
-					}
-					shared.Data[key] = "v"
-					if _, err = c.Update(t.Context(), shared, metav1.UpdateOptions{}); err == nil {
-						break
-					} else if !apierrors.IsConflict(err) {
-						t.Error(err)
-						return
-					}
+					metav1.SetMetaDataAnnotation(&shared.ObjectMeta, key, "v")
+					_, err = c.Update(t.Context(), shared, metav1.UpdateOptions{})
+					return err
+				}); err != nil {
+					t.Error(err)
+					return
 				}
 				if _, err := c.Create(t.Context(), configMap("ns", key, nil), metav1.CreateOptions{}); err != nil {
 					t.Error(err)
@@ -290,12 +289,10 @@ func TestConcurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(shared.Data) != goroutines*each {
-		t.Errorf("of %d writes %d are stored", goroutines*each, len(shared.Data))
+	if len(shared.Annotations) != goroutines*each {
+		t.Errorf("of %d writes %d are stored", goroutines*each, len(shared.Annotations))
 	}
 }
-
-func wait(d time.Duration) { <-time.After(d) }
 
 // A change of only the order of managers is no write: here an update with another status.
 func TestManagersInAnotherOrder(t *testing.T) {
@@ -305,7 +302,7 @@ func TestManagersInAnotherOrder(t *testing.T) {
 		s := newStore(t, scheduler)
 		c := s.Session("loop", store.Patterns("operator.openshift.io", "kubeschedulers", "", "cluster")...).Operator().OperatorV1().KubeSchedulers()
 		get := func() *operatorv1.KubeScheduler {
-			wait(time.Second) // Managers are ordered by their times.
+			<-time.After(time.Second) // Managers are ordered by their times.
 			found, err := c.Get(t.Context(), "cluster", metav1.GetOptions{})
 			if err != nil {
 				t.Fatal(err)
@@ -333,4 +330,42 @@ func TestManagersInAnotherOrder(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The same writes give the same uids, versions and times, and with the same random numbers the same generated names.
+func TestSameWritesSameObjects(t *testing.T) {
+	var runs [2][]runtime.Object
+	for i := range runs {
+		synctest.Test(t, func(t *testing.T) {
+			cryptotest.SetGlobalRandom(t, 1)
+			s := newStore(t, configMap("ns", "a", nil))
+			session := s.Session("loop", store.ConfigMaps("ns", "*")...)
+			create(t, session, "ns", "b")
+			c := session.Kube().CoreV1().ConfigMaps("ns")
+			generated, err := c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c-"}}, metav1.CreateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name := generated.Name; len(name) != len("c-")+5 || !strings.HasPrefix(name, "c-") {
+				t.Errorf("the generated name is %q", name)
+			}
+			if err := c.Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			create(t, session, "ns", "b")
+			if runs[i], err = s.Objects(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if diff := cmp.Diff(runs[0], runs[1]); diff != "" {
+		t.Errorf("two runs differ (-first +second):\n%s", diff)
+	}
+	uids := map[types.UID]bool{}
+	for _, object := range runs[0] {
+		uids[object.(metav1.Object).GetUID()] = true
+	}
+	if len(uids) != 3 {
+		t.Errorf("three objects have the uids %v", uids)
+	}
 }
