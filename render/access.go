@@ -35,22 +35,13 @@ func AdminKubeconfig(ctx context.Context, infrastructure *configv1.Infrastructur
 	if err != nil {
 		return nil, nil, err
 	}
-	var client *corev1.Secret
-	var bundle *corev1.ConfigMap
 	for _, object := range all {
-		switch o := object.(type) {
-		case *corev1.Secret:
-			objects = append(objects, o)
-			if (store.Object{Namespace: o.Namespace, Name: o.Name}) == kubeapiserver.AdminClientCertificate {
-				client = o
-			}
-		case *corev1.ConfigMap:
-			objects = append(objects, o)
-			if (store.Object{Namespace: o.Namespace, Name: o.Name}) == kubeapiserver.AdminServerCA {
-				bundle = o
-			}
+		switch object.(type) {
+		case *corev1.Secret, *corev1.ConfigMap:
+			objects = append(objects, object)
 		}
 	}
+	client, bundle := find[*corev1.Secret](objects, kubeapiserver.AdminClientCertificate), find[*corev1.ConfigMap](objects, kubeapiserver.AdminServerCA)
 	if client == nil || bundle == nil {
 		return nil, nil, fmt.Errorf("%s and %s: %w", kubeapiserver.AdminClientCertificate, kubeapiserver.AdminServerCA, staticpods.ErrMissing)
 	}

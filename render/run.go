@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/solonode/sno/render/files"
@@ -121,14 +122,25 @@ func kubeconfigs(objects []runtime.Object) (map[string][]byte, error) {
 		"kubeconfig-localhost": {admin, kubeapiserver.LocalhostKubeconfig},
 		"kubeconfig-kubelet":   {kubelet, kubeapiserver.LocalhostKubeconfig},
 	} {
-		for _, object := range objects {
-			if secret, is := object.(*corev1.Secret); is && secret.Namespace == from.secret.Namespace && secret.Name == from.secret.Name {
-				found[name] = secret.Data[from.key]
-			}
+		if secret := find[*corev1.Secret](objects, from.secret); secret != nil {
+			found[name] = secret.Data[from.key]
 		}
 		if len(found[name]) == 0 {
 			return nil, fmt.Errorf("key %s of secret %s: %w", from.key, from.secret, staticpods.ErrMissing)
 		}
 	}
 	return found, nil
+}
+
+// find returns the object of that type and name, or nil.
+func find[T interface {
+	metav1.Object
+	runtime.Object
+}](objects []runtime.Object, name store.Object) (found T) {
+	for _, object := range objects {
+		if typed, is := object.(T); is && typed.GetNamespace() == name.Namespace && typed.GetName() == name.Name {
+			return typed
+		}
+	}
+	return found
 }

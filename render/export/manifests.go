@@ -4,6 +4,7 @@ package export
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
 	"go.yaml.in/yaml/v2"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -19,12 +22,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/json"
+	kjson "k8s.io/apimachinery/pkg/util/json"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	kubernetes "k8s.io/client-go/kubernetes/scheme"
 
-	configv1 "github.com/openshift/api/config/v1"
-	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/solonode/sno/render/files"
 )
 
@@ -176,12 +177,12 @@ func toManifest(object runtime.Object) (*unstructured.Unstructured, error) {
 			return nil, fmt.Errorf("export %T: %w", object, ErrUnknownKind)
 		}
 		// runtime.DefaultUnstructuredConverter would keep unsigned numbers, which an untyped object cannot have.
-		content, err := json.Marshal(object)
+		content, err := kjson.Marshal(object)
 		if err != nil {
 			return nil, fmt.Errorf("export %T: %w", object, err)
 		}
 		copied = &unstructured.Unstructured{}
-		if err := json.Unmarshal(content, &copied.Object); err != nil {
+		if err := kjson.Unmarshal(content, &copied.Object); err != nil {
 			return nil, fmt.Errorf("export %T: %w", object, err)
 		}
 		if kinds[0].Group == configv1.GroupName || kinds[0].Group == operatorv1.GroupName {
@@ -246,4 +247,44 @@ func isEmpty(value any) bool {
 		return len(value) == 0
 	}
 	return false
+}
+
+// dropZero removes empty strings and structs, which OpenShift's types encode and an API server rejects for disabled
+// feature sets (U-REN-31). Values of pointers are kept.
+func dropZero(value reflect.Value, content any) {
+	if value.Kind() == reflect.Pointer || value.Kind() == reflect.Interface {
+		if !value.IsNil() {
+			dropZero(value.Elem(), content)
+		}
+		return
+	}
+	if value.CanAddr() && value.Addr().Type().Implements(reflect.TypeFor[json.Marshaler]()) {
+		return // custom encoding
+	}
+	switch value.Kind() {
+	case reflect.Struct:
+		object, ok := content.(map[string]any)
+		if !ok {
+			return
+		}
+		for i := range value.NumField() {
+			field := value.Field(i)
+			name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
+			switch {
+			case name == "" && value.Type().Field(i).Anonymous:
+				dropZero(field, content)
+			case field.IsZero() && (field.Kind() == reflect.String || field.Kind() == reflect.Struct):
+				delete(object, name)
+			default:
+				dropZero(field, object[name])
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		items, ok := content.([]any)
+		for i := range items {
+			if ok && i < value.Len() {
+				dropZero(value.Index(i), items[i])
+			}
+		}
+	}
 }

@@ -74,20 +74,12 @@ func TestLoadBalancerHostnames(t *testing.T) {
 		{name: "not encrypted", url: "http://api-int.example.test:6443", err: ErrInvalid},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			for which, got := range map[string]func(*configv1.Infrastructure) ([]string, error){"internal": InternalHostnames, "external": ExternalHostnames} {
-				i := &configv1.Infrastructure{}
-				if which == "internal" {
-					i.Status.APIServerInternalURL = tt.url
-				} else {
-					i.Status.APIServerURL = tt.url
-				}
-				names, err := got(i)
-				if !errors.Is(err, tt.err) {
-					t.Fatalf("%s: error %v, want %v", which, err, tt.err)
-				}
-				if diff := cmp.Diff(tt.want, names); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", which, diff)
-				}
+			names, err := hostnames(&configv1.Infrastructure{}, "apiServerURL", tt.url)
+			if !errors.Is(err, tt.err) {
+				t.Fatalf("error %v, want %v", err, tt.err)
+			}
+			if diff := cmp.Diff(tt.want, names); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -2,6 +2,8 @@
 
 package kubeapiserver
 
+import "github.com/solonode/sno/render/podtemplate"
+
 const (
 	// Namespace is that of the static pod and its objects.
 	Namespace = "openshift-kube-apiserver"
@@ -32,10 +34,7 @@ const (
 	podName   = "kube-apiserver-pod"
 	certDir   = "kube-apiserver-certs"
 
-	// Paths in the pod: files of the revision, and files without one.
-	resourceDir = "/etc/kubernetes/static-pod-resources"
-	certsDir    = "/etc/kubernetes/static-pod-certs"
-	auditDir    = "/var/log/kube-apiserver"
+	auditDir = "/var/log/kube-apiserver"
 
 	bootstrapper = "system:serviceaccount:" + BootstrapNamespace + ":node-bootstrapper"
 
@@ -44,10 +43,10 @@ const (
 
 // revisioned returns the path of a file of the revision; kind is configmaps or secrets.
 func revisioned(kind, name, key string) string {
-	return resourceDir + "/" + kind + "/" + name + "/" + key
+	return podtemplate.ResourceDir + "/" + kind + "/" + name + "/" + key
 }
 
 // unrevisioned returns the path of a file without a revision.
 func unrevisioned(kind, name, key string) string {
-	return certsDir + "/" + kind + "/" + name + "/" + key
+	return podtemplate.CertDir + "/" + kind + "/" + name + "/" + key
 }

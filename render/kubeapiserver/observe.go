@@ -67,17 +67,9 @@ func argument(name string, values ...string) map[string]any {
 func arguments(values map[string][]string) map[string]any {
 	set := map[string]any{}
 	for name := range values {
-		set[name] = list(values[name])
+		set[name] = observe.List(values[name])
 	}
 	return map[string]any{"apiServerArguments": set}
-}
-
-func list(values []string) []any {
-	items := make([]any, len(values))
-	for i := range values {
-		items[i] = values[i]
-	}
-	return items
 }
 
 // servingCertificates are those of the first step. The last one is revisioned, for use when the others have expired.
@@ -100,7 +92,7 @@ func observeNamedCertificates(o observation) (map[string]any, error) {
 		folder := unrevisioned("secrets", userServingCertificate(i), "")
 		entry := map[string]any{"certFile": folder + "tls.crt", "keyFile": folder + "tls.key"}
 		if len(certificate.Names) > 0 {
-			entry["names"] = list(certificate.Names)
+			entry["names"] = observe.List(certificate.Names)
 		}
 		certificates = append(certificates, entry)
 	}
@@ -110,7 +102,7 @@ func observeNamedCertificates(o observation) (map[string]any, error) {
 func observeCORS(o observation) (map[string]any, error) {
 	origins := append([]string{`//127\.0\.0\.1(:|$)`, `//localhost(:|$)`}, o.APIServer.Spec.AdditionalCORSAllowedOrigins...)
 	slices.Sort(origins)
-	return map[string]any{"corsAllowedOrigins": list(slices.Compact(origins))}, nil
+	return map[string]any{"corsAllowedOrigins": observe.List(slices.Compact(origins))}, nil
 }
 
 func observeOAuthMetadata(o observation) (map[string]any, error) {
@@ -170,7 +162,7 @@ const restrictedEndpoints = "network.openshift.io/RestrictedEndpointsAdmission"
 func observeRestrictedEndpoints(o observation) (map[string]any, error) {
 	ranges := append(clusterNetwork(o.Network), serviceNetwork(o.Network)...)
 	return plugin(restrictedEndpoints, map[string]any{
-		"apiVersion": "network.openshift.io/v1", "kind": "RestrictedEndpointsAdmissionConfig", "restrictedCIDRs": list(ranges),
+		"apiVersion": "network.openshift.io/v1", "kind": "RestrictedEndpointsAdmissionConfig", "restrictedCIDRs": observe.List(ranges),
 	}), nil
 }
 
@@ -184,7 +176,7 @@ func observeExternalIPPolicy(o observation) (map[string]any, error) {
 				ranges = append(ranges, "!"+cidr)
 			}
 			if ranges = append(ranges, external.Policy.AllowedCIDRs...); len(ranges) > 0 {
-				configuration["externalIPNetworkCIDRs"] = list(ranges)
+				configuration["externalIPNetworkCIDRs"] = observe.List(ranges)
 			}
 		}
 	}
@@ -198,7 +190,7 @@ func observeImagePolicy(o observation) (map[string]any, error) {
 		policy["internalRegistryHostname"] = name
 	}
 	if names := append(slices.Clone(o.Image.Spec.ExternalRegistryHostnames), o.Image.Status.ExternalRegistryHostnames...); len(names) > 0 {
-		policy["externalRegistryHostnames"] = list(names)
+		policy["externalRegistryHostnames"] = observe.List(names)
 	}
 	if len(policy) == 0 {
 		return nil, nil

@@ -59,10 +59,7 @@ const checkEndpointsPort = 17697
 // openShiftPod returns the stock operator's pod, with client certificates for two sidecars. release may be empty.
 func openShiftPod(image, operatorImage, release string, gracePeriod int64, environment []corev1.EnvVar) *corev1.Pod {
 	pod := newPod()
-	pod.Annotations = map[string]string{
-		"kubectl.kubernetes.io/default-container": component,
-		"target.workload.openshift.io/management": `{"effect": "PreferredDuringScheduling"}`,
-	}
+	pod.Annotations = podtemplate.Annotations(component)
 	pod.Spec.TerminationGracePeriodSeconds = &gracePeriod
 	pod.Spec.Volumes = append(pod.Spec.Volumes, podtemplate.EmptyDir("tmp-dir"), podtemplate.EmptyDir("ca-bundle-dir"))
 	tmp := corev1.VolumeMount{Name: "tmp-dir", MountPath: "/tmp"}
@@ -94,7 +91,7 @@ func openShiftPod(image, operatorImage, release string, gracePeriod int64, envir
 		VolumeMounts: append(podtemplate.Mounts(), audit, tmp, corev1.VolumeMount{Name: "ca-bundle-dir", MountPath: "/etc/pki/ca-trust/extracted/pem"}), SecurityContext: privileged, Resources: podtemplate.Requests("265m", "1Gi"),
 		StartupProbe: probe("livez", 5, 10, 30), LivenessProbe: probe("livez?exclude=etcd", 10, 10, 3), ReadinessProbe: probe("readyz", 5, 10, 3),
 	}
-	certSyncer := sidecar("kube-apiserver-cert-syncer", "cert-syncer", syncer, "--namespace=$(POD_NAMESPACE)", "--destination-dir="+certsDir)
+	certSyncer := sidecar("kube-apiserver-cert-syncer", "cert-syncer", syncer, "--namespace=$(POD_NAMESPACE)", "--destination-dir="+podtemplate.CertDir)
 	certSyncer.Env = []corev1.EnvVar{name, namespace}
 
 	regeneration := sidecar("kube-apiserver-cert-regeneration-controller", "cert-regeneration-controller", syncer, "--namespace=$(POD_NAMESPACE)", "-v=2")

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+	configv1client "github.com/openshift/client-go/config/clientset/versioned/typed/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -35,22 +36,14 @@ func observers(s *inputs.Settings) []librarygo.Observer {
 	}
 	return []librarygo.Observer{
 		observe.FeatureGatesAt(s.Profile, gates...),
-		networkObserver(s.Profile),
-		observeName,
-		observeLatency,
+		observe.From(configv1client.ConfigV1Interface.Networks, func(network *configv1.Network) (map[string]any, error) {
+			return networkArguments(network, s.Profile)
+		}),
+		observe.From(configv1client.ConfigV1Interface.Infrastructures, nameArguments),
+		observe.From(configv1client.ConfigV1Interface.Nodes, latencyArguments),
 		observe.Proxy,
 		observeServiceCA,
 		observe.TLSProfile,
-	}
-}
-
-func networkObserver(profile inputs.Profile) librarygo.Observer {
-	return func(ctx context.Context, s *store.Session, _ map[string]any) (map[string]any, error) {
-		network, err := s.Config().ConfigV1().Networks().Get(ctx, "cluster", metav1.GetOptions{})
-		if err != nil {
-			return nil, err
-		}
-		return networkArguments(network, profile)
 	}
 }
 
@@ -98,29 +91,17 @@ func networkArguments(network *configv1.Network, profile inputs.Profile) (map[st
 	return config, nil
 }
 
-func observeName(ctx context.Context, s *store.Session, _ map[string]any) (map[string]any, error) {
-	infrastructure, err := s.Config().ConfigV1().Infrastructures().Get(ctx, "cluster", metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
+func nameArguments(infrastructure *configv1.Infrastructure) (map[string]any, error) {
 	if infrastructure.Status.InfrastructureName == "" {
 		return nil, fmt.Errorf("infrastructure cluster: status.infrastructureName is empty: %w; set it", ErrNoClusterName)
 	}
 	return observe.Argument("cluster-name", infrastructure.Status.InfrastructureName), nil
 }
 
-func observeLatency(ctx context.Context, s *store.Session, _ map[string]any) (map[string]any, error) {
-	node, err := s.Config().ConfigV1().Nodes().Get(ctx, "cluster", metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return latencyArguments(node.Spec.WorkerLatencyProfile)
-}
-
 // latencyArguments returns the grace period of nodes in the latency profile (U-REN-17).
-func latencyArguments(profile configv1.WorkerLatencyProfileType) (map[string]any, error) {
+func latencyArguments(node *configv1.Node) (map[string]any, error) {
 	grace := configv1.DefaultNodeMonitorGracePeriod
-	switch profile {
+	switch profile := node.Spec.WorkerLatencyProfile; profile {
 	case "", configv1.DefaultUpdateDefaultReaction:
 	case configv1.MediumUpdateAverageReaction:
 		grace = configv1.MediumNodeMonitorGracePeriod

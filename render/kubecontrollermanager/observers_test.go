@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/inputs"
@@ -16,60 +17,50 @@ import (
 )
 
 func TestNetworkArguments(t *testing.T) {
-	entry := func(cidr string, prefix uint32) configv1.ClusterNetworkEntry {
-		return configv1.ClusterNetworkEntry{CIDR: cidr, HostPrefix: prefix}
-	}
-	four, six := entry("10.128.0.0/14", 23), entry("fd01::/48", 64)
+	const (
+		four = `{cidr: 10.128.0.0/14, hostPrefix: 23}`
+		six  = `{cidr: "fd01::/48", hostPrefix: 64}`
+		two  = `{spec: {clusterNetwork: [` + four + `, {cidr: 10.200.0.0/16, hostPrefix: 24}], serviceNetwork: [172.30.0.0/16]}}`
+	)
 	for name, test := range map[string]struct {
-		network configv1.Network
 		profile inputs.Profile
+		network string
 		want    []string
 		err     error
 	}{
 		"the spec": {
-			network: configv1.Network{Spec: configv1.NetworkSpec{
-				ClusterNetwork: []configv1.ClusterNetworkEntry{four}, ServiceNetwork: []string{"172.30.0.0/16"}}},
-			profile: inputs.OpenShift, want: []string{"--cluster-cidr=10.128.0.0/14", "--service-cluster-ip-range=172.30.0.0/16"},
+			inputs.OpenShift, `{spec: {clusterNetwork: [` + four + `], serviceNetwork: [172.30.0.0/16]}}`,
+			[]string{"--cluster-cidr=10.128.0.0/14", "--service-cluster-ip-range=172.30.0.0/16"}, nil,
 		},
 		"the status first": {
-			network: configv1.Network{
-				Spec:   configv1.NetworkSpec{ClusterNetwork: []configv1.ClusterNetworkEntry{four}, ServiceNetwork: []string{"172.30.0.0/16"}},
-				Status: configv1.NetworkStatus{ClusterNetwork: []configv1.ClusterNetworkEntry{six}, ServiceNetwork: []string{"fd02::/112"}},
-			},
-			profile: inputs.OpenShift, want: []string{"--cluster-cidr=fd01::/48", "--service-cluster-ip-range=fd02::/112"},
+			inputs.OpenShift,
+			`{spec: {clusterNetwork: [` + four + `], serviceNetwork: [172.30.0.0/16]}, status: {clusterNetwork: [` + six + `], serviceNetwork: ["fd02::/112"]}}`,
+			[]string{"--cluster-cidr=fd01::/48", "--service-cluster-ip-range=fd02::/112"}, nil,
 		},
 		"Kubernetes allocates": {
-			network: configv1.Network{Spec: configv1.NetworkSpec{
-				ClusterNetwork: []configv1.ClusterNetworkEntry{four}, ServiceNetwork: []string{"172.30.0.0/16"}}},
-			profile: inputs.Kubernetes,
-			want:    []string{"--cluster-cidr=10.128.0.0/14", "--node-cidr-mask-size=23", "--service-cluster-ip-range=172.30.0.0/16"},
+			inputs.Kubernetes, `{spec: {clusterNetwork: [` + four + `], serviceNetwork: [172.30.0.0/16]}}`,
+			[]string{"--cluster-cidr=10.128.0.0/14", "--node-cidr-mask-size=23", "--service-cluster-ip-range=172.30.0.0/16"}, nil,
 		},
 		"Kubernetes, both families": {
-			network: configv1.Network{Spec: configv1.NetworkSpec{
-				ClusterNetwork: []configv1.ClusterNetworkEntry{four, six}, ServiceNetwork: []string{"172.30.0.0/16", "fd02::/112"}}},
-			profile: inputs.Kubernetes,
-			want: []string{"--cluster-cidr=10.128.0.0/14,fd01::/48", "--node-cidr-mask-size-ipv4=23", "--node-cidr-mask-size-ipv6=64",
-				"--service-cluster-ip-range=172.30.0.0/16,fd02::/112"},
+			inputs.Kubernetes, `{spec: {clusterNetwork: [` + four + `, ` + six + `], serviceNetwork: [172.30.0.0/16, "fd02::/112"]}}`,
+			[]string{"--cluster-cidr=10.128.0.0/14,fd01::/48", "--node-cidr-mask-size-ipv4=23", "--node-cidr-mask-size-ipv6=64",
+				"--service-cluster-ip-range=172.30.0.0/16,fd02::/112"}, nil,
 		},
 		"Kubernetes, the default size": {
-			network: configv1.Network{Spec: configv1.NetworkSpec{
-				ClusterNetwork: []configv1.ClusterNetworkEntry{entry("10.0.0.0/16", 0)}, ServiceNetwork: []string{"172.30.0.0/16"}}},
-			profile: inputs.Kubernetes, want: []string{"--cluster-cidr=10.0.0.0/16", "--service-cluster-ip-range=172.30.0.0/16"},
+			inputs.Kubernetes, `{spec: {clusterNetwork: [{cidr: 10.0.0.0/16}], serviceNetwork: [172.30.0.0/16]}}`,
+			[]string{"--cluster-cidr=10.0.0.0/16", "--service-cluster-ip-range=172.30.0.0/16"}, nil,
 		},
-		"Kubernetes, two of one family": {
-			network: configv1.Network{Spec: configv1.NetworkSpec{
-				ClusterNetwork: []configv1.ClusterNetworkEntry{four, entry("10.200.0.0/16", 24)}, ServiceNetwork: []string{"172.30.0.0/16"}}},
-			profile: inputs.Kubernetes, err: ErrClusterNetwork,
-		},
+		"Kubernetes, two of one family": {inputs.Kubernetes, two, nil, ErrClusterNetwork},
 		"OpenShift, two of one family": {
-			network: configv1.Network{Spec: configv1.NetworkSpec{
-				ClusterNetwork: []configv1.ClusterNetworkEntry{four, entry("10.200.0.0/16", 24)}, ServiceNetwork: []string{"172.30.0.0/16"}}},
-			profile: inputs.OpenShift,
-			want:    []string{"--cluster-cidr=10.128.0.0/14,10.200.0.0/16", "--service-cluster-ip-range=172.30.0.0/16"},
+			inputs.OpenShift, two, []string{"--cluster-cidr=10.128.0.0/14,10.200.0.0/16", "--service-cluster-ip-range=172.30.0.0/16"}, nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config, err := networkArguments(&test.network, test.profile)
+			var network configv1.Network
+			if err := yaml.UnmarshalStrict([]byte(test.network), &network); err != nil {
+				t.Fatal(err)
+			}
+			config, err := networkArguments(&network, test.profile)
 			if !errors.Is(err, test.err) {
 				t.Fatalf("error %v, want %v", err, test.err)
 			}
@@ -85,24 +76,22 @@ func TestLatencyArguments(t *testing.T) {
 	for profile, want := range map[configv1.WorkerLatencyProfileType]string{
 		"": "40s", configv1.DefaultUpdateDefaultReaction: "40s", configv1.MediumUpdateAverageReaction: "2m0s", configv1.LowUpdateSlowReaction: "5m0s",
 	} {
-		got, err := latencyArguments(profile)
+		got, err := latencyArguments(&configv1.Node{Spec: configv1.NodeSpec{WorkerLatencyProfile: profile}})
 		if diff := cmp.Diff(observe.Argument("node-monitor-grace-period", want), got); diff != "" || err != nil {
 			t.Errorf("%s: error %v (-want +got):\n%s", profile, err, diff)
 		}
 	}
-	if _, err := latencyArguments("Never"); !errors.Is(err, ErrLatencyProfile) {
+	if _, err := latencyArguments(&configv1.Node{Spec: configv1.NodeSpec{WorkerLatencyProfile: "Never"}}); !errors.Is(err, ErrLatencyProfile) {
 		t.Errorf("error %v, want %v", err, ErrLatencyProfile)
 	}
 }
 
-func TestObserveName(t *testing.T) {
-	s := fixture.Settings(inputs.OpenShift, "192.168.2.1")
-	got, err := observeName(t.Context(), fixture.Session(fixture.Store(t, fixture.Objects(s)...)), nil)
+func TestNameArguments(t *testing.T) {
+	got, err := nameArguments(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{InfrastructureName: "example-x7k2p"}})
 	if diff := cmp.Diff(observe.Argument("cluster-name", "example-x7k2p"), got); diff != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
-	s.Cluster.Infrastructure.Status.InfrastructureName = ""
-	if _, err := observeName(t.Context(), fixture.Session(fixture.Store(t, fixture.Objects(s)...)), nil); !errors.Is(err, ErrNoClusterName) {
+	if _, err := nameArguments(&configv1.Infrastructure{}); !errors.Is(err, ErrNoClusterName) {
 		t.Errorf("error %v, want %v", err, ErrNoClusterName)
 	}
 }

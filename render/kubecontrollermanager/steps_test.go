@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/solonode/sno/render/fixture"
@@ -69,15 +68,7 @@ func TestOrder(t *testing.T) {
 
 func TestServingCertificate(t *testing.T) {
 	s := fixture.Settings(inputs.OpenShift, "192.168.2.1")
-	serving := fixture.Secret(namespace, "serving-cert", map[string][]byte{corev1.TLSCertKey: {1}, corev1.TLSPrivateKeyKey: {2}})
-	st := fixture.Store(t, fixture.Objects(s, append(others(t), serving)...)...)
-	if _, err := fixture.Run(st, plan(s)...); err != nil {
-		t.Fatal(err)
-	}
-	const flag = "--tls-cert-file=/etc/kubernetes/static-pod-resources/secrets/serving-cert/tls.crt"
-	if pod := fixture.ConfigMapData(t, st, namespace, "kube-controller-manager-pod")["pod.yaml"]; !strings.Contains(pod, flag) {
-		t.Errorf("the pod must have %s:\n%s", flag, pod)
-	}
+	st := fixture.CheckServing(t, fixture.Objects(s, others(t)...), plan(s), namespace, "kube-controller-manager-pod")
 	const file = "certFile: /etc/kubernetes/static-pod-resources/secrets/serving-cert/tls.crt"
 	if config := fixture.ConfigMapData(t, st, namespace, "cluster-policy-controller-config")["config.yaml"]; !strings.Contains(config, file) {
 		t.Errorf("cluster-policy-controller must have %s:\n%s", file, config)

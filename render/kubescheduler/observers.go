@@ -3,17 +3,15 @@
 package kubescheduler
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	configv1client "github.com/openshift/client-go/config/clientset/versioned/typed/config/v1"
 
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/librarygo"
 	"github.com/solonode/sno/render/observe"
-	"github.com/solonode/sno/render/store"
 )
 
 // Errors of the observers.
@@ -25,22 +23,15 @@ var (
 // observers returns the operator's observers. mastersSchedulable is about taints and has no effect on kube-scheduler.
 func observers(s *inputs.Settings) []librarygo.Observer {
 	return []librarygo.Observer{
-		observeScheduler,
+		observe.From(configv1client.ConfigV1Interface.Schedulers, profiles),
 		observe.TLSProfile,
 		observe.FeatureGatesAt(s.Profile, []string{"extendedArguments", "feature-gates"}),
 	}
 }
 
-func observeScheduler(ctx context.Context, s *store.Session, _ map[string]any) (map[string]any, error) {
-	scheduler, err := s.Config().ConfigV1().Schedulers().Get(ctx, "cluster", metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return profiles(scheduler.Spec)
-}
-
 // profiles returns the scheduler profiles: default, packing nodes, or no scoring (U-REN-20).
-func profiles(spec configv1.SchedulerSpec) (map[string]any, error) {
+func profiles(scheduler *configv1.Scheduler) (map[string]any, error) {
+	spec := scheduler.Spec
 	if spec.Policy.Name != "" {
 		return nil, fmt.Errorf("scheduler cluster: spec.policy.name: %w; choose a spec.profile", ErrPolicy)
 	}

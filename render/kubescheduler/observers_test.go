@@ -4,6 +4,7 @@ package kubescheduler
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,75 +16,50 @@ import (
 )
 
 func TestProfiles(t *testing.T) {
+	const standard = `profiles: [{schedulerName: default-scheduler}]`
 	for name, test := range map[string]struct {
-		spec configv1.SchedulerSpec
-		want string
-		err  error
+		spec, want string
+		err        error
 	}{
-		"default": {want: `profiles: [{schedulerName: default-scheduler}]`},
-		"LowNodeUtilization": {
-			spec: configv1.SchedulerSpec{Profile: configv1.LowNodeUtilization},
-			want: `profiles: [{schedulerName: default-scheduler}]`,
-		},
-		"HighNodeUtilization": {
-			spec: configv1.SchedulerSpec{Profile: configv1.HighNodeUtilization},
-			want: `
+		"default":            {`{}`, standard, nil},
+		"LowNodeUtilization": {`profile: LowNodeUtilization`, standard, nil},
+		"HighNodeUtilization": {`profile: HighNodeUtilization`, `
 profiles:
 - schedulerName: default-scheduler
   pluginConfig:
   - {name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated}}}
   plugins:
-    score: {disabled: [{name: NodeResourcesBalancedAllocation}], enabled: [{name: NodeResourcesFit, weight: 5}]}`,
-		},
-		"NoScoring": {
-			spec: configv1.SchedulerSpec{Profile: configv1.NoScoring},
-			want: `
+    score: {disabled: [{name: NodeResourcesBalancedAllocation}], enabled: [{name: NodeResourcesFit, weight: 5}]}`, nil},
+		"NoScoring": {`profile: NoScoring`, `
 profiles:
 - schedulerName: default-scheduler
-  plugins: {preScore: {disabled: [{name: "*"}]}, score: {disabled: [{name: "*"}]}}`,
-		},
-		"dynamic resources": {
-			spec: configv1.SchedulerSpec{Profile: configv1.NoScoring, ProfileCustomizations: configv1.ProfileCustomizations{
-				DynamicResourceAllocation: configv1.DRAEnablementEnabled}},
-			want: `
+  plugins: {preScore: {disabled: [{name: "*"}]}, score: {disabled: [{name: "*"}]}}`, nil},
+		"dynamic resources": {`{profile: NoScoring, profileCustomizations: {dynamicResourceAllocation: Enabled}}`, `
 profiles:
 - schedulerName: default-scheduler
   plugins:
     multiPoint: {enabled: [{name: DynamicResources}]}
     preScore: {disabled: [{name: "*"}]}
-    score: {disabled: [{name: "*"}]}`,
-		},
-		"mastersSchedulable has no effect": {
-			spec: configv1.SchedulerSpec{MastersSchedulable: true}, want: `profiles: [{schedulerName: default-scheduler}]`,
-		},
-		"a policy": {spec: configv1.SchedulerSpec{Policy: configv1.ConfigMapNameReference{Name: "mine"}}, err: ErrPolicy},
-		"unknown":  {spec: configv1.SchedulerSpec{Profile: "Fast"}, err: ErrProfile},
-		"unknown customization": {
-			spec: configv1.SchedulerSpec{ProfileCustomizations: configv1.ProfileCustomizations{DynamicResourceAllocation: "Maybe"}},
-			err:  ErrProfile,
-		},
+    score: {disabled: [{name: "*"}]}`, nil},
+		"mastersSchedulable has no effect": {`mastersSchedulable: true`, standard, nil},
+		"a policy":                         {`policy: {name: mine}`, "", ErrPolicy},
+		"unknown":                          {`profile: Fast`, "", ErrProfile},
+		"unknown customization":            {`profileCustomizations: {dynamicResourceAllocation: Maybe}`, "", ErrProfile},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := profiles(test.spec)
+			var scheduler configv1.Scheduler
+			if err := yaml.UnmarshalStrict([]byte(test.spec), &scheduler.Spec); err != nil {
+				t.Fatal(err)
+			}
+			got, err := profiles(&scheduler)
 			if !errors.Is(err, test.err) {
 				t.Fatalf("error %v, want %v", err, test.err)
 			}
-			if test.err != nil {
-				return
-			}
-			text, err := yaml.Marshal(got)
-			if err != nil {
+			var want map[string]any
+			if err := yaml.UnmarshalStrict([]byte(test.want), &want); err != nil {
 				t.Fatal(err)
 			}
-			want, err := yaml.YAMLToJSON([]byte(test.want))
-			if err != nil {
-				t.Fatal(err)
-			}
-			wantText, err := yaml.JSONToYAML(want)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(wantText), string(text)); diff != "" {
+			if diff := cmp.Diff(fmt.Sprint(want), fmt.Sprint(got)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -5,6 +5,7 @@ package kubescheduler
 import (
 	"context"
 	"embed"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/solonode/sno/render/kubecontrollermanager"
 	"github.com/solonode/sno/render/librarygo"
 	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/observe"
 	"github.com/solonode/sno/render/podtemplate"
 	"github.com/solonode/sno/render/staticpods"
 	"github.com/solonode/sno/render/store"
@@ -41,6 +43,56 @@ func Steps(s *inputs.Settings) []loop.Step {
 			From:   store.Object{Namespace: managedNamespace, Name: clientCertificate},
 		}},
 	}.Steps()...)
+}
+
+// configuration returns kube-scheduler's configuration (U-REN-20).
+func configuration(observed map[string]any, profile inputs.Profile) (map[string]any, error) {
+	if _, has := observed["profiles"]; !has {
+		return nil, fmt.Errorf("profiles: %w", observe.ErrNotObserved)
+	}
+	config := map[string]any{
+		"apiVersion":                "kubescheduler.config.k8s.io/v1",
+		"kind":                      "KubeSchedulerConfiguration",
+		"clientConnection":          map[string]any{"kubeconfig": kubeconfig},
+		"leaderElection":            map[string]any{"leaderElect": true, "resourceLock": "leases"},
+		"enableProfiling":           false,
+		"enableContentionProfiling": false,
+	}
+	// In profile kubernetes the lease is in kube-system, which exists before the manifests are created.
+	if profile == inputs.OpenShift {
+		config = observe.Merge(config, observe.Nested(namespace, "leaderElection", "resourceNamespace"))
+	}
+	return observe.Merge(config, observe.Select(observed, "profiles")), nil
+}
+
+// desired returns the operator's own objects of a revision.
+func desired(ctx context.Context, s *inputs.Settings, session *store.Session) ([]runtime.Object, error) {
+	found, err := observe.ReadClientConfig(ctx, session, librarygo.KubeScheduler, namespace)
+	if err != nil {
+		return nil, err
+	}
+	content, err := configuration(found.Observed, s.Profile)
+	if err != nil {
+		return nil, err
+	}
+	config, err := podtemplate.YAML(namespace, "config", "config.yaml", content)
+	if err != nil {
+		return nil, err
+	}
+	template, err := podFor(s, found)
+	if err != nil {
+		return nil, err
+	}
+	pod, err := podtemplate.ConfigMap(namespace, "kube-scheduler-pod", template, s.Version)
+	if err != nil {
+		return nil, err
+	}
+	all := []runtime.Object{config, pod}
+	client, err := found.ConfigMaps(s, namespace, component, "scheduler-kubeconfig", "kube-scheduler-cert-syncer-kubeconfig")
+	for _, c := range client {
+		all = append(all, c)
+	}
+	return all, err
 }
 
 // StaticPod returns the static pod of kube-scheduler and what its files are made of (U-REN-18). The sidecars have no

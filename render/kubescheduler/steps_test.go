@@ -3,10 +3,8 @@
 package kubescheduler
 
 import (
-	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/solonode/sno/render/fixture"
@@ -43,13 +41,5 @@ func TestOrder(t *testing.T) {
 
 func TestServingCertificate(t *testing.T) {
 	s := fixture.Settings(inputs.Kubernetes, "192.168.2.1")
-	serving := fixture.Secret(namespace, "serving-cert", map[string][]byte{corev1.TLSCertKey: {1}, corev1.TLSPrivateKeyKey: {2}})
-	st := fixture.Store(t, fixture.Objects(s, append(others(t), serving)...)...)
-	if _, err := fixture.Run(st, Steps(s)...); err != nil {
-		t.Fatal(err)
-	}
-	const flag = "--tls-cert-file=/etc/kubernetes/static-pod-resources/secrets/serving-cert/tls.crt"
-	if pod := fixture.ConfigMapData(t, st, namespace, "kube-scheduler-pod")["pod.yaml"]; !strings.Contains(pod, flag) {
-		t.Errorf("the pod must have %s:\n%s", flag, pod)
-	}
+	fixture.CheckServing(t, fixture.Objects(s, others(t)...), Steps(s), namespace, "kube-scheduler-pod")
 }

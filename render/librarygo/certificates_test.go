@@ -12,10 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/util/cert"
 
+	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/librarygo"
 	"github.com/solonode/sno/render/loop"
 	"github.com/solonode/sno/render/store"
@@ -78,11 +78,7 @@ func verify(t *testing.T, bundle []*x509.Certificate, c *x509.Certificate, usage
 	for _, ca := range bundle {
 		roots.AddCert(ca)
 	}
-	for _, usage := range usages {
-		if _, err := c.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: time.Now(), KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
-			t.Errorf("%s is not trusted for %v: %v", c.Subject, usage, err)
-		}
-	}
+	fixture.Verify(t, roots, c, "", usages...)
 }
 
 func TestCertificates(t *testing.T) {
@@ -173,7 +169,7 @@ func TestRenewal(t *testing.T) {
 				c.Validity, c.SignerValidity, h.Validity, h.SignerValidity = test.validity, test.signer, test.validity, test.signer
 				step := loop.Once(librarygo.CertRotation("certificates", c, h))
 				must(t, s, step)
-				oldClient, oldSigner := leaf(t, s, "client"), leaf(t, s, "signer")
+				oldClient, oldSigner, oldKey := leaf(t, s, "client"), leaf(t, s, "signer"), secrets(t, s, namespace)["client"].Data["tls.key"]
 				if oldClient.NotAfter.After(oldSigner.NotAfter) {
 					t.Errorf("the certificate lasts until %s, its signer until %s", oldClient.NotAfter, oldSigner.NotAfter)
 				}
@@ -185,6 +181,9 @@ func TestRenewal(t *testing.T) {
 				newClient, newSigner, trusted := leaf(t, s, "client"), leaf(t, s, "signer"), bundle(t, s)
 				if renewed := !newClient.Equal(oldClient); renewed != test.leaf {
 					t.Errorf("the certificate was renewed: %t", renewed)
+				}
+				if renewed := !bytes.Equal(secrets(t, s, namespace)["client"].Data["tls.key"], oldKey); renewed != test.leaf {
+					t.Errorf("the key was renewed: %t", renewed)
 				}
 				if renewed := !newSigner.Equal(oldSigner); renewed != test.ca {
 					t.Errorf("the signer was renewed: %t", renewed)
@@ -263,26 +262,4 @@ func TestCertificateInPart(t *testing.T) {
 			}
 		})
 	}
-}
-
-// The loop writes the objects that it declares.
-func TestCertRotationDeclares(t *testing.T) {
-	want := slices.Concat(store.Secrets(namespace, "signer"), store.ConfigMaps(namespace, "bundle"), store.Secrets(namespace, "client"))
-	if diff := cmp.Diff(want, librarygo.CertRotation("certificates", client("client")).Writes); diff != "" {
-		t.Errorf("writes (-want +got):\n%s", diff)
-	}
-}
-
-func TestRenewedKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStore(t)
-		step := loop.Once(librarygo.CertRotation("certificates", client("client")))
-		must(t, s, step)
-		before := secrets(t, s, namespace)["client"].Data["tls.key"]
-		wait(validity)
-		must(t, s, step)
-		if after := secrets(t, s, namespace)["client"].Data["tls.key"]; bytes.Equal(before, after) {
-			t.Error("the key is the old one")
-		}
-	})
 }

@@ -41,7 +41,7 @@ func Encryption(component string, operator Operator, resources ...schema.GroupRe
 		return loop.Loop{
 			Name:       component + ": encryption: " + name,
 			Writes:     append(writes, operator.Pattern()),
-			AllowStale: allowStale(operator),
+			AllowStale: operator.stale(),
 			New: func(s *store.Session) (loop.Sync, error) {
 				return operator.managed(s, reconcile(construct(s, newEncryption(s, component, operator, resources)), s)), nil
 			},

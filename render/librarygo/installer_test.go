@@ -3,10 +3,10 @@
 package librarygo_test
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,12 +35,6 @@ func TestFilesLikeInstallerPod(t *testing.T) {
 		Secrets:    []staticpods.Resource{{Name: "etcd-client"}, {Name: "encryption-config", Optional: true}},
 		CertDir:    "kube-apiserver-certs", CertConfigMaps: []staticpods.Resource{{Name: "client-ca"}, {Name: "trusted-ca-bundle", Optional: true}},
 		CertSecrets: []staticpods.Resource{{Name: "aggregator-client"}, {Name: "user-serving-cert-000", Optional: true}},
-	}
-	configMap := func(name string, data map[string]string) runtime.Object {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data}
-	}
-	secret := func(name string, data map[string][]byte) runtime.Object {
-		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data}
 	}
 	objects := []runtime.Object{
 		configMap("kube-apiserver-pod-7", map[string]string{
@@ -110,19 +104,17 @@ func split(resources []staticpods.Resource) (required, optional []string) {
 func tree(t *testing.T, root string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+	folder := os.DirFS(root)
+	err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		content, err := os.ReadFile(name)
-		if err != nil {
+		content, err := fs.ReadFile(folder, name)
+		info, infoErr := entry.Info()
+		if err := errors.Join(err, infoErr); err != nil {
 			return err
 		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		found[filepath.ToSlash(strings.TrimPrefix(name, root+string(filepath.Separator)))] = info.Mode().String() + " " + string(content)
+		found[name] = info.Mode().String() + " " + string(content)
 		return nil
 	})
 	if err != nil {

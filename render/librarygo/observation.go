@@ -24,7 +24,7 @@ func ConfigObservation(name string, operator Operator, observers ...Observer) lo
 	return loop.Loop{
 		Name:       name,
 		Writes:     []store.Pattern{operator.Pattern()},
-		AllowStale: allowStale(operator),
+		AllowStale: operator.stale(),
 		New: func(s *store.Session) (loop.Sync, error) {
 			adapted := make([]configobserver.ObserveConfigFunc, 0, len(observers))
 			for _, observe := range observers {
@@ -49,11 +49,9 @@ func (noListers) ResourceSyncer() resourcesynccontroller.ResourceSyncer { return
 
 func (noListers) PreRunHasSynced() []cache.InformerSynced { return nil }
 
-// allowStale returns what loops of an operator read and later loops change: its resource, of which they use the
-// management state, which no loop changes, and what they have written themselves.
-func allowStale(operator Operator) []store.Pattern {
-	return []store.Pattern{operator.Pattern()}
-}
+// stale returns what loops of an operator read and later loops change: its resource, of which they use the management
+// state, which no loop changes, and what they have written themselves.
+func (o Operator) stale() []store.Pattern { return []store.Pattern{o.Pattern()} }
 
 // ObservedConfig returns spec.observedConfig of the operator's resource, or an empty map.
 func ObservedConfig(ctx context.Context, s *store.Session, operator Operator) (map[string]any, error) {

@@ -21,7 +21,7 @@ var ErrNoRevision = errors.New("no revision yet")
 // Revision returns the loop that copies changed objects under new names and writes the number into
 // status.latestAvailableRevision. The first ConfigMap is the pod's.
 func Revision(name string, operator Operator, namespace string, configMaps, secrets []staticpods.Resource) loop.Loop {
-	l := loop.Loop{Name: name, Writes: []store.Pattern{operator.Pattern()}, AllowStale: allowStale(operator)}
+	l := loop.Loop{Name: name, Writes: []store.Pattern{operator.Pattern()}, AllowStale: operator.stale()}
 	l.Writes = append(l.Writes, store.ConfigMaps(namespace, "revision-status-*")...)
 	for _, r := range configMaps {
 		l.Writes = append(l.Writes, store.ConfigMaps(namespace, r.Name+"-*")...)
@@ -53,7 +53,7 @@ func NodeStatus(name string, operator Operator, nodes ...string) loop.Loop {
 	return loop.Loop{
 		Name:       name,
 		Writes:     []store.Pattern{operator.Pattern()},
-		AllowStale: allowStale(operator),
+		AllowStale: operator.stale(),
 		New: loop.Stateless(func(ctx context.Context, s *store.Session) error {
 			_, err := operator.client(s).updateStatus(ctx, func(current state) error {
 				revision := current.status.LatestAvailableRevision

@@ -4,8 +4,11 @@ package librarygo
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 
+	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/solonode/sno/render/loop"
@@ -49,7 +52,7 @@ func (p StaticPod) targetConfig(name string) loop.Loop {
 	return loop.Loop{
 		Name:       name,
 		Writes:     p.Writes,
-		AllowStale: allowStale(p.Operator),
+		AllowStale: p.Operator.stale(),
 		New: loop.Stateless(func(ctx context.Context, s *store.Session) error {
 			objects, err := p.Desired(ctx, s)
 			if err != nil {
@@ -58,4 +61,28 @@ func (p StaticPod) targetConfig(name string) loop.Loop {
 			return Apply(ctx, s, objects...)
 		}),
 	}
+}
+
+// Apply creates ConfigMaps and Secrets, or updates those whose data, labels or annotations differ.
+func Apply(ctx context.Context, s *store.Session, objects ...runtime.Object) error {
+	core := s.Kube().CoreV1()
+	for _, object := range objects {
+		var err error
+		switch object := object.(type) {
+		case *corev1.ConfigMap:
+			if _, _, err = resourceapply.ApplyConfigMap(ctx, core, recorder(s), object); err != nil {
+				err = fmt.Errorf("apply configmap %s/%s: %w", object.Namespace, object.Name, err)
+			}
+		case *corev1.Secret:
+			if _, _, err = resourceapply.ApplySecret(ctx, core, recorder(s), object); err != nil {
+				err = fmt.Errorf("apply secret %s/%s: %w", object.Namespace, object.Name, err)
+			}
+		default:
+			err = fmt.Errorf("apply %T: %w", object, store.ErrUnsupported)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -18,7 +18,7 @@ import (
 
 // StaticResources returns the loop that creates the objects of the wanted *.yaml files, one object per file.
 func StaticResources(name string, operator Operator, files fs.FS, wanted func(file string) bool) loop.Loop {
-	l := loop.Loop{Name: name, Writes: []store.Pattern{operator.Pattern()}, AllowStale: allowStale(operator)}
+	l := loop.Loop{Name: name, Writes: []store.Pattern{operator.Pattern()}, AllowStale: operator.stale()}
 	var names []string
 	faulty := fs.WalkDir(files, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || path.Ext(file) != ".yaml" || !wanted(path.Base(file)) {

@@ -30,7 +30,7 @@ type SyncRule struct {
 
 // ResourceSync returns the loop that copies ConfigMaps and Secrets from one namespace to another.
 func ResourceSync(name string, operator Operator, rules ...SyncRule) loop.Loop {
-	l := loop.Loop{Name: name, Writes: []store.Pattern{operator.Pattern()}, AllowStale: allowStale(operator)}
+	l := loop.Loop{Name: name, Writes: []store.Pattern{operator.Pattern()}, AllowStale: operator.stale()}
 	var names []string
 	for _, rule := range rules {
 		names = append(names, rule.To.Namespace, rule.From.Namespace)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/render/fixture"
 	"github.com/solonode/sno/render/inputs"
@@ -76,41 +77,26 @@ func TestTLSOld(t *testing.T) {
 
 // Kubernetes' programs get no feature gates of OpenShift, because they do not start with unknown ones (U-REN-10).
 func TestFeatureGates(t *testing.T) {
-	attribute := func(names ...configv1.FeatureGateName) []configv1.FeatureGateAttributes {
-		var all []configv1.FeatureGateAttributes
-		for _, n := range names {
-			all = append(all, configv1.FeatureGateAttributes{Name: n})
-		}
-		return all
-	}
-	release := configv1.FeatureGateDetails{Version: "4.22.0", Enabled: attribute("B", "A"), Disabled: attribute("C")}
+	const release = `{version: 4.22.0, enabled: [{name: B}, {name: A}], disabled: [{name: C}]}`
 	for name, test := range map[string]struct {
-		gates   configv1.FeatureGate
-		profile inputs.Profile
-		want    []string
-		err     error
+		profile  inputs.Profile
+		releases string
+		want     []string
+		err      error
 	}{
-		"none": {profile: inputs.OpenShift, want: []string{}},
-		"of the release": {
-			gates:   configv1.FeatureGate{Status: configv1.FeatureGateStatus{FeatureGates: []configv1.FeatureGateDetails{release}}},
-			profile: inputs.OpenShift, want: []string{"A=true", "B=true", "C=false"},
-		},
-		"of the release, for Kubernetes": {
-			gates:   configv1.FeatureGate{Status: configv1.FeatureGateStatus{FeatureGates: []configv1.FeatureGateDetails{release}}},
-			profile: inputs.Kubernetes, want: []string{},
-		},
-		"two releases": {
-			gates:   configv1.FeatureGate{Status: configv1.FeatureGateStatus{FeatureGates: []configv1.FeatureGateDetails{release, {Version: "4.21.0"}}}},
-			profile: inputs.OpenShift, err: observe.ErrFeatureGates,
-		},
+		"none":                           {inputs.OpenShift, `[]`, []string{}, nil},
+		"of the release":                 {inputs.OpenShift, `[` + release + `]`, []string{"A=true", "B=true", "C=false"}, nil},
+		"of the release, for Kubernetes": {inputs.Kubernetes, `[` + release + `]`, []string{}, nil},
+		"two releases":                   {inputs.OpenShift, `[` + release + `, {version: 4.21.0}]`, nil, observe.ErrFeatureGates},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := observe.FeatureGates(&test.gates, test.profile)
-			if !errors.Is(err, test.err) {
-				t.Fatalf("error %v, want %v", err, test.err)
+			var gates configv1.FeatureGate
+			if err := yaml.UnmarshalStrict([]byte(test.releases), &gates.Status.FeatureGates); err != nil {
+				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+			got, err := observe.FeatureGates(&gates, test.profile)
+			if diff := cmp.Diff(test.want, got); diff != "" || !errors.Is(err, test.err) {
+				t.Errorf("error %v, want %v (-want +got):\n%s", err, test.err, diff)
 			}
 		})
 	}

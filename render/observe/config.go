@@ -3,16 +3,35 @@
 package observe
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
+	configv1client "github.com/openshift/client-go/config/clientset/versioned/typed/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/solonode/sno/render/librarygo"
+	"github.com/solonode/sno/render/store"
 )
 
 // ErrNotObserved is returned by a target config if a required value was not observed.
 var ErrNotObserved = errors.New("not observed yet")
+
+// From returns the observer of a resource of config.openshift.io, which is named cluster.
+func From[T any, C interface {
+	Get(context.Context, string, metav1.GetOptions) (T, error)
+}](client func(configv1client.ConfigV1Interface) C, observe func(T) (map[string]any, error)) librarygo.Observer {
+	return func(ctx context.Context, s *store.Session, _ map[string]any) (map[string]any, error) {
+		object, err := client(s.Config().ConfigV1()).Get(ctx, "cluster", metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return observe(object)
+	}
+}
 
 // Nested returns a configuration with only the value at the path.
 func Nested(value any, path ...string) map[string]any {
@@ -32,11 +51,16 @@ func Argument(flag string, values ...string) map[string]any {
 	if len(values) == 0 {
 		return map[string]any{}
 	}
+	return Nested(List(values), "extendedArguments", flag)
+}
+
+// List returns the values as in decoded JSON.
+func List(values []string) []any {
 	list := make([]any, len(values))
 	for i := range values {
 		list[i] = values[i]
 	}
-	return Nested(list, "extendedArguments", flag)
+	return list
 }
 
 // Merge merges maps by key; the last one replaces other values, lists included. The result shares nothing with them.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -33,14 +32,31 @@ var (
 	ErrInvalidPod = errors.New("not a pod")
 )
 
+// Pod describes a static pod and its objects.
+type Pod struct {
+	// Name is the ConfigMap with the manifest (key pod.yaml), such as kube-apiserver-pod.
+	Name      string
+	Namespace string
+	// ConfigMaps and Secrets are copied for each revision, the pod's ConfigMap first.
+	ConfigMaps, Secrets []Resource
+	// CertDir is the folder of the objects without a revision, such as kube-apiserver-certs.
+	CertDir                     string
+	CertConfigMaps, CertSecrets []Resource
+}
+
+// Resource is a ConfigMap or a Secret.
+type Resource struct {
+	Name     string
+	Optional bool
+}
+
 // Files returns the files of a revision of the pod on a node, ordered by path, with the names, contents and modes of
 // the stock installer pod. REVISION, NODE_NAME and NODE_ENVVAR_NAME are replaced. A missing object is ErrMissing, an
 // invalid manifest ErrInvalidPod.
 func Files(objects []runtime.Object, pod Pod, revision int32, node string) ([]files.File, error) {
 	b := builder{
-		configMaps: map[string]map[string]string{},
-		secrets:    map[string]map[string][]byte{},
-		namespace:  pod.Namespace,
+		data:      map[string]map[string][]byte{},
+		namespace: pod.Namespace,
 		values: strings.NewReplacer(
 			"REVISION", strconv.Itoa(int(revision)),
 			"NODE_NAME", node,
@@ -51,19 +67,25 @@ func Files(objects []runtime.Object, pod Pod, revision int32, node string) ([]fi
 		switch object := object.(type) {
 		case *corev1.ConfigMap:
 			if object.Namespace == pod.Namespace {
-				b.configMaps[object.Name] = object.Data
+				files := map[string][]byte{}
+				for name, text := range object.Data {
+					files[name] = []byte(text)
+				}
+				b.data[configMap+" "+object.Name] = files
 			}
 		case *corev1.Secret:
 			if object.Namespace == pod.Namespace {
-				b.secrets[object.Name] = object.Data
+				b.data[secret+" "+object.Name] = object.Data
 			}
 		}
 	}
 	suffix := fmt.Sprintf("-%d", revision)
 	folder := path.Join(ResourceDir, pod.Name+suffix)
-	b.addResources(folder, suffix, pod.ConfigMaps, pod.Secrets)
+	b.addResources(folder, suffix, configMap, pod.ConfigMaps)
+	b.addResources(folder, suffix, secret, pod.Secrets)
 	if pod.CertDir != "" {
-		b.addResources(path.Join(ResourceDir, pod.CertDir), "", pod.CertConfigMaps, pod.CertSecrets)
+		b.addResources(path.Join(ResourceDir, pod.CertDir), "", configMap, pod.CertConfigMaps)
+		b.addResources(path.Join(ResourceDir, pod.CertDir), "", secret, pod.CertSecrets)
 	}
 	manifests, err := b.manifests(pod.Name, pod.Name+suffix)
 	if err != nil {
@@ -80,65 +102,50 @@ func Files(objects []runtime.Object, pod Pod, revision int32, node string) ([]fi
 	return b.files, nil
 }
 
+// Kinds of objects with files.
+const (
+	configMap = "configmap"
+	secret    = "secret"
+)
+
 type builder struct {
-	configMaps map[string]map[string]string
-	secrets    map[string]map[string][]byte
-	namespace  string
-	values     *strings.Replacer
-	files      []files.File
-	faults     []error
+	// data has the files of an object by its kind and name.
+	data      map[string]map[string][]byte
+	namespace string
+	values    *strings.Replacer
+	files     []files.File
+	faults    []error
 }
 
 func (b *builder) add(name string, mode fs.FileMode, content []byte) {
 	b.files = append(b.files, files.File{Path: name, Mode: mode, Content: content})
 }
 
-// addResources adds the files of ConfigMaps and Secrets, one folder for each.
-func (b *builder) addResources(folder, suffix string, configMaps, secrets []Resource) {
-	for _, r := range configMaps {
-		data, exists := b.configMaps[r.Name+suffix]
-		if !exists {
-			b.missing("configmap", r, suffix)
-			continue
+// addResources adds the files of ConfigMaps or Secrets, one folder for each.
+func (b *builder) addResources(folder, suffix, kind string, resources []Resource) {
+	for _, r := range resources {
+		data, exists := b.data[kind+" "+r.Name+suffix]
+		if !exists && !r.Optional {
+			b.faults = append(b.faults, fmt.Errorf("%s %s/%s: %w", kind, b.namespace, r.Name+suffix, ErrMissing))
 		}
-		for _, name := range slices.Sorted(maps.Keys(data)) {
+		for name, content := range data {
 			mode := fs.FileMode(0o600)
 			if strings.HasSuffix(name, ".sh") {
-				mode = 0o755
+				mode = map[string]fs.FileMode{configMap: 0o755, secret: 0o700}[kind]
 			}
-			b.add(path.Join(folder, "configmaps", r.Name, name), mode, []byte(b.values.Replace(data[name])))
+			b.add(path.Join(folder, kind+"s", r.Name, name), mode, []byte(b.values.Replace(string(content))))
 		}
-	}
-	for _, r := range secrets {
-		data, exists := b.secrets[r.Name+suffix]
-		if !exists {
-			b.missing("secret", r, suffix)
-			continue
-		}
-		for _, name := range slices.Sorted(maps.Keys(data)) {
-			mode := fs.FileMode(0o600)
-			if strings.HasSuffix(name, ".sh") {
-				mode = 0o700
-			}
-			b.add(path.Join(folder, "secrets", r.Name, name), mode, []byte(b.values.Replace(string(data[name]))))
-		}
-	}
-}
-
-func (b *builder) missing(kind string, r Resource, suffix string) {
-	if !r.Optional {
-		b.faults = append(b.faults, fmt.Errorf("%s %s/%s: %w", kind, b.namespace, r.Name+suffix, ErrMissing))
 	}
 }
 
 // manifests returns the pods of the pod's ConfigMap by file name: pod.yaml, and other keys that end in -pod.yaml.
-func (b *builder) manifests(name, configMap string) (map[string][]byte, error) {
-	data, exists := b.configMaps[configMap]
+func (b *builder) manifests(name, object string) (map[string][]byte, error) {
+	data, exists := b.data[configMap+" "+object]
 	if !exists {
 		return nil, nil // reported with the ConfigMaps of the revision
 	}
 	if _, exists := data[podKey]; !exists {
-		return nil, fmt.Errorf("configmap %s/%s: key %s: %w", b.namespace, configMap, podKey, ErrMissing)
+		return nil, fmt.Errorf("configmap %s/%s: key %s: %w", b.namespace, object, podKey, ErrMissing)
 	}
 	manifests := map[string][]byte{}
 	for key, raw := range data {
@@ -149,18 +156,18 @@ func (b *builder) manifests(name, configMap string) (map[string][]byte, error) {
 		case !strings.HasSuffix(key, "-pod.yaml"):
 			continue
 		}
-		decoded, _, err := decoder.Decode([]byte(b.values.Replace(raw)), nil, nil)
+		decoded, _, err := decoder.Decode([]byte(b.values.Replace(string(raw))), nil, nil)
 		if err != nil {
-			return nil, fmt.Errorf("configmap %s/%s: key %s: %w: %w", b.namespace, configMap, key, ErrInvalidPod, err)
+			return nil, fmt.Errorf("configmap %s/%s: key %s: %w: %w", b.namespace, object, key, ErrInvalidPod, err)
 		}
 		pod, is := decoded.(*corev1.Pod)
 		if !is {
-			return nil, fmt.Errorf("configmap %s/%s: key %s: %w but %T", b.namespace, configMap, key, ErrInvalidPod, decoded)
+			return nil, fmt.Errorf("configmap %s/%s: key %s: %w but %T", b.namespace, object, key, ErrInvalidPod, decoded)
 		}
 		pod.UID = ""
 		encoded, err := runtime.Encode(encoder, pod)
 		if err != nil {
-			return nil, fmt.Errorf("configmap %s/%s: key %s: %w", b.namespace, configMap, key, err)
+			return nil, fmt.Errorf("configmap %s/%s: key %s: %w", b.namespace, object, key, err)
 		}
 		manifests[file] = encoded
 	}
