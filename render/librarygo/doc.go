@@ -5,4 +5,6 @@
 //
 // The controllers are unchanged. Their listers read the store, and their informers are never started. An error that a
 // controller only reports as a condition, as resource sync does, is returned.
+//
+// StaticPod has the loops that all operators of static pods have.
 package librarygo

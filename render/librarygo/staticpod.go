@@ -16,7 +16,7 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// StaticPod is in what the operators of static pods differ.
+// StaticPod has what the operators of static pods differ in.
 type StaticPod struct {
 	Operator Operator
 	Pod      staticpods.Pod

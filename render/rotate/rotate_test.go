@@ -4,7 +4,6 @@ package rotate_test
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -187,19 +186,4 @@ func TestNext(t *testing.T) {
 	if diff := cmp.Diff(want, due); diff != "" {
 		t.Errorf("due (-want +got):\n%s", diff)
 	}
-}
-
-func ExampleWriteChanged() {
-	root, err := os.MkdirTemp("", "node-")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer os.RemoveAll(root) //nolint:errcheck // an example
-	written, err := rotate.WriteChanged(root, []files.File{
-		{Path: "etc/kubernetes/manifests/etcd-pod.yaml", Mode: 0o600, Content: []byte("{}")},
-		{Path: "etc/kubernetes/static-pod-resources/etcd-pod-1/etcd-pod.yaml", Mode: 0o600, Content: []byte("{}")},
-	})
-	fmt.Println(written, err)
-	// Output: [etc/kubernetes/static-pod-resources/etcd-pod-1/etcd-pod.yaml etc/kubernetes/manifests/etcd-pod.yaml] <nil>
 }
