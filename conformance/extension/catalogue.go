@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/conformance/runner"
 )
 
@@ -32,7 +33,7 @@ func (p Program) explain() *cobra.Command {
 	return &cobra.Command{
 		Use: "explain ID", GroupID: groupPeople, Short: "Print the details of a check", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			chosen, err := p.choose(runner.Selection{Tiers: catalogue.Tiers(), IDs: args})
+			chosen, err := runner.Select(p.Catalogue, runner.Selection{Tiers: catalogue.Tiers(), IDs: args})
 			if err != nil {
 				return err
 			}
@@ -65,3 +66,28 @@ func expectation(control catalogue.Control) string {
 
 // orAll returns a list of topologies.
 func orAll(topologies []string) string { return cmp.Or(strings.Join(topologies, ", "), "all") }
+
+func (p Program) compare() *cobra.Command {
+	return &cobra.Command{
+		Use: "compare BEFORE AFTER", GroupID: groupPeople, Short: "Compare two reports", Args: cobra.ExactArgs(2),
+		Long: "Compare two reports. The exit code is 0 without regressions, 1 with regressions, 2 if a file is not a report.",
+		RunE: func(_ *cobra.Command, args []string) error {
+			before, err := report.ReadFiles(args[0])
+			if err != nil {
+				return err
+			}
+			after, err := report.ReadFiles(args[1])
+			if err != nil {
+				return err
+			}
+			difference := report.Diff(before, after)
+			if err := difference.WriteText(p.Out); err != nil {
+				return err
+			}
+			if difference.Regressed() {
+				return errFailed
+			}
+			return nil
+		},
+	}
+}

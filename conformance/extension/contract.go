@@ -2,10 +2,7 @@
 
 package extension
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
 // apiVersion is that of the contract. origin omits flags that are newer.
 const apiVersion = "v1.1"
@@ -94,6 +91,10 @@ type testResult struct {
 }
 
 type detail struct {
-	Name  string          `json:"name"`
-	Value json.RawMessage `json:"value"`
+	Name  string `json:"name"`
+	Value any    `json:"value"`
 }
+
+// images must be mirrored for disconnected clusters: runner.CopyImage, for clusters where no pod of OpenShift runs a
+// shell.
+var images = []image{{Index: 1, Registry: "registry.k8s.io", Name: "pause", Version: "3.10"}}

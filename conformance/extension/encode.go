@@ -68,9 +68,8 @@ func newSink(w io.Writer, format string) (*sink, error) {
 	return &sink{w: w, format: format, all: []testResult{}}, nil
 }
 
-func (s *sink) put(r testResult, err error) {
+func (s *sink) put(r testResult) {
 	s.all = append(s.all, r)
-	s.err = errors.Join(s.err, err)
 	if s.format == formatJSONL {
 		s.err = errors.Join(s.err, newEncoder(s.w).Encode(r))
 	}

@@ -36,14 +36,6 @@ type execution struct {
 }
 
 func (e execution) run(ctx context.Context) (done report.Report, err error) {
-	var nonDisruptive, disruptive []catalogue.Check
-	for _, check := range e.checks {
-		if check.Tier == catalogue.Disruptive {
-			disruptive = append(disruptive, check)
-		} else {
-			nonDisruptive = append(nonDisruptive, check)
-		}
-	}
 	if e.runner, err = e.Connect(ctx, e.target, runner.Only(e.checks)); err != nil {
 		return report.Report{}, err
 	}
@@ -51,13 +43,10 @@ func (e execution) run(ctx context.Context) (done report.Report, err error) {
 	if err := e.runner.Start(ctx); err != nil {
 		return report.Report{}, err
 	}
+	nonDisruptive, disruptive := runner.Split(e.checks)
 	e.collectResults(ctx, nonDisruptive)
 	for _, check := range disruptive {
-		f := e.result(ctx, check)
-		e.each(f)
-		if f.result.FailureMessage() != "" {
-			e.collectArtifacts(ctx, check.ID)
-		}
+		e.collectResults(ctx, []catalogue.Check{check})
 	}
 	if ctx.Err() != nil {
 		return report.Report{}, fmt.Errorf("the run was interrupted: %w", context.Cause(ctx))

@@ -63,10 +63,6 @@ func (p Program) Main(ctx context.Context, args []string) int {
 	if p.Now == nil {
 		p.Now = time.Now
 	}
-	if err := catalogue.Validate(p.Catalogue); err != nil {
-		fmt.Fprintln(p.Err, "sno-tests: the catalogue is invalid:", err)
-		return exitBadInput
-	}
 	err := p.command(args).ExecuteContext(ctx)
 	switch {
 	case err == nil:
@@ -85,6 +81,39 @@ func (p Program) Main(ctx context.Context, args []string) int {
 	}
 }
 
-func (p Program) choose(chosen runner.Selection) ([]catalogue.Check, error) {
-	return runner.Select(p.Catalogue, chosen)
+func (p Program) command(args []string) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "sno-tests",
+		Short:         "Check the behaviour of OpenShift on a single node, and that it is unchanged on three",
+		Version:       releaseVersion(),
+		SilenceErrors: true, SilenceUsage: true,
+	}
+	root.SetArgs(args)
+	root.SetIn(p.In)
+	root.SetOut(p.Out)
+	root.SetErr(p.Err)
+	root.AddGroup(&cobra.Group{ID: groupPeople, Title: "For people:"}, &cobra.Group{ID: groupContract, Title: "For OpenShift's test runner:"})
+	root.AddCommand(p.run(), p.recover(), p.compare(), p.catalogue(), p.explain())
+	root.AddCommand(p.Further...)
+	root.AddCommand(p.info(), p.list(), p.runTest(), p.runSuite(), p.images())
+	root.CompletionOptions.HiddenDefaultCmd = true
+	return root
+}
+
+const (
+	groupPeople   = "people"
+	groupContract = "contract"
+)
+
+// contract adds the --component flag of the contract.
+func contract(c *cobra.Command) *cobra.Command {
+	c.GroupID = groupContract
+	named := c.Flags().String("component", "default", "component of this extension; the only one is "+self.String())
+	c.PreRunE = func(*cobra.Command, []string) error {
+		if *named != "default" && *named != self.String() {
+			return fmt.Errorf("unknown component %q, want %s", *named, self)
+		}
+		return nil
+	}
+	return c
 }

@@ -54,7 +54,7 @@ The exit code is 0 if all checks that ran passed or are waived, 1 if not, 2 for 
 }
 
 func (p Program) check(ctx context.Context, o runOptions) error {
-	checks, err := p.choose(o.selection())
+	checks, err := runner.Select(p.Catalogue, o.selection())
 	if err != nil {
 		return err
 	}

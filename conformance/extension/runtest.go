@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,7 +58,7 @@ func (p Program) runTest() *cobra.Command {
 			}
 			checks, unknownNames := p.checksByName(names)
 			for _, name := range unknownNames {
-				out.put(unknown(name, p.Now()), nil)
+				out.put(unknown(name, p.Now()))
 			}
 			if len(checks) == 0 {
 				return verdict(out, nil)
@@ -116,4 +118,122 @@ func verdict(out *sink, err error) error {
 // artifactFolder returns the folder that origin configures. Its code and its enhancement use different names.
 func artifactFolder() string {
 	return cmp.Or(os.Getenv("EXTENSION_ARTIFACT_DIR"), os.Getenv("EXTENSION_ARTIFACTS_DIR"))
+}
+
+func (p Program) runSuite() *cobra.Command {
+	var t testFlags
+	var junit, html string
+	c := contract(&cobra.Command{
+		Use: "run-suite NAME", Short: "Run the tests of a suite", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			checks, err := p.inSuite(args[0])
+			if err != nil {
+				return err
+			}
+			out, err := newSink(p.Out, t.output)
+			if err != nil {
+				return err
+			}
+			done, err := p.test(c.Context(), &t.cluster, checks, out)
+			if len(done.Results) > 0 {
+				err = errors.Join(err, writeFile(junit, done, encoders[".xml"]), writeFile(html, done, encoders[".html"]))
+			}
+			return verdict(out, err)
+		},
+	})
+	t.bind(c.Flags())
+	c.Flags().StringVarP(&junit, "junit-path", "j", "", "file for a JUnit report")
+	c.Flags().StringVar(&html, "html-path", "", "file for an HTML report")
+	return c
+}
+
+// pipedNames reads names, one a line, unless the input is a terminal or /dev/null.
+func pipedNames(in io.Reader) ([]string, error) {
+	if in == nil {
+		return nil, nil
+	}
+	if file, ok := in.(*os.File); ok {
+		info, err := file.Stat()
+		if err != nil {
+			return nil, fmt.Errorf("read the standard input: %w", err)
+		}
+		if info.Mode()&os.ModeCharDevice != 0 {
+			return nil, nil
+		}
+	}
+	text, err := io.ReadAll(in)
+	if err != nil {
+		return nil, fmt.Errorf("read the standard input: %w", err)
+	}
+	var names []string
+	for line := range strings.Lines(string(text)) {
+		if name := strings.TrimSpace(line); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// checksByName returns the checks in the catalogue's order, and the unknown names, each once: origin rejects a second
+// result.
+func (p Program) checksByName(names []string) (checks []catalogue.Check, unknownNames []string) {
+	known := map[string]bool{}
+	for _, check := range p.Catalogue {
+		name := check.Name()
+		known[name] = true
+		if slices.Contains(names, name) {
+			checks = append(checks, check)
+		}
+	}
+	for _, name := range names {
+		if !known[name] && !slices.Contains(unknownNames, name) {
+			unknownNames = append(unknownNames, name)
+		}
+	}
+	return checks, unknownNames
+}
+
+// line converts a result to the contract. Inconclusive checks have failed there.
+func line(f finished) testResult {
+	started := f.ended.Add(-time.Duration(f.result.Seconds * float64(time.Second)))
+	r := testResult{
+		Name: f.check.Name(), Lifecycle: lifecycle(f.check),
+		Duration:  f.ended.Sub(started).Milliseconds(),
+		StartTime: started.UTC().Format(timeLayout), EndTime: f.ended.UTC().Format(timeLayout),
+		Result: outcome(f.result), Output: f.result.Text(), Error: f.result.FailureMessage(),
+	}
+	for _, d := range []struct {
+		name  string
+		value any
+		some  bool
+	}{
+		{"status", f.result.Status, true},
+		{"reason", f.result.Reason, f.result.Reason != ""},
+		{"evidence", f.result.Evidence, len(f.result.Evidence) > 0},
+		{"controls", f.result.Controls, len(f.result.Controls) > 0},
+		{"figures", f.result.Figures, len(f.result.Figures) > 0},
+	} {
+		if d.some {
+			r.Details = append(r.Details, detail{Name: d.name, Value: d.value})
+		}
+	}
+	return r
+}
+
+func outcome(result report.Result) string {
+	switch {
+	case result.FailureMessage() != "":
+		return failed
+	case result.Status == report.Passed:
+		return passed
+	default:
+		return skipped
+	}
+}
+
+// unknown returns a blocking failure for a name that no test has, because the caller expects a result.
+func unknown(name string, now time.Time) testResult {
+	at := now.UTC().Format(timeLayout)
+	why := fmt.Sprintf("unknown test %q: `sno-tests list tests -o names` prints the names", name)
+	return testResult{Name: name, Lifecycle: blocking, StartTime: at, EndTime: at, Result: failed, Output: why, Error: why}
 }

@@ -93,6 +93,18 @@ func Only(checks []catalogue.Check) Selection {
 	return chosen
 }
 
+// Split separates disruptive checks from others.
+func Split(checks []catalogue.Check) (nonDisruptive, disruptive []catalogue.Check) {
+	for _, check := range checks {
+		if check.Tier == catalogue.Disruptive {
+			disruptive = append(disruptive, check)
+		} else {
+			nonDisruptive = append(nonDisruptive, check)
+		}
+	}
+	return nonDisruptive, disruptive
+}
+
 // TiersOf returns the tiers of checks, the least disruptive first.
 func TiersOf(checks []catalogue.Check) []catalogue.Tier {
 	var tiers []catalogue.Tier

@@ -40,14 +40,7 @@ func describe(all []catalogue.Check, inputs Inputs) bool {
 			ginkgo.It("has checks", func() { ginkgo.Fail(err.Error()) })
 		})
 	}
-	var nonDisruptive, disruptive []catalogue.Check
-	for _, check := range chosen {
-		if check.Tier == catalogue.Disruptive {
-			disruptive = append(disruptive, check)
-		} else {
-			nonDisruptive = append(nonDisruptive, check)
-		}
-	}
+	nonDisruptive, disruptive := runner.Split(chosen)
 	// Ginkgo shuffles top-level containers. Inside, the order is that of the source lines of the callers of container:
 	// disruptive checks are last.
 	return ginkgo.Describe(catalogue.Suite, func() {
