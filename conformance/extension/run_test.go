@@ -137,8 +137,9 @@ func TestCompare(t *testing.T) {
 		before, after string
 		code          int
 	}{{good, good, 0}, {good, notSuccessful, exitFailed}, {notSuccessful, good, 0}, {notSuccessful, notSuccessful, 0}} {
-		if code, _, _ := (&fake{}).run(t, nil, "compare", test.before, test.after); code != test.code {
-			t.Errorf("compare %s %s: exit code %d, want %d", filepath.Base(test.before), filepath.Base(test.after), code, test.code)
+		code, out, _ := (&fake{}).run(t, nil, "compare", test.before, test.after)
+		if code != test.code || (out == "no differences\n") != (test.before == test.after) {
+			t.Errorf("compare %s %s: exit code %d, want %d\n%s", filepath.Base(test.before), filepath.Base(test.after), code, test.code, out)
 		}
 	}
 }

@@ -81,13 +81,3 @@ func TestDiffFigures(t *testing.T) {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
 }
-
-func TestDiffText(t *testing.T) {
-	var text strings.Builder
-	if err := (Difference{}).WriteText(&text); err != nil {
-		t.Fatal(err)
-	}
-	if got := text.String(); got != "no differences\n" {
-		t.Errorf("got %q", got)
-	}
-}

@@ -117,17 +117,13 @@ func Read(name string, r io.Reader) ([]Report, error) {
 	if len(reports) == 0 {
 		return nil, fmt.Errorf("%w: %s: no report found", ErrReport, name)
 	}
-	return reports, validateAll(name, reports)
-}
-
-func validateAll(name string, reports []Report) error {
 	var errs []error
 	for i, report := range reports {
 		if err := report.validate(); err != nil {
 			errs = append(errs, fmt.Errorf("%w: %s: report %d (%s): %w", ErrReport, name, i+1, report.Scenario, err))
 		}
 	}
-	return errors.Join(errs...)
+	return reports, errors.Join(errs...)
 }
 
 // validate returns all faults with which reports cannot be compared, each with its field.

@@ -37,7 +37,15 @@ var (
 	//go:embed page.js
 	pageScript string
 
-	pageTemplate = template.Must(template.New("page").Parse(pageText))
+	pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+		"mark": Result.mark, "requirement": requirementLink, "folded": folded, "amount": Figure.amount,
+		"detected": func(controls []Control) int {
+			return len(slices.DeleteFunc(slices.Clone(controls), func(c Control) bool { return !c.Detected }))
+		},
+		"duration": func(seconds float64) time.Duration {
+			return time.Duration(seconds * float64(time.Second)).Round(10 * time.Millisecond)
+		},
+	}).Parse(pageText))
 )
 
 // WriteHTML writes one self-contained page. The fragment SCENARIO/MODULE, such as #ha/ingress, opens a cell of the
@@ -77,11 +85,13 @@ type row struct {
 	// Missing is set if this side has no report of the scenario.
 	Missing  bool
 	Topology Topology
-	Cells    []pageCell
+	Cells    []cell
 }
 
-type pageCell struct {
-	cell
+type cell struct {
+	Module  string
+	Results []Result
+	Tally   tally
 	// Anchor is the fragment that opens the cell, Other that of the same cell on the other side, if any.
 	Anchor, Other string
 }
@@ -92,7 +102,7 @@ func (h HTML) page() page {
 		Title:  h.Title,
 		Policy: "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'",
 		Style:  template.CSS(pageStyle), Script: template.JS(pageScript),
-		Modules: modules(h.Reports, h.Before),
+		Modules: modules(slices.Concat(h.Reports, h.Before)...),
 		Legend:  []mark{markPassed, markFailed, markInconclusive, markWaived, markNotApplicable},
 	}
 	for _, report := range h.Reports {
@@ -134,13 +144,32 @@ func newSide(reports, scenarios []Report, modules []string, prefix string) side 
 		if r.Missing = i < 0; !r.Missing {
 			head, r.Topology = reports[i], reports[i].Topology
 		}
-		for _, c := range head.cells(modules) {
-			s.Tally.add(c.Tally)
-			r.Cells = append(r.Cells, pageCell{cell: c, Anchor: prefix + head.Scenario + "/" + c.Module})
+		for _, module := range modules {
+			c := cell{Module: module, Anchor: prefix + head.Scenario + "/" + module}
+			for _, result := range head.Results {
+				if result.Module == module {
+					c.Results = append(c.Results, result)
+					c.Tally[result.mark()]++
+					s.Tally[result.mark()]++
+				}
+			}
+			r.Cells = append(r.Cells, c)
 		}
 		s.Rows = append(s.Rows, r)
 	}
 	return s
+}
+
+func modules(reports ...Report) []string {
+	var names []string
+	for _, report := range reports {
+		for _, result := range report.Results {
+			if !slices.Contains(names, result.Module) {
+				names = append(names, result.Module)
+			}
+		}
+	}
+	return names
 }
 
 func about(reports []Report) string {
@@ -174,62 +203,51 @@ func link(sides []side) {
 func (p page) Pair() bool { return len(p.Sides) > 1 }
 
 func (s side) Clean() bool {
-	return s.Tally[markFailed]+s.Tally[markInconclusive] == 0 && s.Tally.Done() > 0
+	return s.Tally[markFailed]+s.Tally[markInconclusive] == 0 && s.Tally.done() > 0
 }
 
+// Shares are of the checks that ran, Others of those that did not.
 func (s side) Shares() []share {
-	var shares []share
-	for _, m := range []mark{markFailed, markInconclusive, markWaived, markPassed} {
-		if n := s.Tally[m]; n > 0 {
-			shares = append(shares, share{m, n})
-		}
-	}
-	return shares
+	return s.Tally.shares(markFailed, markInconclusive, markWaived, markPassed)
 }
+
+func (s side) Others() []share { return s.Tally.shares(markNotApplicable, markSkipped) }
 
 type share struct {
 	mark
 	Number int
 }
 
-func (s side) Others() []share {
-	var shares []share
-	for _, m := range []mark{markNotApplicable, markSkipped} {
-		if n := s.Tally[m]; n > 0 {
-			shares = append(shares, share{m, n})
+func (t tally) shares(of ...mark) (shares []share) {
+	for _, m := range of {
+		if t[m] > 0 {
+			shares = append(shares, share{m, t[m]})
 		}
 	}
 	return shares
 }
 
-func (c pageCell) Mark() mark { m, _ := c.Tally.Worst(); return m }
+func (c cell) Mark() mark { return c.Tally.worst() }
 
 // Number returns how many checks have the mark; with the number of checks that ran, if it differs.
-func (c pageCell) Number() string {
+func (c cell) Number() string {
 	n := c.Tally[c.Mark()]
-	if done := c.Tally.Done(); done > n {
+	if done := c.Tally.done(); done > n {
 		return fmt.Sprintf("%d/%d", n, done)
 	}
 	return fmt.Sprint(n)
 }
 
-func (c pageCell) Words() string { return c.Tally.sentence() }
+func (c cell) Words() string { return c.Tally.sentence() }
 
-func (c pageCell) Sorted() []pageResult {
-	results := make([]pageResult, len(c.Results))
-	for i, r := range c.Results {
-		results[i] = pageResult{r}
-	}
-	slices.SortStableFunc(results, func(a, b pageResult) int { return cmp.Compare(a.Mark(), b.Mark()) })
-	return results
+func (c cell) Sorted() []Result {
+	return slices.SortedStableFunc(slices.Values(c.Results), func(a, b Result) int { return cmp.Compare(a.mark(), b.mark()) })
 }
 
 // NeedsAttention reports whether the cell is printed on paper.
-func (c pageCell) NeedsAttention() bool {
+func (c cell) NeedsAttention() bool {
 	return c.Tally[markFailed]+c.Tally[markInconclusive]+c.Tally[markWaived] > 0
 }
-
-type pageResult struct{ Result }
 
 // maxShown is the number of held evidence lines that are not folded.
 const maxShown = 6
@@ -238,55 +256,29 @@ const requirementsPage = "https://github.com/solonode/sno/blob/main/docs/require
 
 var numbered = regexp.MustCompile(`^(R-[A-Z]+-[0-9]+)(: .*)$`)
 
-// RequirementLink splits the requirement into a linked number, if any, and the sentence.
-func (r pageResult) RequirementLink() (link struct{ Number, Link, Sentence string }) {
-	link.Sentence = r.Requirement
-	if match := numbered.FindStringSubmatch(r.Requirement); match != nil {
+// requirementLink splits a requirement into a linked number, if any, and the sentence.
+func requirementLink(requirement string) (link struct{ Number, Link, Sentence string }) {
+	link.Sentence = requirement
+	if match := numbered.FindStringSubmatch(requirement); match != nil {
 		link.Number, link.Sentence = match[1], match[2]
 		link.Link = requirementsPage + "#" + strings.ToLower(match[1])
 	}
 	return link
 }
 
-func (r pageResult) Mark() mark { return r.mark() }
-
-func (r pageResult) HasDetails() bool {
-	return len(r.Evidence)+len(r.Controls)+len(r.Figures) > 0 || r.Waiver != nil
-}
-
-func (r pageResult) Shown() []Evidence {
-	shown, _ := r.split()
-	return shown
-}
-
-func (r pageResult) Rest() []Evidence {
-	_, rest := r.split()
-	return rest
-}
-
-func (r pageResult) split() (shown, rest []Evidence) {
-	held := slices.Clone(r.Evidence)
-	held = slices.DeleteFunc(held, func(e Evidence) bool { return !e.Held })
-	shown = slices.DeleteFunc(slices.Clone(r.Evidence), func(e Evidence) bool { return e.Held })
-	if len(held) <= maxShown+1 { // folding one line saves no space
-		return append(shown, held...), nil
-	}
-	return append(shown, held[:maxShown]...), held[maxShown:]
-}
-
-func (r pageResult) Detected() int {
-	n := 0
-	for _, c := range r.Controls {
-		if c.Detected {
-			n++
+// folded returns all evidence that did not hold and some that held, and the rest.
+func folded(evidence []Evidence) (lines struct{ Shown, Rest []Evidence }) {
+	for _, e := range evidence {
+		if e.Held {
+			lines.Rest = append(lines.Rest, e)
+		} else {
+			lines.Shown = append(lines.Shown, e)
 		}
 	}
-	return n
-}
-
-// Amount returns the value with its unit.
-func (f Figure) Amount() string { return f.amount() }
-
-func (r pageResult) Duration() string {
-	return time.Duration(r.Seconds * float64(time.Second)).Round(10 * time.Millisecond).String()
+	n := len(lines.Rest)
+	if n > maxShown+1 { // folding one line saves no space
+		n = maxShown
+	}
+	lines.Shown, lines.Rest = append(lines.Shown, lines.Rest[:n]...), lines.Rest[n:]
+	return lines
 }

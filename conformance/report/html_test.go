@@ -55,7 +55,6 @@ func TestHTMLInBrowser(t *testing.T) {
 		cells    int
 		open     string
 		current  string
-		long     bool
 	}{
 		{name: "a cell of before", page: pair, fragment: "before/ha/ingress", width: 1280, cells: 2 * cells, open: "before/ha/ingress", current: "before/ha/ingress"},
 		{name: "keys", page: single, fragment: "none-sno/topology", width: 700, cells: cells, open: "none-sno/topology", current: "none-sno/topology", press: `
@@ -65,14 +64,11 @@ func TestHTMLInBrowser(t *testing.T) {
 			facts.focus = document.activeElement.dataset.opens;
 			press("Escape");
 			facts.escaped = location.hash + " " + document.activeElement.dataset.opens;`},
-		{name: "nothing open", page: pair, width: 1280, cells: 2 * cells, long: true},
-		{name: "a cell", page: pair, fragment: "ha/ingress", width: 700, cells: 2 * cells, open: "ha/ingress", current: "ha/ingress", long: true},
-		{name: "one matrix", page: single, fragment: "two-node/auth", width: 1280, cells: cells, open: "two-node/auth", current: "two-node/auth", long: true},
+		{name: "nothing open", page: pair, width: 1280, cells: 2 * cells},
+		{name: "a cell", page: pair, fragment: "ha/ingress", width: 700, cells: 2 * cells, open: "ha/ingress", current: "ha/ingress"},
+		{name: "one matrix", page: single, fragment: "two-node/auth", width: 1280, cells: cells, open: "two-node/auth", current: "two-node/auth"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if testing.Short() && test.long {
-				t.Skip("two of the pages are enough in short mode")
-			}
 			got := browse(t, test.page, test.fragment, test.width, test.press)
 			want := map[string]string{
 				"errors": "", "cells": strconv.Itoa(test.cells), "open": test.open, "current": test.current, "wide": "0", "clipped": "0",
@@ -173,17 +169,36 @@ func TestHTMLEscapes(t *testing.T) {
 	}
 }
 
-func TestHTMLLinksRequirements(t *testing.T) {
-	report := smallReport()
-	for text, want := range map[string]string{
-		"R-EXAMPLE-5: the router is pinned": `<a href="https://github.com/solonode/sno/blob/main/docs/requirements.md#r-example-5">R-EXAMPLE-5</a>: the router is pinned</p>`,
-		"of an older report":                `<p class="requirement">of an older report</p>`,
-	} {
+// A page links requirements, and shows measurements out of bounds.
+func TestHTMLContent(t *testing.T) {
+	requiring := func(text string) Report {
+		report := smallReport()
 		for i := range report.Results {
 			report.Results[i].Requirement = text
 		}
-		if page := render(t, HTML{Title: "One", Reports: []Report{report}}); !bytes.Contains(page, []byte(want)) {
-			t.Errorf("the page of %q does not contain %s", text, want)
+		return report
+	}
+	measured := Report{Scenario: "none-sno", Measurements: []Measurement{
+		{What: "rollout", Measured: "outage 1.00 s", Bound: "max 2.00 s", Compared: "stock <2.00 s>", Held: true},
+		{What: "restart", Measured: "outage 9.00 s", Bound: "max 5.00 s", Compared: "-"},
+	}}
+	for name, test := range map[string]struct {
+		report Report
+		want   []string
+	}{
+		"a requirement": {requiring("R-EXAMPLE-5: the router is pinned"), []string{
+			`<a href="https://github.com/solonode/sno/blob/main/docs/requirements.md#r-example-5">R-EXAMPLE-5</a>: the router is pinned</p>`,
+		}},
+		"one of an older report": {requiring("of an older report"), []string{`<p class="requirement">of an older report</p>`}},
+		"measurements": {measured, []string{
+			"Measured on none-sno", "<tr><td>✔<td>rollout<td>outage 1.00 s<td>max 2.00 s<td>stock &lt;2.00 s&gt;", `<tr class="no"><td>✘<td>restart`,
+		}},
+	} {
+		page := render(t, HTML{Title: "One", Reports: []Report{test.report}})
+		for _, want := range test.want {
+			if !bytes.Contains(page, []byte(want)) {
+				t.Errorf("%s: the page does not contain %s", name, want)
+			}
 		}
 	}
 }

@@ -11,30 +11,6 @@ import (
 	"github.com/onsi/ginkgo/v2/reporters"
 )
 
-func TestJUnitHostile(t *testing.T) {
-	report := smallReport()
-	hostile := "]]><x a=\"&\x00\x1b[31m\xff"
-	report.Scenario = hostile
-	for i := range report.Results {
-		r := &report.Results[i]
-		r.Title, r.Reason = hostile, hostile
-		for j := range r.Evidence {
-			r.Evidence[j].Got = hostile
-		}
-	}
-	var b strings.Builder
-	if err := WriteJUnit(&b, report); err != nil {
-		t.Fatal(err)
-	}
-	var read reporters.JUnitTestSuites
-	if err := xml.Unmarshal([]byte(b.String()), &read); err != nil {
-		t.Fatal(err)
-	}
-	if got := len(read.TestSuites[0].TestCases); got != len(report.Results) {
-		t.Errorf("%d cases, want %d", got, len(report.Results))
-	}
-}
-
 func TestJUnitCounts(t *testing.T) {
 	var b strings.Builder
 	if err := WriteJUnit(&b, sampleReports("baseline")...); err != nil {
@@ -46,7 +22,9 @@ func TestJUnitCounts(t *testing.T) {
 	}
 	var total tally
 	for _, report := range sampleReports("baseline") {
-		total.add(count(report.Results))
+		for _, result := range report.Results {
+			total[result.mark()]++
+		}
 	}
 	want := reporters.JUnitTestSuites{
 		XMLName: read.XMLName, TestSuites: read.TestSuites, Tests: len(sampleScenarios) * 45, Failures: total[markFailed] + total[markInconclusive],

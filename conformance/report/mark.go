@@ -4,6 +4,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -55,27 +56,8 @@ func (m mark) Words() string {
 
 type tally [marks]int
 
-func count(results []Result) tally {
-	var t tally
-	for _, r := range results {
-		t[r.mark()]++
-	}
-	return t
-}
-
-func (t *tally) add(other tally) {
-	for m, n := range other {
-		t[m] += n
-	}
-}
-
-func (t tally) Worst() (mark, bool) {
-	for m, n := range t {
-		if n > 0 {
-			return mark(m), true
-		}
-	}
-	return markSkipped, false
+func (t tally) worst() mark {
+	return mark(max(0, slices.IndexFunc(t[:], func(n int) bool { return n > 0 }))) // a cell has results
 }
 
 // sentence returns the text below a matrix: "✘ 2 failed, ✔ 5 passed".
@@ -89,4 +71,4 @@ func (t tally) sentence() string {
 	return strings.Join(parts, ", ")
 }
 
-func (t tally) Done() int { return t[markFailed] + t[markInconclusive] + t[markWaived] + t[markPassed] }
+func (t tally) done() int { return t[markFailed] + t[markInconclusive] + t[markWaived] + t[markPassed] }

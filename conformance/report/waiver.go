@@ -3,7 +3,6 @@
 package report
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -19,30 +18,22 @@ var ErrWaiver = errors.New("invalid waivers")
 // ReadWaivers reads a YAML list of waivers, see the package's documentation. It returns an error if an entry has an
 // unknown check, no reason, no date, or is a duplicate.
 func ReadWaivers(path string, known []string) ([]Waiver, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrWaiver, err)
-	}
-	data, err = yaml.YAMLToJSONStrict(data)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrWaiver, path, err)
-	}
-	var entries []json.RawMessage
-	if err := json.Unmarshal(data, &entries); err != nil {
-		return nil, fmt.Errorf("%w: %s: it is not a list of waivers: %w", ErrWaiver, path, err)
-	}
 	var waivers []Waiver
+	data, err := os.ReadFile(path)
+	if err == nil {
+		data, err = yaml.YAMLToJSONStrict(data)
+	}
+	if err == nil {
+		err = decodeStrict(data, &waivers)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: want a list of id, scenario, why and expires: %w", ErrWaiver, path, err)
+	}
 	var errs []error
-	for i, entry := range entries {
-		var waiver Waiver
-		err := decodeStrict(entry, &waiver)
-		if err == nil {
-			err = waiver.validate(known, waivers)
-		}
-		if err != nil {
+	for i, waiver := range waivers {
+		if err := waiver.validate(known, waivers[:i]); err != nil {
 			errs = append(errs, fmt.Errorf("%w: %s: entry %d (%s): %w", ErrWaiver, path, i+1, waiver.ID, err))
 		}
-		waivers = append(waivers, waiver)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err

@@ -23,14 +23,14 @@ func TestReadWaivers(t *testing.T) {
 			{ID: "A", Why: "soon", Expires: "2027-01-02"}, {ID: "A", Scenario: "ha", Why: "later", Expires: "2027-01-03"},
 		}, ""},
 		{"none", "# none\n", nil, ""},
-		{"unknown field", "- {id: A, why: w, expires: 2027-01-02}\n- {id: A, scenario: s, why: w, expire: 2027-01-02}\n", nil, `entry 2 (A): unknown field "expire"`},
+		{"unknown field", "- {id: A, why: w, expires: 2027-01-02}\n- {id: A, scenario: s, why: w, expire: 2027-01-02}\n", nil, `unknown field "[1].expire"`},
 		{"duplicate key", "- {id: A, id: B}\n", nil, `"id" already set`},
 		{"invalid date", "- {id: A, why: w, expires: 2027-02-30}\n", nil, `entry 1 (A): expires: "2027-02-30" is not a date`},
 		{"no date", "- {id: A, why: w}\n", nil, `entry 1 (A): expires: "" is not a date`},
 		{"no reason", "- {id: A, expires: 2027-01-02}\n", nil, "entry 1 (A): why: it is empty"},
 		{"unknown check", "- {id: Z, why: w, expires: 2027-01-02}\n", nil, `entry 1 (Z): id: unknown check "Z"`},
 		{"duplicate", "- {id: A, why: w, expires: 2027-01-02}\n- {id: A, why: v, expires: 2027-01-02}\n", nil, "entry 2 (A): id: entry 1 has the same"},
-		{"no list", "id: A\n", nil, "it is not a list of waivers"},
+		{"no list", "id: A\n", nil, "want a list of id, scenario"},
 		{"no YAML", "- [\n", nil, "yaml: line 1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
