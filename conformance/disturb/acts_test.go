@@ -4,7 +4,9 @@ package disturb
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -18,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
@@ -154,6 +157,57 @@ func TestFailedActIsNotRepeated(t *testing.T) {
 			t.Errorf("%d attempts, %v, %v", attempts, first, second)
 		}
 	})
+}
+
+// A rollout writes the annotation of kubectl, and then what was there before, also after an interruption.
+func TestRolloutIsTakenBack(t *testing.T) {
+	for name, test := range map[string]struct {
+		before      map[string]string
+		interrupted bool
+	}{
+		"no annotation": {}, "a person's": {before: map[string]string{rolloutAnnotation: "yesterday"}}, "interrupted": {interrupted: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, interrupt := context.WithCancel(t.Context())
+				w := newWorld()
+				live := &w.console.Spec.Template
+				live.Annotations = maps.Clone(test.before)
+				d, end := w.disturber(t, cluster.Target{})
+				defer end()
+				set, _ := d.Set.(*fake.Clientset)
+				var seen []string
+				set.PrependReactor("patch", "deployments", func(action clienttesting.Action) (bool, runtime.Object, error) {
+					var body struct {
+						Spec struct {
+							Template struct {
+								Metadata struct{ Annotations map[string]*string }
+							}
+						}
+					}
+					patch, _ := action.(clienttesting.PatchAction)
+					if err := json.Unmarshal(patch.GetPatch(), &body); err != nil {
+						t.Error(err)
+					}
+					live.Annotations = map[string]string{}
+					if value := body.Spec.Template.Metadata.Annotations[rolloutAnnotation]; value != nil {
+						live.Annotations[rolloutAnnotation] = *value
+					}
+					seen = append(seen, live.Annotations[rolloutAnnotation])
+					if test.interrupted {
+						interrupt()
+					}
+					return true, &w.console, nil
+				})
+				if _, err := d.Perform(ctx, catalogue.RollOutAll); (err != nil) != test.interrupted {
+					t.Error(err)
+				}
+				if len(seen) != 2 || !strings.HasPrefix(seen[0], "20") || !maps.Equal(live.Annotations, test.before) {
+					t.Errorf("%q were written, and %v is left, want %v", seen, live.Annotations, test.before)
+				}
+			})
+		})
+	}
 }
 
 // An upgrade counts if the history of the ClusterVersion has a newer entry.

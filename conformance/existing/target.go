@@ -8,10 +8,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 
@@ -94,21 +94,20 @@ func (c *connection) scenario(ctx context.Context, configured string) (string, e
 	return cmp.Or(infrastructure.Status.InfrastructureName, ProviderName), nil
 }
 
-// served returns the resources of the server as "resource.group". Groups with an unavailable aggregated server are left
-// out.
-func (c *connection) served() (map[string]bool, error) {
+// served returns the resources of the server. Groups with an unavailable aggregated server are left out.
+func (c *connection) served() (map[schema.GroupResource]bool, error) {
 	_, lists, err := c.kube.Discovery().ServerGroupsAndResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return nil, fmt.Errorf("%w: %s: discover resources: %w", ErrUnreachable, c.source, err)
 	}
-	served := map[string]bool{}
+	served := map[schema.GroupResource]bool{}
 	for _, list := range lists {
-		group, _, found := strings.Cut(list.GroupVersion, "/")
-		if !found {
-			group = ""
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: discover resources: %w", ErrUnreachable, c.source, err)
 		}
 		for _, resource := range list.APIResources {
-			served[resource.Name+"."+group] = true
+			served[schema.GroupResource{Group: version.Group, Resource: resource.Name}] = true
 		}
 	}
 	return served, nil

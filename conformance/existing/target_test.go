@@ -12,12 +12,14 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/conformance/runner"
 )
 
 const masters = "system:masters"
@@ -147,7 +149,7 @@ func TestTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Config == nil || got.Scenario != ProviderName || got.Provider != ProviderName || got.Image != "an/image" || got.Times != cluster.RealTimes() {
+	if got.Config == nil || got.Scenario != ProviderName || got.Provider != ProviderName || got.Image != "an/image" || got.Config.WarningHandler != (rest.NoWarnings{}) || got.Times != cluster.RealTimes() {
 		t.Errorf("target %+v", got)
 	}
 
@@ -175,7 +177,24 @@ func TestBootstrapperWithoutRight(t *testing.T) {
 	const id = "SNO-APP-003"
 	file := kubeconfigOf(t, "administrator", masters)
 	runCheck := func() report.Result {
-		result, _ := onlyCheck(t, id, Options{Kubeconfig: file, Image: "an/image"})
+		t.Helper()
+		got, err := target(t, Options{Kubeconfig: file, Image: "an/image", Tiers: []catalogue.Tier{catalogue.Scheduled}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Times = cluster.SimulatedTimes()
+		run, err := runner.New(t.Context(), got, runner.Selection{Tiers: []catalogue.Tier{catalogue.Scheduled}, IDs: []string{id}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = run.Close(t.Context()) }()
+		if err := run.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		result, err := run.Result(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
 		return result
 	}
 	if got := runCheck(); got.Status != report.Inconclusive || !strings.Contains(got.Reason, "may not create certificatesigningrequests.certificates.k8s.io") {
