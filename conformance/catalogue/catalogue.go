@@ -5,7 +5,6 @@ package catalogue
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 )
 
@@ -81,51 +80,4 @@ func Modules(checks []Check) []string {
 		}
 	}
 	return modules
-}
-
-var idShape = regexp.MustCompile(`^SNO-[A-Z]{3}-[0-9]{3}$`)
-
-// Validate returns what is wrong with a catalogue.
-func Validate(checks []Check) error {
-	var errs []error
-	seen := map[string]bool{}
-	for _, c := range checks {
-		if !idShape.MatchString(c.ID) || seen[c.ID] {
-			errs = append(errs, fmt.Errorf("check %q: the id is missing, not unique or does not match %s", c.ID, idShape))
-		}
-		seen[c.ID] = true
-		errs = append(errs, c.validateControls())
-		if c.Title == "" || c.Module == "" || c.Requirement.ID == "" || c.Requirement.Sentence == "" || c.Level == "" || c.Tier == "" || c.Run == nil {
-			errs = append(errs, fmt.Errorf("check %s: it needs title, module, requirement, level, tier and Run", c.ID))
-		}
-		if c.Tier == Disruptive && c.Act == "" {
-			errs = append(errs, fmt.Errorf("check %s: a disruptive check needs an act", c.ID))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (c Check) validateControls() error {
-	var errs []error
-	negative, positive, cluster := 0, 0, 0
-	for _, control := range c.Controls {
-		switch {
-		case c.KindOf(control) == KindCluster:
-			cluster++
-			if control.MustPass || control.Name == "" {
-				errs = append(errs, fmt.Errorf("check %s: control %q: one of kind %s needs a name and must fail", c.ID, control.Name, KindCluster))
-			}
-		case control.MustPass:
-			positive++
-		default:
-			negative++
-		}
-	}
-	if negative == 0 || positive == 0 {
-		errs = append(errs, fmt.Errorf("check %s: it needs a negative and a positive control", c.ID))
-	}
-	if c.Act != "" && cluster == 0 {
-		errs = append(errs, fmt.Errorf("check %s: it evaluates a record, so it needs a control of kind %s", c.ID, KindCluster))
-	}
-	return errors.Join(errs...)
 }

@@ -33,14 +33,6 @@ func TestAllowed(t *testing.T) {
 			t.Errorf("%s: %d, want %d", name, got, test.want)
 		}
 	}
-	for members, want := range map[int]int{1: 0, 2: 1, 3: 1, 4: 1, 5: 2, 7: 3} {
-		if got, why := allowedDisruptions(guard.Name, members); got != want || why == "" {
-			t.Errorf("of %d members %d may go, want %d: %s", members, got, want, why)
-		}
-		if got, why := allowedDisruptions(operatorBudget, members); got != 1 || !strings.Contains(why, "etcd operator") {
-			t.Errorf("of %d members %d may go by the etcd operator's budget: %s", members, got, why)
-		}
-	}
 }
 
 // TestGuardBudget: the evidence contains the wanted budget, its size, and why.

@@ -3,12 +3,11 @@
 package catalogue
 
 import (
-	"maps"
-	"slices"
+	"encoding/json"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
 // Input is what checks evaluate.
@@ -75,26 +74,14 @@ type Records struct {
 	Differences []string
 }
 
-func (r Records) copied() Records {
-	if r.CSR != nil {
-		r.CSR = ptr.To(*r.CSR)
+// copied encodes and decodes, which is fast enough for what is so small.
+func (r Records) copied() (c Records) {
+	text, err := json.Marshal(r)
+	if err == nil {
+		err = json.Unmarshal(text, &c)
 	}
-	r.Writes = maps.Clone(r.Writes)
-	r.Rollout, r.Eviction, r.NodeRestart = r.Rollout.DeepCopy(), r.Eviction.DeepCopy(), r.NodeRestart.DeepCopy()
-	r.TopologyChanges = maps.Clone(r.TopologyChanges)
-	for module, change := range r.TopologyChanges {
-		r.TopologyChanges[module] = ptr.To(*change)
-	}
-	if r.Outage != nil {
-		r.Outage = ptr.To(*r.Outage)
-		r.Outage.Leases = maps.Clone(r.Outage.Leases)
-	}
-	if r.Upgrade != nil {
-		r.Upgrade = ptr.To(*r.Upgrade)
-		r.Upgrade.Operands = slices.Clone(r.Upgrade.Operands)
-	}
-	r.Drains, r.Differences = slices.Clone(r.Drains), slices.Clone(r.Differences)
-	return r
+	utilruntime.Must(err) // the types have only texts, numbers, lists and maps
+	return c
 }
 
 // CSROutcome is the result of a certificate request that must not be approved.
@@ -110,14 +97,6 @@ type OperandDisruption struct {
 	Failure string
 	// Downtime is the time without an available pod, in seconds.
 	Downtime float64
-}
-
-// DeepCopy returns nil for nil.
-func (d *Disruption) DeepCopy() *Disruption {
-	if d == nil {
-		return nil
-	}
-	return &Disruption{Operands: slices.Clone(d.Operands)}
 }
 
 // TopologyChange is how one module followed a change of the topology and its revert.

@@ -79,7 +79,7 @@ func (d *Disturber) annotateTemplates(ctx context.Context, all []appsv1.Deployme
 
 // merged joins two disruptions of the same Deployments: the first failure, the longer downtime.
 func merged(one, another *catalogue.Disruption) *catalogue.Disruption {
-	both := one.DeepCopy()
+	both := &catalogue.Disruption{Operands: slices.Clone(one.Operands)}
 	for _, o := range another.Operands {
 		i := slices.IndexFunc(both.Operands, func(b catalogue.OperandDisruption) bool { return b.Name == o.Name })
 		if i < 0 {
