@@ -23,7 +23,6 @@ import (
 	appslisters "k8s.io/client-go/listers/apps/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/cluster"
@@ -52,9 +51,8 @@ type workloadCopier struct {
 	deployments appslisters.DeploymentLister
 
 	mu sync.Mutex
-	// feeds are notified of changes in a namespace.
-	feeds   map[string]chan struct{}
-	results map[string]*copied
+	// results run a copy once.
+	results map[string]func() (*catalogue.CopyResult, error)
 	// free are namespaces to reuse: creating and deleting one for each copy would take most of the time.
 	free []string
 	// unusable is why the image does not run; no further copy is tried then.
@@ -64,67 +62,38 @@ type workloadCopier struct {
 func newWorkloadCopier(ctx context.Context, target cluster.Target, kube kubernetes.Interface, id string, program program) (*workloadCopier, error) {
 	w := &workloadCopier{
 		config: target.Config, kube: kube, program: program, id: id, times: target.Times,
-		slots: make(chan struct{}, parallelCopies), feeds: map[string]chan struct{}{}, results: map[string]*copied{},
+		slots: make(chan struct{}, parallelCopies), results: map[string]func() (*catalogue.CopyResult, error){},
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.LabelSelector = cluster.RunLabel + "=" + w.id
 	}))
 	pods, deployments := factory.Core().V1().Pods(), factory.Apps().V1().Deployments()
 	w.pods, w.deployments = pods.Lister(), deployments.Lister()
-	for _, informer := range []cache.SharedIndexInformer{pods.Informer(), deployments.Informer()} {
-		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: w.notify, UpdateFunc: func(_, now any) { w.notify(now) }, DeleteFunc: w.notify,
-		}); err != nil {
-			return nil, fmt.Errorf("watch the copies: %w", err)
-		}
-	}
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
 	return w, ctx.Err()
 }
 
-func (w *workloadCopier) notify(object any) {
-	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
-	if err != nil {
-		return
-	}
-	namespace, _, _ := strings.Cut(key, "/")
-	w.mu.Lock()
-	feed := w.feeds[namespace]
-	w.mu.Unlock()
-	select {
-	case feed <- struct{}{}:
-	default: // a notification is pending, or nobody waits
-	}
-}
-
 // close deletes all namespaces of the run.
 func (w *workloadCopier) close(ctx context.Context) error {
-	list, err := w.kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: cluster.RunLabel + "=" + w.id})
-	if err != nil {
-		return fmt.Errorf("list the namespaces of this run: %w", err)
-	}
-	var errs []error
-	for i := range list.Items {
-		errs = append(errs, deleteNamespace(ctx, w.kube, list.Items[i].Name))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
 	var left []string
-	err = wait.PollUntilContextCancel(ctx, w.times.Poll, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, w.times.Poll, true, func(ctx context.Context) (bool, error) {
 		list, err := w.kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: cluster.RunLabel + "=" + w.id})
 		if err != nil {
 			return false, err
 		}
 		left = left[:0]
+		var errs []error
 		for i := range list.Items {
 			left = append(left, list.Items[i].Name)
+			if list.Items[i].DeletionTimestamp == nil {
+				errs = append(errs, deleteNamespace(ctx, w.kube, list.Items[i].Name))
+			}
 		}
-		return len(left) == 0, nil
+		return len(left) == 0, errors.Join(errs...)
 	})
 	if err != nil {
-		return fmt.Errorf("wait for the deletion of the namespaces %s: %w", strings.Join(left, ", "), err)
+		return fmt.Errorf("delete the namespaces of this run, %s: %w", strings.Join(left, ", "), err)
 	}
 	return nil
 }
@@ -136,13 +105,6 @@ func deleteNamespace(ctx context.Context, kube kubernetes.Interface, namespace s
 		return fmt.Errorf("delete namespace %s: %w", namespace, err)
 	}
 	return nil
-}
-
-// copied is the result of a copy, and an error that is no finding about it.
-type copied struct {
-	done   chan struct{}
-	result catalogue.CopyResult
-	err    error
 }
 
 func allStages() []catalogue.Stage {
@@ -177,7 +139,7 @@ func (w *workloadCopier) runAll(
 	return all, nil
 }
 
-// run copies a Deployment and its budgets, and performs the stages.
+// run copies a Deployment and its budgets, and performs the stages. An error is no finding about the copy.
 func (w *workloadCopier) run(ctx context.Context, deployment *appsv1.Deployment, budgets []policyv1.PodDisruptionBudget, stages []catalogue.Stage) (*catalogue.CopyResult, error) {
 	s := shapeOf(deployment, budgets, w.program, w.id)
 	s.stages = allStages()
@@ -191,25 +153,16 @@ func (w *workloadCopier) run(ctx context.Context, deployment *appsv1.Deployment,
 		return nil, err
 	}
 	w.mu.Lock()
-	r, begun := w.results[full] // it has passed all stages
+	copied, begun := w.results[full] // it passes all stages
 	if !begun {
-		r, begun = w.results[key]
+		copied, begun = w.results[key]
 	}
 	if !begun {
-		r = &copied{done: make(chan struct{})}
-		w.results[key] = r
+		copied = sync.OnceValues(func() (*catalogue.CopyResult, error) { return w.runCopy(ctx, s) })
+		w.results[key] = copied
 	}
 	w.mu.Unlock()
-	if !begun {
-		r.err = w.runCopy(ctx, s, &r.result)
-		close(r.done)
-	}
-	select {
-	case <-r.done:
-		return &r.result, r.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return copied()
 }
 
 func (s shape) key() (string, error) {
@@ -220,27 +173,28 @@ func (s shape) key() (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(text)), nil
 }
 
-func (w *workloadCopier) runCopy(ctx context.Context, s shape, r *catalogue.CopyResult) error {
+func (w *workloadCopier) runCopy(ctx context.Context, s shape) (*catalogue.CopyResult, error) {
 	select {
 	case w.slots <- struct{}{}:
 		defer func() { <-w.slots }()
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
 	w.mu.Lock()
 	unusable := w.unusable
 	w.mu.Unlock()
 	if unusable != nil {
-		return unusable
+		return nil, unusable
 	}
 	c, err := w.begin(ctx, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer c.end(ctx)
+	r := &catalogue.CopyResult{}
 	if err := c.deploy(ctx); err != nil {
 		r.DeployError = err.Error()
-		return unlessStuck(err)
+		return r, unlessStuck(err)
 	}
 	for _, stage := range s.stages {
 		var err error
@@ -255,10 +209,10 @@ func (w *workloadCopier) runCopy(ctx context.Context, s shape, r *catalogue.Copy
 		}
 		if err != nil {
 			*target = err.Error()
-			return unlessStuck(err)
+			return r, unlessStuck(err)
 		}
 	}
-	return nil
+	return r, nil
 }
 
 // unlessStuck drops errStuck, which is a finding about the copy and not a failure of the run.

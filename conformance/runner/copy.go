@@ -28,15 +28,13 @@ type workloadCopy struct {
 	*workloadCopier
 	shape
 	namespace string
-	feed      chan struct{}
 }
 
 func (w *workloadCopier) begin(ctx context.Context, s shape) (*workloadCopy, error) {
-	c := &workloadCopy{workloadCopier: w, shape: s, feed: make(chan struct{}, 1)}
+	c := &workloadCopy{workloadCopier: w, shape: s}
 	w.mu.Lock()
 	if n := len(w.free); n > 0 {
 		c.namespace, w.free = w.free[n-1], w.free[:n-1]
-		w.feeds[c.namespace] = c.feed
 	}
 	w.mu.Unlock()
 	if c.namespace != "" {
@@ -47,9 +45,6 @@ func (w *workloadCopier) begin(ctx context.Context, s shape) (*workloadCopy, err
 		return nil, fmt.Errorf("create a namespace for a copy of %s: %w", s.deployment.Name, policyError(err))
 	}
 	c.namespace = namespace.Name
-	w.mu.Lock()
-	w.feeds[c.namespace] = c.feed
-	w.mu.Unlock()
 	err = wait.PollUntilContextTimeout(ctx, w.times.Poll, w.times.Ready, true, func(ctx context.Context) (bool, error) {
 		_, err := w.kube.CoreV1().ServiceAccounts(c.namespace).Get(ctx, "default", metav1.GetOptions{})
 		return err == nil, nil
@@ -67,7 +62,6 @@ func (c *workloadCopy) end(ctx context.Context) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.feeds, c.namespace)
 	c.free = append(c.free, c.namespace)
 }
 
@@ -176,33 +170,40 @@ func (c *workloadCopy) replaced(ctx context.Context, old *corev1.Pod) error {
 	})
 }
 
+// cacheInterval is the time between two reads of the caches, which watches keep up to date.
+const cacheInterval = 50 * time.Millisecond
+
 // until waits for done. It fails if nothing has changed for a while and no pod is starting or terminating.
 func (c *workloadCopy) until(ctx context.Context, done func() bool) error {
-	limit := time.NewTimer(c.times.Ready)
-	defer limit.Stop()
-	for {
+	var last []string
+	since := time.Now()
+	reached, err := cluster.Within(ctx, cacheInterval, c.times.Ready, func(context.Context) (bool, error) {
+		if now := c.versions(); !slices.Equal(last, now) {
+			last, since = now, time.Now()
+		}
 		if done() {
-			return nil
+			return true, nil
 		}
-		quiet := time.NewTimer(c.times.Stuck)
-		select {
-		case <-c.feed:
-			quiet.Stop()
-		case <-quiet.C:
-			if done() { // done may have become true without an event
-				return nil
-			}
-			if !c.starting() {
-				return c.stuck()
-			}
-		case <-limit.C:
-			quiet.Stop()
-			return c.stuck()
-		case <-ctx.Done():
-			quiet.Stop()
-			return ctx.Err()
+		if time.Since(since) > c.times.Stuck && !c.starting() {
+			return false, c.stuck()
 		}
+		return false, nil
+	})
+	if err != nil || reached {
+		return err
 	}
+	return c.stuck()
+}
+
+func (c *workloadCopy) versions() []string {
+	var all []string
+	if live, err := c.deployments.Deployments(c.namespace).Get(c.deployment.Name); err == nil {
+		all = append(all, live.ResourceVersion)
+	}
+	for _, pod := range c.all() {
+		all = append(all, pod.ResourceVersion)
+	}
+	return all
 }
 
 // stuck returns a finding about the copy, or catalogue.ErrInconclusive if the cluster prevents its pods.

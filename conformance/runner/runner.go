@@ -57,8 +57,10 @@ type Runner struct {
 	pending   sync.WaitGroup
 	serial    sync.Mutex // for disruptive checks
 
-	mu      sync.Mutex
-	results map[string]*outcome
+	mu sync.Mutex
+	// begun run a check once; results are of those that have ended.
+	begun   map[string]func() report.Result
+	results map[string]report.Result
 }
 
 // Running contains the methods of a Runner, for tests of what uses one.
@@ -79,11 +81,6 @@ func Connect(ctx context.Context, target cluster.Target, selection Selection) (R
 	return r, nil
 }
 
-type outcome struct {
-	done   chan struct{}
-	result report.Result
-}
-
 // New connects and reads the cluster once. It changes nothing.
 func New(ctx context.Context, target cluster.Target, selection Selection) (*Runner, error) {
 	if err := target.Times.Validate(); err != nil {
@@ -91,7 +88,7 @@ func New(ctx context.Context, target cluster.Target, selection Selection) (*Runn
 	}
 	r := &Runner{
 		id: rand.String(8), target: target, checks: catalogue.All(), selection: selection, tiers: map[catalogue.Tier]bool{},
-		results: map[string]*outcome{}, started: time.Now(), warnings: &warnings{},
+		begun: map[string]func() report.Result{}, results: map[string]report.Result{}, started: time.Now(), warnings: &warnings{},
 	}
 	chosen, err := Select(r.checks, selection)
 	if err != nil {
@@ -233,22 +230,19 @@ func stablePeriod(s *catalogue.State, times cluster.Times) time.Duration {
 
 func (r *Runner) execute(ctx context.Context, check catalogue.Check) report.Result {
 	r.mu.Lock()
-	o, begun := r.results[check.ID]
+	once, begun := r.begun[check.ID]
 	if !begun {
-		o = &outcome{done: make(chan struct{})}
-		r.results[check.ID] = o
+		once = sync.OnceValue(func() report.Result {
+			result := r.run(ctx, check)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.results[check.ID] = result
+			return result
+		})
+		r.begun[check.ID] = once
 	}
 	r.mu.Unlock()
-	if begun {
-		<-o.done
-		return o.result
-	}
-	result := r.run(ctx, check)
-	r.mu.Lock()
-	o.result = result
-	r.mu.Unlock()
-	close(o.done)
-	return result
+	return once()
 }
 
 // run executes a check unless this run or this cluster does not allow it.
@@ -327,8 +321,8 @@ func (r *Runner) Report() report.Report {
 	for _, check := range r.checks {
 		result := check.Result()
 		result.Reason = r.selection.skipReason(check)
-		if o := r.results[check.ID]; o != nil && o.result.ID != "" {
-			result = o.result
+		if ended, ok := r.results[check.ID]; ok {
+			result = ended
 		} else if result.Reason == "" {
 			result.Reason = "the run ended before this check"
 		}

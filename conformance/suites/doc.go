@@ -13,5 +13,5 @@
 //		ginkgo.RunSpecs(t, "ingress on a single node", suite, reporter)
 //	}
 //
-// Every spec has the labels of [naming.Labels]: --label-filter='tier:static && topology:SingleReplica'.
+// Every spec has the labels of [catalogue.Check.Labels]: --label-filter='tier:static && topology:SingleReplica'.
 package suites
