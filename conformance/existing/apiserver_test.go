@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,15 +13,15 @@ import (
 	"github.com/go-logr/logr"
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -38,8 +37,13 @@ func TestMain(m *testing.M) {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(configv1.Install(scheme))
 	utilruntime.Must(operatorv1.Install(scheme))
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
+	server.CRDs = []*apiextensionsv1.CustomResourceDefinition{anyKind("config.openshift.io", "v1", "Infrastructure"), anyKind("machine.openshift.io", "v1beta1", "Machine")}
+	for _, kind := range []string{"MachineConfig", "MachineConfigPool", "KubeletConfig", "ControllerConfig"} {
+		server.CRDs = append(server.CRDs, anyKind("machineconfiguration.openshift.io", "v1", kind))
+	}
 	code := 1
-	err := startServer(context.Background())
+	_, err := server.Start()
 	if err == nil {
 		code = m.Run()
 	}
@@ -53,34 +57,19 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func startServer(ctx context.Context) error {
-	server.ErrorIfCRDPathMissing = true
-	for _, kind := range []string{"infrastructures", "ingresses"} {
-		file, err := manifestOf(ctx, kind)
-		if err != nil {
-			return err
-		}
-		server.CRDInstallOptions.Paths = append(server.CRDInstallOptions.Paths, file)
+// anyKind is a kind whose objects may have any content, without a subresource.
+func anyKind(group, version, kind string) *apiextensionsv1.CustomResourceDefinition {
+	plural := strings.ToLower(kind) + "s"
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: group, Scope: apiextensionsv1.ClusterScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Singular: strings.ToLower(kind), Kind: kind, ListKind: kind + "List"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: version, Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{
+				OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
+			}}},
+		},
 	}
-	_, err := server.Start()
-	return err //nolint:wrapcheck // it names the program
-}
-
-// manifestOf returns a CustomResourceDefinition of OpenShift, whose name depends on the version of openshift/api.
-func manifestOf(ctx context.Context, kind string) (string, error) {
-	folder, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
-	if err != nil {
-		return "", fmt.Errorf("find the manifests of OpenShift's CustomResourceDefinitions: %w", err)
-	}
-	manifests := filepath.Join(strings.TrimSpace(string(folder)), "config", "v1", "zz_generated.crd-manifests")
-	files, err := filepath.Glob(filepath.Join(manifests, "*_"+kind+"-Default.crd.yaml"))
-	if err == nil && len(files) == 0 {
-		files, err = filepath.Glob(filepath.Join(manifests, "*_"+kind+".crd.yaml"))
-	}
-	if err != nil || len(files) != 1 {
-		return "", fmt.Errorf("%d manifests of %s are in %s, want one: %w", len(files), kind, manifests, err)
-	}
-	return files[0], nil
 }
 
 func admin(t *testing.T) client.Client {
@@ -128,13 +117,6 @@ func changedKubeconfig(t *testing.T, file string, change func(*clientcmdapi.Clus
 	return changed
 }
 
-func createNamespace(t *testing.T, name string) {
-	t.Helper()
-	if err := admin(t).Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
-}
-
 func grant(t *testing.T, user string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}
@@ -150,10 +132,12 @@ func grant(t *testing.T, user string, rules ...rbacv1.PolicyRule) {
 	}
 }
 
-// createInfrastructure creates Infrastructure cluster without a status for the duration of the test.
-func createInfrastructure(t *testing.T) *configv1.Infrastructure {
+// createInfrastructure creates Infrastructure cluster of a single node for the duration of the test.
+func createInfrastructure(t *testing.T, name string) {
 	t.Helper()
-	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster", Annotations: secretAnnotations}, Status: configv1.InfrastructureStatus{
+		InfrastructureName: name, ControlPlaneTopology: configv1.SingleReplicaTopologyMode, InfrastructureTopology: configv1.SingleReplicaTopologyMode,
+	}}
 	if err := admin(t).Create(t.Context(), infrastructure); err != nil {
 		t.Fatal(err)
 	}
@@ -162,5 +146,4 @@ func createInfrastructure(t *testing.T) *configv1.Infrastructure {
 			t.Error(err)
 		}
 	})
-	return infrastructure
 }

@@ -14,17 +14,14 @@ import (
 	"sync"
 	"testing"
 
-	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/cluster"
@@ -40,19 +37,7 @@ const (
 	listed, rendered = "50-secret", "rendered-master-1"
 )
 
-func anyKind(kind string) *apiextensionsv1.CustomResourceDefinition {
-	plural := strings.ToLower(kind) + "s"
-	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: plural + ".machineconfiguration.openshift.io"},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: "machineconfiguration.openshift.io", Scope: apiextensionsv1.ClusterScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Singular: strings.ToLower(kind), Kind: kind, ListKind: kind + "List"},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{
-				OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
-			}}},
-		},
-	}
-}
+var secretAnnotations = map[string]string{"example.com/token": fakeSecret, "kubectl.kubernetes.io/last-applied-configuration": fakeSecret}
 
 func machineConfiguration(kind, name string, content map[string]any) client.Object {
 	object := &unstructured.Unstructured{Object: content}
@@ -78,12 +63,11 @@ func ignition(files map[string]string) map[string]any {
 // createSecrets creates objects with a secret wherever one is possible.
 func createSecrets(t *testing.T, kube client.Client) {
 	t.Helper()
-	annotations := map[string]string{"example.com/token": fakeSecret, "kubectl.kubernetes.io/last-applied-configuration": fakeSecret}
 	meta := func(namespace, name string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: annotations}
+		return metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: secretAnnotations}
 	}
 	labels := map[string]string{"app": "x"}
-	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotations}, Spec: corev1.PodSpec{
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: secretAnnotations}, Spec: corev1.PodSpec{
 		InitContainers: []corev1.Container{{Name: "first", Image: "x", Env: []corev1.EnvVar{{Name: "PASSWORD", Value: fakeSecret}}}},
 		Containers: []corev1.Container{{
 			Name: "main", Image: "x", Env: []corev1.EnvVar{{Name: "TOKEN", Value: fakeSecret}}, Command: []string{"/bin/sh", "-c", "login " + fakeSecret}, Args: []string{"--token=" + fakeSecret},
@@ -131,40 +115,22 @@ func createSecrets(t *testing.T, kube client.Client) {
 		}
 	}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: fakeSecret}}}}
-	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster", Annotations: annotations}}
-	if err := kube.Create(t.Context(), infrastructure); err != nil {
+	if err := kube.Status().Update(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
-	infrastructure.Status.ControlPlaneTopology, infrastructure.Status.InfrastructureTopology = configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode
-	for _, object := range []client.Object{pod, infrastructure} {
-		if err := kube.Status().Update(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
+	createInfrastructure(t, "")
 }
 
 // TestSecrets: a run reads no secret that no check needs, and its artifacts contain none.
 func TestSecrets(t *testing.T) {
-	environment := &envtest.Environment{ErrorIfCRDPathMissing: true, CRDInstallOptions: envtest.CRDInstallOptions{
-		Paths: server.CRDInstallOptions.Paths, CRDs: []*apiextensionsv1.CustomResourceDefinition{anyKind("MachineConfig"), anyKind("MachineConfigPool"), anyKind("KubeletConfig"), anyKind("ControllerConfig")},
-	}}
-	config, err := environment.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = environment.Stop() })
-	kube, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	createSecrets(t, kube)
+	createSecrets(t, admin(t))
 
 	var mu sync.Mutex
 	var read []string
 	run := func(selection runner.Selection) (report.Report, string) {
 		read = nil
 		var out bytes.Buffer
-		target := cluster.Target{Config: rest.CopyConfig(config), Times: cluster.SimulatedTimes(), Progress: &out}
+		target := cluster.Target{Config: rest.CopyConfig(server.Config), Times: cluster.SimulatedTimes(), Progress: &out}
 		target.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 			return observed(func(request *http.Request) (*http.Response, error) {
 				mu.Lock()

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	configv1 "github.com/openshift/api/config/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -93,7 +92,7 @@ func TestUnreachable(t *testing.T) {
 }
 
 func TestPermissions(t *testing.T) {
-	reader := []rbacv1.PolicyRule{{APIGroups: []string{"config.openshift.io", "", "apps", "policy"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}}}
+	reader := []rbacv1.PolicyRule{{APIGroups: []string{"", "apps", "policy", "config.openshift.io", "machine.openshift.io", "machineconfiguration.openshift.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}}}
 	narrow := []rbacv1.PolicyRule{{APIGroups: []string{"", "policy"}, Resources: []string{"nodes", "pods", "configmaps", "poddisruptionbudgets"}, Verbs: []string{"get", "list"}}}
 	for name, test := range map[string]struct {
 		user       string
@@ -153,12 +152,7 @@ func TestTarget(t *testing.T) {
 		t.Errorf("target %+v", got)
 	}
 
-	infrastructure := createInfrastructure(t)
-	infrastructure.Status.InfrastructureName = "edge-7"
-	infrastructure.Status.ControlPlaneTopology, infrastructure.Status.InfrastructureTopology = configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode
-	if err := admin(t).Status().Update(t.Context(), infrastructure); err != nil {
-		t.Fatal(err)
-	}
+	createInfrastructure(t, "edge-7")
 	t.Setenv("KUBECONFIG", file)
 	got, err = target(t, Options{Tiers: static})
 	if err != nil || got.Scenario != "edge-7" {
@@ -173,7 +167,7 @@ func TestTarget(t *testing.T) {
 // TestBootstrapperWithoutRight: without the bootstrapper's permission the check is inconclusive and names it; with the
 // permission it passes.
 func TestBootstrapperWithoutRight(t *testing.T) {
-	createInfrastructure(t)
+	createInfrastructure(t, "")
 	const id = "SNO-APP-003"
 	file := kubeconfigOf(t, "administrator", masters)
 	runCheck := func() report.Result {

@@ -122,15 +122,6 @@ func TestHTMLPolicyInBrowser(t *testing.T) {
 	}
 }
 
-func TestHTMLSize(t *testing.T) {
-	one := samplePage()
-	one.Before = nil
-	const most = 800 << 10
-	if size := len(render(t, one)); size > most {
-		t.Errorf("a page of %d scenarios has %d bytes, want at most %d", len(sampleScenarios), size, most)
-	}
-}
-
 func TestHTMLEscapes(t *testing.T) {
 	const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>'` + "`"
 	report := smallReport()

@@ -11,16 +11,8 @@ var sampleScenarios = []struct{ name, description, controlPlane, infrastructure 
 	{"none-sno", "Single node without a load balancer", "SingleReplica", "SingleReplica"},
 	{"cloud-sno", "Single node in a cloud", "SingleReplica", "SingleReplica"},
 	{"none-sno-day1-worker", "Single control-plane node installed with one worker, without a load balancer", "SingleReplica", "SingleReplica"},
-	{"cloud-sno-day1-worker", "Single control-plane node installed with one worker in a cloud", "SingleReplica", "SingleReplica"},
-	{"none-sno-day1-workers", "Single control-plane node installed with two workers, without a load balancer", "SingleReplica", "HighlyAvailable"},
-	{"cloud-sno-day1-workers", "Single control-plane node installed with two workers in a cloud", "SingleReplica", "HighlyAvailable"},
-	{"none-sno-day2-workers", "Single node without a load balancer, two workers added later: the floating router", "SingleReplica", "SingleReplica"},
-	{"cloud-sno-day2-workers", "Single node in a cloud, two workers added later", "SingleReplica", "SingleReplica"},
 	{"ha", "Three control-plane nodes and two workers in a cloud", "HighlyAvailable", "HighlyAvailable"},
-	{"compact", "Three schedulable control-plane nodes in a cloud", "HighlyAvailable", "HighlyAvailable"},
-	{"arbiter", "Two schedulable control-plane nodes and an arbiter on bare metal", "HighlyAvailableArbiter", "HighlyAvailable"},
 	{"two-node", "Two schedulable control-plane nodes with fencing on bare metal", "DualReplica", "HighlyAvailable"},
-	{"external", "Two workers whose control plane runs elsewhere", "External", "HighlyAvailable"},
 }
 
 var sampleModules = []struct {
