@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 )
 
@@ -46,46 +47,51 @@ func (d Difference) Regressed() bool { return len(d.Regressions) > 0 }
 // Diff compares two sets of reports. Scenarios must be unique in each, as [ReadFiles] ensures.
 func Diff(before, after []Report) Difference {
 	var d Difference
-	now := map[string]Report{}
-	for _, report := range after {
-		now[report.Scenario] = report
-	}
-	was := map[string]bool{}
-	for _, report := range before {
-		was[report.Scenario] = true
-		if other, ok := now[report.Scenario]; ok {
-			d.compare(report, other)
-		} else {
-			d.Regressions = append(d.Regressions, Change{Scenario: report.Scenario, Before: "reported"})
+	pair(before, after, func(r Report) string { return r.Scenario }, func(was, is *Report) {
+		switch {
+		case is == nil:
+			d.Regressions = append(d.Regressions, Change{Scenario: was.Scenario, Before: "reported"})
+		case was == nil:
+			d.Added = append(d.Added, Change{Scenario: is.Scenario, After: "reported"})
+		default:
+			d.compare(is.Scenario, was.Results, is.Results)
 		}
-	}
-	for _, report := range after {
-		if !was[report.Scenario] {
-			d.Added = append(d.Added, Change{Scenario: report.Scenario, After: "reported"})
-		}
-	}
+	})
 	return d
 }
 
-func (d *Difference) compare(before, after Report) {
-	now := map[string]Result{}
-	for _, result := range after.Results {
-		now[result.ID] = result
-	}
-	was := map[string]bool{}
-	for _, result := range before.Results {
-		was[result.ID] = true
-		other, ok := now[result.ID]
-		if !ok {
-			d.Regressions = append(d.Regressions, Change{before.Scenario, result.ID, result.Title, result.mark().Words(), "", ""})
-			continue
+func (d *Difference) compare(scenario string, before, after []Result) {
+	pair(before, after, func(r Result) string { return r.ID }, func(was, is *Result) {
+		switch {
+		case is == nil:
+			d.Regressions = append(d.Regressions, Change{scenario, was.ID, was.Title, was.mark().Words(), "", ""})
+		case was == nil:
+			d.Added = append(d.Added, Change{scenario, is.ID, is.Title, "", is.mark().Words(), is.failureMessage()})
+		default:
+			d.change(scenario, *was, *is)
+			pair(was.Figures, is.Figures, func(f Figure) string { return f.Name + " " + f.Unit }, func(old, figure *Figure) {
+				if old != nil && figure != nil && figure.Value > old.Value*IncreaseThreshold {
+					d.Increases = append(d.Increases, Increase{scenario, is.ID, *old, *figure})
+				}
+			})
 		}
-		d.change(before.Scenario, result, other)
-		d.figures(before.Scenario, result, other)
+	})
+}
+
+// pair calls each with the items of the same key; nil if there is none. New ones are last.
+func pair[T any](before, after []T, key func(T) string, each func(was, is *T)) {
+	find := func(items []T, item T) *T {
+		if i := slices.IndexFunc(items, func(other T) bool { return key(other) == key(item) }); i >= 0 {
+			return &items[i]
+		}
+		return nil
 	}
-	for _, result := range after.Results {
-		if !was[result.ID] {
-			d.Added = append(d.Added, Change{before.Scenario, result.ID, result.Title, "", result.mark().Words(), result.failureMessage()})
+	for i := range before {
+		each(&before[i], find(after, before[i]))
+	}
+	for i := range after {
+		if find(before, after[i]) == nil {
+			each(nil, &after[i])
 		}
 	}
 }
@@ -110,18 +116,6 @@ func (m mark) good() bool { return m == markPassed || m == markWaived }
 func (m mark) bad() bool { return m == markFailed || m == markInconclusive || m == markWaived }
 
 func (m mark) lost() bool { return m == markFailed || m == markInconclusive || m == markSkipped }
-
-func (d *Difference) figures(scenario string, before, after Result) {
-	was := map[string]Figure{}
-	for _, figure := range before.Figures {
-		was[figure.Name] = figure
-	}
-	for _, figure := range after.Figures {
-		if old, ok := was[figure.Name]; ok && old.Unit == figure.Unit && figure.Value > old.Value*IncreaseThreshold {
-			d.Increases = append(d.Increases, Increase{scenario, after.ID, old, figure})
-		}
-	}
-}
 
 // WriteText writes a table for people.
 func (d Difference) WriteText(w io.Writer) error {

@@ -17,7 +17,10 @@ import (
 var update = flag.Bool("update", false, "update the golden files")
 
 func TestGolden(t *testing.T) {
-	before, after := sampleReports("baseline")[:2], sampleReports("sno")[1:3]
+	before, after := []Report{smallReport(), smallReport()}, []Report{smallReport(), smallReport()}
+	before[0].Scenario, before[1].Scenario, after[0].Scenario, after[1].Scenario = "gone", "both", "both", "new"
+	after[0].Results[1].Status = Failed
+	after[0].Results[2].Status, after[0].Results[2].Evidence = Passed, nil
 	for _, test := range []struct {
 		file  string
 		write func(io.Writer) error

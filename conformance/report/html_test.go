@@ -18,8 +18,8 @@ import (
 
 func samplePage() HTML {
 	return HTML{
-		Title: "Single-node conformance", Reports: sampleReports("sno"), Caption: "with the modules of this repository",
-		Before: sampleReports("baseline"), BeforeCaption: "operators as they are today",
+		Title: "Single-node conformance", Reports: sampleReports(), Caption: "with the modules of this repository",
+		Before: sampleReports(), BeforeCaption: "operators as they are today",
 	}
 }
 
@@ -180,7 +180,8 @@ func TestHTMLContent(t *testing.T) {
 		"a requirement": {requiring("R-EXAMPLE-5: the router is pinned"), []string{
 			`<a href="https://github.com/solonode/sno/blob/main/docs/requirements.md#r-example-5">R-EXAMPLE-5</a>: the router is pinned</p>`,
 		}},
-		"one of an older report": {requiring("of an older report"), []string{`<p class="requirement">of an older report</p>`}},
+		"one of an older report":       {requiring("of an older report"), []string{`<p class="requirement">of an older report</p>`}},
+		"evidence that held is folded": {sampleReports()[0], []string{"<summary>9 more that held</summary>"}},
 		"measurements": {measured, []string{
 			"Measured on none-sno", "<tr><td>✔<td>rollout<td>outage 1.00 s<td>max 2.00 s<td>stock &lt;2.00 s&gt;", `<tr class="no"><td>✘<td>restart`,
 		}},

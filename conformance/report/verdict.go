@@ -6,7 +6,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"text/tabwriter"
 )
 
 var (
@@ -57,3 +59,121 @@ func FirstFailure(evidence []Evidence) string {
 	}
 	return ""
 }
+
+// Text returns status, reason, evidence, figures, and the controls with a wrong result.
+func (r Result) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", r.ID, r.Status)
+	if r.Reason != "" {
+		fmt.Fprintf(&b, ": %s", r.Reason)
+	}
+	b.WriteString("\n")
+	writeEvidence(&b, r.Evidence)
+	for _, control := range r.Controls {
+		if !control.Detected {
+			fmt.Fprintf(&b, "control %q: the check must %s, got: %s\n", control.Name, control.Want, control.Got)
+		}
+	}
+	for _, figure := range r.Figures {
+		fmt.Fprintf(&b, "%s: %g %s\n", figure.Name, figure.Value, figure.Unit)
+	}
+	return b.String()
+}
+
+func writeEvidence(b *strings.Builder, all []Evidence) {
+	if len(all) == 0 {
+		return
+	}
+	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "HELD\tOBJECT\tFIELD\tWANT\tGOT")
+	for _, held := range []bool{false, true} {
+		for _, e := range all {
+			if e.Held == held {
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", yesNo(held), e.Object, e.Field, e.Want, e.Got)
+			}
+		}
+	}
+	_ = table.Flush() // a strings.Builder returns no errors
+}
+
+func yesNo(held bool) string {
+	if held {
+		return "yes"
+	}
+	return "NO"
+}
+
+// FailureMessage returns the first failed evidence or the reason in one line; empty if the check has not failed.
+func (r Result) FailureMessage() string {
+	switch r.mark() {
+	case markPassed, markSkipped, markNotApplicable:
+		return ""
+	case markFailed, markWaived, markInconclusive:
+	}
+	return cmp.Or(FirstFailure(r.Evidence), r.Reason, string(r.Status))
+}
+
+// mark is a status in a table, with a separate value for waived failures. The worst is the first.
+type mark int
+
+const (
+	markFailed mark = iota
+	markInconclusive
+	markWaived
+	markPassed
+	markNotApplicable
+	markSkipped
+)
+
+const marks = int(markSkipped) + 1
+
+func (r Result) mark() mark {
+	switch r.Status {
+	case Passed:
+		return markPassed
+	case Failed:
+		if r.Waiver != nil {
+			return markWaived
+		}
+		return markFailed
+	case Inconclusive:
+		return markInconclusive
+	case NotApplicable:
+		return markNotApplicable
+	case Skipped:
+		return markSkipped
+	}
+	// unknown status
+	return markFailed
+}
+
+// Symbol distinguishes marks without colour.
+func (m mark) Symbol() string { return [marks]string{"✘", "?", "⚑", "✔", "–", "–"}[m] }
+
+// Name is the CSS class.
+func (m mark) Name() string {
+	return [marks]string{"failed", "inconclusive", "waived", "passed", "na", "skipped"}[m]
+}
+
+func (m mark) Words() string {
+	return [marks]string{"failed", "inconclusive", "waived", "passed", "not applicable", "skipped"}[m]
+}
+
+type tally [marks]int
+
+func (t tally) worst() mark {
+	return mark(max(0, slices.IndexFunc(t[:], func(n int) bool { return n > 0 }))) // a cell has results
+}
+
+// sentence returns the text below a matrix: "✘ 2 failed, ✔ 5 passed".
+func (t tally) sentence() string {
+	var parts []string
+	for m, n := range t {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d %s", mark(m).Symbol(), n, mark(m).Words()))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (t tally) done() int { return t[markFailed] + t[markInconclusive] + t[markWaived] + t[markPassed] }
