@@ -38,7 +38,10 @@ func TestMain(m *testing.M) {
 	utilruntime.Must(configv1.Install(scheme))
 	utilruntime.Must(operatorv1.Install(scheme))
 	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
-	server.CRDs = []*apiextensionsv1.CustomResourceDefinition{anyKind("config.openshift.io", "v1", "Infrastructure"), anyKind("machine.openshift.io", "v1beta1", "Machine")}
+	server.CRDs = []*apiextensionsv1.CustomResourceDefinition{
+		anyKind("config.openshift.io", "v1", "Infrastructure"), anyKind("config.openshift.io", "v1", "ClusterOperator"),
+		anyKind("operator.openshift.io", "v1", "Console"), anyKind("machine.openshift.io", "v1beta1", "Machine"),
+	}
 	for _, kind := range []string{"MachineConfig", "MachineConfigPool", "KubeletConfig", "ControllerConfig"} {
 		server.CRDs = append(server.CRDs, anyKind("machineconfiguration.openshift.io", "v1", kind))
 	}

@@ -14,10 +14,13 @@ import (
 	"sync"
 	"testing"
 
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -37,7 +40,10 @@ const (
 	listed, rendered = "50-secret", "rendered-master-1"
 )
 
-var secretAnnotations = map[string]string{"example.com/token": fakeSecret, "kubectl.kubernetes.io/last-applied-configuration": fakeSecret}
+// secretAnnotations has also a public one.
+var secretAnnotations = map[string]string{
+	"example.com/token": fakeSecret, "kubectl.kubernetes.io/last-applied-configuration": fakeSecret, "kubectl.kubernetes.io/restartedAt": "yesterday",
+}
 
 func machineConfiguration(kind, name string, content map[string]any) client.Object {
 	object := &unstructured.Unstructured{Object: content}
@@ -84,12 +90,15 @@ func createSecrets(t *testing.T, kube client.Client) {
 		encoded = append(encoded, base64.StdEncoding.EncodeToString([]byte(text)))
 	}
 	pod := &corev1.Pod{ObjectMeta: meta("openshift-ingress", "pod"), Spec: template.Spec}
+	raw := runtime.RawExtension{Raw: []byte(`{"a":"` + fakeSecret + `"}`)}
 	for _, object := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-ingress"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-machine-config-operator"}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-cluster-machine-approver"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-storage"}},
 		// An add-on, which is highly available with any topology.
 		&appsv1.Deployment{ObjectMeta: meta("openshift-storage", "add-on"), Spec: appsv1.DeploymentSpec{Selector: selector, Template: template, Replicas: ptr.To[int32](3)}},
 		&corev1.Node{ObjectMeta: meta("", "node")}, pod,
+		&operatorv1.Console{ObjectMeta: meta("", "cluster"), Spec: operatorv1.ConsoleSpec{OperatorSpec: operatorv1.OperatorSpec{ObservedConfig: raw, UnsupportedConfigOverrides: raw}}},
+		&configv1.ClusterOperator{ObjectMeta: meta("", "machine-approver"), Status: configv1.ClusterOperatorStatus{Extension: raw}},
 		&appsv1.Deployment{ObjectMeta: meta("openshift-ingress", "router-default"), Spec: appsv1.DeploymentSpec{Selector: selector, Template: template, Replicas: new(int32)}},
 		&appsv1.Deployment{ObjectMeta: meta("openshift-machine-config-operator", "another"), Spec: appsv1.DeploymentSpec{Selector: selector, Template: template, Replicas: new(int32)}},
 		machineConfiguration("ControllerConfig", "machine-config-controller", map[string]any{"spec": map[string]any{"additionalTrustBundle": fakeSecret}}),
@@ -180,6 +189,9 @@ func TestSecrets(t *testing.T) {
 			}
 			return err
 		})
+		if text, err := os.ReadFile(filepath.Join(folder, "objects.yaml")); err != nil || !bytes.Contains(text, []byte("yesterday")) || !bytes.Contains(text, []byte("(withheld)")) {
+			t.Errorf("public annotations are missing, or nothing is withheld: %v\n%s", err, text)
+		}
 		if err != nil || files < 4 {
 			t.Errorf("%d files: %v\n%s", files, err, out.String())
 		}

@@ -3,17 +3,27 @@
 package existing
 
 import (
+	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/cluster"
@@ -92,7 +102,7 @@ func TestUnreachable(t *testing.T) {
 }
 
 func TestPermissions(t *testing.T) {
-	reader := []rbacv1.PolicyRule{{APIGroups: []string{"", "apps", "policy", "config.openshift.io", "machine.openshift.io", "machineconfiguration.openshift.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}}}
+	reader := []rbacv1.PolicyRule{{APIGroups: []string{"", "apps", "policy", "config.openshift.io", "operator.openshift.io", "machine.openshift.io", "machineconfiguration.openshift.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}}}
 	narrow := []rbacv1.PolicyRule{{APIGroups: []string{"", "policy"}, Resources: []string{"nodes", "pods", "configmaps", "poddisruptionbudgets"}, Verbs: []string{"get", "list"}}}
 	for name, test := range map[string]struct {
 		user       string
@@ -104,7 +114,7 @@ func TestPermissions(t *testing.T) {
 		"narrow, static": {
 			user: "narrow", rules: narrow, tiers: static,
 			lacks: []string{"get infrastructures.config.openshift.io", "list deployments.apps", "list statefulsets.apps", "list daemonsets.apps", "cluster-reader"},
-			has:   []string{"list nodes", "consoles.operator.openshift.io" /* not served here */, "create namespaces"},
+			has:   []string{"list nodes", "etcds.operator.openshift.io" /* not served here */, "create namespaces"},
 		},
 		"reader, scheduled": {
 			user: "reader-scheduled", rules: reader, tiers: []catalogue.Tier{catalogue.Static, catalogue.Scheduled},
@@ -205,4 +215,96 @@ func TestBootstrapperWithoutRight(t *testing.T) {
 	if got := runCheck(); got.Status != report.Passed {
 		t.Errorf("with the right: %s, %s %+v", got.Status, got.Reason, got.Evidence)
 	}
+}
+
+// TestLimit sends with clients of one configuration and of its copies; together they stay below the limit.
+func TestLimit(t *testing.T) {
+	var mu sync.Mutex
+	var times []time.Time
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		times = append(times, time.Now())
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer server.Close()
+	config := &rest.Config{Host: server.URL, QPS: 1000, Burst: 1000}
+	limit(config)
+	impersonating := rest.CopyConfig(config)
+	impersonating.Impersonate.UserName = "another"
+	var group sync.WaitGroup
+	began := time.Now()
+	for _, config := range []*rest.Config{config, rest.CopyConfig(config), impersonating} {
+		set, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range requestsPerSecond {
+			group.Go(func() { _, _ = set.CoreV1().Pods("x").Get(t.Context(), "x", metav1.GetOptions{}) })
+		}
+	}
+	group.Wait()
+	// The burst is not delayed.
+	want := time.Duration(3*requestsPerSecond-requestsAtOnce) * time.Second / requestsPerSecond
+	if took := time.Since(began); took < want-want/10 {
+		t.Errorf("%d requests of three clients took %s, want about %s", len(times), took, want)
+	}
+}
+
+// TestLimitEndsInTime: a request that would be sent too late fails when its context ends, not before.
+func TestLimitEndsInTime(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	// The limit of one request in 1000 s is used up.
+	limiter := flowcontrol.NewTokenBucketRateLimiter(0.001, 1)
+	limiter.Accept()
+	sender := &http.Client{Transport: &limited{next: http.DefaultTransport, limiter: limiter}}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := sender.Do(request)
+	if err == nil {
+		_ = answer.Body.Close()
+	}
+	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() == nil {
+		t.Errorf("the request ended with %v, its context with %v", err, ctx.Err())
+	}
+}
+
+// Machines are counted; of a kind that is not served any more there are none. Others, such as Etcd, never were served.
+func TestReadMachines(t *testing.T) {
+	kept := admin(t)
+	count := func(want int, served bool) {
+		t.Helper()
+		state, err := cluster.Read(t.Context(), kept, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if state.Machines != want || state.Missing["machines.machine.openshift.io"] == served || !state.Missing["etcds.operator.openshift.io"] {
+			t.Errorf("%d Machines, want %d; not served: %v", state.Machines, want, state.Missing)
+		}
+	}
+	count(0, true)
+	for _, name := range []string{"master-0", "worker-0"} {
+		machine := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine", "metadata": map[string]any{"name": name}}}
+		if err := kept.Create(t.Context(), machine); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count(2, true)
+	definition := anyKind("machine.openshift.io", "v1beta1", "Machine")
+	if err := kept.Delete(t.Context(), definition); err != nil {
+		t.Fatal(err)
+	}
+	gone := func(ctx context.Context) (bool, error) {
+		list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "machine.openshift.io/v1beta1", Kind: "MachineList"}}
+		return apierrors.IsNotFound(kept.List(ctx, list)), nil
+	}
+	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, gone); err != nil {
+		t.Fatal(err)
+	}
+	count(0, false)
 }
