@@ -93,7 +93,7 @@ type Check struct {
 	Act Act
 	// Run returns the evidence. With an error the check has failed.
 	Run func(*Input) ([]report.Evidence, error)
-	// Figures returns measurements after Run.
+	// Figures returns measurements after a Run without an error.
 	Figures func(Records) []report.Figure
 	// Controls must contain a negative one and a positive one (MustPass), and a check with an act one of KindCluster.
 	Controls []Control

@@ -33,9 +33,9 @@ type operand struct {
 func (o operand) rollsOut(id string) Check {
 	c := o.check(id, "A rollout of "+o.names()+" ends", Rollout)
 	c.Run = o.run(func(_ *State, d *appsv1.Deployment, r *CopyResult) report.Evidence {
-		failure := r.RolloutError
-		if r.DeployError != "" {
-			failure = "the copy does not start: " + r.DeployError
+		failure := r.until(Rollout)
+		if r.until(Deployed) != "" {
+			failure = "the copy does not start: " + failure
 		}
 		return stageEvidence(d, "rollout of a copy", "it ends", failure)
 	})
@@ -65,7 +65,7 @@ func (o operand) isEvicted(id string) Check {
 	}
 	c := o.check(id, "Every pod of "+o.names()+" can be evicted and is replaced", Eviction)
 	c.Run = o.run(func(_ *State, d *appsv1.Deployment, r *CopyResult) report.Evidence {
-		return stageEvidence(d, "eviction of every pod of a copy", "each is evicted and replaced", cmp.Or(r.DeployError, r.RolloutError, r.EvictionError))
+		return stageEvidence(d, "eviction of every pod of a copy", "each is evicted and replaced", r.until(Eviction))
 	})
 	c.Controls = []Control{
 		{Name: "a budget that allows no disruption", Change: allow(0)},
@@ -78,7 +78,7 @@ func (o operand) isEvicted(id string) Check {
 func (o operand) comesBack(id string) Check {
 	c := o.check(id, "A deleted pod of "+o.names()+" comes back to its pool", Deletion)
 	c.Run = o.run(func(s *State, d *appsv1.Deployment, r *CopyResult) report.Evidence {
-		failure := cmp.Or(r.DeployError, r.RolloutError, r.EvictionError, r.DeletionError)
+		failure := r.until(Deletion)
 		if failure == "" {
 			var wrong []string
 			for _, name := range slices.Concat(r.InitialNodes, r.NodesAfterDeletion) {

@@ -28,16 +28,25 @@ type Stage int
 
 // Stages in their order.
 const (
-	Rollout Stage = iota
+	Deployed Stage = iota
+	Rollout
 	Eviction
 	Deletion
 )
 
-// CopyResult is the result of a copy. The error of a stage is empty if it passed or was not requested; a failed stage
-// is the last one.
+// CopyResult is the result of a copy. Failure is why stage Failed did not pass, which is then the last one; or empty.
 type CopyResult struct {
-	DeployError, RolloutError, EvictionError, DeletionError string
-	InitialNodes, NodesAfterDeletion                        []string
+	Failed                           Stage
+	Failure                          string
+	InitialNodes, NodesAfterDeletion []string
+}
+
+// until returns why one of the stages up to this one did not pass, or "".
+func (r *CopyResult) until(stage Stage) string {
+	if r.Failed > stage {
+		return ""
+	}
+	return r.Failure
 }
 
 // Act is done to the cluster, once in a run, before checks evaluate its record.

@@ -105,4 +105,9 @@ func TestStaticChecks(t *testing.T) {
 			t.Errorf("%s (%s) applies to no cluster", check.ID, check.Title)
 		}
 	}
+	machines := states["none-sno-day2-workers"].DeepCopy()
+	machines.Machines = 1
+	if why := approverOff().NotApplicable(machines.DeepCopy()); why != "Machines exist, which are the second source" {
+		t.Errorf("with Machines SNO-APP-001 does not apply because of %q", why)
+	}
 }

@@ -28,20 +28,10 @@ func knownTopologies() Check {
 			}, nil
 		},
 		Controls: []Control{
-			{Name: "an unknown topology", Change: onInfrastructure(func(i *configv1.Infrastructure) { i.Status.ControlPlaneTopology = "Twin" })},
-			{Name: "no topology", Change: onInfrastructure(func(i *configv1.Infrastructure) { i.Status.InfrastructureTopology = "" })},
+			{Name: "an unknown topology", Change: onState(func(s *State) { s.Infrastructure.Status.ControlPlaneTopology = "Twin" })},
+			{Name: "no topology", Change: onState(func(s *State) { s.Infrastructure.Status.InfrastructureTopology = "" })},
 			{Name: "the object does not exist", Change: onState(func(s *State) { s.Infrastructure = nil })},
-			{Name: "a label on the object", MustPass: true, Change: onInfrastructure(func(i *configv1.Infrastructure) { i.Labels = map[string]string{"example.com/reviewed": "yes"} })},
+			{Name: "a label on the object", MustPass: true, Change: onState(func(s *State) { s.Infrastructure.Labels = map[string]string{"example.com/reviewed": "yes"} })},
 		},
-	}
-}
-
-func onInfrastructure(change func(*configv1.Infrastructure)) func(*Input) bool {
-	return func(in *Input) bool {
-		if in.State.Infrastructure == nil {
-			return false
-		}
-		change(in.State.Infrastructure)
-		return true
 	}
 }

@@ -54,9 +54,6 @@ func (d *Disruption) evidence() []report.Evidence {
 }
 
 func (d *Disruption) figures() []report.Figure {
-	if d == nil {
-		return nil
-	}
 	var figures []report.Figure
 	for _, o := range d.Operands {
 		figures = append(figures, report.Figure{Name: "no pod available: " + o.Name, Value: o.Downtime, Unit: "s"})

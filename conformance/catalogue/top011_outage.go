@@ -28,9 +28,6 @@ func outlastsOutage() Check {
 			return evidence, nil
 		},
 		Figures: func(r Records) []report.Figure {
-			if r.Outage == nil {
-				return nil
-			}
 			figures := []report.Figure{{Name: "API server unavailable", Value: r.Outage.Length, Unit: "s"}, {Name: "recovered after", Value: r.Outage.Recovery, Unit: "s"}}
 			if r.Outage.NewWorkload > 0 {
 				figures = append(figures, report.Figure{Name: "new workload followed after", Value: r.Outage.NewWorkload, Unit: "s"})

@@ -19,9 +19,6 @@ func outlastsUpgrade() Check {
 			return append([]report.Evidence{history}, u.evidence()...), nil
 		},
 		Figures: func(r Records) []report.Figure {
-			if r.Upgrade == nil {
-				return nil
-			}
 			return append([]report.Figure{{Name: "upgrade completed after", Value: r.Upgrade.Seconds, Unit: "s"}}, r.Upgrade.figures()...)
 		},
 		Controls: []Control{

@@ -21,9 +21,6 @@ func followsTopology(id, module string) Check {
 		},
 		Figures: func(r Records) []report.Figure {
 			change := r.TopologyChanges[module]
-			if change == nil {
-				return nil
-			}
 			return []report.Figure{
 				{Name: "followed to HighlyAvailable after", Value: change.Change.Seconds, Unit: "s"}, {Name: "followed back after", Value: change.Revert.Seconds, Unit: "s"},
 			}

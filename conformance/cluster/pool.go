@@ -7,13 +7,12 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,17 +25,19 @@ const machineConfigGroup = "machineconfiguration.openshift.io"
 
 // ReadPool returns the control plane's pool, or nil if there is none.
 func ReadPool(ctx context.Context, kube client.Client) (*catalogue.Pool, error) {
-	live, err := machineConfigObject(ctx, kube, "MachineConfigPool", catalogue.ControlPlanePool)
-	if live == nil || err != nil {
-		return nil, err
+	r := reader{ctx: ctx, kube: kube, state: &catalogue.State{Missing: map[string]bool{}}}
+	live := r.machineConfiguration("MachineConfigPool", catalogue.ControlPlanePool)
+	if live == nil {
+		return nil, errors.Join(r.errs...)
 	}
+	var err error
 	pool := &catalogue.Pool{Name: live.GetName(), Labels: live.GetLabels()}
 	if pool.Rendered, _, err = unstructured.NestedString(live.Object, "status", "configuration", "name"); err != nil || pool.Rendered == "" {
 		return pool, err
 	}
-	rendered, err := machineConfigObject(ctx, kube, "MachineConfig", pool.Rendered)
-	if rendered == nil || err != nil {
-		return pool, err
+	rendered := r.machineConfiguration("MachineConfig", pool.Rendered)
+	if rendered == nil {
+		return pool, errors.Join(r.errs...)
 	}
 	if pool.ShutdownGracePeriod, err = gracePeriodIn(rendered); err != nil {
 		return nil, fmt.Errorf("%w: MachineConfig %s: %w", catalogue.ErrRead, pool.Rendered, err)
@@ -44,19 +45,10 @@ func ReadPool(ctx context.Context, kube client.Client) (*catalogue.Pool, error) 
 	return pool, nil
 }
 
-func machineConfigObject(ctx context.Context, kube client.Client, kind, name string) (*unstructured.Unstructured, error) {
+func (r *reader) machineConfiguration(kind, name string) *unstructured.Unstructured {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(schema.GroupVersionKind{Group: machineConfigGroup, Version: "v1", Kind: kind})
-	err := kube.Get(ctx, client.ObjectKey{Name: name}, live)
-	switch {
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		return nil, nil
-	case apierrors.IsForbidden(err):
-		return nil, fmt.Errorf("%w: get %ss.%s: grant it, or choose checks that do not need it: %w", catalogue.ErrForbidden, strings.ToLower(kind), machineConfigGroup, err)
-	case err != nil:
-		return nil, fmt.Errorf("%w: get %s %s: %w", catalogue.ErrRead, kind, name, err)
-	}
-	return live, nil
+	return one(r, strings.ToLower(kind)+"s."+machineConfigGroup, "", name, live)
 }
 
 func gracePeriodIn(rendered *unstructured.Unstructured) (string, error) {

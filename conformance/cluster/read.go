@@ -4,10 +4,12 @@ package cluster
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -70,6 +72,24 @@ func Read(ctx context.Context, kube client.Client, namespaces []string) (*catalo
 	return s, errors.Join(r.errs...)
 }
 
+// Changes returns how named values differ: "created", "written" or "deleted".
+func Changes(before, after map[string]string) map[string]string {
+	how := map[string]string{}
+	for name, value := range after {
+		if was, ok := before[name]; !ok {
+			how[name] = "created"
+		} else if was != value {
+			how[name] = "written"
+		}
+	}
+	for name := range before {
+		if _, ok := after[name]; !ok {
+			how[name] = "deleted"
+		}
+	}
+	return how
+}
+
 // reader collects all errors, so that a report names all missing permissions at once.
 type reader struct {
 	ctx   context.Context //nolint:containedctx // of the one call of Read
@@ -121,3 +141,41 @@ func (r *reader) failed(verb, resource string, err error) {
 		r.errs = append(r.errs, fmt.Errorf("%w: %s %s: %w", catalogue.ErrRead, verb, resource, err))
 	}
 }
+
+//go:embed payload.txt
+var payloadNamespaces string
+
+// PayloadNamespaces are the sorted namespaces of the release payload on all platforms. Other openshift-* namespaces
+// belong to add-ons such as storage or GitOps, which need not follow the topology; so does openshift-operators, which
+// comes with the payload.
+func PayloadNamespaces() []string {
+	return strings.Fields(payloadNamespaces)
+}
+
+// payload decides which namespaces belong to OpenShift, and records those that it has met.
+type payload struct {
+	chosen []string
+	// others begin with openshift- and do not count.
+	here, others map[string]bool
+}
+
+func newPayload(chosen []string) *payload {
+	if len(chosen) == 0 {
+		chosen = PayloadNamespaces()
+	}
+	return &payload{chosen: chosen, here: map[string]bool{}, others: map[string]bool{}}
+}
+
+func (p *payload) has(namespace string) bool {
+	has := slices.Contains(p.chosen, namespace)
+	switch {
+	case has:
+		p.here[namespace] = true
+	case strings.HasPrefix(namespace, "openshift-") && !strings.HasPrefix(namespace, "openshift-must-gather-"): // temporary
+		p.others[namespace] = true
+	}
+	return has
+}
+
+// InPayload reports whether a namespace is one of the chosen ones, by default PayloadNamespaces.
+func InPayload(chosen []string, namespace string) bool { return newPayload(chosen).has(namespace) }

@@ -35,7 +35,8 @@ type Target struct {
 	Expected report.Modes
 	// PayloadNamespaces are those of OpenShift's own objects; empty for the function of that name.
 	PayloadNamespaces []string
-	Times             Times
+	// Times are the limits of the run; zero for RealTimes.
+	Times Times
 	// Image is what copies run; it must keep running. Empty for an image with a shell that runs on the nodes, or
 	// runner.CopyImage.
 	Image    string
@@ -56,8 +57,6 @@ type Target struct {
 	RestartOperator func(ctx context.Context, module string) error
 	// Logs writes the logs of all components into a folder.
 	Logs func(folder string) error
-	// Stop deletes a cluster that was created for the run; nil for other clusters.
-	Stop func()
 }
 
 // Progressf writes a line to Progress.

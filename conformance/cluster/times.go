@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // ErrTimes is returned if a limit is 0 or negative, which would mean polling without a pause or not waiting at all.
@@ -94,4 +97,32 @@ func (t Times) StuckFor(all []appsv1.Deployment) time.Duration {
 		limit = max(limit, 2*time.Duration(all[i].Spec.MinReadySeconds)*time.Second)
 	}
 	return limit
+}
+
+// Within polls until done returns true, and reports whether it did before the limit. The end of the limit is not an
+// error.
+func Within(ctx context.Context, every, limit time.Duration, done func(context.Context) (bool, error)) (bool, error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	reached := false
+	err := wait.PollUntilContextCancel(limited, every, true, func(ctx context.Context) (bool, error) {
+		var err error
+		reached, err = done(ctx)
+		if ctx.Err() != nil {
+			return false, nil
+		}
+		return reached, err
+	})
+	if err != nil && ctx.Err() == nil && wait.Interrupted(err) {
+		err = nil
+	}
+	return reached, err
+}
+
+// EvictionRefusal returns why an eviction is refused, without names that change from run to run.
+func EvictionRefusal(refused error) string {
+	if apierrors.IsTooManyRequests(refused) {
+		return "the eviction is refused: it would violate the pod's disruption budget"
+	}
+	return "the eviction fails: " + fmt.Sprint(refused)
 }

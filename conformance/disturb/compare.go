@@ -43,18 +43,14 @@ func (d *Disturber) compare(ctx context.Context) ([]string, error) {
 // differences returns created and deleted objects, and changed specifications of Deployments, nodes and budgets.
 func differences(before, after *catalogue.State) []string {
 	was, is := described(before), described(after)
+	changes := cluster.Changes(was, is)
 	var all []string
-	for _, name := range slices.Sorted(maps.Keys(was)) {
-		if now, ok := is[name]; !ok {
-			all = append(all, name+": deleted")
-		} else if now != was[name] {
-			all = append(all, fmt.Sprintf("%s: was %s, is %s", name, was[name], now))
+	for _, name := range slices.Sorted(maps.Keys(changes)) {
+		how := changes[name]
+		if how == "written" {
+			how = fmt.Sprintf("was %s, is %s", was[name], is[name])
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(is)) {
-		if _, ok := was[name]; !ok {
-			all = append(all, name+": created")
-		}
+		all = append(all, name+": "+how)
 	}
 	return all
 }

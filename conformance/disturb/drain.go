@@ -4,7 +4,6 @@ package disturb
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -60,7 +59,7 @@ func (d *Disturber) drain(ctx context.Context, node string) (catalogue.Drain, er
 		return drain, err
 	}
 	drain.Evictable = len(before)
-	if err := d.annotate(ctx, node, map[string]any{desiredDrain: "drain-" + drainRequest}); err != nil {
+	if err := d.patch(ctx, node, `{"metadata":{"annotations":{"`+desiredDrain+`":"drain-`+drainRequest+`"}}}`); err != nil {
 		return drain, err
 	}
 	if drain.Acknowledged, err = d.acknowledged(ctx, node, "drain-"+drainRequest); err != nil {
@@ -87,17 +86,13 @@ func (d *Disturber) drain(ctx context.Context, node string) (catalogue.Drain, er
 func (d *Disturber) uncordon(ctx context.Context, node string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.Target.Times.Converge+d.Target.Times.Cleanup)
 	defer cancel()
-	if err := d.annotate(ctx, node, map[string]any{desiredDrain: "uncordon-" + drainRequest}); err != nil {
+	if err := d.patch(ctx, node, `{"metadata":{"annotations":{"`+desiredDrain+`":"uncordon-`+drainRequest+`"}}}`); err != nil {
 		return err
 	}
 	if _, err := d.acknowledged(ctx, node, "uncordon-"+drainRequest); err != nil {
 		return err
 	}
-	body := []byte(`{"metadata":{"annotations":{"` + desiredDrain + `":null,"` + appliedDrain + `":null}},"spec":{"unschedulable":null}}`)
-	if _, err := d.Set.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "machine-config-daemon"}); err != nil {
-		return fmt.Errorf("uncordon node %s: %w", node, err)
-	}
-	return nil
+	return d.patch(ctx, node, `{"metadata":{"annotations":{"`+desiredDrain+`":null,"`+appliedDrain+`":null}},"spec":{"unschedulable":null}}`)
 }
 
 // evictable returns the UIDs of the node's pods that a controller would recreate elsewhere.
@@ -116,14 +111,10 @@ func (d *Disturber) evictable(ctx context.Context, node string) ([]types.UID, er
 	return all, nil
 }
 
-func (d *Disturber) annotate(ctx context.Context, node string, annotations map[string]any) error {
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+func (d *Disturber) patch(ctx context.Context, node, body string) error {
+	_, err := d.Set.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: "machine-config-daemon"})
 	if err != nil {
-		return err
-	}
-	_, err = d.Set.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "machine-config-daemon"})
-	if err != nil {
-		return fmt.Errorf("annotate node %s: %w", node, err)
+		return fmt.Errorf("patch node %s: %w", node, err)
 	}
 	return nil
 }

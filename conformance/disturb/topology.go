@@ -20,62 +20,60 @@ import (
 // changeAndRevert changes a single-replica topology to a highly available one and back, also after a failure.
 func (d *Disturber) changeAndRevert(ctx context.Context) (map[string]*catalogue.TopologyChange, error) {
 	from := d.Before.Infrastructure.Status
-	changes := map[string]*catalogue.TopologyChange{}
-	for _, module := range changeableModules() {
-		changes[module] = &catalogue.TopologyChange{}
-	}
 	before, err := d.failuresBefore()
 	if err != nil {
 		return nil, err
 	}
 	d.Target.Progressf("Changing the topology to %s", configv1.HighlyAvailableTopologyMode)
-	err = d.setTopology(ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode, nil, func(module string) *catalogue.Convergence { return &changes[module].Change })
+	change, err := d.setTopology(ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode, nil)
 	d.Target.Progressf("Changing the topology back to %s", from.ControlPlaneTopology)
 	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.Target.Times.Converge+d.Target.Times.Settle)
 	defer cancel()
-	revertErr := d.setTopology(undo, from.ControlPlaneTopology, from.InfrastructureTopology, before, func(module string) *catalogue.Convergence { return &changes[module].Revert })
+	revert, revertErr := d.setTopology(undo, from.ControlPlaneTopology, from.InfrastructureTopology, before)
 	if err := errors.Join(err, revertErr); err != nil {
 		return nil, err
+	}
+	changes := map[string]*catalogue.TopologyChange{}
+	for _, module := range changeableModules() {
+		changes[module] = &catalogue.TopologyChange{Change: change[module], Revert: revert[module]}
 	}
 	return changes, nil
 }
 
 // setTopology changes the topology and measures the time until the static checks of every module pass. If they do not,
 // the operator is restarted once, to report whether that helps. It does not wait for modules that failed before.
-func (d *Disturber) setTopology(ctx context.Context, controlPlane, infrastructure configv1.TopologyMode, failedBefore map[string]string, of func(string) *catalogue.Convergence) error {
+func (d *Disturber) setTopology(ctx context.Context, controlPlane, infrastructure configv1.TopologyMode, failedBefore map[string]string) (map[string]catalogue.Convergence, error) {
 	if err := d.Target.SetTopology(ctx, controlPlane, infrastructure); err != nil {
-		return fmt.Errorf("change the topology: %w", err)
+		return nil, fmt.Errorf("change the topology: %w", err)
 	}
 	began := time.Now()
+	all := map[string]catalogue.Convergence{}
+	var waiting []string
 	for _, module := range changeableModules() {
-		if failedBefore[module] != "" {
-			of(module).Failure = failedBefore[module]
+		if all[module] = (catalogue.Convergence{Failure: failedBefore[module]}); failedBefore[module] == "" {
+			waiting = append(waiting, module)
 		}
 	}
-	waiting := slices.DeleteFunc(changeableModules(), func(module string) bool { return failedBefore[module] != "" })
-	left, err := d.waitForModules(ctx, waiting, func(module string) { of(module).Seconds = time.Since(began).Seconds() })
-	if err != nil || len(left) == 0 {
-		return err
-	}
+	left, err := d.waitForModules(ctx, waiting, func(module string) { all[module] = catalogue.Convergence{Seconds: time.Since(began).Seconds()} })
 	for module, wrong := range left {
-		of(module).Failure = wrong
-		if d.Target.RestartOperator != nil {
-			d.Target.Progressf("Restarting the operator of %s, which has not followed", module)
-			if err := d.Target.RestartOperator(ctx, module); err != nil {
-				return fmt.Errorf("restart the operator of %s: %w", module, err)
-			}
+		all[module] = catalogue.Convergence{Failure: wrong}
+	}
+	if err != nil || len(left) == 0 || d.Target.RestartOperator == nil {
+		return all, err
+	}
+	for module := range left {
+		d.Target.Progressf("Restarting the operator of %s, which has not followed", module)
+		if err := d.Target.RestartOperator(ctx, module); err != nil {
+			return nil, fmt.Errorf("restart the operator of %s: %w", module, err)
 		}
 	}
-	if d.Target.RestartOperator == nil {
-		return nil
-	}
-	still, err := d.waitForModules(ctx, slices.Sorted(maps.Keys(left)), func(module string) {
-		of(module).Seconds, of(module).Restarted, of(module).Failure = time.Since(began).Seconds(), true, ""
+	left, err = d.waitForModules(ctx, slices.Sorted(maps.Keys(left)), func(module string) {
+		all[module] = catalogue.Convergence{Seconds: time.Since(began).Seconds(), Restarted: true}
 	})
-	for module, wrong := range still {
-		of(module).Failure = wrong
+	for module, wrong := range left {
+		all[module] = catalogue.Convergence{Failure: wrong, Restarted: true}
 	}
-	return err
+	return all, err
 }
 
 // waitForModules calls passed for each module whose static checks pass, and returns the failures of the others.

@@ -87,8 +87,6 @@ type fake struct {
 	requested []string
 	collected []string
 	closed    int
-	// stopped is set if the cluster was stopped after the runner was closed.
-	stopped bool
 }
 
 func (f *fake) Start(context.Context) error { return f.err }
@@ -172,7 +170,7 @@ func (f *fake) runContext(ctx context.Context, in io.Reader, args ...string) (co
 			if o.Kubeconfig == "none" {
 				return cluster.Target{}, errors.New("no usable kubeconfig")
 			}
-			return cluster.Target{Stop: func() { f.stopped = f.closed == 1 }}, nil
+			return cluster.Target{}, nil
 		},
 		Connect: func(_ context.Context, _ cluster.Target, selection runner.Selection) (runner.Running, error) {
 			f.selection = selection

@@ -3,11 +3,18 @@
 package extension
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"unicode/utf8"
 
+	"github.com/solonode/sno/conformance/catalogue"
 	"github.com/solonode/sno/conformance/report"
 )
 
@@ -46,15 +53,12 @@ func writeFile(name string, done report.Report, encode encoder) error {
 	if name == "" {
 		return nil
 	}
-	file, err := os.Create(name)
+	var text bytes.Buffer
+	err := encode(&text, done)
+	if err == nil {
+		err = os.WriteFile(name, text.Bytes(), 0o644)
+	}
 	if err != nil {
-		return fmt.Errorf("write the report: %w", err)
-	}
-	if err := encode(file, done); err != nil {
-		_ = file.Close() // the first error is more specific
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	if err := file.Close(); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
@@ -72,4 +76,73 @@ func WriteFolder(folder string, done report.Report) error {
 		}
 	}
 	return nil
+}
+
+type screen struct {
+	w      io.Writer
+	colour bool
+	widest int
+}
+
+func newScreen(w io.Writer, colour bool, checks []catalogue.Check) screen {
+	s := screen{w: w, colour: colour}
+	for _, check := range checks {
+		s.widest = max(s.widest, utf8.RuneCountInString(check.Title))
+	}
+	return s
+}
+
+const statusWidth = len(report.NotApplicable)
+
+// finished prints the result of a check.
+func (s screen) finished(f finished) {
+	status := s.paint(f.result.Status, fmt.Sprintf("%-*s", statusWidth, f.result.Status))
+	fmt.Fprintf(s.w, "%s  %s  %-*s  %6.1f s\n", f.check.ID, status, s.widest, f.check.Title, f.result.Seconds)
+}
+
+func (s screen) paint(status report.Status, text string) string {
+	colours := map[report.Status]string{
+		report.Passed: "32", report.Failed: "31", report.Inconclusive: "33", report.NotApplicable: "2", report.Skipped: "2",
+	}
+	if !s.colour {
+		return text
+	}
+	return "\x1b[" + colours[status] + "m" + text + "\x1b[0m"
+}
+
+func (s screen) summary(done report.Report, unused report.Unused, files []string) {
+	fmt.Fprintf(s.w, "\n%s: controlPlaneTopology %s, infrastructureTopology %s\n\n", done.Scenario,
+		cmp.Or(done.Topology.Observed.ControlPlane, "unknown"), cmp.Or(done.Topology.Observed.Infrastructure, "unknown"))
+	table := tabwriter.NewWriter(s.w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(table, "module\t")
+	for _, status := range report.Statuses() {
+		fmt.Fprintf(table, "%s\t", status)
+	}
+	fmt.Fprint(table, "all\t\n")
+	const all = "all"
+	var modules []string
+	for _, result := range done.Results {
+		if !slices.Contains(modules, result.Module) {
+			modules = append(modules, result.Module)
+		}
+	}
+	for _, module := range append(modules, all) {
+		of := report.Report{Results: slices.DeleteFunc(slices.Clone(done.Results), func(r report.Result) bool { return module != all && r.Module != module })}
+		of.Count()
+		fmt.Fprintf(table, "%s\t", module)
+		for _, status := range report.Statuses() {
+			fmt.Fprintf(table, "%d\t", of.Counts[status])
+		}
+		fmt.Fprintf(table, "%d\t\n", len(of.Results))
+	}
+	_ = table.Flush() // an error of the terminal must not end the program
+	for _, waiver := range unused.Expired {
+		fmt.Fprintf(s.w, "the waiver of %s expired on %s: %s\n", waiver.ID, waiver.Expires, waiver.Why)
+	}
+	for _, waiver := range unused.Stale {
+		fmt.Fprintf(s.w, "the waiver of %s is stale; delete it\n", waiver.ID)
+	}
+	if len(files) > 0 {
+		fmt.Fprintf(s.w, "\nReport: %s\n", strings.Join(files, ", "))
+	}
 }

@@ -93,12 +93,10 @@ func (p Program) recovered(ctx context.Context, o recoverOptions) error {
 		return fmt.Errorf("output %s: %w", o.folder, err)
 	}
 	o.run.cluster.options.Route = &route
-	target, stop, err := o.run.cluster.connect(ctx, p, chosen, o.run.artifacts)
-	defer stop()
+	target, err := o.run.cluster.connect(ctx, p, chosen, o.run.artifacts)
 	if err != nil {
 		return err
 	}
-	target.Stop = nil // a run must not delete the cluster
 	endpoint, err := endpointOf(ctx, target.Config, route, o.routeAddress)
 	if err != nil {
 		return err

@@ -41,79 +41,62 @@ func newApplication(t *testing.T) *application {
 	return a
 }
 
-func (a *application) unavailable(context.Context) (*catalogue.Disruption, error) {
-	a.down.Store(true)
-	defer a.down.Store(false)
-	<-time.After(outage)
-	return &catalogue.Disruption{}, nil
-}
-
-// newRecovery returns one whose requests are answered.
-func (a *application) newRecovery(t *testing.T, limit time.Duration) *recovery {
-	t.Helper()
-	r := &recovery{users: traffic.Start(t.Context(), traffic.Endpoint{URL: a.URL}), stable: stableFor, limit: limit}
-	t.Cleanup(func() { r.users.Stop() })
-	if err := r.users.WaitAnswered(t.Context(), stableFor, time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-// Each step has its own requests.
+// Each step has its own requests, and one that fails is the last one.
 func TestRecovery(t *testing.T) {
-	a := newApplication(t)
-	nothing := func(context.Context) (*catalogue.Disruption, error) { return &catalogue.Disruption{}, nil }
-	r := a.newRecovery(t, time.Minute)
-	if err := r.run(t.Context(), []step{
-		{"nothing", nothing}, {"outage", a.unavailable}, {"nothing again", nothing},
-	}); err != nil {
-		t.Error(err)
+	done := &catalogue.Disruption{}
+	type act func(*application) (*catalogue.Disruption, error)
+	nothing := func(*application) (*catalogue.Disruption, error) { return done, nil }
+	lose := func(a *application) (*catalogue.Disruption, error) { a.down.Store(true); return done, nil }
+	interrupt := func(a *application) (*catalogue.Disruption, error) {
+		a.down.Store(true)
+		defer a.down.Store(false)
+		<-time.After(outage)
+		return done, nil
 	}
-	if len(r.rows) != 3 {
-		t.Fatalf("%d rows: %+v", len(r.rows), r.rows)
-	}
-	for i, row := range r.rows {
-		var sent, failed int
-		var longest float64
-		if _, err := fmt.Sscanf(row.Measured, "%d sent, %d failed, longest outage %f s", &sent, &failed, &longest); err != nil {
-			t.Fatalf("%q: %v", row.Measured, err)
-		}
-		// A request that was sent before the outage can be the first that fails.
-		if disturbed := i == 1; sent < 2 || (failed > 0) != disturbed || (longest > outage.Seconds()-0.2) != disturbed || !row.Held {
-			t.Errorf("%+v", row)
-		}
-	}
-}
-
-// A step that fails is the last one.
-func TestNoRecovery(t *testing.T) {
 	for name, test := range map[string]struct {
-		act  func(*application) (*catalogue.Disruption, error)
-		want string
+		acts  []act
+		steps int
+		limit time.Duration
+		want  string
 	}{
-		"traffic is lost": {func(a *application) (*catalogue.Disruption, error) {
-			a.down.Store(true)
-			return &catalogue.Disruption{}, nil
-		}, "traffic is lost"},
-		"the act does not happen": {func(*application) (*catalogue.Disruption, error) { return nil, catalogue.ErrNotPerformed }, catalogue.ErrNotPerformed.Error()},
-		"an operand does not recover": {func(*application) (*catalogue.Disruption, error) {
+		"an outage in the second step": {[]act{nothing, interrupt, nothing}, 3, time.Minute, ""},
+		"traffic is lost":              {[]act{nothing, lose, nothing}, 2, lostAfter, "step 1: traffic is lost"},
+		"the act does not happen": {[]act{func(*application) (*catalogue.Disruption, error) { return nil, catalogue.ErrNotPerformed }, nothing},
+			1, time.Minute, "step 0: " + catalogue.ErrNotPerformed.Error()},
+		"an operand does not recover": {[]act{func(*application) (*catalogue.Disruption, error) {
 			return &catalogue.Disruption{Operands: []catalogue.OperandDisruption{{Name: "Deployment a/b", Failure: "0 of 1 pods are available"}}}, nil
-		}, "Deployment a/b: 0 of 1 pods are available"},
+		}, nothing}, 1, time.Minute, "step 0: Deployment a/b: 0 of 1 pods are available"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			a := newApplication(t)
-			next := func(context.Context) (*catalogue.Disruption, error) {
-				t.Error("the next step was performed")
-				return &catalogue.Disruption{}, nil
+			r := &recovery{users: traffic.Start(t.Context(), traffic.Endpoint{URL: a.URL}), stable: stableFor, limit: test.limit}
+			defer r.users.Stop()
+			if err := r.users.WaitAnswered(t.Context(), stableFor, time.Minute); err != nil {
+				t.Fatal(err)
 			}
-			r := a.newRecovery(t, lostAfter)
-			one := func(context.Context) (*catalogue.Disruption, error) { return test.act(a) }
-			err := r.run(t.Context(), []step{{"one", one}, {"two", next}})
-			if !errors.Is(err, errUnrecovered) || !strings.Contains(err.Error(), "one: ") || !strings.Contains(err.Error(), test.want) {
+			var steps []step
+			for i, do := range test.acts {
+				steps = append(steps, step{fmt.Sprint("step ", i), func(context.Context) (*catalogue.Disruption, error) { return do(a) }})
+			}
+			err := r.run(t.Context(), steps)
+			if (err != nil) != (test.want != "") || err != nil && (!errors.Is(err, errUnrecovered) || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("%v, want %q", err, test.want)
 			}
-			if len(r.rows) != 1 || r.rows[0].Held {
-				t.Errorf("rows: %+v", r.rows)
+			if len(r.rows) != test.steps {
+				t.Fatalf("%d rows: %+v", len(r.rows), r.rows)
+			}
+			for i, row := range r.rows {
+				var sent, failed int
+				var longest float64
+				if _, err := fmt.Sscanf(row.Measured, "%d sent, %d failed, longest outage %f s", &sent, &failed, &longest); err != nil {
+					t.Fatalf("%q: %v", row.Measured, err)
+				}
+				// A request that was sent before the outage can be the first that fails.
+				disturbed := i == 1
+				if (failed > 0) != disturbed || (longest > outage.Seconds()-0.2) != disturbed || row.Held == (err != nil && i == test.steps-1) {
+					t.Errorf("%+v", row)
+				}
 			}
 		})
 	}

@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/solonode/sno/conformance/catalogue"
+	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/conformance/runner"
 )
@@ -66,8 +69,7 @@ func (p Program) check(ctx context.Context, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	target, stop, err := o.cluster.connect(ctx, p, checks, o.artifacts)
-	defer stop()
+	target, err := o.cluster.connect(ctx, p, checks, o.artifacts)
 	if err != nil {
 		return err
 	}
@@ -126,4 +128,121 @@ func (p Program) readWaivers(file string) ([]report.Waiver, error) {
 		known[i] = check.ID
 	}
 	return report.ReadWaivers(file, known)
+}
+
+type clusterFlags struct{ options ClusterOptions }
+
+func (c *clusterFlags) bind(flags *pflag.FlagSet) {
+	flags.StringVar(&c.options.Kubeconfig, "kubeconfig", "", "kubeconfig file; default: $KUBECONFIG, ~/.kube/config, the pod's service account")
+	flags.StringVar(&c.options.Scenario, "scenario", "", "name of the cluster in the report; default: its infrastructure name")
+	flags.StringVar(&c.options.Image, "image", "",
+		"image of copies of Deployments, which must keep running; default: one with a shell that OpenShift runs on the nodes, or "+runner.CopyImage)
+	flags.StringSliceVar(&c.options.PayloadNamespaces, "payload-namespaces", nil,
+		"namespaces whose objects count as OpenShift's own; default: those of the release payload, without add-ons. The run prints those that exist")
+}
+
+// bindHooks adds the commands that act on the cluster. OpenShift's test runner does not know them.
+func (c *clusterFlags) bindHooks(flags *pflag.FlagSet) {
+	flags.StringVar(&c.options.RebootCommand, "reboot-command", "", "shell command that reboots the node of its last argument; proved by the node's boot ID")
+	flags.StringVar(&c.options.UpgradeCommand, "upgrade-command", "", "shell command that upgrades the cluster; proved by the history of the ClusterVersion")
+}
+
+func (c *clusterFlags) bindOutageHook(flags *pflag.FlagSet) {
+	flags.StringVar(&c.options.OutageCommand, "outage-command", "",
+		"shell command that stops the API server for $SNO_OUTAGE_SECONDS seconds and starts it; proved by requests without an answer")
+}
+
+// connect returns the configured cluster for checks.
+func (c *clusterFlags) connect(ctx context.Context, p Program, chosen []catalogue.Check, artifacts string) (cluster.Target, error) {
+	options := c.options
+	options.Tiers, options.Artifacts, options.Progress = runner.TiersOf(chosen), artifacts, p.Err
+	return p.Provider(ctx, options)
+}
+
+// errNotCleanedUp is returned if the deletion of the run's objects failed.
+var errNotCleanedUp = errors.New("objects of the run may remain on the cluster")
+
+type finished struct {
+	check  catalogue.Check
+	result report.Result
+	ended  time.Time
+}
+
+type execution struct {
+	Program
+	target    cluster.Target
+	checks    []catalogue.Check
+	artifacts string
+	// each is called for every finished check, never concurrently.
+	each func(finished)
+
+	runner runner.Running
+}
+
+func (e execution) run(ctx context.Context) (done report.Report, err error) {
+	if e.runner, err = e.Connect(ctx, e.target, runner.Only(e.checks)); err != nil {
+		return report.Report{}, err
+	}
+	defer func() { err = errors.Join(err, e.close(ctx)) }()
+	if err := e.runner.Start(ctx); err != nil {
+		return report.Report{}, err
+	}
+	nonDisruptive, disruptive := runner.Split(e.checks)
+	e.collectResults(ctx, nonDisruptive)
+	for _, check := range disruptive {
+		e.collectResults(ctx, []catalogue.Check{check})
+	}
+	if ctx.Err() != nil {
+		return report.Report{}, fmt.Errorf("the run was interrupted: %w", context.Cause(ctx))
+	}
+	done = e.runner.Report()
+	done.Tool = e.Build.String()
+	return done, nil
+}
+
+// collectResults waits for checks that run in parallel. After the last one it collects artifacts once, if a check
+// failed.
+func (e execution) collectResults(ctx context.Context, checks []catalogue.Check) {
+	ended := make(chan finished)
+	for _, check := range checks {
+		go func() { ended <- e.result(ctx, check) }()
+	}
+	failedID := ""
+	for range checks {
+		f := <-ended
+		e.each(f)
+		if f.result.FailureMessage() != "" && (failedID == "" || f.check.ID < failedID) {
+			failedID = f.check.ID
+		}
+	}
+	if failedID != "" {
+		e.collectArtifacts(ctx, failedID)
+	}
+}
+
+func (e execution) result(ctx context.Context, check catalogue.Check) finished {
+	result, err := e.runner.Result(ctx, check.ID)
+	if err != nil {
+		result = check.Result()
+		result.Status, result.Reason = report.Failed, err.Error()
+	}
+	return finished{check: check, result: result, ended: e.Now()}
+}
+
+func (e execution) collectArtifacts(ctx context.Context, id string) {
+	if e.artifacts == "" || ctx.Err() != nil {
+		return
+	}
+	folder := filepath.Join(e.artifacts, id)
+	if err := e.runner.Collect(ctx, folder); err != nil {
+		fmt.Fprintf(e.Err, "collect artifacts into %s: %v\n", folder, err)
+	}
+}
+
+// close works after an interruption too.
+func (e execution) close(ctx context.Context) error {
+	if err := e.runner.Close(context.WithoutCancel(ctx)); err != nil {
+		return fmt.Errorf("%w: %w", errNotCleanedUp, err)
+	}
+	return nil
 }

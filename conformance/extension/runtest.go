@@ -82,8 +82,7 @@ func (p Program) test(ctx context.Context, cluster *clusterFlags, checks []catal
 		fmt.Fprintf(p.Err, "%s %s\n", f.result.Status, f.check.Text())
 	}
 	var done report.Report
-	target, stop, err := cluster.connect(ctx, p, checks, artifactFolder())
-	defer stop()
+	target, err := cluster.connect(ctx, p, checks, artifactFolder())
 	if err == nil {
 		done, err = execution{Program: p, target: target, checks: checks, artifacts: artifactFolder(), each: put}.run(ctx)
 	}

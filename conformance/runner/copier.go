@@ -4,7 +4,6 @@ package runner
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -142,38 +141,25 @@ func (w *workloadCopier) runAll(
 // run copies a Deployment and its budgets, and performs the stages. An error is no finding about the copy.
 func (w *workloadCopier) run(ctx context.Context, deployment *appsv1.Deployment, budgets []policyv1.PodDisruptionBudget, stages []catalogue.Stage) (*catalogue.CopyResult, error) {
 	s := shapeOf(deployment, budgets, w.program, w.id)
-	s.stages = allStages()
-	full, err := s.key()
+	text, err := json.Marshal([]any{s.deployment, s.budgets})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("encode the copy: %w", err)
 	}
-	s.stages = stages
-	key, err := s.key()
-	if err != nil {
-		return nil, err
-	}
+	full, key := fmt.Sprint(string(text), allStages()), fmt.Sprint(string(text), stages)
 	w.mu.Lock()
 	copied, begun := w.results[full] // it passes all stages
 	if !begun {
 		copied, begun = w.results[key]
 	}
 	if !begun {
-		copied = sync.OnceValues(func() (*catalogue.CopyResult, error) { return w.runCopy(ctx, s) })
+		copied = sync.OnceValues(func() (*catalogue.CopyResult, error) { return w.runCopy(ctx, s, stages) })
 		w.results[key] = copied
 	}
 	w.mu.Unlock()
 	return copied()
 }
 
-func (s shape) key() (string, error) {
-	text, err := json.Marshal([]any{s.deployment, s.budgets, s.stages})
-	if err != nil {
-		return "", fmt.Errorf("encode the copy: %w", err)
-	}
-	return fmt.Sprintf("%x", sha256.Sum256(text)), nil
-}
-
-func (w *workloadCopier) runCopy(ctx context.Context, s shape) (*catalogue.CopyResult, error) {
+func (w *workloadCopier) runCopy(ctx context.Context, s shape, stages []catalogue.Stage) (*catalogue.CopyResult, error) {
 	select {
 	case w.slots <- struct{}{}:
 		defer func() { <-w.slots }()
@@ -192,33 +178,25 @@ func (w *workloadCopier) runCopy(ctx context.Context, s shape) (*catalogue.CopyR
 	}
 	defer c.end(ctx)
 	r := &catalogue.CopyResult{}
-	if err := c.deploy(ctx); err != nil {
-		r.DeployError = err.Error()
-		return r, unlessStuck(err)
-	}
-	for _, stage := range s.stages {
+	for _, stage := range append([]catalogue.Stage{catalogue.Deployed}, stages...) {
 		var err error
-		target := &r.RolloutError
 		switch stage {
+		case catalogue.Deployed:
+			err = c.deploy(ctx)
 		case catalogue.Rollout:
 			err = c.roll(ctx)
 		case catalogue.Eviction:
-			target, err = &r.EvictionError, c.evict(ctx)
+			err = c.evict(ctx)
 		case catalogue.Deletion:
-			target, err = &r.DeletionError, c.delete(ctx, r)
+			err = c.delete(ctx, r)
+		}
+		if errors.Is(err, errStuck) { // a finding about the copy
+			r.Failed, r.Failure = stage, err.Error()
+			return r, nil
 		}
 		if err != nil {
-			*target = err.Error()
-			return r, unlessStuck(err)
+			return nil, err
 		}
 	}
 	return r, nil
-}
-
-// unlessStuck drops errStuck, which is a finding about the copy and not a failure of the run.
-func unlessStuck(err error) error {
-	if errors.Is(err, errStuck) {
-		return nil
-	}
-	return err
 }

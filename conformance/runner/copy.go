@@ -108,7 +108,7 @@ func (c *workloadCopy) roll(ctx context.Context) error {
 func (c *workloadCopy) evict(ctx context.Context) error {
 	for _, pod := range c.running() {
 		var lastErr error
-		granted, err := cluster.WithinBackoff(ctx, c.times.Poll, c.times.Stuck, func(ctx context.Context) (bool, error) {
+		granted, err := cluster.Within(ctx, c.times.Poll, c.times.Stuck, func(ctx context.Context) (bool, error) {
 			err := c.kube.PolicyV1().Evictions(c.namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: pod.Name}})
 			if ctx.Err() == nil || lastErr == nil { // the end of the limit is not an answer
 				lastErr = err

@@ -3,13 +3,65 @@
 package runner
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/conformance/catalogue"
 )
+
+// Collect writes events, warnings, objects and, for a cluster that the run created, logs into a folder. What may be
+// secret is withheld.
+func (r *Runner) Collect(ctx context.Context, folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("create the folder for artifacts: %w", err)
+	}
+	state, err := r.read(ctx)
+	if err != nil {
+		return err
+	}
+	events, err := r.set.CoreV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("%w: list events: %w", catalogue.ErrRead, err)
+	}
+	objects, err := withoutSecrets(state)
+	if err != nil {
+		return fmt.Errorf("withhold secrets: %w", err)
+	}
+	var errs []error
+	for name, what := range map[string]any{"objects.yaml": objects, "events.yaml": trimmed(events.Items), "warnings.yaml": r.warnings.all()} {
+		text, err := yaml.Marshal(what)
+		if err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+		errs = append(errs, os.WriteFile(filepath.Join(folder, name), redacted(text), 0o600))
+	}
+	if r.target.Logs != nil {
+		errs = append(errs, r.target.Logs(filepath.Join(folder, "logs")))
+	}
+	return errors.Join(errs...)
+}
+
+func trimmed(events []corev1.Event) []string {
+	slices.SortFunc(events, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
+	lines := make([]string, len(events))
+	for i, e := range events {
+		lines[i] = fmt.Sprintf("%s %s %s/%s %s: %s", e.LastTimestamp.UTC().Format(time.RFC3339), e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Reason, e.Message)
+	}
+	return lines
+}
 
 // withheld replaces what may be secret in artifacts, which people attach to bug reports.
 const withheld = "(withheld)"
@@ -81,3 +133,24 @@ var tokens = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----E
 	`(?i:(?:bearer|basic) +[A-Za-z0-9+/=._~-]{8,})|\\*"(?i:auth|password|token)\\*" *: *\\*"[^"\\]*`)
 
 func redacted(text []byte) []byte { return tokens.ReplaceAll(text, []byte(withheld)) }
+
+// warnings collects the distinct warnings of the API server. They are written into artifacts, not printed.
+type warnings struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w *warnings) HandleWarningHeader(_ int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if at, found := slices.BinarySearch(w.texts, text); text != "" && !found {
+		w.texts = slices.Insert(w.texts, at, text)
+	}
+}
+
+func (w *warnings) all() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.texts)
+}

@@ -29,7 +29,7 @@ func (r *Runner) watchWrites(ctx context.Context) (map[string]string, error) {
 		}
 		now := versionsOf(state)
 		if !maps.Equal(versions, now) {
-			wrote = changed(versions, now)
+			wrote = cluster.Changes(versions, now)
 			versions, since = now, time.Now()
 		}
 		return time.Since(since) >= r.target.Times.Quiet, nil
@@ -64,21 +64,4 @@ func versionsOf(s *catalogue.State) map[string]string {
 		all["ClusterVersion version"] = s.ClusterVersion.ResourceVersion
 	}
 	return all
-}
-
-func changed(before, after map[string]string) map[string]string {
-	how := map[string]string{}
-	for name, version := range after {
-		if was, ok := before[name]; !ok {
-			how[name] = "created"
-		} else if was != version {
-			how[name] = "written"
-		}
-	}
-	for name := range before {
-		if _, ok := after[name]; !ok {
-			how[name] = "deleted"
-		}
-	}
-	return how
 }

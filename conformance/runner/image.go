@@ -5,6 +5,7 @@ package runner
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 
@@ -32,11 +33,8 @@ func programOf(configured string, pods []corev1.Pod) program {
 	if configured != "" {
 		return program{image: configured, from: "as configured"}
 	}
-	type candidate struct {
-		program
-		nodes map[string]bool
-	}
-	found := map[[2]string]*candidate{}
+	type candidate struct{ image, shell string }
+	nodes, from := map[candidate]map[string]bool{}, map[candidate]string{}
 	for i := range pods {
 		pod := &pods[i]
 		if pod.Status.Phase != corev1.PodRunning || !catalogue.PodReady(pod) || pod.Spec.NodeName == "" {
@@ -46,26 +44,20 @@ func programOf(configured string, pods []corev1.Pod) program {
 			if len(container.Command) == 0 || !isShell(container.Command[0]) {
 				continue
 			}
-			key := [2]string{container.Image, container.Command[0]}
-			if found[key] == nil {
-				found[key] = &candidate{nodes: map[string]bool{}, program: program{
-					image: container.Image, command: []string{container.Command[0], "-c", sleepForever},
-					from: fmt.Sprintf("which pod %s/%s runs too", pod.Namespace, pod.Name),
-				}}
+			c := candidate{container.Image, container.Command[0]}
+			if nodes[c] == nil {
+				nodes[c], from[c] = map[string]bool{}, pod.Namespace+"/"+pod.Name
 			}
-			found[key].nodes[pod.Spec.NodeName] = true
+			nodes[c][pod.Spec.NodeName] = true
 		}
 	}
-	var all []*candidate
-	for _, each := range found {
-		all = append(all, each)
-	}
-	if len(all) == 0 {
+	if len(nodes) == 0 {
 		return program{image: CopyImage, from: "because no pod of OpenShift runs a shell"}
 	}
-	return slices.MinFunc(all, func(a, b *candidate) int {
-		return cmp.Or(cmp.Compare(len(b.nodes), len(a.nodes)), cmp.Compare(a.image, b.image), cmp.Compare(a.command[0], b.command[0]))
-	}).program
+	best := slices.MinFunc(slices.Collect(maps.Keys(nodes)), func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(len(nodes[b]), len(nodes[a])), cmp.Compare(a.image, b.image), cmp.Compare(a.shell, b.shell))
+	})
+	return program{image: best.image, command: []string{best.shell, "-c", sleepForever}, from: "which pod " + from[best] + " runs too"}
 }
 
 func isShell(command string) bool {

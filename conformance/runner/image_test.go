@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,20 +69,6 @@ func TestImageProblem(t *testing.T) {
 	running := &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}}}
 	if got := imageProblem(running); got != "" {
 		t.Errorf("it runs: %q", got)
-	}
-}
-
-func TestRejectedPods(t *testing.T) {
-	with := func(kind appsv1.DeploymentConditionType, status corev1.ConditionStatus) *appsv1.Deployment {
-		return &appsv1.Deployment{Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{{Type: kind, Status: status, Message: "exceeded quota"}}}}
-	}
-	if got := rejectedPods(with(appsv1.DeploymentReplicaFailure, corev1.ConditionTrue)); !strings.Contains(got, "exceeded quota") {
-		t.Errorf("refused: %q", got)
-	}
-	for _, other := range []*appsv1.Deployment{with(appsv1.DeploymentReplicaFailure, corev1.ConditionFalse), with(appsv1.DeploymentProgressing, corev1.ConditionTrue), {}} {
-		if got := rejectedPods(other); got != "" {
-			t.Errorf("%+v: %q", other.Status.Conditions, got)
-		}
 	}
 }
 

@@ -3,27 +3,23 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -83,6 +79,7 @@ func Connect(ctx context.Context, target cluster.Target, selection Selection) (R
 
 // New connects and reads the cluster once. It changes nothing.
 func New(ctx context.Context, target cluster.Target, selection Selection) (*Runner, error) {
+	target.Times = cmp.Or(target.Times, cluster.RealTimes())
 	if err := target.Times.Validate(); err != nil {
 		return nil, err
 	}
@@ -332,54 +329,10 @@ func (r *Runner) Report() report.Report {
 	return out
 }
 
-// Collect writes events, warnings, objects and, for a cluster that the run created, logs into a folder. What may be
-// secret is withheld.
-func (r *Runner) Collect(ctx context.Context, folder string) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("create the folder for artifacts: %w", err)
-	}
-	state, err := r.read(ctx)
-	if err != nil {
-		return err
-	}
-	events, err := r.set.CoreV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("%w: list events: %w", catalogue.ErrRead, err)
-	}
-	objects, err := withoutSecrets(state)
-	if err != nil {
-		return fmt.Errorf("withhold secrets: %w", err)
-	}
-	var errs []error
-	for name, what := range map[string]any{"objects.yaml": objects, "events.yaml": trimmed(events.Items), "warnings.yaml": r.warnings.all()} {
-		text, err := yaml.Marshal(what)
-		if err != nil {
-			return fmt.Errorf("write %s: %w", name, err)
-		}
-		errs = append(errs, os.WriteFile(filepath.Join(folder, name), redacted(text), 0o600))
-	}
-	if r.target.Logs != nil {
-		errs = append(errs, r.target.Logs(filepath.Join(folder, "logs")))
-	}
-	return errors.Join(errs...)
-}
-
-func trimmed(events []corev1.Event) []string {
-	slices.SortFunc(events, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
-	lines := make([]string, len(events))
-	for i, e := range events {
-		lines[i] = fmt.Sprintf("%s %s %s/%s %s: %s", e.LastTimestamp.UTC().Format(time.RFC3339), e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Reason, e.Message)
-	}
-	return lines
-}
-
 // Close stops all checks and deletes what they have created, also after ctx is done.
 func (r *Runner) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.target.Times.Cleanup)
 	defer cancel()
-	if r.target.Stop != nil {
-		defer r.target.Stop()
-	}
 	if r.cancel != nil {
 		r.cancel()
 	}

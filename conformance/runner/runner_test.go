@@ -49,7 +49,7 @@ func TestStablePeriod(t *testing.T) {
 
 // TestUnsetTimes: a runner refuses limits that mean polling without a pause.
 func TestUnsetTimes(t *testing.T) {
-	if _, err := New(t.Context(), cluster.Target{}, Selection{}); !errors.Is(err, cluster.ErrTimes) {
+	if _, err := New(t.Context(), cluster.Target{Times: cluster.Times{Settle: time.Minute}}, Selection{}); !errors.Is(err, cluster.ErrTimes) {
 		t.Error(err)
 	}
 }

@@ -30,7 +30,6 @@ const (
 type shape struct {
 	deployment *appsv1.Deployment
 	budgets    []policyv1.PodDisruptionBudget
-	stages     []catalogue.Stage
 }
 
 // copyResources sets explicit values: a quota rejects pods without them, and the defaults of a LimitRange may not fit.

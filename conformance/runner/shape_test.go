@@ -70,19 +70,3 @@ func TestShape(t *testing.T) {
 		t.Error("the source was changed")
 	}
 }
-
-// TestCopyNamespace: namespaces of copies have no default node selector, and restricted pod security.
-func TestCopyNamespace(t *testing.T) {
-	namespace := copyNamespace("run")
-	if value, there := namespace.Annotations["openshift.io/node-selector"]; !there || value != "" {
-		t.Errorf("annotations are %v", namespace.Annotations)
-	}
-	for label, want := range map[string]string{
-		cluster.RunLabel: "run", "pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/audit": "restricted", "pod-security.kubernetes.io/warn": "restricted",
-		"security.openshift.io/scc.podSecurityLabelSync": "false",
-	} {
-		if got := namespace.Labels[label]; got != want {
-			t.Errorf("%s is %q, want %q", label, got, want)
-		}
-	}
-}

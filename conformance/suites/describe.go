@@ -15,6 +15,22 @@ import (
 	"github.com/solonode/sno/conformance/runner"
 )
 
+// Inputs configure a suite.
+type Inputs struct {
+	// Target connects to the cluster or creates one. It is called before the first static or scheduled check, and
+	// again before the first disruptive one.
+	Target func(context.Context) (cluster.Target, error)
+	// Tiers to run; empty for static and scheduled, which do not change the cluster's own objects.
+	Tiers []catalogue.Tier
+	// Modules and IDs restrict the checks; empty for no restriction.
+	Modules []string
+	IDs     []string
+	// Artifacts is the folder for artifacts of failed checks; empty for none.
+	Artifacts string
+	// NewRunner is nil for runner.Connect.
+	NewRunner func(context.Context, cluster.Target, runner.Selection) (runner.Running, error)
+}
+
 // Describe adds a spec for every selected check and returns true. An empty selection adds a spec that fails. Disruptive
 // specs are Serial and have their own container. All specs of a container share a runner, which runs them in parallel;
 // so they stay in one process of a parallel run.
@@ -69,7 +85,6 @@ func container(text string, inputs Inputs, checks []catalogue.Check, decorators 
 type session struct {
 	inputs    Inputs
 	checks    []catalogue.Check
-	target    cluster.Target
 	runner    runner.Running
 	stop      context.CancelFunc
 	err       error
@@ -79,13 +94,11 @@ type session struct {
 func (s *session) start(ctx context.Context) {
 	// The runner continues after this node.
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if s.target, s.err = s.inputs.Target(ctx); s.err != nil {
+	var target cluster.Target
+	if target, s.err = s.inputs.Target(ctx); s.err != nil {
 		return
 	}
-	if s.target.Times == (cluster.Times{}) {
-		s.target.Times = cluster.RealTimes()
-	}
-	if s.runner, s.err = s.inputs.NewRunner(ctx, s.target, runner.Only(s.checks)); s.err == nil {
+	if s.runner, s.err = s.inputs.NewRunner(ctx, target, runner.Only(s.checks)); s.err == nil {
 		s.err = s.runner.Start(ctx)
 	}
 }
@@ -126,18 +139,13 @@ func (s *session) collect(ctx context.Context, check catalogue.Check) {
 	}
 }
 
-// close works after an interruption too. The runner stops a cluster that was created for it.
+// close works after an interruption too.
 func (s *session) close(ctx context.Context) {
 	defer s.stop()
 	if s.runner == nil {
-		if s.target.Stop != nil {
-			s.target.Stop()
-		}
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.target.Times.Cleanup)
-	defer cancel()
-	if err := s.runner.Close(ctx); err != nil {
+	if err := s.runner.Close(context.WithoutCancel(ctx)); err != nil {
 		ginkgo.Fail("delete the objects of the checks: " + err.Error())
 	}
 }

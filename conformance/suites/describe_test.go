@@ -143,12 +143,8 @@ type child struct {
 	output string
 }
 
-func run(t *testing.T, name string, args ...string) child {
-	t.Helper()
-	return start(t, name, args...)(func(*exec.Cmd, string) {})
-}
-
-func start(t *testing.T, name string, args ...string) func(func(*exec.Cmd, string)) child {
+// run runs a case, and calls onLine with each line of the output.
+func run(t *testing.T, name string, onLine func(*exec.Cmd, string), args ...string) child {
 	t.Helper()
 	folder := t.TempDir()
 	log, file := filepath.Join(folder, "log"), filepath.Join(folder, "report.json")
@@ -162,35 +158,34 @@ func start(t *testing.T, name string, args ...string) func(func(*exec.Cmd, strin
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	return func(each func(*exec.Cmd, string)) child {
-		t.Helper()
-		c := child{states: map[string]string{}, specs: map[string]types.SpecReport{}}
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			c.output += lines.Text() + "\n"
-			each(command, lines.Text())
+	c := child{states: map[string]string{}, specs: map[string]types.SpecReport{}}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		c.output += lines.Text() + "\n"
+		if onLine != nil {
+			onLine(command, lines.Text())
 		}
-		c.failed = command.Wait() != nil
-		if data, err := os.ReadFile(log); err == nil {
-			c.log = strings.Split(strings.TrimSpace(string(data)), "\n")
-		}
-		var reports []types.Report
-		data, err := os.ReadFile(file)
-		if err == nil {
-			err = json.Unmarshal(data, &reports)
-		}
-		if err != nil {
-			t.Fatalf("%v\n%s", err, c.output)
-		}
-		for _, spec := range reports[0].SpecReports {
-			name := spec.FullText()
-			if name == "" {
-				name = spec.LeafNodeType.String()
-			}
-			c.states[name], c.specs[name] = spec.State.String(), spec
-		}
-		return c
 	}
+	c.failed = command.Wait() != nil
+	if data, err := os.ReadFile(log); err == nil {
+		c.log = strings.Split(strings.TrimSpace(string(data)), "\n")
+	}
+	var reports []types.Report
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(data, &reports)
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, c.output)
+	}
+	for _, spec := range reports[0].SpecReports {
+		name := spec.FullText()
+		if name == "" {
+			name = spec.LeafNodeType.String()
+		}
+		c.states[name], c.specs[name] = spec.State.String(), spec
+	}
+	return c
 }
 
 func name(id string) string {
@@ -202,7 +197,7 @@ func name(id string) string {
 }
 
 func TestMixed(t *testing.T) {
-	c := run(t, "mixed")
+	c := run(t, "mixed", nil)
 	want := map[string]string{
 		name("SNO-ING-001"): "passed", name("SNO-ING-002"): "failed", name("SNO-ING-003"): "failed", name("SNO-ING-004"): "skipped",
 		name("SNO-ETC-001"): "passed", name("SNO-ETC-002"): "skipped",
@@ -235,49 +230,37 @@ func TestMixed(t *testing.T) {
 	}
 }
 
-func TestDisruptiveMustBeSelected(t *testing.T) {
-	c := run(t, "default tiers")
-	if _, there := c.states[name("SNO-ETC-002")]; there || len(c.states) != 5 || c.failed {
-		t.Errorf("specs %v, failed: %v", c.states, c.failed)
-	}
-}
-
-func TestErrorsFail(t *testing.T) {
-	for _, test := range []struct{ name, why string }{
-		{"no result", "the API server is unavailable"}, {"no start", "the cluster does not become stable"}, {"no target", "no kubeconfig"},
+// An error before the checks is the failure of every spec. Disruptive checks must be selected, and an empty selection fails.
+func TestOutcomes(t *testing.T) {
+	for _, test := range []struct {
+		name, filter     string
+		failed           bool
+		output, everyone string
+		specs            int
+	}{
+		{name: "default tiers", specs: 5},
+		{name: "no result", failed: true, everyone: "the API server is unavailable", specs: 5},
+		{name: "no start", failed: true, everyone: "the cluster does not become stable", specs: 5},
+		{name: "no target", failed: true, everyone: "no kubeconfig", specs: 5},
+		{name: "deletion fails", failed: true, output: "a namespace is stuck", specs: 5},
+		{name: "no checks", failed: true, output: `unknown module "ingres"`, specs: 1},
+		{name: "mixed", filter: "tier:nothing", failed: true, specs: 6},
+		{name: "mixed", filter: "module:etcdguard", specs: 6},
 	} {
-		c := run(t, test.name)
+		c := run(t, test.name, nil, "-ginkgo.label-filter="+test.filter)
+		if c.failed != test.failed || !strings.Contains(c.output, test.output) || len(c.states) != test.specs {
+			t.Errorf("%s %s: failed: %v, %d specs\n%s", test.name, test.filter, c.failed, len(c.states), c.output)
+		}
 		for spec, state := range c.states {
-			if state != "failed" || !strings.Contains(c.specs[spec].FailureMessage(), test.why) {
+			if test.everyone != "" && (state != "failed" || !strings.Contains(c.specs[spec].FailureMessage(), test.everyone)) {
 				t.Errorf("%s: %s is %s: %q", test.name, spec, state, c.specs[spec].FailureMessage())
 			}
 		}
-		if len(c.states) != 5 || !c.failed {
-			t.Errorf("%s: %d specs, failed: %v", test.name, len(c.states), c.failed)
-		}
-	}
-}
-
-func TestEmptySelectionFails(t *testing.T) {
-	if c := run(t, "no checks"); !c.failed || !strings.Contains(c.output, `unknown module "ingres"`) {
-		t.Errorf("an unknown module: failed: %v\n%s", c.failed, c.output)
-	}
-	if c := run(t, "mixed", "-ginkgo.label-filter=tier:nothing"); !c.failed {
-		t.Errorf("a filter that selects nothing passes:\n%s", c.output)
-	}
-	if c := run(t, "mixed", "-ginkgo.label-filter=module:etcdguard"); c.failed || c.states[name("SNO-ETC-001")] != "passed" {
-		t.Errorf("a filter that selects something: failed: %v\n%s", c.failed, c.output)
-	}
-}
-
-func TestFailedDeletionFails(t *testing.T) {
-	if c := run(t, "deletion fails"); !c.failed || !strings.Contains(c.output, "a namespace is stuck") {
-		t.Errorf("failed: %v\n%s", c.failed, c.output)
 	}
 }
 
 func TestInterruptionCloses(t *testing.T) {
-	c := start(t, "hangs")(func(command *exec.Cmd, line string) {
+	c := run(t, "hangs", func(command *exec.Cmd, line string) {
 		if line == "hanging" {
 			if err := command.Process.Signal(os.Interrupt); err != nil {
 				t.Error(err)

@@ -6,12 +6,16 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 const (
@@ -127,4 +131,49 @@ func (g *Generator) problem(ctx context.Context) string {
 		return fmt.Sprintf("another answer: %.40q", body)
 	}
 	return ""
+}
+
+const pollInterval = 20 * time.Millisecond
+
+// ErrLost is returned when requests are not answered.
+var ErrLost = errors.New("traffic is lost")
+
+// Since returns the requests that were sent at or after that time and have ended, in the order in which they ended.
+func (g *Generator) Since(when time.Time) []Sample {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(g.samples), func(s Sample) bool { return s.Sent.Before(when) })
+}
+
+// WaitAnswered waits until all requests sent from now on have been answered for the duration stable. After timeout it
+// returns ErrLost with the last problem.
+func (g *Generator) WaitAnswered(ctx context.Context, stable, timeout time.Duration) error {
+	var good time.Duration
+	var problem string
+	begin := time.Now()
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, timeout, true, func(context.Context) (bool, error) {
+		good, problem = streak(g.Since(begin))
+		return good >= stable, nil
+	})
+	if err != nil {
+		problem = cmp.Or(problem, "no request has ended")
+		return fmt.Errorf("%w: %s for %s: %s", ErrLost, g.endpoint.URL, time.Since(begin).Round(time.Second), problem)
+	}
+	return nil
+}
+
+func streak(samples []Sample) (good time.Duration, problem string) {
+	samples = slices.SortedStableFunc(slices.Values(samples), func(a, b Sample) int { return a.Sent.Compare(b.Sent) })
+	var since time.Time
+	for _, s := range samples {
+		switch {
+		case s.Problem != "":
+			since, good, problem = time.Time{}, 0, s.Problem
+		case since.IsZero():
+			since = s.Sent
+		default:
+			good = s.Sent.Sub(since)
+		}
+	}
+	return good, problem
 }

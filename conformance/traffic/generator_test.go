@@ -52,40 +52,59 @@ func TestGenerator(t *testing.T) {
 	}
 }
 
-func TestGeneratorExpectsItsAnswer(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("unknown")) }))
-	g := Start(t.Context(), Endpoint{URL: server.URL, Body: "hello"})
-	defer g.Stop()
-	if err := g.WaitAnswered(t.Context(), Interval, 10*Interval); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "another answer") {
-		t.Errorf("another server: %v", err)
+// What counts as an answer. An endpoint at another address keeps the host of its URL, and redirects are not followed.
+func TestEndpoint(t *testing.T) {
+	const late = answerTimeout + Interval
+	for name, test := range map[string]struct {
+		endpoint Endpoint
+		status   int
+		delay    time.Duration
+		lost     string
+	}{
+		"the expected answer":   {Endpoint{Body: "hello"}, http.StatusOK, 0, ""},
+		"another answer":        {Endpoint{Body: "goodbye"}, http.StatusOK, 0, "another answer"},
+		"after a second":        {Endpoint{}, http.StatusOK, late, "Timeout"},
+		"within a minute":       {Endpoint{Within: time.Minute}, http.StatusOK, late, ""},
+		"a redirect":            {Endpoint{}, http.StatusFound, 0, ""},
+		"a refusal":             {Endpoint{}, http.StatusForbidden, 0, "403"},
+		"a refusal that counts": {Endpoint{Errors: http.StatusInternalServerError}, http.StatusForbidden, 0, ""},
+		"an error":              {Endpoint{Errors: http.StatusInternalServerError}, http.StatusServiceUnavailable, 0, "503"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Host != "canary.apps.invalid" {
+					t.Errorf("host %s", r.Host)
+				}
+				<-time.After(test.delay)
+				w.Header().Set("Location", "http://192.0.2.1/")
+				w.WriteHeader(test.status)
+				_, _ = w.Write([]byte("hello"))
+			}))
+			defer server.Close()
+			test.endpoint.URL, test.endpoint.Address, test.endpoint.Interval = "http://canary.apps.invalid/", server.Listener.Addr().String(), Interval/5
+			g := Start(t.Context(), test.endpoint)
+			defer g.Stop()
+			limit := 20 * time.Second
+			if test.lost != "" {
+				limit = 2 * answerTimeout
+			}
+			err := g.WaitAnswered(t.Context(), 2*Interval, limit)
+			if test.lost == "" && err != nil || test.lost != "" && (!errors.Is(err, ErrLost) || !strings.Contains(err.Error(), test.lost)) {
+				t.Errorf("%v, want %q", err, test.lost)
+			}
+		})
 	}
+}
+
+func TestNoServer(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
+	g := Start(t.Context(), Endpoint{URL: server.URL})
+	defer g.Stop()
 	if err := g.WaitAnswered(t.Context(), Interval, 10*Interval); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("no server: %v", err)
 	}
-}
-
-// A server that takes longer than a second.
-func TestWithin(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		<-time.After(answerTimeout + Interval)
-		_, _ = w.Write([]byte("hello"))
-	}))
-	defer server.Close()
-	slow, other := Start(t.Context(), Endpoint{URL: server.URL, Within: time.Minute}), Start(t.Context(), Endpoint{URL: server.URL})
-	defer slow.Stop()
-	defer other.Stop()
-	if err := slow.WaitAnswered(t.Context(), Interval, 20*time.Second); err != nil {
-		t.Error(err)
-	}
-	if err := other.WaitAnswered(t.Context(), Interval, 2*answerTimeout); !errors.Is(err, ErrLost) {
-		t.Errorf("within a second: %v", err)
-	}
-}
-
-func TestWaitAnsweredEndsWithItsContext(t *testing.T) {
-	g := Start(t.Context(), Endpoint{URL: "http://192.0.2.1/", Body: "hello"})
-	defer g.Stop()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := g.WaitAnswered(ctx, Interval, time.Minute); !errors.Is(err, ErrLost) {
@@ -108,41 +127,5 @@ func TestStreak(t *testing.T) {
 		if good, problem := streak(requests(test.answers)); good != test.good || problem != test.problem {
 			t.Errorf("%s: %s, %q; want %s, %q", test.answers, good, problem, test.good, test.problem)
 		}
-	}
-}
-
-// An endpoint at another address keeps the host of its URL, redirects are answers, and errors begin where configured.
-func TestEndpoint(t *testing.T) {
-	var host atomic.Value
-	var status atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host.Store(r.Host)
-		w.Header().Set("Location", "http://192.0.2.1/")
-		w.WriteHeader(int(status.Load()))
-	}))
-	defer server.Close()
-	for _, test := range []struct {
-		status, errors int
-		want           bool
-	}{
-		{http.StatusOK, 0, true},
-		{http.StatusFound, 0, true},
-		{http.StatusForbidden, 0, false},
-		{http.StatusForbidden, http.StatusInternalServerError, true},
-		{http.StatusServiceUnavailable, http.StatusInternalServerError, false},
-	} {
-		status.Store(int32(test.status))
-		g := Start(t.Context(), Endpoint{
-			URL: "http://canary.apps.invalid/", Address: server.Listener.Addr().String(), Errors: test.errors, Interval: Interval / 5,
-		})
-		limit := 20 * Interval
-		if test.want {
-			limit = 20 * time.Second
-		}
-		err := g.WaitAnswered(t.Context(), 2*Interval, limit)
-		if (err == nil) != test.want || host.Load() != "canary.apps.invalid" {
-			t.Errorf("status %d, errors from %d: %v; host %v", test.status, test.errors, err, host.Load())
-		}
-		g.Stop()
 	}
 }

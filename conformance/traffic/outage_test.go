@@ -29,45 +29,32 @@ func TestOutages(t *testing.T) {
 		name    string
 		samples []Sample
 		want    []Outage
+		longest time.Duration
 	}{
 		{name: "no requests"},
 		{name: "none fails", samples: requests("ooo")},
-		{name: "one fails", samples: requests("oxo"), want: []Outage{{From: at(100), To: at(200), Failed: 1, Problem: "refused"}}},
-		{name: "some in a row are one outage", samples: requests("oxxxo"), want: []Outage{{From: at(100), To: at(400), Failed: 3, Problem: "refused"}}},
+		{name: "one fails", samples: requests("oxo"), want: []Outage{{From: at(100), To: at(200), Failed: 1, Problem: "refused"}}, longest: 100 * time.Millisecond},
+		{name: "some in a row are one outage", samples: requests("oxxxo"), want: []Outage{{From: at(100), To: at(400), Failed: 3, Problem: "refused"}}, longest: 300 * time.Millisecond},
 		{
 			name: "an answer in between makes two", samples: requests("xoxxo"),
-			want: []Outage{{From: at(0), To: at(100), Failed: 1, Problem: "refused"}, {From: at(200), To: at(400), Failed: 2, Problem: "refused"}},
+			want:    []Outage{{From: at(0), To: at(100), Failed: 1, Problem: "refused"}, {From: at(200), To: at(400), Failed: 2, Problem: "refused"}},
+			longest: 200 * time.Millisecond,
 		},
-		{name: "one that does not end", samples: requests("oxx"), want: []Outage{{From: at(100), Failed: 2, Problem: "refused"}}},
+		{name: "one that does not end counts until now", samples: requests("oxx"), want: []Outage{{From: at(100), Failed: 2, Problem: "refused"}}, longest: 900 * time.Millisecond},
 		{
 			// A request that hangs ends after those that were sent later.
 			name:    "in order of sending",
 			samples: []Sample{{Sent: at(0)}, {Sent: at(200)}, {Sent: at(100), Done: at(900), Problem: "timeout"}},
-			want:    []Outage{{From: at(100), To: at(200), Failed: 1, Problem: "timeout"}},
+			want:    []Outage{{From: at(100), To: at(200), Failed: 1, Problem: "timeout"}}, longest: 100 * time.Millisecond,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, Outages(test.samples)); diff != "" {
+			got := Outages(test.samples)
+			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)
 			}
-		})
-	}
-}
-
-func TestLongest(t *testing.T) {
-	short, long, endless := Outage{From: at(0), To: at(100)}, Outage{From: at(200), To: at(500)}, Outage{From: at(900)}
-	for _, test := range []struct {
-		name    string
-		outages []Outage
-		want    time.Duration
-	}{
-		{name: "none"},
-		{name: "by length", outages: []Outage{short, long}, want: 300 * time.Millisecond},
-		{name: "one that has not ended counts until now", outages: []Outage{short, long, endless}, want: 400 * time.Millisecond},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			if got := Longest(test.outages, at(1300)); got != test.want {
-				t.Errorf("got %s, want %s", got, test.want)
+			if longest := Longest(got, at(1000)); longest != test.longest {
+				t.Errorf("the longest lasts %s, want %s", longest, test.longest)
 			}
 		})
 	}

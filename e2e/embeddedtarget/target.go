@@ -35,7 +35,7 @@ type Options struct {
 	Times cluster.Times
 }
 
-// Target returns the cluster as a target of runs, which Target.Stop stops.
+// Target returns the cluster as a target of runs.
 func (s *System) Target() cluster.Target {
 	var namespaces []string
 	if s.variant == Vendored { // what OLM installs is not of the payload, but must follow the topology here
@@ -52,6 +52,6 @@ func (s *System) Target() cluster.Target {
 		},
 		Times: s.times, Image: image, Progress: s.progress,
 		RestartNode: s.restartNode, SetTopology: s.setTopology, Outage: s.outage, Upgrade: s.upgrade, RestartOperator: s.restartOperator,
-		MayDrain: true, Logs: s.Cluster.CopyLogs, Stop: s.Stop,
+		MayDrain: true, Logs: s.Cluster.CopyLogs,
 	}
 }

@@ -42,18 +42,15 @@ const asExpected, notNeeded = "AsExpected", "NotNeeded"
 // system is a cluster for the conformance suite, of one spec.
 type system struct {
 	*embeddedtarget.System
-	ctx  context.Context //nolint:containedctx // of the spec
-	kube client.Client
-	// target has no Stop, so that several runs can use it.
+	ctx    context.Context //nolint:containedctx // of the spec
+	kube   client.Client
 	target cluster.Target
 }
 
 func startSystem(ctx context.Context, o embeddedtarget.Options) *system {
 	GinkgoHelper()
 	s := steps.StartSystem(ctx, o)
-	target := s.Target()
-	target.Stop = nil
-	return &system{s, ctx, s.Cluster.Client(), target}
+	return &system{s, ctx, s.Cluster.Client(), s.Target()}
 }
 
 // patient waits longer than a run of the suite, for changes on a busy machine.

@@ -268,7 +268,6 @@ var _ = Describe("The operator of OLM, with the rights of its ClusterServiceVers
 
 	It("passes the checks that concern every workload, which evaluate its Deployment and its Lease", Label(suite.Long), func(ctx SpecContext) {
 		target := steps.StartSystem(ctx, embeddedtarget.Options{Scenario: "none-sno", Variant: embeddedtarget.Vendored}).Target()
-		target.Stop = nil
 		ids := []string{"SNO-TOP-003", "SNO-TOP-004", "SNO-TOP-007", "SNO-TOP-011"}
 		run, err := runner.New(ctx, target, runner.Selection{Tiers: catalogue.Tiers(), IDs: ids})
 		Expect(err).NotTo(HaveOccurred())
