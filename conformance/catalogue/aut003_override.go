@@ -51,9 +51,7 @@ func beforeTopologies(release string) bool {
 
 func containsKey(text []byte, key string) bool {
 	var object map[string]any
-	if err := yaml.Unmarshal(text, &object); err != nil {
-		return false
-	}
+	err := yaml.Unmarshal(text, &object)
 	_, ok := object[key]
-	return ok
+	return err == nil && ok
 }

@@ -161,9 +161,6 @@ const (
 	KindCluster ControlKind = "cluster"
 )
 
-// ControlKinds returns all kinds.
-func ControlKinds() []ControlKind { return []ControlKind{KindState, KindRecord, KindCluster} }
-
 // KindOf returns the kind of one of the check's controls.
 func (c Check) KindOf(control Control) ControlKind {
 	switch {

@@ -33,25 +33,15 @@ func etcdTopologies() []string {
 func guardNeeded(s *State) string { return firstOf(etcdOutside, exceptSingle)(s) }
 
 func (s *State) guards() []*corev1.Pod {
-	var all []*corev1.Pod
-	for i := range s.Pods {
-		pod := &s.Pods[i]
-		if pod.Namespace == guard.Namespace && (strings.HasPrefix(pod.Name, guardPrefix) || strings.HasPrefix(pod.Name, guard.Name)) {
-			all = append(all, pod)
-		}
-	}
-	return all
+	return where(s.Pods, func(pod *corev1.Pod) bool {
+		return pod.Namespace == guard.Namespace && (strings.HasPrefix(pod.Name, guardPrefix) || strings.HasPrefix(pod.Name, guard.Name))
+	})
 }
 
 func (s *State) guardBudgets() []*policyv1.PodDisruptionBudget {
-	var all []*policyv1.PodDisruptionBudget
-	for i := range s.Budgets {
-		budget := &s.Budgets[i]
-		if budget.Namespace == guard.Namespace && (budget.Name == guard.Name || strings.HasPrefix(budget.Name, guardPrefix)) {
-			all = append(all, budget)
-		}
-	}
-	return all
+	return where(s.Budgets, func(budget *policyv1.PodDisruptionBudget) bool {
+		return budget.Namespace == guard.Namespace && (budget.Name == guard.Name || strings.HasPrefix(budget.Name, guardPrefix))
+	})
 }
 
 func (s *State) members() int {

@@ -91,11 +91,22 @@ func copies[T any, P interface {
 	return out
 }
 
+// where returns the items that match, not copies of them.
+func where[T any](items []T, match func(*T) bool) []*T {
+	var all []*T
+	for i := range items {
+		if match(&items[i]) {
+			all = append(all, &items[i])
+		}
+	}
+	return all
+}
+
 // Deployment returns nil if it does not exist.
 func (s *State) Deployment(namespace, name string) *appsv1.Deployment {
 	for i := range s.Deployments {
-		if s.Deployments[i].Namespace == namespace && s.Deployments[i].Name == name {
-			return &s.Deployments[i]
+		if d := &s.Deployments[i]; d.Namespace == namespace && d.Name == name {
+			return d
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ package catalogue
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -58,25 +59,13 @@ func portsOf(template *corev1.PodTemplateSpec) string {
 }
 
 func deploymentsWithHostPorts(s *State) []*appsv1.Deployment {
-	var all []*appsv1.Deployment
-	for _, d := range pinnedDeployments(s) {
-		if len(HostPorts(&d.Spec.Template.Spec)) > 0 {
-			all = append(all, d)
-		}
-	}
-	return all
+	return slices.DeleteFunc(pinnedDeployments(s), func(d *appsv1.Deployment) bool { return len(HostPorts(&d.Spec.Template.Spec)) == 0 })
 }
 
 // daemonSetsWithHostPorts includes those without a node selector: the new pod of a DaemonSet always waits for the node
 // of its old pod.
 func daemonSetsWithHostPorts(s *State) []*appsv1.DaemonSet {
-	var all []*appsv1.DaemonSet
-	for i := range s.DaemonSets {
-		if d := &s.DaemonSets[i]; len(HostPorts(&d.Spec.Template.Spec)) > 0 {
-			all = append(all, d)
-		}
-	}
-	return all
+	return where(s.DaemonSets, func(d *appsv1.DaemonSet) bool { return len(HostPorts(&d.Spec.Template.Spec)) > 0 })
 }
 
 // deploymentRollout returns the bounds of a rollout as the controller resolves them, and whether the old pods may be

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -94,12 +95,7 @@ func scaled(value intstr.IntOrString, n int, up bool) int {
 
 // PodReady reports whether a pod is ready.
 func PodReady(pod *corev1.Pod) bool {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue })
 }
 
 // Unschedulable returns why the scheduler finds no node, or "".
@@ -137,13 +133,9 @@ func HostPorts(pod *corev1.PodSpec) []string {
 }
 
 func pinnedDeployments(s *State) []*appsv1.Deployment {
-	var all []*appsv1.Deployment
-	for i := range s.Deployments {
-		if d := &s.Deployments[i]; onControlPlane(d.Spec.Template.Spec.NodeSelector) && Replicas(d) > 0 {
-			all = append(all, d)
-		}
-	}
-	return all
+	return where(s.Deployments, func(d *appsv1.Deployment) bool {
+		return onControlPlane(d.Spec.Template.Spec.NodeSelector) && Replicas(d) > 0
+	})
 }
 
 func toleration(object, field string, tolerations []corev1.Toleration, taints []corev1.Taint) []report.Evidence {
@@ -208,13 +200,7 @@ const versionManager = "cluster-version-operator"
 
 // overridden reports whether the cluster-version-operator does not manage a Deployment.
 func overridden(s *State, namespace, name string) bool {
-	if s.ClusterVersion == nil {
-		return false
-	}
-	for _, o := range s.ClusterVersion.Spec.Overrides {
-		if o.Kind == "Deployment" && o.Namespace == namespace && o.Name == name {
-			return o.Unmanaged
-		}
-	}
-	return false
+	return s.ClusterVersion != nil && slices.ContainsFunc(s.ClusterVersion.Spec.Overrides, func(o configv1.ComponentOverride) bool {
+		return o.Kind == "Deployment" && o.Namespace == namespace && o.Name == name && o.Unmanaged
+	})
 }

@@ -3,11 +3,16 @@
 package cluster
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	_ "embed"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -22,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/conformance/catalogue"
 )
@@ -32,7 +38,6 @@ import (
 func Read(ctx context.Context, kube client.Client, namespaces []string) (*catalogue.State, error) {
 	r := reader{ctx: ctx, kube: kube, state: &catalogue.State{Missing: map[string]bool{}}}
 	s, payload := r.state, newPayload(namespaces)
-	inPayload := payload.has
 	s.Infrastructure = one(&r, "infrastructures.config.openshift.io", "", "cluster", &configv1.Infrastructure{})
 	s.Ingress = one(&r, "ingresses.config.openshift.io", "", "cluster", &configv1.Ingress{})
 	s.IngressController = one(&r, "ingresscontrollers.operator.openshift.io", "openshift-ingress-operator", "default", &operatorv1.IngressController{})
@@ -56,11 +61,11 @@ func Read(ctx context.Context, kube client.Client, namespaces []string) (*catalo
 	r.list("pods", &pods)
 	r.list("poddisruptionbudgets.policy", &budgets)
 	s.Nodes = nodes.Items
-	s.Deployments = slices.DeleteFunc(deployments.Items, func(d appsv1.Deployment) bool { return !inPayload(d.Namespace) })
-	s.StatefulSets = slices.DeleteFunc(statefulSets.Items, func(d appsv1.StatefulSet) bool { return !inPayload(d.Namespace) })
-	s.DaemonSets = slices.DeleteFunc(daemonSets.Items, func(d appsv1.DaemonSet) bool { return !inPayload(d.Namespace) })
-	s.Pods = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !inPayload(p.Namespace) })
-	s.Budgets = slices.DeleteFunc(budgets.Items, func(b policyv1.PodDisruptionBudget) bool { return !inPayload(b.Namespace) })
+	s.Deployments = slices.DeleteFunc(deployments.Items, func(d appsv1.Deployment) bool { return !payload.has(d.Namespace) })
+	s.StatefulSets = slices.DeleteFunc(statefulSets.Items, func(d appsv1.StatefulSet) bool { return !payload.has(d.Namespace) })
+	s.DaemonSets = slices.DeleteFunc(daemonSets.Items, func(d appsv1.DaemonSet) bool { return !payload.has(d.Namespace) })
+	s.Pods = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !payload.has(p.Namespace) })
+	s.Budgets = slices.DeleteFunc(budgets.Items, func(b policyv1.PodDisruptionBudget) bool { return !payload.has(b.Namespace) })
 	s.Namespaces, s.Others = slices.Sorted(maps.Keys(payload.here)), slices.Sorted(maps.Keys(payload.others))
 	machines := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "machine.openshift.io/v1beta1", Kind: "MachineList"}}
 	r.list("machines.machine.openshift.io", &machines)
@@ -68,7 +73,10 @@ func Read(ctx context.Context, kube client.Client, namespaces []string) (*catalo
 	s.ControllerConfig = one(&r, "controllerconfigs.machineconfiguration.openshift.io", "", "machine-config-controller", &metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: "machineconfiguration.openshift.io/v1", Kind: "ControllerConfig"},
 	})
-	s.KubeletConfigs = r.untyped("kubeletconfigs.machineconfiguration.openshift.io", "KubeletConfigList")
+	kubeletConfigs := &unstructured.UnstructuredList{}
+	kubeletConfigs.SetGroupVersionKind(schema.GroupVersionKind{Group: machineConfigGroup, Version: "v1", Kind: "KubeletConfigList"})
+	r.list("kubeletconfigs."+machineConfigGroup, kubeletConfigs)
+	s.KubeletConfigs = kubeletConfigs.Items
 	return s, errors.Join(r.errs...)
 }
 
@@ -125,13 +133,6 @@ func (r *reader) list(resource string, into client.ObjectList) {
 	r.failed("list", resource, err)
 }
 
-func (r *reader) untyped(resource, kind string) []unstructured.Unstructured {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "machineconfiguration.openshift.io", Version: "v1", Kind: kind})
-	r.list(resource, list)
-	return list.Items
-}
-
 func (r *reader) failed(verb, resource string, err error) {
 	switch {
 	case err == nil:
@@ -179,3 +180,90 @@ func (p *payload) has(namespace string) bool {
 
 // InPayload reports whether a namespace is one of the chosen ones, by default PayloadNamespaces.
 func InPayload(chosen []string, namespace string) bool { return newPayload(chosen).has(namespace) }
+
+const machineConfigGroup = "machineconfiguration.openshift.io"
+
+// ReadPool returns the control plane's pool, or nil if there is none.
+func ReadPool(ctx context.Context, kube client.Client) (*catalogue.Pool, error) {
+	r := reader{ctx: ctx, kube: kube, state: &catalogue.State{Missing: map[string]bool{}}}
+	live := r.machineConfiguration("MachineConfigPool", catalogue.ControlPlanePool)
+	if live == nil {
+		return nil, errors.Join(r.errs...)
+	}
+	var err error
+	pool := &catalogue.Pool{Name: live.GetName(), Labels: live.GetLabels()}
+	if pool.Rendered, _, err = unstructured.NestedString(live.Object, "status", "configuration", "name"); err != nil || pool.Rendered == "" {
+		return pool, err
+	}
+	rendered := r.machineConfiguration("MachineConfig", pool.Rendered)
+	if rendered == nil {
+		return pool, errors.Join(r.errs...)
+	}
+	if pool.ShutdownGracePeriod, err = gracePeriodIn(rendered); err != nil {
+		return nil, fmt.Errorf("%w: MachineConfig %s: %w", catalogue.ErrRead, pool.Rendered, err)
+	}
+	return pool, nil
+}
+
+func (r *reader) machineConfiguration(kind, name string) *unstructured.Unstructured {
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(schema.GroupVersionKind{Group: machineConfigGroup, Version: "v1", Kind: kind})
+	return one(r, strings.ToLower(kind)+"s."+machineConfigGroup, "", name, live)
+}
+
+func gracePeriodIn(rendered *unstructured.Unstructured) (string, error) {
+	files, _, err := unstructured.NestedSlice(rendered.Object, "spec", "config", "storage", "files")
+	if err != nil {
+		return "", err
+	}
+	for _, each := range files {
+		file, _ := each.(map[string]any)
+		if file["path"] != catalogue.KubeletFile {
+			continue
+		}
+		source, _, err := unstructured.NestedString(file, "contents", "source")
+		if err != nil {
+			return "", err
+		}
+		compression, _, err := unstructured.NestedString(file, "contents", "compression")
+		if err != nil {
+			return "", err
+		}
+		text, err := dataOf(source, compression)
+		if err != nil {
+			return "", fmt.Errorf("file %s: %w", catalogue.KubeletFile, err)
+		}
+		var kubelet struct {
+			ShutdownGracePeriod string `json:"shutdownGracePeriod"`
+		}
+		if err := yaml.Unmarshal(text, &kubelet); err != nil {
+			// The parser's error quotes the file.
+			return "", fmt.Errorf("file %s is not a kubelet configuration", catalogue.KubeletFile) //nolint:err113 // the caller wraps it
+		}
+		return kubelet.ShutdownGracePeriod, nil
+	}
+	return "", nil
+}
+
+func dataOf(source, compression string) ([]byte, error) {
+	header, data, found := strings.Cut(strings.TrimPrefix(source, "data:"), ",")
+	if !found || !strings.HasPrefix(source, "data:") {
+		return nil, fmt.Errorf("its contents are not in a data URL") //nolint:err113 // the caller wraps it
+	}
+	text, err := []byte(nil), error(nil)
+	if strings.HasSuffix(header, ";base64") {
+		text, err = base64.StdEncoding.DecodeString(data)
+	} else {
+		var plain string
+		plain, err = url.PathUnescape(data)
+		text = []byte(plain)
+	}
+	if err != nil || compression != "gzip" {
+		return text, err
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(reader)
+}

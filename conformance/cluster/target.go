@@ -22,7 +22,7 @@ const RunLabel = "sno.solonode.github.io/conformance"
 type Target struct {
 	// Config limits the rate of requests.
 	Config *rest.Config
-	// Variant is "sno", "vendored", "baseline" or empty.
+	// Scenario is empty for the infrastructure name. Variant is "sno", "vendored", "baseline" or empty.
 	Scenario, Description, Variant, Provider string
 	// ControlPlaneOrigin is where the control plane's programs are from; empty if unknown.
 	ControlPlaneOrigin string

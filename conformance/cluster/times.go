@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
@@ -88,15 +87,6 @@ func (t Times) Validate() error {
 		return fmt.Errorf("%w: %s; begin with RealTimes or SimulatedTimes", ErrTimes, strings.Join(unset, ", "))
 	}
 	return nil
-}
-
-// StuckFor is at least twice the minReadySeconds of the Deployments, in which nothing changes.
-func (t Times) StuckFor(all []appsv1.Deployment) time.Duration {
-	limit := t.Stuck
-	for i := range all {
-		limit = max(limit, 2*time.Duration(all[i].Spec.MinReadySeconds)*time.Second)
-	}
-	return limit
 }
 
 // Within polls until done returns true, and reports whether it did before the limit. The end of the limit is not an

@@ -49,18 +49,13 @@ var required = map[catalogue.Tier][]string{
 	},
 }
 
-// forRecovery are the permissions of a recovery, beyond those of the static tier.
-func forRecovery(route types.NamespacedName) []string {
-	return []string{"get routes.route.openshift.io" + inNamespace + route.Namespace, "watch deployments.apps", "delete pods" + inNamespace + "openshift-ingress"}
-}
-
 func requiredBy(tiers []catalogue.Tier, route *types.NamespacedName) []string {
 	all := slices.Clone(required[catalogue.Static])
 	for _, tier := range tiers {
 		all = append(all, required[tier]...)
 	}
-	if route != nil {
-		all = append(all, forRecovery(*route)...)
+	if route != nil { // a recovery
+		all = append(all, "get routes.route.openshift.io"+inNamespace+route.Namespace, "watch deployments.apps", "delete pods"+inNamespace+"openshift-ingress")
 	}
 	var once []string
 	for _, permission := range all {

@@ -3,14 +3,10 @@
 package existing
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 
-	configv1 "github.com/openshift/api/config/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
@@ -65,33 +61,13 @@ func Target(ctx context.Context, options Options) (cluster.Target, error) {
 	if len(missing) > 0 {
 		return cluster.Target{}, forbidden(c.source, missing, options.Tiers)
 	}
-	scenario, err := c.scenario(ctx, options.Scenario)
-	if err != nil {
-		return cluster.Target{}, err
-	}
 	target := cluster.Target{
-		Config: c.config, Scenario: scenario, Description: "existing cluster at " + c.config.Host,
+		Config: c.config, Scenario: options.Scenario, Description: "existing cluster at " + c.config.Host,
 		Provider: ProviderName, Times: cluster.RealTimes(), Image: options.Image, Progress: options.Progress,
 		PayloadNamespaces: options.PayloadNamespaces,
 	}
 	attach(&target, options)
 	return target, nil
-}
-
-// scenario is never empty, because it identifies reports.
-func (c *connection) scenario(ctx context.Context, configured string) (string, error) {
-	if configured != "" {
-		return configured, nil
-	}
-	var infrastructure configv1.Infrastructure
-	text, err := c.kube.Discovery().RESTClient().Get().AbsPath("/apis/config.openshift.io/v1/infrastructures/cluster").DoRaw(ctx)
-	if err == nil {
-		err = json.Unmarshal(text, &infrastructure)
-	}
-	if err != nil && !apierrors.IsNotFound(err) {
-		return "", fmt.Errorf("%w: read Infrastructure cluster: %w", ErrUnreachable, err)
-	}
-	return cmp.Or(infrastructure.Status.InfrastructureName, ProviderName), nil
 }
 
 // served returns the resources of the server. Groups with an unavailable aggregated server are left out.

@@ -154,30 +154,23 @@ func TestPermissions(t *testing.T) {
 
 func TestTarget(t *testing.T) {
 	file := kubeconfigOf(t, "administrator", masters)
-	got, err := target(t, Options{Kubeconfig: file, Tiers: catalogue.Tiers(), Image: "an/image"})
+	got, err := target(t, Options{Kubeconfig: file, Scenario: "mine", Tiers: catalogue.Tiers(), Image: "an/image"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Config == nil || got.Scenario != ProviderName || got.Provider != ProviderName || got.Image != "an/image" || got.Config.WarningHandler != (rest.NoWarnings{}) || got.Times != cluster.RealTimes() {
+	if got.Config == nil || got.Scenario != "mine" || got.Provider != ProviderName || got.Image != "an/image" || got.Config.WarningHandler != (rest.NoWarnings{}) || got.Times != cluster.RealTimes() {
 		t.Errorf("target %+v", got)
 	}
-
-	createInfrastructure(t, "edge-7")
 	t.Setenv("KUBECONFIG", file)
-	got, err = target(t, Options{Tiers: static})
-	if err != nil || got.Scenario != "edge-7" {
+	if got, err := target(t, Options{Tiers: static}); err != nil || got.Scenario != "" {
 		t.Errorf("scenario %q, error %v", got.Scenario, err)
-	}
-	got, err = target(t, Options{Scenario: "mine", Tiers: static})
-	if err != nil || got.Scenario != "mine" {
-		t.Errorf("scenario %q, want the configured one; error %v", got.Scenario, err)
 	}
 }
 
 // TestBootstrapperWithoutRight: without the bootstrapper's permission the check is inconclusive and names it; with the
 // permission it passes.
 func TestBootstrapperWithoutRight(t *testing.T) {
-	createInfrastructure(t, "")
+	createInfrastructure(t, "edge-7")
 	const id = "SNO-APP-003"
 	file := kubeconfigOf(t, "administrator", masters)
 	runCheck := func() report.Result {
@@ -192,6 +185,9 @@ func TestBootstrapperWithoutRight(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = run.Close(t.Context()) }()
+		if scenario := run.Report().Scenario; scenario != "edge-7" {
+			t.Errorf("the report is of %q, want the infrastructure name", scenario)
+		}
 		if err := run.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -52,16 +52,9 @@ func explained(check catalogue.Check) string {
 	_ = table.Flush() // a strings.Builder returns no errors
 	b.WriteString("\nControls\n")
 	for _, control := range check.Controls {
-		fmt.Fprintf(&b, "  %s, %s: %s\n", expectation(control), check.KindOf(control), control.Name)
+		fmt.Fprintf(&b, "  must %s, %s: %s\n", map[bool]string{true: "pass", false: "fail"}[control.MustPass], check.KindOf(control), control.Name)
 	}
 	return b.String()
-}
-
-func expectation(control catalogue.Control) string {
-	if control.MustPass {
-		return "must pass"
-	}
-	return "must fail"
 }
 
 // orAll returns a list of topologies.

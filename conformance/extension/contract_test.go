@@ -146,18 +146,6 @@ func TestRunTestRunsNothingElse(t *testing.T) {
 	}
 }
 
-func TestTerminalIsNoPipe(t *testing.T) {
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = null.Close() })
-	names, err := pipedNames(null)
-	if err != nil || names != nil {
-		t.Errorf("read %v, %v from a character device", names, err)
-	}
-}
-
 func TestArtifacts(t *testing.T) {
 	for _, variable := range []string{"EXTENSION_ARTIFACT_DIR", "EXTENSION_ARTIFACTS_DIR"} {
 		t.Setenv("EXTENSION_ARTIFACT_DIR", "")
@@ -185,25 +173,39 @@ func TestRunSuite(t *testing.T) {
 	}
 }
 
+// Nothing begins with arguments or files that are wrong.
 func TestBadInput(t *testing.T) {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, args := range map[string][]string{
-		"no test named":      {"run-test"},
-		"output of run-test": {"run-test", "-o", "names", onePod},
-		"output of list":     {"list", "-o", "yaml"},
-		"suite":              {"run-suite", "sno/nothing"},
-		"suite of list":      {"list", "--suite", "openshift/conformance"},
-		"component":          {"info", "--component", "openshift:payload:other"},
-		"command":            {"unknown"},
-		"flag":               {"run", "--fast"},
-		"tier":               {"run", "--tiers", "unknown"},
-		"module":             {"run", "--modules", "ingres"},
-		"check":              {"run", "--checks", "SNO-ING-999"},
-		"nothing selected":   {"run", "--tiers", "disruptive", "--modules", "ingress"},
-		"tiers twice":        {"run", "--tiers", "static", "--disruptive"},
-		"cluster":            {"run", "--kubeconfig", "none"},
-		"waivers":            {"run", "--waivers", filepath.Join("testdata", "nowhere.yaml")},
-		"explain":            {"explain", "SNO-ING-999"},
-		"compare":            {"compare", "nowhere.yaml", "nowhere.yaml"},
+		"no test named":       {"run-test"},
+		"output of run-test":  {"run-test", "-o", "names", onePod},
+		"output of list":      {"list", "-o", "yaml"},
+		"suite":               {"run-suite", "sno/nothing"},
+		"suite of list":       {"list", "--suite", "openshift/conformance"},
+		"component":           {"info", "--component", "openshift:payload:other"},
+		"command":             {"unknown"},
+		"flag":                {"run", "--fast"},
+		"tier":                {"run", "--tiers", "unknown"},
+		"module":              {"run", "--modules", "ingres"},
+		"check":               {"run", "--checks", "SNO-ING-999"},
+		"nothing selected":    {"run", "--tiers", "disruptive", "--modules", "ingress"},
+		"tiers twice":         {"run", "--tiers", "static", "--disruptive"},
+		"cluster":             {"run", "--kubeconfig", "none"},
+		"waivers":             {"run", "--waivers", filepath.Join("testdata", "nowhere.yaml")},
+		"explain":             {"explain", "SNO-ING-999"},
+		"compare":             {"compare", "nowhere.yaml", "nowhere.yaml"},
+		"output below a file": {"run", "-o", filepath.Join(file, "report")},
+		"recover":             {"recover"},
+		"its route":           {"recover", "-o", folder, "--route", "canary"},
+		"a route's name":      {"recover", "-o", folder, "--route", "a/"},
+		"a long route":        {"recover", "-o", folder, "--route", "a/b/c"},
+		"its cluster":         {"recover", "-o", folder, "--kubeconfig", "none"},
+		"its tier":            {"recover", "-o", folder, "--tiers", "unknown"},
+		"its outage":          {"recover", "-o", folder, "--outage-command", "true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fake{}

@@ -28,9 +28,6 @@ var update = flag.Bool("update", false, "update the golden files")
 func golden(t *testing.T, file string, got []byte) {
 	t.Helper()
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
 		if err := os.WriteFile(file, got, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -15,8 +15,7 @@ import (
 )
 
 func (p Program) list() *cobra.Command {
-	var output, suiteName string
-	var env environmentFlags
+	var output, suiteName, topology string
 	tests := func(*cobra.Command, []string) error {
 		checks := p.Catalogue
 		if suiteName != "" {
@@ -25,7 +24,7 @@ func (p Program) list() *cobra.Command {
 				return err
 			}
 		}
-		return encode(p.Out, output, specs(among(checks, env.topology)), func(s spec) string { return s.Name })
+		return encode(p.Out, output, specs(among(checks, topology)), func(s spec) string { return s.Name })
 	}
 	suites := func(*cobra.Command, []string) error {
 		return encode(p.Out, output, p.suites(), func(s suite) string { return s.Name })
@@ -46,7 +45,7 @@ func (p Program) list() *cobra.Command {
 		c.Flags().StringVarP(&output, "output", "o", formatJSON, "json, jsonl or names")
 		if i < 2 {
 			c.Flags().StringVar(&suiteName, "suite", "", "only the tests of this suite")
-			env.bind(c.Flags())
+			bindEnvironment(c.Flags(), &topology)
 		}
 	}
 	root.GroupID = groupContract
@@ -54,14 +53,9 @@ func (p Program) list() *cobra.Command {
 	return root
 }
 
-// environmentFlags are the flags with which origin describes the cluster. Only the topology has an effect on these
-// tests.
-type environmentFlags struct {
-	topology string
-}
-
-func (e *environmentFlags) bind(flags *pflag.FlagSet) {
-	flags.StringVar(&e.topology, "topology", "", "controlPlaneTopology of the cluster; checks that cannot apply to it are left out")
+// bindEnvironment adds the flags with which origin describes the cluster. Only the topology has an effect here.
+func bindEnvironment(flags *pflag.FlagSet, topology *string) {
+	flags.StringVar(topology, "topology", "", "controlPlaneTopology of the cluster; checks that cannot apply to it are left out")
 	for _, name := range []string{"platform", "network", "network-stack", "upgrade", "architecture", "external-connectivity", "version"} {
 		flags.String(name, "", "accepted without an effect")
 	}

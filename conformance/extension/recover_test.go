@@ -101,16 +101,3 @@ func TestRecovery(t *testing.T) {
 		})
 	}
 }
-
-// Without a folder, a Route or a cluster nothing begins.
-func TestRecoverUsage(t *testing.T) {
-	for name, args := range map[string][]string{
-		"no folder": {}, "route": {"-o", t.TempDir(), "--route", "canary"}, "no name": {"-o", t.TempDir(), "--route", "a/"}, "three parts": {"-o", t.TempDir(), "--route", "a/b/c"},
-		"no cluster": {"-o", t.TempDir(), "--kubeconfig", "none"}, "tier": {"-o", t.TempDir(), "--tiers", "unknown"}, "outage": {"-o", t.TempDir(), "--outage-command", "true"},
-	} {
-		f := &fake{}
-		if code, _, problem := f.run(t, nil, append([]string{"recover"}, args...)...); code != exitBadInput || problem == "" || len(f.requested) > 0 {
-			t.Errorf("%s: exit code %d, %s, requested %v", name, code, problem, f.requested)
-		}
-	}
-}

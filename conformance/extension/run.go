@@ -183,7 +183,11 @@ func (e execution) run(ctx context.Context) (done report.Report, err error) {
 	if e.runner, err = e.Connect(ctx, e.target, runner.Only(e.checks)); err != nil {
 		return report.Report{}, err
 	}
-	defer func() { err = errors.Join(err, e.close(ctx)) }()
+	defer func() { // after an interruption too
+		if closing := e.runner.Close(context.WithoutCancel(ctx)); closing != nil {
+			err = errors.Join(err, fmt.Errorf("%w: %w", errNotCleanedUp, closing))
+		}
+	}()
 	if err := e.runner.Start(ctx); err != nil {
 		return report.Report{}, err
 	}
@@ -215,8 +219,12 @@ func (e execution) collectResults(ctx context.Context, checks []catalogue.Check)
 			failedID = f.check.ID
 		}
 	}
-	if failedID != "" {
-		e.collectArtifacts(ctx, failedID)
+	if failedID == "" || e.artifacts == "" || ctx.Err() != nil {
+		return
+	}
+	folder := filepath.Join(e.artifacts, failedID)
+	if err := e.runner.Collect(ctx, folder); err != nil {
+		fmt.Fprintf(e.Err, "collect artifacts into %s: %v\n", folder, err)
 	}
 }
 
@@ -227,22 +235,4 @@ func (e execution) result(ctx context.Context, check catalogue.Check) finished {
 		result.Status, result.Reason = report.Failed, err.Error()
 	}
 	return finished{check: check, result: result, ended: e.Now()}
-}
-
-func (e execution) collectArtifacts(ctx context.Context, id string) {
-	if e.artifacts == "" || ctx.Err() != nil {
-		return
-	}
-	folder := filepath.Join(e.artifacts, id)
-	if err := e.runner.Collect(ctx, folder); err != nil {
-		fmt.Fprintf(e.Err, "collect artifacts into %s: %v\n", folder, err)
-	}
-}
-
-// close works after an interruption too.
-func (e execution) close(ctx context.Context) error {
-	if err := e.runner.Close(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("%w: %w", errNotCleanedUp, err)
-	}
-	return nil
 }

@@ -87,17 +87,6 @@ func TestOutputFiles(t *testing.T) {
 	}
 }
 
-func TestUnwritableOutputIsNoticedBefore(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f := &fake{}
-	if code, _, _ := f.run(t, nil, "run", "-o", filepath.Join(file, "report")); code != exitBadInput || len(f.requested) > 0 {
-		t.Errorf("exit code %d after %d checks", code, len(f.requested))
-	}
-}
-
 func TestWaivers(t *testing.T) {
 	for expires, want := range map[string]int{"2026-11-21": 0, "2026-11-20": exitFailed} {
 		file := filepath.Join(t.TempDir(), "waivers.yaml")

@@ -105,11 +105,7 @@ func (h HTML) page() page {
 		Modules: modules(slices.Concat(h.Reports, h.Before)...),
 		Legend:  []mark{markPassed, markFailed, markInconclusive, markWaived, markNotApplicable},
 	}
-	for _, report := range h.Reports {
-		if len(report.Measurements) > 0 {
-			p.Measured = append(p.Measured, report)
-		}
-	}
+	p.Measured = slices.DeleteFunc(slices.Clone(h.Reports), func(r Report) bool { return len(r.Measurements) == 0 })
 	scenarios := h.scenarios()
 	after := newSide(h.Reports, scenarios, p.Modules, "")
 	after.Name, after.Caption = "Result", h.Caption

@@ -107,21 +107,6 @@ func TestHTMLPolicy(t *testing.T) {
 	}
 }
 
-// The script, which marks the open cell, must run with the page's policy.
-func TestHTMLPolicyInBrowser(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a browser; make proof runs it")
-	}
-	program := browser(t)
-	file := t.TempDir() + "/page.html"
-	if err := os.WriteFile(file, render(t, samplePage()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if dom := dump(t, program, file, "ha/auth", 1280); strings.Count(dom, `aria-current="true"`) != 1 {
-		t.Error("the script did not run under the page's own policy")
-	}
-}
-
 func TestHTMLEscapes(t *testing.T) {
 	const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>'` + "`"
 	report := smallReport()

@@ -89,26 +89,17 @@ func writeEvidence(b *strings.Builder, all []Evidence) {
 	for _, held := range []bool{false, true} {
 		for _, e := range all {
 			if e.Held == held {
-				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", yesNo(held), e.Object, e.Field, e.Want, e.Got)
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", map[bool]string{true: "yes", false: "NO"}[held], e.Object, e.Field, e.Want, e.Got)
 			}
 		}
 	}
 	_ = table.Flush() // a strings.Builder returns no errors
 }
 
-func yesNo(held bool) string {
-	if held {
-		return "yes"
-	}
-	return "NO"
-}
-
 // FailureMessage returns the first failed evidence or the reason in one line; empty if the check has not failed.
 func (r Result) FailureMessage() string {
-	switch r.mark() {
-	case markPassed, markSkipped, markNotApplicable:
+	if !r.mark().bad() {
 		return ""
-	case markFailed, markWaived, markInconclusive:
 	}
 	return cmp.Or(FirstFailure(r.Evidence), r.Reason, string(r.Status))
 }
@@ -127,24 +118,16 @@ const (
 
 const marks = int(markSkipped) + 1
 
+var markOf = map[Status]mark{
+	Passed: markPassed, Failed: markFailed, Inconclusive: markInconclusive, NotApplicable: markNotApplicable, Skipped: markSkipped,
+}
+
+// mark returns markFailed for an unknown status too.
 func (r Result) mark() mark {
-	switch r.Status {
-	case Passed:
-		return markPassed
-	case Failed:
-		if r.Waiver != nil {
-			return markWaived
-		}
-		return markFailed
-	case Inconclusive:
-		return markInconclusive
-	case NotApplicable:
-		return markNotApplicable
-	case Skipped:
-		return markSkipped
+	if r.Status == Failed && r.Waiver != nil {
+		return markWaived
 	}
-	// unknown status
-	return markFailed
+	return markOf[r.Status]
 }
 
 // Symbol distinguishes marks without colour.

@@ -291,8 +291,6 @@ func (c *workloadCopy) describe() string {
 	}
 	slices.Sort(why)
 	why = slices.Compact(why)
-	if len(why) == 0 {
-		return fmt.Sprintf("%d of %d pods run", len(c.running()), *c.deployment.Spec.Replicas)
-	}
-	return fmt.Sprintf("%d of %d pods run; %s", len(c.running()), *c.deployment.Spec.Replicas, strings.Join(why, "; "))
+	run := fmt.Sprintf("%d of %d pods run", len(c.running()), *c.deployment.Spec.Replicas)
+	return strings.Join(append([]string{run}, why...), "; ")
 }

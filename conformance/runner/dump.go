@@ -135,22 +135,17 @@ var tokens = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----E
 func redacted(text []byte) []byte { return tokens.ReplaceAll(text, []byte(withheld)) }
 
 // warnings collects the distinct warnings of the API server. They are written into artifacts, not printed.
-type warnings struct {
-	mu    sync.Mutex
-	texts []string
-}
+type warnings struct{ texts sync.Map }
 
 // HandleWarningHeader implements rest.WarningHandler.
-func (w *warnings) HandleWarningHeader(_ int, _, text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if at, found := slices.BinarySearch(w.texts, text); text != "" && !found {
-		w.texts = slices.Insert(w.texts, at, text)
-	}
-}
+func (w *warnings) HandleWarningHeader(_ int, _, text string) { w.texts.Store(text, true) }
 
 func (w *warnings) all() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.texts)
+	var all []string
+	w.texts.Range(func(text, _ any) bool {
+		all = append(all, fmt.Sprint(text))
+		return true
+	})
+	slices.Sort(all)
+	return all
 }

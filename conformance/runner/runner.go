@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/kubernetes"
@@ -100,10 +99,8 @@ func New(ctx context.Context, target cluster.Target, selection Selection) (*Runn
 		return nil, fmt.Errorf("connect: %w", err)
 	}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, configv1.Install, operatorv1.Install} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("build the scheme: %w", err)
-		}
+	if err := (&runtime.SchemeBuilder{clientgoscheme.AddToScheme, configv1.Install, operatorv1.Install}).AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("build the scheme: %w", err)
 	}
 	if r.kube, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
@@ -116,6 +113,10 @@ func New(ctx context.Context, target cluster.Target, selection Selection) (*Runn
 		return nil, fmt.Errorf("%w: without infrastructures.config.openshift.io the topology is unknown, so no check can run; "+
 			"choose an OpenShift cluster, or install the CustomResourceDefinitions of openshift/api and create Infrastructure cluster", ErrNoOpenShift)
 	}
+	if state.Infrastructure != nil {
+		r.target.Scenario = cmp.Or(r.target.Scenario, state.Infrastructure.Status.InfrastructureName)
+	}
+	r.target.Scenario = cmp.Or(r.target.Scenario, r.target.Provider) // it identifies reports
 	r.target.Config = config
 	return r, nil
 }
@@ -128,7 +129,10 @@ func (r *Runner) Start(ctx context.Context) error {
 		return err
 	}
 	r.state = state
-	r.printNamespaces(state)
+	r.target.Progressf("Namespaces that count as OpenShift's own: %s", strings.Join(state.Namespaces, ", "))
+	if len(state.Others) > 0 {
+		r.target.Progressf("Not checked, because they are not part of the release payload (--payload-namespaces): %s", strings.Join(state.Others, ", "))
+	}
 	if slices.ContainsFunc(r.checks, func(c catalogue.Check) bool {
 		return c.NeedsPool && r.selection.skipReason(c) == "" && c.Excluded(state) == ""
 	}) {
@@ -178,13 +182,6 @@ func (r *Runner) read(ctx context.Context) (*catalogue.State, error) {
 	return cluster.Read(ctx, r.kube, r.target.PayloadNamespaces)
 }
 
-func (r *Runner) printNamespaces(state *catalogue.State) {
-	r.target.Progressf("Namespaces that count as OpenShift's own: %s", strings.Join(state.Namespaces, ", "))
-	if len(state.Others) > 0 {
-		r.target.Progressf("Not checked, because they are not part of the release payload (--payload-namespaces): %s", strings.Join(state.Others, ", "))
-	}
-}
-
 // settle waits until every Deployment of OpenShift is available, or has not changed for a while.
 func (r *Runner) settle(ctx context.Context) (*catalogue.State, error) {
 	var state *catalogue.State
@@ -213,16 +210,13 @@ func (r *Runner) settle(ctx context.Context) (*catalogue.State, error) {
 // stablePeriod is how long nothing may have changed. It is longer while a Deployment is unavailable, because that may
 // be a rollout.
 func stablePeriod(s *catalogue.State, times cluster.Times) time.Duration {
-	var rolling []appsv1.Deployment
+	period := times.Quiet / 3
 	for _, d := range s.Deployments {
-		if s.Unsettled(d.Namespace, d.Name) != "" {
-			rolling = append(rolling, d)
+		if s.Unsettled(d.Namespace, d.Name) != "" { // nothing changes during minReadySeconds
+			period = max(period, times.Stuck, 2*time.Duration(d.Spec.MinReadySeconds)*time.Second)
 		}
 	}
-	if len(rolling) == 0 {
-		return times.Quiet / 3
-	}
-	return times.StuckFor(rolling)
+	return period
 }
 
 func (r *Runner) execute(ctx context.Context, check catalogue.Check) report.Result {

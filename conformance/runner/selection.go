@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/solonode/sno/conformance/catalogue"
-	"github.com/solonode/sno/conformance/report"
 )
 
 // Selection chooses checks. Those that are not selected are skipped.
@@ -55,20 +54,6 @@ func Select(all []catalogue.Check, selection Selection) ([]catalogue.Check, erro
 		return nil, fmt.Errorf("%w: tiers %v, modules %v and ids %v have no check in common", ErrNoMatch, selection.Tiers, selection.Modules, selection.IDs)
 	}
 	return selected, nil
-}
-
-// Unfinished returns a result for every check of a catalogue after a run without a report: the selected ones have the
-// status and the reason.
-func Unfinished(all []catalogue.Check, selection Selection, status report.Status, reason string) []report.Result {
-	results := make([]report.Result, 0, len(all))
-	for _, check := range all {
-		result := check.Result()
-		if result.Reason = selection.skipReason(check); result.Reason == "" {
-			result.Status, result.Reason = status, reason
-		}
-		results = append(results, result)
-	}
-	return results
 }
 
 func (s Selection) skipReason(check catalogue.Check) string {

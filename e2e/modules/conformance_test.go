@@ -168,7 +168,15 @@ func lost(variant embeddedtarget.Variant, name string, chosen runner.Selection, 
 		status = report.Inconclusive
 	}
 	reason, _, _ := strings.Cut(err.Error(), "\n")
-	r.Results = runner.Unfinished(catalogue.All(), chosen, status, reason)
+	selected, _ := runner.Select(catalogue.All(), chosen) // the run before has selected them too
+	for _, c := range catalogue.All() {
+		result := c.Result()
+		result.Reason = "it was not selected"
+		if slices.ContainsFunc(selected, func(s catalogue.Check) bool { return s.ID == c.ID }) {
+			result.Status, result.Reason = status, reason
+		}
+		r.Results = append(r.Results, result)
+	}
 	r.Count()
 	return r
 }

@@ -6,6 +6,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -46,5 +51,57 @@ func TestGracePeriodIn(t *testing.T) {
 	}
 	if got, err := gracePeriodIn(&unstructured.Unstructured{Object: map[string]any{}}); got != "" || err != nil {
 		t.Errorf("nothing: %q, %v", got, err)
+	}
+}
+
+func TestPayload(t *testing.T) {
+	all := PayloadNamespaces()
+	if !slices.IsSorted(all) || len(slices.Compact(slices.Clone(all))) != len(all) {
+		t.Errorf("not sorted, or duplicates: %v", all)
+	}
+	for _, check := range catalogue.All() {
+		for _, name := range check.Copies {
+			if !slices.Contains(all, name.Namespace) {
+				t.Errorf("%s, which %s needs, is missing", name.Namespace, check.ID)
+			}
+		}
+	}
+	for _, namespace := range []string{"openshift-etcd", "openshift-cluster-machine-approver"} {
+		if !slices.Contains(all, namespace) {
+			t.Errorf("%s, which checks need, is missing", namespace)
+		}
+	}
+	p, chosen := newPayload(nil), newPayload([]string{"openshift-storage"})
+	for namespace, want := range map[string]bool{
+		"openshift-ingress": true, "openshift-must-gather-x7k2p": false, "openshift": false, "kube-system": false, "sno-conformance-abc": false,
+		"openshift-storage": false, "openshift-gitops": false, "openshift-cnv": false, "openshift-operators": false, "openshift-logging": false,
+	} {
+		if got := p.has(namespace); got != want {
+			t.Errorf("%s: %t, want %t", namespace, got, want)
+		}
+		if got := chosen.has(namespace); got != (namespace == "openshift-storage") {
+			t.Errorf("%s with openshift-storage selected: %t", namespace, got)
+		}
+	}
+	if got := slices.Sorted(maps.Keys(p.others)); !slices.Equal(got, []string{"openshift-cnv", "openshift-gitops", "openshift-logging", "openshift-operators", "openshift-storage"}) {
+		t.Errorf("left out: %v", got)
+	}
+}
+
+// TestTimes: all fields of the predefined times are positive, and all are required.
+func TestTimes(t *testing.T) {
+	for name, times := range map[string]Times{"RealTimes": RealTimes(), "SimulatedTimes": SimulatedTimes()} {
+		if err := times.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for i := range reflect.TypeFor[Times]().NumField() {
+		for _, wrong := range []int64{0, -1} {
+			times, field := RealTimes(), reflect.TypeFor[Times]().Field(i).Name
+			reflect.ValueOf(&times).Elem().Field(i).SetInt(wrong)
+			if err := times.Validate(); !errors.Is(err, ErrTimes) || !strings.Contains(err.Error(), ": "+field+";") {
+				t.Errorf("%s %d: %v", field, wrong, err)
+			}
+		}
 	}
 }
