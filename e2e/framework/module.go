@@ -85,7 +85,7 @@ var modules = map[Module]parts{
 	},
 	MachineConfig: {
 		controller: programs.MachineConfigController, host: programs.MachineConfigHost, condition: "MachineConfigTopologyPatchInForce",
-		atRest: []string{"NodeControllerProgressing", "DrainControllerProgressing"}, prepare: installMachineConfigs,
+		atRest: []string{"DrainControllerProgressing"}, prepare: installMachineConfigs,
 		kind: operatorv1.GroupVersion.WithKind("MachineConfiguration"), key: client.ObjectKey{Name: scenario.ClusterName},
 		install: installMachineConfiguration,
 	},
@@ -137,7 +137,7 @@ func installMachineConfiguration(ctx context.Context, c *embedded.Cluster) error
 	return nil
 }
 
-// installMachineConfigs installs the kind that the host writes.
+// installMachineConfigs installs the kind that an operator of a command writes.
 func installMachineConfigs(ctx context.Context, c *embedded.Cluster) ([]string, error) {
 	return nil, c.InstallCRDs(ctx, []string{"machineconfiguration/v1/zz_generated.crd-manifests/0000_80_machine-config_01_machineconfigs.crd.yaml"}, nil)
 }

@@ -3,7 +3,6 @@
 package standin_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,8 +21,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/testcluster/apiserver"
-	"github.com/solonode/sno/testcluster/crds"
 	"github.com/solonode/sno/testcluster/standin/auth"
 )
 
@@ -227,26 +224,4 @@ func TestAuthWellKnown(t *testing.T) {
 			s.authConditions(some)
 		})
 	}
-}
-
-// A stand-in waits for the kinds that it watches, and for the namespaces of what it makes.
-func TestWaitsForKinds(t *testing.T) {
-	server := apiserver.Start(t, apiserver.Options{})
-	s := &site{T: t, server: server, admin: server.Admin(t), stop: func() {}}
-	s.masters(1)
-	s.startAuth(false)
-	s.settle()
-	server.InstallCRDs(t, crds.Infrastructures, crds.Authentications)
-	s.eventually("the kinds are served", func() error {
-		if err := s.admin.Create(t.Context(), authentication()); client.IgnoreAlreadyExists(err) != nil {
-			return err
-		}
-		return client.IgnoreAlreadyExists(s.admin.Create(t.Context(), infrastructure()))
-	})
-	s.topology(single, single)
-	s.authConditions(map[string]string{"OAuthServerDeploymentProgressing": "True RollingOut"})
-	for _, name := range []string{oauthServers, oauthAPIServers} {
-		s.must(s.admin.Create(context.WithoutCancel(t.Context()), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
-	}
-	s.operands("1 0/1 [node-role.kubernetes.io/master]", "1 1/0 [node-role.kubernetes.io/master] apart")
 }

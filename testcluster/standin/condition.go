@@ -13,6 +13,9 @@ import (
 	"github.com/solonode/sno/topology/workload"
 )
 
+// ReasonUnreadableOverride is for an override that has no effect because it cannot be read.
+const ReasonUnreadableOverride = "UnreadableOverride"
+
 // Condition returns a condition without a time.
 func Condition(kind string, is bool, reason, message string) operatorv1.OperatorCondition {
 	status := operatorv1.ConditionFalse
@@ -38,6 +41,27 @@ func Merge(present []operatorv1.OperatorCondition, conditions ...operatorv1.Oper
 		merged[i] = c
 	}
 	return merged
+}
+
+// Find returns the condition of a type, without a status if there is none.
+func Find(conditions []operatorv1.OperatorCondition, kind string) operatorv1.OperatorCondition {
+	if i := slices.IndexFunc(conditions, func(c operatorv1.OperatorCondition) bool { return c.Type == kind }); i >= 0 {
+		return conditions[i]
+	}
+	return operatorv1.OperatorCondition{Type: kind}
+}
+
+// OverrideCondition returns the condition of library-go's operators for an override that blocks upgrades: one that is
+// deprecated, or cannot be read.
+func OverrideCondition(deprecation string, unreadable error) operatorv1.OperatorCondition {
+	const kind = "UnsupportedConfigOverridesUpgradeable"
+	switch {
+	case unreadable != nil:
+		return Condition(kind, false, ReasonUnreadableOverride, unreadable.Error())
+	case deprecation != "":
+		return Condition(kind, false, "UnsupportedConfigOverrides", deprecation)
+	}
+	return Condition(kind, true, patch.ReasonAsExpected, "No deprecated override is set")
 }
 
 // DeploymentConditions returns PREFIXAvailable, Progressing and Degraded of a Deployment, which may be nil. It is

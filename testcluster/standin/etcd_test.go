@@ -113,8 +113,8 @@ func TestEtcdGuards(t *testing.T) {
 		return live.Status.Conditions
 	}
 	s.conditions(conditions, map[string]string{
-		"GuardControllerProgressing": "False AsExpected", "EtcdMembersAvailable": "True AsExpected", "EtcdMembersDegraded": "True Error",
-		"EtcdRunningInCluster": "True EnoughEtcdMembers", "UnsupportedConfigOverridesUpgradeable": "True AsExpected",
+		"GuardControllerProgressing": "False AsExpected", "EtcdMembersProgressing": "False AsExpected", "EtcdMembersDegraded": "True Error",
+		"UnsupportedConfigOverridesUpgradeable": "True AsExpected",
 	})
 	s.silent()
 	change(s, etcdObject(), func(e *operatorv1.Etcd) {

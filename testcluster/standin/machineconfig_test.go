@@ -5,7 +5,6 @@ package standin_test
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -28,46 +27,36 @@ func machineConfiguration() *operatorv1.MachineConfiguration {
 }
 
 func poolNode(name string) *corev1.Node {
-	role := map[byte]string{'a': "arbiter", 'm': "master", 'w': "worker"}[name[0]]
+	role := map[byte]string{'m': "master", 'w': "worker"}[name[0]]
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"node-role.kubernetes.io/" + role: ""}}}
 }
 
-// machineConfigSite has Ready nodes with the configuration "old", and pools whose configuration is "new" if they change.
-func machineConfigSite(t *testing.T, mode configv1.TopologyMode, maxUnavailable int32, changes bool, nodes ...string) *site {
+// machineConfigSite has nodes and pools.
+func machineConfigSite(t *testing.T, mode configv1.TopologyMode, maxUnavailable int32, nodes ...string) *site {
 	t.Helper()
-	s := newSite(t, []string{"default"}, []client.Object{&operatorv1.MachineConfiguration{}, &mcfgv1.MachineConfigPool{}, &mcfgv1.MachineConfig{}, &corev1.Pod{}},
+	s := newSite(t, []string{"default"}, []client.Object{&operatorv1.MachineConfiguration{}, &mcfgv1.MachineConfigPool{}, &corev1.Pod{}},
 		// The typed object would set more fields.
 		&unstructured.Unstructured{Object: map[string]any{"apiVersion": "operator.openshift.io/v1", "kind": "MachineConfiguration",
 			"metadata": map[string]any{"name": "cluster"}, "spec": map[string]any{"managementState": "Managed"}}})
 	s.topology(mode, many)
 	for _, name := range nodes {
 		s.create(poolNode(name))
-		s.daemon(name, "currentConfig", "old")
-		s.daemon(name, "desiredConfig", "old")
 		changeStatus(s, poolNode(name), func(n *corev1.Node) {
 			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 		})
 	}
-	for _, role := range []string{"arbiter", "master", "worker"} {
+	for _, role := range []string{"master", "worker"} {
 		pool := &mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: role}}
 		pool.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"node-role.kubernetes.io/" + role: ""}}
-		pool.Spec.MaxUnavailable, pool.Spec.Paused = ptr.To(intstr.FromInt32(maxUnavailable)), changes && role == "worker"
-		if changes {
-			pool.Spec.Configuration.Name = "new"
-		}
+		pool.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(maxUnavailable))
 		s.create(pool)
 	}
 	return s
 }
 
-func (s *site) startMachineConfig(change ...func(*machineconfig.Options)) {
+func (s *site) startMachineConfig(stock bool) {
 	s.Helper()
-	options := machineconfig.DefaultOptions()
-	options.ShutdownSettle = 0
-	for _, change := range change {
-		change(options)
-	}
-	s.start(options)
+	s.start(&machineconfig.Options{Stock: stock})
 }
 
 // daemon writes an annotation of a node as its daemon does.
@@ -98,29 +87,17 @@ func (s *site) nodes(name string, want map[string]string) {
 	})
 }
 
-func (s *site) poolConditions(want map[string]string) {
-	s.Helper()
-	s.conditions(func() (all []operatorv1.OperatorCondition) {
-		live := machineConfiguration()
-		s.get(live)
-		for _, c := range live.Status.Conditions {
-			all = append(all, operatorv1.OperatorCondition{Type: c.Type, Status: operatorv1.ConditionStatus(c.Status), Reason: c.Reason})
-		}
-		return all
-	}, want)
-}
-
 // A node is drained where others take its pods, and as many at once as maxUnavailable permits while the control plane
 // keeps its majority; on a single node only the request is acknowledged.
 func TestMachineConfigDrains(t *testing.T) {
-	s := machineConfigSite(t, many, 3, false, "m0", "m1", "m2", "w0")
+	s := machineConfigSite(t, many, 3, "m0", "m1", "m2", "w0")
 	s.create(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", OwnerReferences: []metav1.OwnerReference{
 			{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "x", UID: "x", Controller: ptr.To(true)},
 		}},
 		Spec: corev1.PodSpec{NodeName: "w0", TerminationGracePeriodSeconds: ptr.To[int64](0), Containers: []corev1.Container{{Name: "x", Image: "x"}}},
 	})
-	s.startMachineConfig()
+	s.startMachineConfig(false)
 	s.nodes("controlPlaneTopology", map[string]string{"m0": "HighlyAvailable", "w0": "HighlyAvailable"})
 	for _, node := range []string{"m0", "m1", "w0"} {
 		s.daemon(node, "desiredDrain", "drain-one")
@@ -132,11 +109,18 @@ func TestMachineConfigDrains(t *testing.T) {
 	s.silent()
 	// A drain goes on in another process.
 	s.end()
-	s.startMachineConfig()
+	s.startMachineConfig(false)
 	s.daemon("m0", "desiredDrain", "uncordon-one")
 	s.nodes("lastAppliedDrain", map[string]string{"m0": "uncordon-one", "m1": "drain-one cordoned"})
 	s.daemon("m2", "desiredDrain", "reboot-two")
-	s.poolConditions(map[string]string{"DrainControllerDegraded": "True Error"})
+	s.conditions(func() (all []operatorv1.OperatorCondition) {
+		live := machineConfiguration()
+		s.get(live)
+		for _, c := range live.Status.Conditions {
+			all = append(all, operatorv1.OperatorCondition{Type: c.Type, Status: operatorv1.ConditionStatus(c.Status), Reason: c.Reason})
+		}
+		return all
+	}, map[string]string{"DrainControllerDegraded": "True Error"})
 	s.daemon("m2", "desiredDrain", "uncordon-two")
 	s.daemon("m1", "desiredDrain", "uncordon-one") // a drained node may restart, so that others wait
 	s.topology(single, many)
@@ -151,8 +135,8 @@ func TestMachineConfigDrains(t *testing.T) {
 
 // Today's controller drains every node that requests it, at once and with any topology (U-MCO-1), and reports nothing.
 func TestMachineConfigStock(t *testing.T) {
-	s := machineConfigSite(t, single, 1, false, "m0", "w0")
-	s.startMachineConfig(func(o *machineconfig.Options) { o.Stock = true })
+	s := machineConfigSite(t, single, 1, "m0", "w0")
+	s.startMachineConfig(true)
 	for _, node := range []string{"m0", "w0"} {
 		s.daemon(node, "desiredDrain", "drain-one")
 	}
@@ -163,53 +147,4 @@ func TestMachineConfigStock(t *testing.T) {
 	if live := machineConfiguration(); !s.get(live) || len(live.Status.Conditions) > 0 {
 		t.Errorf("conditions %v", live.Status.Conditions)
 	}
-}
-
-// With the policy workers, a worker whose pods fit elsewhere is drained, the control-plane node is not.
-func TestMachineConfigPolicyWorkers(t *testing.T) {
-	s := machineConfigSite(t, single, 1, false, "m0", "w0")
-	s.startMachineConfig(func(o *machineconfig.Options) { o.DrainPolicy = "workers" })
-	s.daemon("w0", "desiredDrain", "drain-one")
-	s.nodes("lastAppliedDrain", map[string]string{"w0": "drain-one cordoned"})
-	s.daemon("m0", "desiredDrain", "drain-one")
-	s.nodes("lastAppliedDrain", map[string]string{"m0": "drain-one"})
-}
-
-// Configurations are given in turn: not more than maxUnavailable, arbiters after masters, none of a paused pool.
-func TestMachineConfigTurns(t *testing.T) {
-	s := machineConfigSite(t, "HighlyAvailableArbiter", 1, true, "a0", "m0", "m1", "w0")
-	s.startMachineConfig()
-	want := map[string]string{"a0": "old", "m0": "old", "m1": "old", "w0": "old"}
-	for _, next := range []string{"m0", "m1", "a0"} {
-		want[next] = "new"
-		s.nodes("desiredConfig", want)
-		s.poolConditions(map[string]string{"NodeControllerProgressing": "True RollingOut"})
-		s.silent()
-		s.nodes("desiredConfig", want)
-		s.daemon(next, "currentConfig", "new")
-	}
-	s.poolConditions(map[string]string{"NodeControllerProgressing": "False UpdatesPaused", "NodeControllerDegraded": "False AsExpected"})
-	change(s, &mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: "worker"}}, func(p *mcfgv1.MachineConfigPool) { p.Spec.Paused = false })
-	s.nodes("desiredConfig", map[string]string{"w0": "new"})
-}
-
-// The kubelet of the only node shuts down gracefully, until there is another node.
-func TestMachineConfigGracePeriods(t *testing.T) {
-	s := machineConfigSite(t, single, 1, false, "m0")
-	s.startMachineConfig()
-	config := &mcfgv1.MachineConfig{ObjectMeta: metav1.ObjectMeta{Name: "01-master-kubelet-shutdown"}}
-	s.eventually("the grace periods", func() error {
-		if !s.get(config) || !slices.Contains(slices.Collect(maps.Values(config.Annotations)), "1m0s 30s") {
-			return fmt.Errorf("annotations %v", config.Annotations) //nolint:err113 // a test
-		}
-		return nil
-	})
-	s.poolConditions(map[string]string{"KubeletShutdownProgressing": "False AsExpected"})
-	s.silent()
-	s.create(poolNode("w0"))
-	s.poolConditions(map[string]string{"KubeletShutdownProgressing": "False NotNeeded"})
-	if s.get(config) {
-		t.Error("the grace periods are left with another node")
-	}
-	s.silent()
 }

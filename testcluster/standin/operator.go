@@ -12,7 +12,6 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
@@ -20,7 +19,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -42,8 +40,6 @@ type Operator struct {
 	Name string
 	// Kinds are APIs besides those of Kubernetes, config.openshift.io and operator.openshift.io.
 	Kinds []func(*runtime.Scheme) error
-	// Requires are kinds that it watches and that may not be served yet.
-	Requires []client.Object
 	// Cache limits what it watches.
 	Cache map[client.Object]cache.ByObject
 	// SetUp adds the controllers.
@@ -61,19 +57,23 @@ func Named(name string) cache.ByObject {
 	return cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", name)}
 }
 
-// Run runs the operator until the context ends, which is not an error. It has no leader election.
+// In limits the cache to objects in namespaces.
+func In(namespaces ...string) cache.ByObject {
+	limits := cache.ByObject{Namespaces: map[string]cache.Config{}}
+	for _, namespace := range namespaces {
+		limits.Namespaces[namespace] = cache.Config{}
+	}
+	return limits
+}
+
+// Run runs the operator until the context ends, which is not an error. It has no leader election. The API server must
+// serve all kinds.
 func (o Operator) Run(ctx context.Context, restConfig *rest.Config) error {
 	scheme := runtime.NewScheme()
 	for _, install := range append(o.Kinds, clientgoscheme.AddToScheme, configv1.Install, operatorv1.Install) {
 		if err := install(scheme); err != nil {
 			return fmt.Errorf("building the scheme: %w", err)
 		}
-	}
-	if err := o.awaitKinds(ctx, restConfig, scheme); err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
-		return err
 	}
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme: scheme, Cache: cache.Options{ByObject: o.Cache},
@@ -95,37 +95,6 @@ func (o Operator) Run(ctx context.Context, restConfig *rest.Config) error {
 	}
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running the manager: %w", err)
-	}
-	return nil
-}
-
-// awaitKinds waits until the API server serves the required kinds, without which a manager does not start.
-func (o Operator) awaitKinds(ctx context.Context, restConfig *rest.Config, scheme *runtime.Scheme) error {
-	http, err := rest.HTTPClientFor(restConfig)
-	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
-	}
-	mapper, err := apiutil.NewDynamicRESTMapper(restConfig, http)
-	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
-	}
-	for _, object := range o.Requires {
-		kind, err := apiutil.GVKForObject(object, scheme)
-		if err != nil {
-			return fmt.Errorf("building the scheme: %w", err)
-		}
-		said := false
-		err = wait.PollUntilContextCancel(ctx, time.Second, true, func(context.Context) (bool, error) {
-			_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-			if err != nil && !said {
-				ctrl.LoggerFrom(ctx).Info("Waiting for a CustomResourceDefinition", "kind", kind.Kind, "err", err.Error())
-				said = true
-			}
-			return err == nil, nil
-		})
-		if err != nil {
-			return fmt.Errorf("waiting for the kind %s: %w", kind.Kind, err)
-		}
 	}
 	return nil
 }

@@ -8,8 +8,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -23,16 +21,14 @@ import (
 	"github.com/solonode/sno/testcluster/standin"
 )
 
+const operatorName = "machine-approver"
+
 // Operator implements standin.Options.
 func (o *Options) Operator() (standin.Operator, error) {
 	return standin.Operator{
-		Name:     operatorName,
-		Requires: []client.Object{&configv1.Infrastructure{}, &configv1.ClusterOperator{}},
+		Name: operatorName,
 		Cache: map[client.Object]cache.ByObject{
 			&configv1.Infrastructure{}: standin.Singleton(), &configv1.ClusterOperator{}: standin.Named(operatorName),
-			&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{
-				authorityNamespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", authorityName)},
-			}},
 		},
 		SetUp: o.setUp,
 	}, nil
@@ -43,28 +39,19 @@ func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
 	if err != nil {
 		mgr.GetLogger().Error(err, "Ignoring the configuration")
 	}
-	rules := vendoredRules()
-	if o.Stock {
-		rules = stockRules()
-	}
 	// Without any object there is no event.
 	first := source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: standin.ConfigName}})
 		return nil
 	})
 	noHeartbeat := predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }, GenericFunc: func(event.GenericEvent) bool { return false }}
-	r := &reconciler{
-		reader: reader{live: mgr.GetAPIReader(), call: o.Call}, writer: mgr.GetClient(),
-		rules: rules, disabled: disabled, retry: o.RetryInterval,
-		events: mgr.GetEventRecorder(operatorName), reported: map[types.UID]string{},
-	}
+	r := &reconciler{live: mgr.GetAPIReader(), writer: mgr.GetClient(), stock: o.Stock, disabled: disabled, retry: o.RetryInterval}
 	return ctrl.NewControllerManagedBy(mgr).Named("requests").
 		WatchesRawSource(first).
 		// The requests are read again without a cache, so their metadata is enough here.
 		Watches(&certificatesv1.CertificateSigningRequest{}, standin.Only(), builder.OnlyMetadata).
 		Watches(&configv1.Infrastructure{}, standin.Only()).
 		Watches(&configv1.ClusterOperator{}, standin.Only()).
-		Watches(&corev1.ConfigMap{}, standin.Only()).
 		Watches(&corev1.Node{}, standin.Only(), builder.OnlyMetadata, builder.WithPredicates(noHeartbeat)).
 		WithOptions(standin.Retry()).
 		Complete(standin.Reconcile(r.reconcile))

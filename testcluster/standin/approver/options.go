@@ -3,18 +3,13 @@
 package approver
 
 import (
-	"context"
-	"crypto/x509"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	approverdecision "github.com/solonode/sno/approver/decision"
-	"github.com/solonode/sno/approver/kubelet"
 )
 
 // Options are the operator's flags.
@@ -22,16 +17,12 @@ type Options struct {
 	Stock bool
 	// Config is the file with the switch of the flow for client certificates. It is read at the start.
 	Config string
-	// RetryInterval is the time between passes while requests are pending: Machines and kubelets send no events.
+	// RetryInterval is the time between passes while requests are pending: Machines send no events.
 	RetryInterval time.Duration
-	// Call returns the certificate chain that a node's kubelet presents.
-	Call func(context.Context, *corev1.Node) ([]*x509.Certificate, error)
 }
 
 // DefaultOptions are those without any flags.
-func DefaultOptions() *Options {
-	return &Options{RetryInterval: 30 * time.Second, Call: (&kubelet.Dialer{}).ServingCertificate}
-}
+func DefaultOptions() *Options { return &Options{RetryInterval: 30 * time.Second} }
 
 // BindFlags implements standin.Options.
 func (o *Options) BindFlags(flags *flag.FlagSet) {

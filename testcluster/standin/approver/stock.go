@@ -28,22 +28,9 @@ var (
 	nodeGroups         = sets.New("system:nodes", "system:authenticated")
 )
 
-// The rules of the stock approver (U-APP-2 to U-APP-5): no topology, only the configuration disables a flow. A Machine
-// approves any number of client requests until its node joins, also after its window if the request was created in it,
-// and the encoding, the key and the age of a request are not checked.
-func stockRules() rules { return rules{clientFlow: stockFlow, decide: stockDecide} }
-
-func disabledFlow() flow {
-	return flow{reason: reasonDisabled, message: "The configuration disables the flow for client certificates"}
-}
-
-func stockFlow(s *sources) flow {
-	if s.disabled {
-		return disabledFlow()
-	}
-	return flow{enabled: true, reason: reasonAsExpected}
-}
-
+// stockDecide has the rules of the stock approver (U-APP-3 to U-APP-5), without a kubelet's current certificate, which a
+// simulated one does not have: no topology, a Machine approves any number of client requests until its node joins, also
+// after its window if the request was created in it, and the encoding, the key and the age of a request are not checked.
 func stockDecide(csr *certificatesv1.CertificateSigningRequest, s *sources) requests.Verdict {
 	refuse := func(flow requests.Flow, node, reason, message string) requests.Verdict {
 		finding := requests.Finding{Reason: reason, Message: message}
@@ -65,8 +52,6 @@ func stockDecide(csr *certificatesv1.CertificateSigningRequest, s *sources) requ
 	}
 	usages := sets.New(csr.Spec.Usages...).Delete(certificatesv1.UsageKeyEncipherment)
 	switch {
-	case requests.Decided(csr):
-		return refuse(flow, node, requests.ReasonAlreadyDecided, "The request is decided already")
 	case csr.Spec.Username != user:
 		return refuse(flow, node, requests.ReasonRequestorWrong, "The requestor is not the one of this flow")
 	case !sets.New(csr.Spec.Groups...).Equal(groups):
@@ -81,10 +66,8 @@ func stockDecide(csr *certificatesv1.CertificateSigningRequest, s *sources) requ
 		return refuse(flow, node, requests.ReasonNodeExists, "The node exists already")
 	case client && !slices.ContainsFunc(s.machines, func(m inventory.Machine) bool { return mayJoin(m, node, csr.CreationTimestamp.Time) }):
 		return refuse(flow, node, requests.ReasonNotInInventory, "No recent Machine without a node has the node's name as an internal DNS name")
-	case !client && renews(content, node, s):
-		return requests.Verdict{Approve: true, Reason: requests.ReasonProvenByCertificate, Flow: flow, Node: node}
 	case !client && !slices.ContainsFunc(s.machines, func(m inventory.Machine) bool { return m.NodeName == node && node != "" && hasNames(m, content) }):
-		return refuse(flow, node, requests.ReasonNamesNotProven, "Neither the kubelet nor a Machine of the node has all names")
+		return refuse(flow, node, requests.ReasonNamesNotProven, "No Machine of the node has all names")
 	}
 	return requests.Verdict{Approve: true, Reason: requests.ReasonProvenByInventory, Flow: flow, Node: node}
 }
@@ -92,22 +75,6 @@ func stockDecide(csr *certificatesv1.CertificateSigningRequest, s *sources) requ
 func mayJoin(m inventory.Machine, node string, created time.Time) bool {
 	return m.NodeName == "" && slices.Contains(m.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalDNS, Address: node}) &&
 		!created.Before(m.Created.Add(-inventory.MachineSkew)) && !created.After(m.Created.Add(inventory.MachineWindow))
-}
-
-// renews reports whether the kubelet presents a valid certificate with the requested names and addresses.
-func renews(content *x509.CertificateRequest, node string, s *sources) bool {
-	current := s.kubelet(node)
-	if current == nil || current.Roots == nil {
-		return false
-	}
-	leaf := current.Chain[0]
-	if _, err := leaf.Verify(x509.VerifyOptions{Roots: current.Roots, CurrentTime: s.now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}); err != nil {
-		return false
-	}
-	held := addressesOf(leaf.IPAddresses).Insert(s.egress[node].IPs...)
-	wanted := addressesOf(content.IPAddresses)
-	return leaf.Subject.CommonName == content.Subject.CommonName && sets.New(leaf.DNSNames...).Equal(sets.New(content.DNSNames...)) &&
-		wanted.IsSuperset(addressesOf(leaf.IPAddresses)) && held.IsSuperset(wanted)
 }
 
 func addressesOf[IP ~[]byte](ips []IP) sets.Set[netip.Addr] {

@@ -9,15 +9,26 @@ import (
 	"github.com/solonode/sno/approver/requests"
 )
 
-func vendoredRules() rules {
-	return rules{clientFlow: vendoredFlow, decide: vendoredDecide, reports: true}
+const (
+	reasonAsExpected     = "AsExpected"
+	reasonDisabled       = "DisabledByConfiguration"
+	reasonNoSecondSource = "NoSecondSource"
+	reasonUnknown        = "TopologyOrMachinesUnknown"
+)
+
+// flow is whether client certificates may be approved at all. An unknown one approves nothing.
+type flow struct {
+	enabled, unknown bool
+	reason, message  string
 }
 
-func vendoredFlow(s *sources) flow {
-	if s.disabled {
-		return disabledFlow()
-	}
-	if s.cluster == nil {
+func (r *reconciler) clientFlow(s *sources) flow {
+	switch {
+	case r.disabled:
+		return flow{reason: reasonDisabled, message: "The configuration disables the flow for client certificates"}
+	case r.stock:
+		return flow{enabled: true, reason: reasonAsExpected}
+	case s.cluster == nil:
 		return flow{unknown: true, reason: reasonUnknown, message: "The Infrastructure object could not be read; no client certificate is approved until it can be"}
 	}
 	switch enabled, err := approver.Enabled(approver.Host{Cluster: *s.cluster, Machines: s.presence}); {
@@ -30,12 +41,7 @@ func vendoredFlow(s *sources) flow {
 	return flow{enabled: true, reason: reasonAsExpected, message: "Requests for client certificates are approved for nodes of Machines" + s.cluster.UnknownValues()}
 }
 
+// vendoredDecide asks no kubelet for its certificate: simulated ones have none, so only Machines prove a renewal.
 func vendoredDecide(csr *certificatesv1.CertificateSigningRequest, s *sources) requests.Verdict {
-	inputs := requests.Inputs{Request: csr, Nodes: s.nodes, Inventory: s.inventory, Approvals: s.approvals, Now: s.now}
-	verdict := requests.Decide(inputs)
-	if current := s.kubelet(verdict.Node); verdict.NeedsKubeletCertificate() && current != nil {
-		inputs.KubeletCertificate, inputs.EgressIPs = current, s.egress[verdict.Node]
-		verdict = requests.Decide(inputs)
-	}
-	return verdict
+	return requests.Decide(requests.Inputs{Request: csr, Nodes: s.nodes, Inventory: s.inventory, Approvals: s.approvals, Now: s.now})
 }

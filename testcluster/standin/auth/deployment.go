@@ -61,7 +61,7 @@ func oauthAPIServer() operand {
 // baseTolerations returns those of the stock operator's templates.
 func baseTolerations() []corev1.Toleration {
 	return []corev1.Toleration{
-		{Key: masterRole, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
+		{Key: auth.ControlPlaneNodeLabel, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
 		{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](toleratedOutage)},
 		{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](toleratedOutage)},
 	}
@@ -102,7 +102,7 @@ func (o operand) base(live *appsv1.Deployment) *appsv1.Deployment {
 	}
 	pod.InitContainers, pod.Containers = nil, []corev1.Container{container}
 	pod.PriorityClassName, pod.TerminationGracePeriodSeconds = o.priority, ptr.To(o.grace)
-	pod.NodeSelector, pod.Tolerations = map[string]string{masterRole: ""}, baseTolerations()
+	pod.NodeSelector, pod.Tolerations = map[string]string{auth.ControlPlaneNodeLabel: ""}, baseTolerations()
 	pod.Affinity, pod.TopologySpreadConstraints = nil, nil
 	return deployment
 }

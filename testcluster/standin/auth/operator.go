@@ -15,9 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -35,30 +32,12 @@ func (o *Options) Operator() (standin.Operator, error) {
 	if !strings.HasPrefix(o.WellKnownPath, "/") {
 		return standin.Operator{}, errors.New("--well-known-path must begin with /")
 	}
-	master, err := labels.NewRequirement(masterRole, selection.Exists, nil)
-	if err != nil {
-		return standin.Operator{}, fmt.Errorf("selecting by label: %w", err)
-	}
-	named := func(name string) cache.Config {
-		return cache.Config{FieldSelector: fields.OneTermEqualSelector("metadata.name", name)}
-	}
-	deployments, budgets := map[string]cache.Config{}, map[string]cache.Config{}
-	for _, operand := range []operand{oauthServer(), oauthAPIServer()} {
-		deployments[operand.namespace], budgets[operand.namespace] = named(operand.name), named(operand.budget)
-	}
+	operands := standin.In(auth.OAuthServerNamespace, auth.OAuthAPIServerNamespace)
 	return standin.Operator{
-		Name:     "authentication-operator",
-		Requires: []client.Object{&configv1.Infrastructure{}, &operatorv1.Authentication{}},
+		Name: "authentication-operator",
 		Cache: map[client.Object]cache.ByObject{
-			&configv1.Infrastructure{}:      standin.Singleton(),
-			&operatorv1.Authentication{}:    standin.Singleton(),
-			&corev1.Node{}:                  {Label: labels.NewSelector().Add(*master)},
-			&appsv1.Deployment{}:            {Namespaces: deployments},
-			&policyv1.PodDisruptionBudget{}: {Namespaces: budgets},
-			&discoveryv1.EndpointSlice{}: {
-				Label:      labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: apiServerService}),
-				Namespaces: map[string]cache.Config{apiServerNamespace: {}},
-			},
+			&configv1.Infrastructure{}: standin.Singleton(), &operatorv1.Authentication{}: standin.Singleton(),
+			&appsv1.Deployment{}: operands, &policyv1.PodDisruptionBudget{}: operands, &discoveryv1.EndpointSlice{}: standin.In(apiServerNamespace),
 		},
 		SetUp: o.setUp,
 	}, nil
@@ -116,7 +95,7 @@ func (r *reconciler) reconcile(ctx context.Context, _ client.ObjectKey) (time.Du
 		return 0, err
 	}
 	var nodes corev1.NodeList
-	if err := r.client.List(ctx, &nodes, client.HasLabels{masterRole}); err != nil {
+	if err := r.client.List(ctx, &nodes, client.HasLabels{auth.ControlPlaneNodeLabel}); err != nil {
 		return 0, fmt.Errorf("listing the control-plane nodes: %w", err)
 	}
 	here := place{cluster: *cluster, nodes: r.rules.count(nodes.Items, workload.Tolerate(baseTolerations(), topology.ControlPlanePool))}
@@ -193,7 +172,7 @@ func (o *Options) rules() rules {
 	if o.Stock {
 		return rules{count: stockCount, shape: stockShape, readiness: stockReadiness}
 	}
-	return rules{count: schedulableControlPlaneNodes, shape: vendoredShape, readiness: auth.WellKnownReadiness,
+	return rules{count: auth.SchedulableControlPlaneNodes, shape: vendoredShape, readiness: auth.WellKnownReadiness,
 		minimum: func(cluster topology.Cluster, overrides []byte) (auth.Minimum, error) {
 			minimum, err := auth.MinimumControlPlaneNodes(cluster, overrides)
 			if cluster.PoolFor(topology.ControlPlanePool) != topology.ControlPlanePool {

@@ -21,7 +21,7 @@ import (
 func stockCount(nodes []corev1.Node, _ []corev1.Toleration) int32 {
 	var count int32
 	for i := range nodes {
-		if _, master := nodes[i].Labels[masterRole]; master {
+		if _, master := nodes[i].Labels[auth.ControlPlaneNodeLabel]; master {
 			count++
 		}
 	}

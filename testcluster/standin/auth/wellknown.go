@@ -61,7 +61,7 @@ func (w *wellKnown) check(ctx context.Context) (time.Duration, error) {
 	}
 	mode := cluster.ControlPlane.Mode
 	if w.state == nil {
-		state := publishedState(authentication.Status.Conditions, mode)
+		state := publishedState(authentication.Status.Conditions)
 		w.state = &state
 	}
 	probes := w.probe.all(ctx, endpoints(slices.Items))

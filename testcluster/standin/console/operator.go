@@ -24,10 +24,9 @@ import (
 
 // Operator implements standin.Options.
 func (o *Options) Operator() (standin.Operator, error) {
-	inConsole := cache.ByObject{Namespaces: map[string]cache.Config{console.Namespace: {}}}
+	inConsole := standin.In(console.Namespace)
 	return standin.Operator{
-		Name:     "console-operator",
-		Requires: []client.Object{&configv1.Infrastructure{}, &operatorv1.Console{}},
+		Name: "console-operator",
 		Cache: map[client.Object]cache.ByObject{
 			&configv1.Infrastructure{}: standin.Singleton(), &operatorv1.Console{}: standin.Singleton(),
 			&appsv1.Deployment{}: inConsole, &policyv1.PodDisruptionBudget{}: inConsole,

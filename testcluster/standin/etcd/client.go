@@ -45,7 +45,7 @@ func voters(members []member) (all, healthy int) {
 type etcd struct{ endpoints []string }
 
 // members returns the members with their health: whether they answer a linearizable read.
-func (e *etcd) members(ctx context.Context) ([]member, error) {
+func (e etcd) members(ctx context.Context) ([]member, error) {
 	var members []member
 	err := e.call(ctx, listTimeout, e.endpoints, func(ctx context.Context, c *clientv3.Client) error {
 		list, err := c.MemberList(ctx)
@@ -71,14 +71,14 @@ func (e *etcd) members(ctx context.Context) ([]member, error) {
 }
 
 // healthy reports the health of a member. One that never started has no URL.
-func (e *etcd) healthy(ctx context.Context, urls []string) bool {
+func (e etcd) healthy(ctx context.Context, urls []string) bool {
 	return len(urls) > 0 && e.call(ctx, healthTimeout, urls, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.Get(ctx, "health")
 		return err
 	}) == nil
 }
 
-func (e *etcd) remove(ctx context.Context, m member) error {
+func (e etcd) remove(ctx context.Context, m member) error {
 	err := e.call(ctx, listTimeout, e.endpoints, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.MemberRemove(ctx, m.ID)
 		return err
@@ -89,7 +89,7 @@ func (e *etcd) remove(ctx context.Context, m member) error {
 	return nil
 }
 
-func (e *etcd) call(ctx context.Context, timeout time.Duration, endpoints []string, request func(context.Context, *clientv3.Client) error) error {
+func (e etcd) call(ctx context.Context, timeout time.Duration, endpoints []string, request func(context.Context, *clientv3.Client) error) error {
 	c, err := clientv3.New(clientv3.Config{Endpoints: endpoints, Logger: zap.NewNop()})
 	if err != nil {
 		return fmt.Errorf("connecting to etcd: %w", err)

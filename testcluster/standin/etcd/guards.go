@@ -7,135 +7,103 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/testcluster/standin"
 	"github.com/solonode/sno/topology"
 )
 
-// guardReconciler maintains the guards and their budget.
-type guardReconciler struct {
-	reader
-	// voters returns how many voting members etcd has; -1 while they cannot be read.
-	voters func() int
-}
+// guardState is the result of a reconciliation; nothing is left to do if the reason is AsExpected.
+type guardState struct{ reason, message string }
 
-func (r *guardReconciler) reconcile(ctx context.Context, _ client.ObjectKey) (time.Duration, error) {
-	etcd, cluster, err := r.read(ctx)
-	if err != nil || etcd == nil {
-		return 0, err
-	}
-	state, err := r.reconcileGuards(ctx, *cluster)
-	if standin.OnlyStale(err) {
-		return 0, err
-	}
-	return 0, errors.Join(err, r.publish(ctx, etcd, guardConditions(state, err)))
-}
-
-// guardState is the result of a reconciliation.
-type guardState struct {
-	reason, message string
-	// done means that nothing is left to do.
-	done bool
-}
-
-func (r *guardReconciler) reconcileGuards(ctx context.Context, cluster topology.Cluster) (*guardState, error) {
-	var nodes corev1.NodeList
+// reconcileGuards maintains the guards and their budget. voters is how many members of etcd vote, -1 if they cannot be
+// read.
+func (r *reconciler) reconcileGuards(ctx context.Context, cluster topology.Cluster, nodes []corev1.Node, voters int) (guardState, error) {
 	var pods corev1.PodList
-	if err := r.client.List(ctx, &nodes); err != nil {
-		return nil, fmt.Errorf("listing nodes: %w", err)
-	}
 	if err := r.client.List(ctx, &pods, client.InNamespace(etcdguard.Namespace), client.MatchingLabels(guardLabels)); err != nil {
-		return nil, fmt.Errorf("listing guards: %w", err)
+		return guardState{}, fmt.Errorf("listing guards: %w", err)
 	}
-	budget, err := standin.Get(ctx, r.client, etcdguard.Namespace, etcdguard.PodsBudgetName, &policyv1.PodDisruptionBudget{})
+	live, err := standin.Get(ctx, r.client, etcdguard.Namespace, etcdguard.PodsBudgetName, &policyv1.PodDisruptionBudget{})
 	if err != nil {
-		return nil, err
+		return guardState{}, err
 	}
-	voters := r.voters()
-	want, err := wantedGuards(cluster, nodes.Items, max(voters, 0))
+	members := memberNodes(cluster, nodes)
+	host, err := etcdguard.NewHost(cluster, max(len(members), voters), guardImage)
 	if err != nil {
-		return nil, err
+		return guardState{}, fmt.Errorf("describing the cluster: %w", err)
 	}
-	if want.budget != nil {
-		return r.ensure(ctx, want, budget, pods.Items, memberNodes(cluster, nodes.Items))
+	budget, err := etcdguard.PodsDisruptionBudget(host)
+	if err != nil {
+		return guardState{}, fmt.Errorf("shaping the budget of the guards: %w", err)
 	}
+	// The topology can change before members are removed.
 	within := cluster.ControlPlane.Mode != configv1.ExternalTopologyMode
-	if within && voters != 1 && (budget != nil || len(pods.Items) > 0) {
-		return waitingForMembers(voters), nil
+	if there := live != nil || len(pods.Items) > 0; budget == nil && within && voters != 1 && there {
+		return guardState{reasonWaitingForMembers, fmt.Sprintf("The topology needs no guards; they stay while etcd has %d voting members (-1: not known)", voters)}, nil
 	}
-	return r.removeAll(ctx, budget, pods.Items)
+	// Before guards are created; and guards without it block nothing.
+	if err := standin.EnsureBudget(ctx, r.client, live, budget); err != nil {
+		return guardState{}, err
+	}
+	if budget == nil {
+		return r.removeAll(ctx, pods.Items)
+	}
+	want, err := etcdguard.Pods(host, nodes)
+	if err != nil {
+		return guardState{}, fmt.Errorf("shaping the guards: %w", err)
+	}
+	return r.ensure(ctx, want, pods.Items, members)
 }
 
-// removeAll deletes the budget first: guards without it block nothing.
-func (r *guardReconciler) removeAll(ctx context.Context, budget *policyv1.PodDisruptionBudget, pods []corev1.Pod) (*guardState, error) {
-	if err := standin.EnsureBudget(ctx, r.client, budget, nil); err != nil {
-		return nil, err
-	}
+func (r *reconciler) removeAll(ctx context.Context, pods []corev1.Pod) (guardState, error) {
 	for i := range pods {
 		if err := standin.Delete(ctx, r.client, &pods[i]); err != nil {
-			return nil, err
+			return guardState{}, err
 		}
 	}
-	if budget != nil || len(pods) > 0 {
-		return &guardState{reason: reasonRemoving, message: "The guards are being removed: the topology needs none"}, nil
+	if len(pods) > 0 {
+		return guardState{"Removing", "The guards are being removed: the topology needs none"}, nil
 	}
-	return noGuards(), nil
+	return guardState{patch.ReasonAsExpected, "The topology needs no guards, and there are none"}, nil
 }
 
-// ensure writes the budget before the guards. A guard that differs or has ended is replaced, that of a cordoned node
-// stays.
-func (r *guardReconciler) ensure(
-	ctx context.Context, want guards, budget *policyv1.PodDisruptionBudget, live []corev1.Pod, nodes []corev1.Node,
-) (*guardState, error) {
-	if err := standin.EnsureBudget(ctx, r.client, budget, want.budget); err != nil {
-		return nil, err
-	}
+// ensure replaces a guard that differs or has ended. That of a cordoned node stays.
+func (r *reconciler) ensure(ctx context.Context, want []*corev1.Pod, live []corev1.Pod, nodes []corev1.Node) (guardState, error) {
 	missing := 0
-	for _, pod := range want.pods {
+	var errs []error
+	for _, pod := range want {
 		i := slices.IndexFunc(live, func(p corev1.Pod) bool { return p.Name == pod.Name })
 		switch {
 		case i < 0:
 			missing++
-			if err := standin.Create(ctx, r.client, pod); err != nil {
-				return nil, err
-			}
+			errs = append(errs, standin.Create(ctx, r.client, pod))
 		case ended(&live[i]) || !equality.Semantic.DeepDerivative(pod.Spec, live[i].Spec):
 			missing++
-			if err := standin.Delete(ctx, r.client, &live[i]); err != nil { // the event of the deletion causes the creation
-				return nil, err
-			}
-		case !ready(&live[i]):
+			errs = append(errs, standin.Delete(ctx, r.client, &live[i])) // the event of the deletion causes the creation
+		case live[i].DeletionTimestamp != nil || !podutils.IsPodReady(&live[i]):
 			missing++
 		}
 	}
 	for i := range live {
 		if !slices.ContainsFunc(nodes, func(node corev1.Node) bool { return node.Name == live[i].Spec.NodeName }) {
 			missing++
-			if err := standin.Delete(ctx, r.client, &live[i]); err != nil {
-				return nil, err
-			}
+			errs = append(errs, standin.Delete(ctx, r.client, &live[i]))
 		}
 	}
 	if missing > 0 {
-		return &guardState{reason: reasonRollingOut, message: "Not every guard is ready yet; if it lasts, check etcd on the nodes of the others"}, nil
+		return guardState{patch.ReasonRollingOut, "Not every guard is ready yet; if it lasts, check etcd on the nodes of the others"}, errors.Join(errs...)
 	}
-	return allGuards(len(want.pods)), nil
+	return guardState{patch.ReasonAsExpected, fmt.Sprintf("%d guards are ready", len(want))}, nil
 }
 
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
-func ready(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
 }

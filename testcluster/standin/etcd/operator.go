@@ -4,8 +4,11 @@ package etcd
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/url"
+	"slices"
+	"strings"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -15,9 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/solonode/sno/etcdguard"
 	"github.com/solonode/sno/testcluster/standin"
@@ -28,85 +29,69 @@ var guardLabels = map[string]string{"app": "guard"}
 
 // Operator implements standin.Options.
 func (o *Options) Operator() (standin.Operator, error) {
-	for _, endpoint := range o.endpoints() {
-		if u, err := url.Parse(endpoint); !o.Stock && (err != nil || u.Host == "") {
-			return standin.Operator{}, fmt.Errorf("--etcd-endpoints: %q; want something like http://10.0.0.1:2379", endpoint)
-		}
-	}
-	inEtcd := cache.ByObject{Namespaces: map[string]cache.Config{etcdguard.Namespace: {}}}
-	operator := standin.Operator{
-		Name:     "etcd-operator",
-		Requires: []client.Object{&configv1.Infrastructure{}, &operatorv1.Etcd{}},
+	inEtcd := standin.In(etcdguard.Namespace)
+	return standin.Operator{
+		Name: "etcd-operator",
 		Cache: map[client.Object]cache.ByObject{
 			&configv1.Infrastructure{}: standin.Singleton(), &operatorv1.Etcd{}: standin.Singleton(),
 			&corev1.Pod{}: inEtcd, &policyv1.PodDisruptionBudget{}: inEtcd,
 		},
 		SetUp: o.setUp,
-	}
-	if o.Stock {
-		operator.SetUp = setUpStock
-	}
-	return operator, nil
-}
-
-func setUpStock(_ context.Context, mgr ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(mgr).Named("guards").
-		Watches(&corev1.Node{}, standin.Only()).Watches(&corev1.Pod{}, standin.Only()).Watches(&policyv1.PodDisruptionBudget{}, standin.Only()).
-		WithOptions(standin.Retry()).
-		Complete(standin.Reconcile((&stockGuards{client: mgr.GetClient(), direct: mgr.GetAPIReader()}).reconcile))
+	}, nil
 }
 
 func (o *Options) setUp(_ context.Context, mgr ctrl.Manager) error {
-	members := &memberReconciler{
-		reader: reader{client: mgr.GetClient()}, etcdClient: &etcd{endpoints: o.endpoints()}, every: o.MembersInterval,
-		changed: make(chan event.TypedGenericEvent[client.Object], 1),
+	guards := ctrl.NewControllerManagedBy(mgr).Named("guards").
+		Watches(&corev1.Node{}, standin.Only()).Watches(&corev1.Pod{}, standin.Only()).Watches(&policyv1.PodDisruptionBudget{}, standin.Only()).
+		WithOptions(standin.Retry())
+	if o.Stock {
+		return guards.Complete(standin.Reconcile((&stockGuards{client: mgr.GetClient(), direct: mgr.GetAPIReader()}).reconcile))
 	}
-	members.voters.Store(-1)
-	// A change of its own status is not a reason to reconcile.
-	changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
-	noHeartbeat := predicate.Or[client.Object](predicate.LabelChangedPredicate{}, predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})
-	err := ctrl.NewControllerManagedBy(mgr).Named("members").
-		For(&operatorv1.Etcd{}, changed).
+	r := &reconciler{client: mgr.GetClient(), etcd: etcd{strings.Split(o.Endpoints, ",")}, every: o.MembersInterval}
+	return guards.
+		// A change of its own status is not a reason to reconcile.
+		Watches(&operatorv1.Etcd{}, standin.Only(), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&configv1.Infrastructure{}, standin.Only()).
-		Watches(&corev1.Node{}, standin.Only(), builder.WithPredicates(noHeartbeat)).
-		WithOptions(standin.Retry()).
-		Complete(standin.Reconcile(members.reconcile))
-	if err != nil {
-		return fmt.Errorf("building the controller of the members: %w", err)
-	}
-	guards := &guardReconciler{reader: reader{client: mgr.GetClient()}, voters: func() int { return int(members.voters.Load()) }}
-	return ctrl.NewControllerManagedBy(mgr).Named("guards").
-		For(&operatorv1.Etcd{}, changed).
-		Watches(&configv1.Infrastructure{}, standin.Only()).
-		Watches(&corev1.Node{}, standin.Only()).
-		Watches(&corev1.Pod{}, standin.Only()).
-		Watches(&policyv1.PodDisruptionBudget{}, standin.Only()).
-		WatchesRawSource(source.Channel(members.changed, standin.Only())).
-		WithOptions(standin.Retry()).
-		Complete(standin.Reconcile(guards.reconcile))
+		Complete(standin.Reconcile(r.reconcile))
 }
 
-type reader struct {
+// reconciler decides by the vendored module: about the guards with their budget, and about the members of etcd.
+type reconciler struct {
 	client   client.Client
 	topology standin.Topology
+	etcd     etcd
+	// every is the time between readings of the members, which send no events.
+	every time.Duration
 }
 
-// read returns the Etcd and the topology, or nil if there is none, or none to manage.
-func (r *reader) read(ctx context.Context) (*operatorv1.Etcd, *topology.Cluster, error) {
-	etcd, err := standin.Get(ctx, r.client, "", etcdguard.OperatorName, &operatorv1.Etcd{})
-	if err != nil || etcd == nil || !standin.Managed(ctx, etcd.Spec.ManagementState) {
-		return nil, nil, err
+func (r *reconciler) reconcile(ctx context.Context, _ client.ObjectKey) (time.Duration, error) {
+	live, err := standin.Get(ctx, r.client, "", etcdguard.OperatorName, &operatorv1.Etcd{})
+	if err != nil || live == nil || !standin.Managed(ctx, live.Spec.ManagementState) {
+		return r.every, err
 	}
 	cluster, err := r.topology.Read(ctx, r.client)
-	if cluster == nil {
-		return nil, nil, err
+	if err != nil || cluster == nil {
+		return r.every, err
 	}
-	return etcd, cluster, nil
+	var nodes corev1.NodeList
+	if err := r.client.List(ctx, &nodes); err != nil {
+		return 0, fmt.Errorf("listing nodes: %w", err)
+	}
+	all, conditions := r.reconcileMembers(ctx, *cluster, live.Spec.UnsupportedConfigOverrides.Raw, memberNodes(*cluster, nodes.Items))
+	state, err := r.reconcileGuards(ctx, *cluster, nodes.Items, all)
+	if standin.OnlyStale(err) {
+		return 0, err
+	}
+	changed := live.DeepCopy()
+	changed.Status.Conditions = standin.Merge(changed.Status.Conditions, append(conditions, guardConditions(state, err)...)...)
+	return r.every, errors.Join(err, standin.UpdateStatus(ctx, r.client, live, changed))
 }
 
-// publish merges conditions into the status.
-func (r *reader) publish(ctx context.Context, live *operatorv1.Etcd, conditions []operatorv1.OperatorCondition) error {
-	changed := live.DeepCopy()
-	changed.Status.Conditions = standin.Merge(changed.Status.Conditions, conditions...)
-	return standin.UpdateStatus(ctx, r.client, live, changed)
+// memberNodes returns the nodes that have a member of etcd, or are to have one.
+func memberNodes(cluster topology.Cluster, nodes []corev1.Node) []corev1.Node {
+	return slices.DeleteFunc(slices.Clone(nodes), func(node corev1.Node) bool {
+		_, master := node.Labels[etcdguard.MasterRole]
+		_, arbiter := node.Labels[etcdguard.ArbiterRole]
+		return !master && (!arbiter || cluster.ControlPlane.Mode != configv1.HighlyAvailableArbiterMode)
+	})
 }

@@ -4,7 +4,6 @@ package etcd
 
 import (
 	"flag"
-	"strings"
 	"time"
 )
 
@@ -24,5 +23,3 @@ func (o *Options) BindFlags(flags *flag.FlagSet) {
 	flags.BoolVar(&o.Stock, "stock", o.Stock, "Run today's guard controller instead of the vendored module. It reads no members.")
 	flags.StringVar(&o.Endpoints, "etcd-endpoints", o.Endpoints, "URLs of etcd, separated by commas.")
 }
-
-func (o *Options) endpoints() []string { return strings.Split(o.Endpoints, ",") }

@@ -89,14 +89,7 @@ func (g *stockGuards) remove(ctx context.Context, pods []corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	if err := standin.EnsureBudget(ctx, g.client, live, nil); err != nil {
-		return err
-	}
-	account, err := standin.Get(ctx, g.direct, etcdguard.Namespace, stockAccount, &corev1.ServiceAccount{})
-	if err != nil || account == nil {
-		return err
-	}
-	return standin.Delete(ctx, g.client, account)
+	return standin.EnsureBudget(ctx, g.client, live, nil)
 }
 
 func (g *stockGuards) liveBudget(ctx context.Context) (*policyv1.PodDisruptionBudget, error) {

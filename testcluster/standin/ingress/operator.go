@@ -13,8 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/api/equality"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,25 +37,14 @@ func (o *Options) Operator() (standin.Operator, error) {
 	case o.MinReadySeconds < 0:
 		return standin.Operator{}, errors.New("--min-ready-seconds is 0 or more")
 	}
-	ours, err := labels.NewRequirement(owningLabel, selection.Exists, nil)
-	if err != nil {
-		return standin.Operator{}, fmt.Errorf("selecting by label: %w", err)
-	}
-	routers := cache.ByObject{Label: labels.NewSelector().Add(*ours), Namespaces: map[string]cache.Config{ingress.RouterNamespace: {}}}
+	routers := standin.In(ingress.RouterNamespace)
 	return standin.Operator{
-		Name:     "cluster-ingress-operator",
-		Requires: []client.Object{&configv1.Infrastructure{}, &configv1.Ingress{}, &operatorv1.IngressController{}},
+		Name: "cluster-ingress-operator",
 		Cache: map[client.Object]cache.ByObject{
-			&configv1.Infrastructure{}:      standin.Singleton(),
-			&configv1.Ingress{}:             standin.Singleton(),
-			&operatorv1.IngressController{}: {Namespaces: map[string]cache.Config{ingress.IngressControllerNamespace: {}}},
-			&appsv1.Deployment{}:            routers,
-			&policyv1.PodDisruptionBudget{}: routers,
-			&appsv1.DaemonSet{}:             {Namespaces: map[string]cache.Config{canaryNamespace: {}}},
-			&corev1.Pod{}: {
-				Label:      labels.SelectorFromSet(labels.Set{podLabel: ingress.IngressControllerName}),
-				Namespaces: map[string]cache.Config{ingress.RouterNamespace: {}},
-			},
+			&configv1.Infrastructure{}: standin.Singleton(), &configv1.Ingress{}: standin.Singleton(),
+			&operatorv1.IngressController{}: standin.In(ingress.IngressControllerNamespace),
+			&appsv1.Deployment{}: routers, &policyv1.PodDisruptionBudget{}: routers, &corev1.Pod{}: routers,
+			&appsv1.DaemonSet{}: standin.In(canaryNamespace),
 		},
 		SetUp: o.setUp,
 	}, nil
@@ -67,7 +55,10 @@ func (o *Options) setUp(ctx context.Context, mgr ctrl.Manager) error {
 	r := &reconciler{client: mgr.GetClient(), options: *o}
 	each := handler.EnqueueRequestsFromMapFunc(r.everyIngressController)
 	owner := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
-		return requests(object.GetLabels()[owningLabel])
+		if name := object.GetLabels()[owningLabel]; name != "" {
+			return requests(name)
+		}
+		return nil
 	})
 	byDefault := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return requests(ingress.IngressControllerName)
@@ -84,7 +75,7 @@ func (o *Options) setUp(ctx context.Context, mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("building the controller of routers: %w", err)
 	}
-	s := &spreader{client: mgr.GetClient(), minReady: time.Duration(o.MinReadySeconds) * time.Second}
+	s := &spreader{client: mgr.GetClient(), minReadySeconds: int32(o.MinReadySeconds)} //nolint:gosec // a number of seconds
 	return ctrl.NewControllerManagedBy(mgr).Named("spread-default-router-pods").
 		Watches(&corev1.Pod{}, byDefault).
 		Complete(standin.Reconcile(s.reconcile))
@@ -101,7 +92,8 @@ type reconciler struct {
 	client   client.Client
 	options  Options
 	topology standin.Topology
-	reverter placementReverter
+	// first is the default IngressController as it was read first, for RevertPlacement.
+	first *operatorv1.IngressController
 }
 
 // everyIngressController includes the default one, which may have to be created.
@@ -142,9 +134,12 @@ func (r *reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 	}
 	isDefault := key.Name == ingress.IngressControllerName
 	if r.options.RevertPlacement && isDefault {
-		if write := r.reverter.revert(ic); write != nil {
-			// The event of this update triggers the next reconciliation.
-			return 0, standin.Update(ctx, r.client, write)
+		if r.first == nil {
+			r.first = ic.DeepCopy()
+		}
+		if !equality.Semantic.DeepEqual(ic.Spec.NodePlacement, r.first.Spec.NodePlacement) {
+			ic.Spec.NodePlacement = r.first.DeepCopy().Spec.NodePlacement
+			return 0, standin.Update(ctx, r.client, ic) // its event triggers the next reconciliation
 		}
 	}
 	if controllerutil.AddFinalizer(ic, finalizer) {
@@ -162,36 +157,36 @@ func (r *reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 		}
 	}
 	in.ic = ic
-	return r.ensure(ctx, in)
+	return 0, r.ensure(ctx, in)
 }
 
-// ensure reconciles router, budget and status. It returns when the status changes by time alone; 0 for never.
-func (r *reconciler) ensure(ctx context.Context, in inputs) (time.Duration, error) {
+// ensure reconciles router, budget and status.
+func (r *reconciler) ensure(ctx context.Context, in inputs) error {
 	liveRouter, liveBudget, err := r.read(ctx, in.ic.Name)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	live := in.ic
 	in.ic = live.DeepCopy()
 	in.ic.Status.EndpointPublishingStrategy = effectivePublishing(live, in.cluster.Platform)
 	router, budget, err := r.options.shape(r.options.baseRouter(liveRouter, in.ic), in)
 	if err != nil {
-		return 0, fmt.Errorf("shaping the router: %w", err)
+		return fmt.Errorf("shaping the router: %w", err)
 	}
 	if err := seal(router); err != nil {
-		return 0, err
+		return err
 	}
 	if budget != nil {
 		budget.Labels = standin.With(budget.Labels, map[string]string{owningLabel: in.ic.Name})
 	}
 	if err := standin.Ensure(ctx, r.client, liveRouter, router); err != nil {
-		return 0, err
+		return err
 	}
 	if err := standin.EnsureBudget(ctx, r.client, liveBudget, budget); err != nil {
-		return 0, err
+		return err
 	}
-	after := setStatus(in.ic, liveRouter, time.Now())
-	return after, standin.UpdateStatus(ctx, r.client, live, in.ic)
+	setStatus(in.ic, liveRouter)
+	return standin.UpdateStatus(ctx, r.client, live, in.ic)
 }
 
 func (r *reconciler) read(ctx context.Context, ingressController string) (*appsv1.Deployment, *policyv1.PodDisruptionBudget, error) {

@@ -4,6 +4,7 @@ package ingress
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/go-logr/logr"
@@ -18,33 +19,15 @@ import (
 // writeDefaultPlacement sets a missing status.defaultPlacement of ingresses.config/cluster (U-ING-3). Like the stock
 // operator it does that once at the start, and continues after an error.
 func writeDefaultPlacement(ctx context.Context, reader client.Reader, writer client.StatusClient) {
-	if err := tryDefaultPlacement(ctx, reader, writer); err != nil {
+	key, config, infrastructure, nodes := client.ObjectKey{Name: ingress.ConfigName}, &configv1.Ingress{}, &configv1.Infrastructure{}, &corev1.NodeList{}
+	err := errors.Join(reader.Get(ctx, key, config), reader.Get(ctx, key, infrastructure), reader.List(ctx, nodes))
+	if err == nil && config.Status.DefaultPlacement == "" {
+		body := fmt.Appendf(nil, `{"status":{"defaultPlacement":%q}}`, stockDefaultPlacement(infrastructure, len(nodes.Items)))
+		err = writer.Status().Patch(ctx, config, client.RawPatch(types.MergePatchType, body))
+	}
+	if err != nil {
 		logr.FromContextOrDiscard(ctx).Error(err, "The default placement is not written")
 	}
-}
-
-func tryDefaultPlacement(ctx context.Context, reader client.Reader, writer client.StatusClient) error {
-	key := client.ObjectKey{Name: ingress.ConfigName}
-	config := &configv1.Ingress{}
-	if err := reader.Get(ctx, key, config); err != nil {
-		return fmt.Errorf("reading Ingress %s: %w", key.Name, err)
-	}
-	if config.Status.DefaultPlacement != "" {
-		return nil
-	}
-	infrastructure := &configv1.Infrastructure{}
-	if err := reader.Get(ctx, key, infrastructure); err != nil {
-		return fmt.Errorf("reading Infrastructure %s: %w", key.Name, err)
-	}
-	var nodes corev1.NodeList
-	if err := reader.List(ctx, &nodes); err != nil {
-		return fmt.Errorf("listing the nodes: %w", err)
-	}
-	body := fmt.Appendf(nil, `{"status":{"defaultPlacement":%q}}`, stockDefaultPlacement(infrastructure, len(nodes.Items)))
-	if err := writer.Status().Patch(ctx, config, client.RawPatch(types.MergePatchType, body)); err != nil {
-		return fmt.Errorf("writing the status of Ingress %s: %w", key.Name, err)
-	}
-	return nil
 }
 
 // stockDefaultPlacement returns the control plane for a single node without a load balancer, and otherwise the workers:

@@ -13,6 +13,8 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/ingress"
@@ -25,8 +27,8 @@ const spreadEvery = time.Minute
 // node it evicts the oldest, independently of the topology, the placement and the publishing strategy. Budgets are
 // honoured.
 type spreader struct {
-	client   client.Client
-	minReady time.Duration
+	client          client.Client
+	minReadySeconds int32
 }
 
 func (s *spreader) reconcile(ctx context.Context, _ client.ObjectKey) (time.Duration, error) {
@@ -34,7 +36,7 @@ func (s *spreader) reconcile(ctx context.Context, _ client.ObjectKey) (time.Dura
 	if err := s.client.List(ctx, &pods, client.InNamespace(ingress.RouterNamespace), client.MatchingLabels{podLabel: ingress.IngressControllerName}); err != nil {
 		return 0, fmt.Errorf("listing the routers: %w", err)
 	}
-	for _, pod := range crowded(pods.Items, s.minReady, time.Now()) {
+	for _, pod := range crowded(pods.Items, s.minReadySeconds) {
 		logr.FromContextOrDiscard(ctx).Info("Evicting one of several routers on a node", "pod", pod.Name, "node", pod.Spec.NodeName)
 		if err := s.client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{}); client.IgnoreNotFound(err) != nil {
 			return 0, fmt.Errorf("evicting router %s: %w", pod.Name, err)
@@ -43,10 +45,10 @@ func (s *spreader) reconcile(ctx context.Context, _ client.ObjectKey) (time.Dura
 	return spreadEvery, nil
 }
 
-func crowded(pods []corev1.Pod, minReady time.Duration, now time.Time) []*corev1.Pod {
+func crowded(pods []corev1.Pod, minReadySeconds int32) []*corev1.Pod {
 	on := map[string][]*corev1.Pod{}
 	for i := range pods {
-		if pod := &pods[i]; pod.DeletionTimestamp == nil && pod.Spec.NodeName != "" && podAvailable(pod, minReady, now) {
+		if pod := &pods[i]; pod.DeletionTimestamp == nil && pod.Spec.NodeName != "" && podutils.IsPodAvailable(pod, minReadySeconds, metav1.Now()) {
 			on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], pod)
 		}
 	}
@@ -59,11 +61,4 @@ func crowded(pods []corev1.Pod, minReady time.Duration, now time.Time) []*corev1
 		}
 	}
 	return oldest
-}
-
-func podAvailable(pod *corev1.Pod, minReady time.Duration, now time.Time) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue &&
-			(minReady == 0 || !c.LastTransitionTime.IsZero() && c.LastTransitionTime.Add(minReady).Before(now))
-	})
 }

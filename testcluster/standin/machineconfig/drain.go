@@ -28,7 +28,7 @@ type drain struct {
 }
 
 // helper has the settings of the stock controller.
-func (r *nodeReconciler) helper(ctx context.Context) *kubectl.Helper {
+func (r *reconciler) helper(ctx context.Context) *kubectl.Helper {
 	return &kubectl.Helper{
 		Ctx: ctx, Client: r.clientset, Force: true, IgnoreAllDaemonSets: true, DeleteEmptyDirData: true, GracePeriodSeconds: -1,
 		Out: io.Discard, ErrOut: io.Discard,
@@ -36,7 +36,7 @@ func (r *nodeReconciler) helper(ctx context.Context) *kubectl.Helper {
 }
 
 // step cordons the node and evicts its pods, or acknowledges the request if none is left. It does not wait for pods.
-func (r *nodeReconciler) step(ctx context.Context, node *corev1.Node, request machineconfig.Request) (done bool, err error) {
+func (r *reconciler) step(ctx context.Context, node *corev1.Node, request machineconfig.Request) (done bool, err error) {
 	helper := r.helper(ctx)
 	if err := r.cordon(ctx, node, true); err != nil {
 		return false, err
@@ -68,7 +68,7 @@ func (r *nodeReconciler) step(ctx context.Context, node *corev1.Node, request ma
 }
 
 // skip acknowledges a drain that is not required. A cordon of a drain that has become unnecessary ends.
-func (r *nodeReconciler) skip(ctx context.Context, node *corev1.Node, request machineconfig.Request) error {
+func (r *reconciler) skip(ctx context.Context, node *corev1.Node, request machineconfig.Request) error {
 	if r.drains[node.UID] != nil {
 		if err := r.cordon(ctx, node, false); err != nil {
 			return err
@@ -77,21 +77,21 @@ func (r *nodeReconciler) skip(ctx context.Context, node *corev1.Node, request ma
 	return r.acknowledge(ctx, node, request)
 }
 
-func (r *nodeReconciler) uncordon(ctx context.Context, node *corev1.Node, request machineconfig.Request) error {
+func (r *reconciler) uncordon(ctx context.Context, node *corev1.Node, request machineconfig.Request) error {
 	if err := r.cordon(ctx, node, false); err != nil {
 		return err
 	}
 	return r.acknowledge(ctx, node, request)
 }
 
-func (r *nodeReconciler) cordon(ctx context.Context, node *corev1.Node, unschedulable bool) error {
+func (r *reconciler) cordon(ctx context.Context, node *corev1.Node, unschedulable bool) error {
 	if err := kubectl.RunCordonOrUncordon(r.helper(ctx), node.DeepCopy(), unschedulable); err != nil {
 		return fmt.Errorf("changing the cordon of node %s: %w", node.Name, err)
 	}
 	return nil
 }
 
-func (r *nodeReconciler) acknowledge(ctx context.Context, node *corev1.Node, request machineconfig.Request) error {
+func (r *reconciler) acknowledge(ctx context.Context, node *corev1.Node, request machineconfig.Request) error {
 	if err := r.annotate(ctx, node, machineconfig.LastAppliedDrainAnnotation, request.String()); err != nil {
 		return err
 	}

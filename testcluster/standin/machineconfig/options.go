@@ -2,29 +2,15 @@
 
 package machineconfig
 
-import (
-	"flag"
-	"time"
+import "flag"
 
-	"github.com/solonode/sno/machineconfig"
-	"github.com/solonode/sno/machineconfig/decision"
-)
-
-// Options are the operator's flags, and what tests change.
-type Options struct {
-	Stock       bool
-	DrainPolicy machineconfig.DrainPolicy
-	// ShutdownSettle is how long the grace periods must be stable before they are written, because each change restarts
-	// the node.
-	ShutdownSettle time.Duration
-}
+// Options are the operator's flags.
+type Options struct{ Stock bool }
 
 // DefaultOptions are those without any flags.
-func DefaultOptions() *Options {
-	return &Options{DrainPolicy: machineconfig.DrainNever, ShutdownSettle: decision.ShutdownDebounce}
-}
+func DefaultOptions() *Options { return &Options{} }
 
 // BindFlags implements standin.Options.
 func (o *Options) BindFlags(flags *flag.FlagSet) {
-	flags.BoolVar(&o.Stock, "stock", o.Stock, "Process drain requests as today's operator instead of with the vendored module, and nothing else.")
+	flags.BoolVar(&o.Stock, "stock", o.Stock, "Decide as today's operator instead of by the vendored module.")
 }

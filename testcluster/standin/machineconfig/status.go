@@ -3,6 +3,7 @@
 package machineconfig
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,59 +12,16 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/machineconfig"
-	"github.com/solonode/sno/machineconfig/decision"
 	"github.com/solonode/sno/patch"
 )
 
-const (
-	poolConditionPrefix     = "NodeController"
-	drainConditionPrefix    = "DrainController"
-	shutdownConditionPrefix = "KubeletShutdown"
-
-	reasonError = "Error"
-	// drainInterval is the time between two steps of a drain.
-	drainInterval = 500 * time.Millisecond
-)
-
-func condition(kind string, is bool, reason, message string) metav1.Condition {
-	status := metav1.ConditionFalse
-	if is {
-		status = metav1.ConditionTrue
-	}
-	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
-}
-
-// conditionsOf returns <prefix>Progressing and <prefix>Degraded.
-func conditionsOf(prefix string, progressing bool, reason, message string, err error) []metav1.Condition {
-	degraded := condition(prefix+operatorv1.OperatorStatusTypeDegraded, false, patch.ReasonAsExpected, "Nothing is failing")
-	if err != nil {
-		degraded = condition(degraded.Type, true, reasonError, err.Error())
-	}
-	return []metav1.Condition{condition(prefix+operatorv1.OperatorStatusTypeProgressing, progressing, reason, message), degraded}
-}
-
-// poolConditions returns whether nodes take configurations. Changes in paused pools are reported, but nothing
-// progresses.
-func poolConditions(s state, turns int, err error) []metav1.Condition {
-	held, pendingErr := machineconfig.PendingChanges(s.pools, s.nodePointers())
-	updating := 0
-	for i := range s.nodes {
-		if (poolNode{node: &s.nodes[i]}).updating() {
-			updating++
-		}
-	}
-	err = errors.Join(err, pendingErr)
-	switch {
-	case turns > 0 || updating > 0:
-		return conditionsOf(poolConditionPrefix, true, patch.ReasonRollingOut, "Nodes take the configurations of their pools", err)
-	case len(held) > 0:
-		return conditionsOf(poolConditionPrefix, false, machineconfig.ReasonUpdatesPaused, "Paused pools hold back changes: "+strings.Join(held, "; "), err)
-	}
-	return conditionsOf(poolConditionPrefix, false, patch.ReasonAsExpected, "Nodes have the configurations of their pools", err)
-}
+// drainInterval is the time between two steps of a drain.
+const drainInterval = 500 * time.Millisecond
 
 // progress is the state of the requests.
 type progress struct {
@@ -99,23 +57,36 @@ func (p *progress) next() time.Duration {
 }
 
 func (p *progress) conditions() []metav1.Condition {
+	progressing := metav1.Condition{Type: "DrainControllerProgressing", Status: metav1.ConditionTrue, Reason: machineconfig.ReasonDraining}
 	switch {
 	case len(p.draining) > 0:
-		return conditionsOf(drainConditionPrefix, true, machineconfig.ReasonDraining, "Draining "+strings.Join(p.draining, ", "), p.err())
+		progressing.Message = "Draining " + strings.Join(p.draining, ", ")
 	case len(p.waiting) > 0:
 		first := slices.Min(slices.Collect(maps.Keys(p.waiting)))
-		return conditionsOf(drainConditionPrefix, true, machineconfig.ReasonDraining, "Node "+first+": "+p.waiting[first], p.err())
+		progressing.Message = "Node " + first + ": " + p.waiting[first]
+	default:
+		progressing.Status, progressing.Reason, progressing.Message = metav1.ConditionFalse, patch.ReasonAsExpected, "No node is drained"
 	}
-	return conditionsOf(drainConditionPrefix, false, patch.ReasonAsExpected, "No node is drained", p.err())
+	degraded := metav1.Condition{Type: "DrainControllerDegraded", Status: metav1.ConditionFalse, Reason: patch.ReasonAsExpected, Message: "Nothing is failing"}
+	if err := p.err(); err != nil {
+		degraded.Status, degraded.Reason, degraded.Message = metav1.ConditionTrue, "Error", err.Error()
+	}
+	return []metav1.Condition{progressing, degraded}
 }
 
-func shutdownConditions(want machineconfig.GracePeriods, left time.Duration) []metav1.Condition {
-	kind := shutdownConditionPrefix + operatorv1.OperatorStatusTypeProgressing
-	switch {
-	case left > 0:
-		return []metav1.Condition{condition(kind, true, decision.ReasonSettling, "A change of the grace periods restarts the node, so it is written when it is stable")}
-	case want.Total == 0:
-		return []metav1.Condition{condition(kind, false, patch.ReasonNotNeeded, "Kubelets have no grace periods: nodes are drained, or others would send requests to them")}
+// publish merges conditions into the status.
+func (r *reconciler) publish(ctx context.Context, live *operatorv1.MachineConfiguration, conditions []metav1.Condition) error {
+	changed := live.DeepCopy()
+	different := false
+	for _, c := range conditions {
+		different = meta.SetStatusCondition(&changed.Status.Conditions, c) || different
 	}
-	return []metav1.Condition{condition(kind, false, patch.ReasonAsExpected, fmt.Sprintf("The kubelet has %s to end pods, %s of it for critical ones", want.Total, want.Critical))}
+	if !different {
+		return nil
+	}
+	// The typed object would set more fields.
+	if err := r.client.Status().Patch(ctx, changed, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("patching the status of MachineConfiguration %s: %w", live.Name, err)
+	}
+	return nil
 }
