@@ -87,99 +87,81 @@ func All() []Scenario {
 	)
 	return []Scenario{
 		{
-			Name: "none-sno", Description: "Single node without a load balancer",
-			Platform: none, Masters: 1, MastersSchedulable: true,
+			Name: "none-sno", Description: "Single node without a load balancer", Platform: none, Masters: 1, MastersSchedulable: true,
 			ControlPlaneTopology: single, InfrastructureTopology: single, DefaultPlacement: onControlPlane, StockReplicas: 1,
-			Pool: PoolMaster, Replicas: 1,
-			Operands: one,
+			Pool: PoolMaster, Replicas: 1, Operands: one,
 		},
 		{
-			Name: "cloud-sno", Description: "Single node in a cloud",
-			Platform: cloud, Masters: 1, MastersSchedulable: true,
+			Name: "cloud-sno", Description: "Single node in a cloud", Platform: cloud, Masters: 1, MastersSchedulable: true,
 			ControlPlaneTopology: single, InfrastructureTopology: single, DefaultPlacement: onWorkers, StockReplicas: 1,
-			Pool: PoolMaster, Replicas: 1,
-			Operands: one,
+			Pool: PoolMaster, Replicas: 1, Operands: one,
 		},
 		{
 			Name: "none-sno-day1-worker", Description: "Single control-plane node installed with one worker, without a load balancer",
 			Platform: none, Masters: 1, Day1Workers: 1, Day2Workers: 1,
 			ControlPlaneTopology: single, InfrastructureTopology: single, DefaultPlacement: onWorkers, StockReplicas: 1,
-			Pool: PoolMaster, Replicas: 1,
-			Operands: one,
+			Pool: PoolMaster, Replicas: 1, Operands: one,
 		},
+		// The enhancement counts the control-plane node as the second worker, to be verified. It is none:
+		// installers make the control plane unschedulable as soon as there is one day-1 worker.
 		{
 			Name: "cloud-sno-day1-worker", Description: "Single control-plane node installed with one worker in a cloud",
 			Platform: cloud, Masters: 1, Day1Workers: 1, Day2Workers: 1,
 			ControlPlaneTopology: single, InfrastructureTopology: ha, DefaultPlacement: onWorkers, StockReplicas: 2,
-			Pool: PoolWorker, Replicas: 2,
-			// The enhancement counts the control-plane node as the second worker, to be verified. It is none:
-			// installers make the control plane unschedulable as soon as there is one day-1 worker.
-			PendingUntilDay2: 1,
-			Operands:         one,
+			Pool: PoolWorker, Replicas: 2, PendingUntilDay2: 1, Operands: one,
 		},
 		{
 			Name: "none-sno-day1-workers", Description: "Single control-plane node installed with two workers, without a load balancer",
 			Platform: none, Masters: 1, Day1Workers: 2, Day2Workers: 2,
 			ControlPlaneTopology: single, InfrastructureTopology: single, DefaultPlacement: onWorkers, StockReplicas: 1,
-			Pool: PoolMaster, Replicas: 1,
-			Operands: one,
+			Pool: PoolMaster, Replicas: 1, Operands: one,
 		},
 		{
 			Name: "cloud-sno-day1-workers", Description: "Single control-plane node installed with two workers in a cloud",
 			Platform: cloud, Masters: 1, Day1Workers: 2, Day2Workers: 2,
 			ControlPlaneTopology: single, InfrastructureTopology: ha, DefaultPlacement: onWorkers, StockReplicas: 2,
-			Pool: PoolWorker, Replicas: 2,
-			Operands: one,
+			Pool: PoolWorker, Replicas: 2, Operands: one,
 		},
 		{
 			Name: "none-sno-day2-workers", Description: "Single node without a load balancer, two workers added later: the floating router",
 			Platform: none, Masters: 1, Day2Workers: 2, MastersSchedulable: true,
 			ControlPlaneTopology: single, InfrastructureTopology: single, DefaultPlacement: onWorkers, StockReplicas: 1,
-			Pool: PoolMaster, Replicas: 1,
-			Operands: one,
+			Pool: PoolMaster, Replicas: 1, Operands: one,
 		},
+		// The enhancement's row has both "pool master" and "ingress floats". Its rule gives pinned.
 		{
-			// The enhancement's row has both "pool master" and "ingress floats". Its rule gives pinned.
 			Name: "cloud-sno-day2-workers", Description: "Single node in a cloud, two workers added later",
 			Platform: cloud, Masters: 1, Day2Workers: 2, MastersSchedulable: true,
 			ControlPlaneTopology: single, InfrastructureTopology: single, DefaultPlacement: onWorkers, StockReplicas: 1,
-			Pool: PoolMaster, Replicas: 1,
-			Operands: one,
+			Pool: PoolMaster, Replicas: 1, Operands: one,
 		},
 		{
-			Name: "ha", Description: "Three control-plane nodes and two workers in a cloud",
-			Platform: cloud, Masters: 3, Day1Workers: 2,
+			Name: "ha", Description: "Three control-plane nodes and two workers in a cloud", Platform: cloud, Masters: 3, Day1Workers: 2,
 			ControlPlaneTopology: ha, InfrastructureTopology: ha, DefaultPlacement: onWorkers, StockReplicas: 2,
-			Pool: PoolWorker, Replicas: 2,
-			Operands: three,
+			Pool: PoolWorker, Replicas: 2, Operands: three,
 		},
 		{
 			Name: "compact", Description: "Three schedulable control-plane nodes in a cloud",
 			Platform: cloud, Masters: 3, MastersSchedulable: true,
 			ControlPlaneTopology: ha, InfrastructureTopology: ha, DefaultPlacement: onWorkers, StockReplicas: 2,
-			Pool: PoolWorker, Replicas: 2,
-			Operands: three,
+			Pool: PoolWorker, Replicas: 2, Operands: three,
 		},
 		{
 			Name: "arbiter", Description: "Two schedulable control-plane nodes and an arbiter on bare metal",
 			Platform: metal, Masters: 2, Arbiters: 1, MastersSchedulable: true,
 			ControlPlaneTopology: arbiter, InfrastructureTopology: ha, DefaultPlacement: onWorkers, StockReplicas: 2,
-			Pool: PoolWorker, Replicas: 2,
-			Operands: two,
+			Pool: PoolWorker, Replicas: 2, Operands: two,
 		},
 		{
 			Name: "two-node", Description: "Two schedulable control-plane nodes with fencing on bare metal",
 			Platform: metal, Masters: 2, MastersSchedulable: true,
 			ControlPlaneTopology: dual, InfrastructureTopology: ha, DefaultPlacement: onWorkers, StockReplicas: 2,
-			Pool: PoolWorker, Replicas: 2,
-			Operands: two,
+			Pool: PoolWorker, Replicas: 2, Operands: two,
 		},
 		{
-			Name: "external", Description: "Two workers whose control plane runs elsewhere",
-			Platform: cloud, Day1Workers: 2,
+			Name: "external", Description: "Two workers whose control plane runs elsewhere", Platform: cloud, Day1Workers: 2,
 			ControlPlaneTopology: external, InfrastructureTopology: ha, DefaultPlacement: onWorkers,
-			Pool:     PoolNone,
-			Operands: workers,
+			Pool: PoolNone, Operands: workers,
 		},
 	}
 }

@@ -12,7 +12,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -149,7 +148,7 @@ func (o *Operator) bring(ctx context.Context, m Manifest) error {
 	return nil
 }
 
-// report publishes the observed generation in the status, and that overrides prevent upgrades.
+// report publishes the observed generation in the status.
 func (o *Operator) report(ctx context.Context, live *configv1.ClusterVersion) error {
 	version := live.DeepCopy()
 	version.Status.ObservedGeneration = version.Generation
@@ -158,19 +157,6 @@ func (o *Operator) report(ctx context.Context, live *configv1.ClusterVersion) er
 		version.Status.Desired = configv1.Release{Version: "4.7.0", Image: "release"}
 		version.Status.History = []configv1.UpdateHistory{{State: configv1.CompletedUpdate, Version: "4.7.0", Image: "release",
 			StartedTime: version.CreationTimestamp, CompletionTime: &version.CreationTimestamp}}
-	}
-	at := slices.IndexFunc(version.Status.Conditions, func(c configv1.ClusterOperatorStatusCondition) bool {
-		return c.Type == configv1.OperatorUpgradeable
-	})
-	overridden := slices.ContainsFunc(version.Spec.Overrides, func(o configv1.ComponentOverride) bool { return o.Unmanaged })
-	switch {
-	case overridden && at < 0:
-		version.Status.Conditions = append(version.Status.Conditions, configv1.ClusterOperatorStatusCondition{
-			Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "ClusterVersionOverridesSet",
-			Message: "Overrides are set; remove them to have the cluster upgraded", LastTransitionTime: metav1.Now(),
-		})
-	case !overridden && at >= 0:
-		version.Status.Conditions = slices.Delete(version.Status.Conditions, at, at+1)
 	}
 	if equality.Semantic.DeepEqual(live.Status, version.Status) {
 		return nil

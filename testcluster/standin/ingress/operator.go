@@ -43,7 +43,7 @@ func (o *Options) Operator() (standin.Operator, error) {
 		Cache: map[client.Object]cache.ByObject{
 			&configv1.Infrastructure{}: standin.Singleton(), &configv1.Ingress{}: standin.Singleton(),
 			&operatorv1.IngressController{}: standin.In(ingress.IngressControllerNamespace),
-			&appsv1.Deployment{}: routers, &policyv1.PodDisruptionBudget{}: routers, &corev1.Pod{}: routers,
+			&appsv1.Deployment{}:            routers, &policyv1.PodDisruptionBudget{}: routers, &corev1.Pod{}: routers,
 			&appsv1.DaemonSet{}: standin.In(canaryNamespace),
 		},
 		SetUp: o.setUp,
