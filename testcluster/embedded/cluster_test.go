@@ -10,13 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -24,17 +22,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/google/go-cmp/cmp"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/solonode/sno/testcluster/audit"
@@ -222,48 +214,6 @@ func TestSideBySideAndContext(t *testing.T) {
 	}
 }
 
-func TestAPIServerKilledAndStarted(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it kills the API server; make proof runs it")
-	}
-	ctx := testContext(t)
-	c := sharedCluster(t)
-	if err := c.EnsureNamespace(ctx, "survives"); err != nil {
-		t.Fatal(err)
-	}
-	url, pid := c.URL(), c.Component(APIServer).PID()
-	if err := c.Component(APIServer).Start(ctx); !errors.Is(err, ErrRunning) {
-		t.Errorf("start while running: %v, want ErrRunning", err)
-	}
-	if err := c.KillAPIServer(); err != nil {
-		t.Fatal(err)
-	}
-	if processLives(pid) || c.Component(APIServer).PID() != 0 {
-		t.Fatal("the API server runs after it was killed")
-	}
-	if _, err := c.Clientset().CoreV1().Namespaces().Get(ctx, "survives", metav1.GetOptions{}); err == nil {
-		t.Fatal("a killed API server answers")
-	}
-	if err := c.StartAPIServer(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if c.URL() != url || c.Component(APIServer).PID() == pid {
-		t.Errorf("address %s, want %s; process %d, want another than %d", c.URL(), url, c.Component(APIServer).PID(), pid)
-	}
-	if _, err := c.Clientset().CoreV1().Namespaces().Get(ctx, "survives", metav1.GetOptions{}); err != nil {
-		t.Errorf("data are lost: %v", err)
-	}
-	if err := c.EnsureNamespace(ctx, "after"); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.AddNode(ctx, NodeSpec{Name: "after"}); err != nil {
-		t.Fatal(err)
-	}
-	pod := pausePod("after", "after")
-	pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "after"}
-	runPod(ctx, t, c, pod)
-}
-
 func TestPortTaken(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a cluster of its own; make proof runs it")
@@ -288,23 +238,6 @@ func TestPortTaken(t *testing.T) {
 	defer func() { _ = c.Stop() }()
 	if calls != 2 || strings.HasSuffix(c.URL(), fmt.Sprint(":", taken)) {
 		t.Errorf("%d ports were tried, and the address is %s, though %d was taken", calls, c.URL(), taken)
-	}
-}
-
-// Arguments of Config override those of the cluster.
-func TestAPIServerArguments(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a cluster of its own; make proof runs it")
-	}
-	ctx := testContext(t)
-	c, err := Start(ctx, Config{CRDs: []string{}, APIServer: []string{"--service-cluster-ip-range=10.97.0.0/16"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Stop() })
-	service, err := c.Clientset().CoreV1().Services(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
-	if err != nil || !strings.HasPrefix(service.Spec.ClusterIP, "10.97.") {
-		t.Errorf("service kubernetes has address %q, want one of 10.97.0.0/16: %v", service.Spec.ClusterIP, err)
 	}
 }
 
@@ -353,167 +286,6 @@ func TestStartFailures(t *testing.T) {
 				t.Errorf("left behind: %v, %v", left, err)
 			}
 		})
-	}
-}
-
-func TestNodes(t *testing.T) {
-	ctx := testContext(t)
-	c := sharedCluster(t)
-	taint := corev1.Taint{Key: "node-role.kubernetes.io/master", Effect: corev1.TaintEffectNoSchedule}
-	err := c.AddNodes(ctx,
-		NodeSpec{Name: "node-a", Roles: []string{"master", "control-plane"}, Labels: map[string]string{"zone": "z"}, Taints: []corev1.Taint{taint}},
-		NodeSpec{Name: "node-b", Roles: []string{"worker"}, Capacity: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}},
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	nodes := c.Clientset().CoreV1().Nodes()
-	node, err := nodes.Get(ctx, "node-a", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	maps.DeleteFunc(node.Labels, func(key, _ string) bool { return strings.HasPrefix(key, "beta.") })
-	want := map[string]string{
-		"node-role.kubernetes.io/master": "", "node-role.kubernetes.io/control-plane": "", "zone": "z",
-		"kubernetes.io/hostname": "node-a", "kubernetes.io/os": "linux", "kubernetes.io/arch": runtime.GOARCH,
-	}
-	if diff := cmp.Diff(want, node.Labels); diff != "" {
-		t.Errorf("labels (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]corev1.Taint{taint}, node.Spec.Taints); diff != "" {
-		t.Errorf("taints (-want +got):\n%s", diff)
-	}
-	if node, err = nodes.Get(ctx, "node-b", metav1.GetOptions{}); err != nil || node.Status.Capacity.Pods().Value() != 1 {
-		t.Errorf("node-b %v, %v, want a capacity of one pod", node.Status.Capacity, err)
-	}
-	for _, ready := range []bool{false, true} {
-		if err := c.SetNodeReady(ctx, "node-b", ready); err != nil {
-			t.Fatal(err)
-		}
-		if node, err = nodes.Get(ctx, "node-b", metav1.GetOptions{}); err != nil || NodeReady(node) != ready {
-			t.Errorf("Ready is %v, want %v: %v", node.Status.Conditions, ready, err)
-		}
-	}
-	if err := c.SetNodeReady(ctx, "no-such-node", false); !apierrors.IsNotFound(err) {
-		t.Errorf("readiness of a node that is not there: %v", err)
-	}
-	if err := c.AddNode(ctx, NodeSpec{Name: "node-a"}); !apierrors.IsAlreadyExists(err) {
-		t.Errorf("a second node of the same name: %v", err)
-	}
-	for range 2 {
-		if err := c.DeleteNode(ctx, "node-b"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := nodes.Get(ctx, "node-b", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("a deleted node: %v", err)
-	}
-}
-
-func TestNarrowAccessAndAudit(t *testing.T) {
-	ctx := testContext(t)
-	c := sharedCluster(t)
-	const namespace, account = "narrow", "controller"
-	if err := c.EnsureNamespace(ctx, namespace); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.KubeconfigForServiceAccount(ctx, namespace, account); !apierrors.IsNotFound(err) {
-		t.Errorf("a service account that is not there: %v", err)
-	}
-	core := c.Clientset().CoreV1()
-	if _, err := core.ServiceAccounts(namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	path, err := c.KubeconfigForServiceAccount(ctx, namespace, account)
-	if err != nil {
-		t.Fatal(err)
-	}
-	byToken, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	byCertificate, err := c.ConfigForUser("test-user", "group-a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	user := "system:serviceaccount:" + namespace + ":" + account
-	for name, config := range map[string]*rest.Config{user: byToken, "test-user": byCertificate} {
-		narrow, err := kubernetes.NewForConfig(rest.AddUserAgent(config, "narrow-test"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		offset, err := c.AuditOffset(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		write := func() error {
-			_, err := narrow.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{
-				ObjectMeta: metav1.ObjectMeta{GenerateName: "written-"},
-			}, metav1.CreateOptions{})
-			return err
-		}
-		if err := write(); !apierrors.IsForbidden(err) {
-			t.Fatalf("%s writes without permission: %v", name, err)
-		}
-		allow(ctx, t, c, namespace, name)
-		eventually.Succeeds(t, name+" may write", func() error {
-			review, err := narrow.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-					Namespace: namespace, Verb: "create", Resource: "configmaps",
-				}},
-			}, metav1.CreateOptions{})
-			if err != nil || !review.Status.Allowed {
-				return errors.New(fmt.Sprint(review, err))
-			}
-			return nil
-		})
-		if err := write(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := narrow.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
-			t.Errorf("%s lists with a permission to create: %v", name, err)
-		}
-		filter := AuditFilter{User: name, Resource: "configmaps", Namespace: namespace, WritesOnly: true, UserAgent: narrowAgent()}
-		events, next, err := c.AuditEvents(ctx, offset, filter)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var codes []int32
-		for _, event := range events {
-			codes = append(codes, event.ResponseStatus.Code)
-		}
-		if diff := cmp.Diff([]int32{403, 201}, codes); diff != "" {
-			t.Errorf("writes of %s in the audit log (-want +got):\n%s", name, diff)
-		}
-		filter.WritesOnly = false
-		if events, _, err = c.AuditEvents(ctx, offset, filter); err != nil || len(events) != 3 {
-			t.Errorf("%d requests of %s in the audit log, %v, want the list too", len(events), name, err)
-		}
-		if events, _, err = c.AuditEvents(ctx, next, filter); err != nil || len(events) != 0 {
-			t.Errorf("%d requests of %s after the offset, %v", len(events), name, err)
-		}
-	}
-}
-
-func narrowAgent() string { return rest.DefaultKubernetesUserAgent() + "/narrow-test" }
-
-func allow(ctx context.Context, t *testing.T, c *Cluster, namespace, user string) {
-	t.Helper()
-	meta := metav1.ObjectMeta{GenerateName: "narrow-"}
-	rbac := c.Clientset().RbacV1()
-	role, err := rbac.Roles(namespace).Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create"}},
-	}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = rbac.RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{
-		ObjectMeta: meta,
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

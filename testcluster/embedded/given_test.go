@@ -14,12 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
-	"github.com/solonode/sno/testcluster/assets"
-	"github.com/solonode/sno/testcluster/crds"
 	"github.com/solonode/sno/testcluster/eventually"
 )
 
@@ -87,65 +82,6 @@ func TestCRDFiles(t *testing.T) {
 	}
 	if _, err := CRDFiles(filepath.Join(t.TempDir(), "gone")); !errors.Is(err, ErrCRDs) || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no folder: %v", err)
-	}
-}
-
-// A definition of Config.CRDFiles replaces that of openshift/api at the start and in InstallCRDs, and other ones are
-// installed.
-func TestGivenCRDs(t *testing.T) {
-	ctx := testContext(t)
-	module, err := assets.ModuleFolder(ctx, crds.Module)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const etcds = "operator/v1/zz_generated.crd-manifests/0000_12_etcd_01_etcds-Default.crd.yaml"
-	text, err := os.ReadFile(filepath.Join(module, filepath.FromSlash(etcds)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	own := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.Unmarshal(text, own); err != nil {
-		t.Fatal(err)
-	}
-	own.Spec.Names.ShortNames = []string{"given"}
-	if text, err = yaml.Marshal(own); err != nil {
-		t.Fatal(err)
-	}
-	folder := t.TempDir()
-	for name, content := range map[string][]byte{"etcds.yaml": text, "things.yaml": []byte(someCRD)} {
-		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	files, err := CRDFiles(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := Start(ctx, Config{CRDs: []string{etcds}, CRDFiles: files})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Stop() //nolint:errcheck // the next start removes the folder
-	check := func(when string) {
-		t.Helper()
-		live := &apiextensionsv1.CustomResourceDefinition{}
-		if err := c.Client().Get(ctx, client.ObjectKey{Name: own.Name}, live); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]string{"given"}, live.Spec.Names.ShortNames); diff != "" {
-			t.Errorf("%s it is not the given one:\n%s", when, diff)
-		}
-	}
-	check("after the start")
-	const consoles = "operator/v1/zz_generated.crd-manifests/0000_50_console_01_consoles.crd.yaml"
-	if err := c.InstallCRDs(ctx, []string{etcds, consoles}, nil); err != nil {
-		t.Fatal(err)
-	}
-	check("after InstallCRDs")
-	for _, name := range []string{"things.example.com", "consoles.operator.openshift.io"} {
-		if err := c.Client().Get(ctx, client.ObjectKey{Name: name}, &apiextensionsv1.CustomResourceDefinition{}); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }
 
