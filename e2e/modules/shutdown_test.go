@@ -24,7 +24,6 @@ import (
 	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/machineconfig/decision"
-	"github.com/solonode/sno/testcluster/assets"
 	"github.com/solonode/sno/topology"
 )
 
@@ -82,14 +81,15 @@ func shutdownInputs(ordinary, critical int64, bound time.Duration) decision.Inpu
 // kubelet.conf, which needs at least some others.
 func readByKubelet(ctx SpecContext, configuration map[string]any) (string, error) {
 	GinkgoHelper()
-	program, err := assets.EnsureProgram(ctx, filepath.Join("testcluster", "assets", "testdata", "kubelet-config", "main.go"), GinkgoWriter)
-	Expect(err).NotTo(HaveOccurred())
 	configuration["apiVersion"], configuration["kind"], configuration["failCgroupV1"] = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration", false
 	text, err := json.Marshal(configuration)
 	Expect(err).NotTo(HaveOccurred())
 	file := filepath.Join(GinkgoT().TempDir(), "kubelet.conf")
 	Expect(os.WriteFile(file, text, 0o600)).To(Succeed())
-	output, err := exec.CommandContext(ctx, program, file).CombinedOutput()
+	// Only a file, not a package, may import the Kubernetes of testcluster/kube from here. Go's cache keeps the program.
+	run := exec.CommandContext(ctx, "go", "run", "-trimpath", "-buildvcs=false", filepath.Join("e2e", "modules", "testdata", "kubelet-config", "main.go"), file)
+	run.Env = append(os.Environ(), "CGO_ENABLED=0")
+	output, err := run.CombinedOutput()
 	return strings.TrimSpace(string(output)), err
 }
 

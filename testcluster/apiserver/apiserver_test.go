@@ -28,10 +28,7 @@ var every = []string{crds.Infrastructures, crds.Ingresses, "schedulers.config.op
 
 var shared = NewShared(Options{CRDs: every, Flags: map[string]string{"max-requests-inflight": "123"}})
 
-func TestMain(m *testing.M) {
-	MaybeRunProgram(program)
-	os.Exit(shared.Main(m))
-}
+func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 func TestShared(t *testing.T) {
 	server := shared.Server(t)

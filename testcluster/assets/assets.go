@@ -4,14 +4,11 @@ package assets
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -299,43 +296,6 @@ func versionOf(ctx context.Context, program string) (string, error) {
 		return "", fmt.Errorf("%s --version prints no version", program)
 	}
 	return version, nil
-}
-
-// EnsureProgram returns the path of a program that is built from one Go file with the Kubernetes of testcluster/kube,
-// which no other module may import. The file's folder has the name of the program. Like those of Ensure, the program
-// is built once for each content of the file and versions. Progress may be nil.
-func EnsureProgram(ctx context.Context, file string, progress io.Writer) (string, error) {
-	r, err := kubeRecipe(ctx, ofControlPlane)
-	if err != nil {
-		return "", err
-	}
-	return r.ensureProgram(ctx, file, progress)
-}
-
-func (r recipe) ensureProgram(ctx context.Context, file string, progress io.Writer) (string, error) {
-	if progress == nil {
-		progress = io.Discard
-	}
-	cache, err := CacheDir()
-	if err != nil {
-		return "", err
-	}
-	if file, err = filepath.Abs(file); err != nil {
-		return "", fmt.Errorf("find the source of a program: %w", err)
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return "", fmt.Errorf("read the source of a program: %w", err)
-	}
-	name := path.Base(filepath.ToSlash(filepath.Dir(file)))
-	digest := sha256.Sum256(append([]byte(r.key+"\n"), text...))
-	program := filepath.Join(cache, "programs", name+"-"+hex.EncodeToString(digest[:])[:16])
-	return program, Once(ctx, program, progress, func(temp string) error {
-		if err := compile(ctx, r, []string{"build"}, temp, progress, file); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		return nil
-	})
 }
 
 // Once makes a file that is not there: fill writes a temporary one, which gets the name when it is complete. Of several

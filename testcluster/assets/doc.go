@@ -11,7 +11,6 @@
 //	<cache>/kube/<key>-released/  the same, with at least one downloaded program, and their origin
 //	<cache>/kube/<key>/           kubeadm, kubectl, kubelet, kube-proxy: those of EnsureNode, with another key
 //	<cache>/kube/<key>/           e2e.test, agnhost, ginkgo: those of EnsureSuite, with a third key
-//	<cache>/kube/programs/        programs of tests that need packages of Kubernetes, see EnsureProgram
 //
 // where <cache> is $SNO_CACHE, or sno in the user's cache folder, and <key> is a digest of testcluster/kube/go.mod
 // and go.sum, the Go version, the platform, and the recipe of this package. A folder has its name only when it is

@@ -20,8 +20,8 @@ import (
 	"testing"
 )
 
-// Mirror is a local server with the layouts of the release servers.
-type Mirror struct {
+// mirror is a local server with the layouts of the release servers.
+type mirror struct {
 	*httptest.Server
 	// change, if not nil, answers a request and returns true, or returns false.
 	change func(w http.ResponseWriter, r *http.Request) bool
@@ -30,9 +30,9 @@ type Mirror struct {
 	requests map[string]int
 }
 
-// NewMirror serves the programs of a folder until the test ends, and names the mirror in the environment. Those that
+// newMirror serves the programs of a folder until the test ends, and names the mirror in the environment. Those that
 // the folder lacks are not published.
-func NewMirror(t *testing.T, folder string, v versions) *Mirror {
+func newMirror(t *testing.T, folder string, v versions) *mirror {
 	t.Helper()
 	kwok, err := os.ReadFile(filepath.Join(folder, "kwok"))
 	if err != nil {
@@ -44,7 +44,7 @@ func NewMirror(t *testing.T, folder string, v versions) *Mirror {
 	t.Cleanup(func() { kwokSums[platform] = known })
 
 	archive := pack(t, filepath.Join(folder, "etcd"))
-	m := &Mirror{requests: map[string]int{}}
+	m := &mirror{requests: map[string]int{}}
 	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.mu.Lock()
 		m.requests[r.URL.Path]++
@@ -76,18 +76,8 @@ func NewMirror(t *testing.T, folder string, v versions) *Mirror {
 	return m
 }
 
-// NewRealMirror serves the programs of a folder in the versions of testcluster/kube.
-func NewRealMirror(t *testing.T, programs string) *Mirror {
-	t.Helper()
-	r, err := kubeRecipe(t.Context(), ofControlPlane)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return NewMirror(t, programs, r.versions)
-}
-
 // take returns the numbers of requests since the last call.
-func (m *Mirror) take() map[string]int {
+func (m *mirror) take() map[string]int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	requests := m.requests

@@ -192,8 +192,8 @@ func (r recipe) names() []string {
 	return names
 }
 
-// linkerFlags stamps the Kubernetes version into programs of Kubernetes and those of EnsureProgram, without which
-// clients would get v0.0.0-master, and drops symbols of all programs to save 150 MB.
+// linkerFlags stamps the Kubernetes version into programs of Kubernetes, without which clients would get v0.0.0-master,
+// and drops symbols of all programs to save 150 MB.
 func linkerFlags(version string) []string {
 	parts := strings.SplitN(strings.TrimPrefix(semver.Canonical(version), "v"), ".", 3)
 	const stamp = " -X k8s.io/component-base/version."
@@ -202,7 +202,7 @@ func linkerFlags(version string) []string {
 		stamp + "gitMajor=" + parts[0] +
 		stamp + "gitMinor=" + parts[1] +
 		stamp + "gitTreeState=clean"
-	return []string{"-ldflags=-s -w", "-ldflags=k8s.io/kubernetes/...=" + flags, "-ldflags=command-line-arguments=" + flags}
+	return []string{"-ldflags=-s -w", "-ldflags=k8s.io/kubernetes/...=" + flags}
 }
 
 // ErrModuleUnavailable is returned when the module proxy does not have a module version.

@@ -42,11 +42,11 @@ func fullRecipe(t *testing.T) recipe {
 func published(name string) string { return "the published " + name }
 
 // fakeMirror serves programs that cannot run, for an empty cache in the mode.
-func fakeMirror(t *testing.T, m mode) *Mirror {
+func fakeMirror(t *testing.T, m mode) *mirror {
 	t.Helper()
 	emptyCache(t)
 	t.Setenv(ModeEnv, string(m))
-	return NewMirror(t, folder(t, published, controlPlane...), versions{"v1.2.3", "v3.9.9", "v0.9.9"})
+	return newMirror(t, folder(t, published, controlPlane...), versions{"v1.2.3", "v3.9.9", "v0.9.9"})
 }
 
 func folder(t *testing.T, content func(name string) string, names ...string) string {

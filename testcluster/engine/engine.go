@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,7 +26,6 @@ var (
 
 const (
 	hostEnv       = "DOCKER_HOST"
-	defaultSocket = "/var/run/docker.sock"
 	answerTimeout = 10 * time.Second
 )
 
@@ -38,7 +36,7 @@ type Engine struct {
 }
 
 // Find returns the engine that $DOCKER_HOST or the client's context names, or the one that hack/engine has started.
-// The error lists what was tried and how to get an engine.
+// The error has what the client said and how to get an engine.
 func Find(ctx context.Context) (Engine, error) {
 	if _, err := exec.LookPath("docker"); err != nil {
 		return Engine{}, fmt.Errorf("%w: there is no docker command on PATH: %s", ErrNoEngine, advice)
@@ -48,59 +46,25 @@ func Find(ctx context.Context) (Engine, error) {
 		return Engine{}, err
 	}
 	hosts := []string{""}
-	if os.Getenv(hostEnv) == "" && isSocket(own) {
+	if info, err := os.Stat(own); err == nil && os.Getenv(hostEnv) == "" && info.Mode().Type() == os.ModeSocket {
 		hosts = append(hosts, "unix://"+own)
 	}
-	var tried []string
+	var errs []error
 	for _, host := range hosts {
 		e := Engine{Host: host}
-		if _, err := e.within(ctx, answerTimeout, "version", "--format", "{{.Server.Version}}"); err == nil {
+		asking, cancel := context.WithTimeout(ctx, answerTimeout)
+		_, err := e.Output(asking, "version", "--format", "{{.Server.Version}}")
+		cancel()
+		if err == nil {
 			return e, nil
-		} else if ctx.Err() != nil {
-			return Engine{}, fmt.Errorf("%w: %w", ErrNoEngine, ctx.Err())
 		}
-		tried = append(tried, describe(host))
+		errs = append(errs, err)
 	}
-	return Engine{}, fmt.Errorf("%w: %s; %s", ErrNoEngine, strings.Join(tried, "; "), advice)
+	return Engine{}, fmt.Errorf("%w: %w; %s", ErrNoEngine, errors.Join(errs...), advice)
 }
 
 const advice = "start it (systemctl start docker), name another one in $DOCKER_HOST, or, as root on Debian, run hack/engine start, " +
 	"which installs docker.io and debootstrap where they are missing"
-
-func describe(host string) string {
-	if host == "" {
-		host = os.Getenv(hostEnv)
-	}
-	if host == "" {
-		host = "unix://" + defaultSocket
-	}
-	path, unix := strings.CutPrefix(host, "unix://")
-	switch {
-	case !unix:
-		return "nothing answers at " + host
-	case isSocket(path):
-		return "the socket " + path + " is there but " + why(path)
-	default:
-		return "there is no socket " + path
-	}
-}
-
-func why(path string) string {
-	connection, err := net.DialTimeout("unix", path, answerTimeout)
-	if errors.Is(err, os.ErrPermission) {
-		return "this user may not use it"
-	}
-	if err != nil {
-		return "nothing listens on it: its engine has ended"
-	}
-	_ = connection.Close()
-	return "the process that listens on it does not answer as an engine"
-}
-
-func isSocket(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().Type() == os.ModeSocket
-}
 
 func ownSocket() (string, error) {
 	cache, err := assets.CacheDir()
@@ -144,12 +108,6 @@ func (e Engine) Pipe(ctx context.Context, in io.Reader, args ...string) (string,
 		return "", fmt.Errorf("%w: docker %s: %w: %s", ErrCommand, strings.Join(args, " "), err, strings.TrimSpace(complaints.String()))
 	}
 	return strings.TrimRight(out.String(), "\n"), nil
-}
-
-func (e Engine) within(ctx context.Context, limit time.Duration, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	return e.Output(ctx, args...)
 }
 
 // HasImage reports whether an image is loaded.
