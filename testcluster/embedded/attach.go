@@ -20,7 +20,6 @@ import (
 	"github.com/solonode/sno/testcluster/crds"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // ErrCredentials is returned when the credentials of an existing cluster cannot sign certificates.
@@ -85,14 +84,7 @@ func (c *Cluster) furnish(ctx context.Context) error {
 	if err := installCRDs(ctx, c.admin, definitions); err != nil {
 		return err
 	}
-	scheme, err := NewScheme()
-	if err != nil {
-		return err
-	}
-	if c.client, err = client.New(c.admin, client.Options{Scheme: scheme}); err != nil {
-		return fmt.Errorf("make a client: %w", err)
-	}
-	return nil
+	return c.makeClient()
 }
 
 func readCredentials(caCert, caKey []byte) (*credentials, error) {

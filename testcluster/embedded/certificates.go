@@ -9,8 +9,9 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"path/filepath"
 	"time"
@@ -39,66 +40,47 @@ func newAuthority(name string) (*authority, error) {
 	return &authority{certificate: certificate, key: key}, nil
 }
 
-type identity struct {
-	cert, key []byte
-}
+// identity is a certificate and its key, both PEM.
+type identity struct{ cert, key []byte }
 
 // issue signs a new identity. A config with alternative names is a server's; all others are clients'.
 func (a *authority) issue(config cert.Config) (identity, error) {
-	fail := func(err error) (identity, error) {
-		return identity{}, fmt.Errorf("issue a certificate for %s: %w", config.CommonName, err)
-	}
-	keyPEM, err := keyutil.MakeEllipticPrivateKeyPEM()
-	if err != nil {
-		return fail(err)
-	}
-	parsed, err := keyutil.ParsePrivateKeyPEM(keyPEM)
-	if err != nil {
-		return fail(err)
-	}
-	key, ok := parsed.(crypto.Signer)
-	if !ok {
-		return fail(fmt.Errorf("a key of type %T cannot sign", parsed))
-	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-	if err != nil {
-		return fail(err)
-	}
 	usage := x509.ExtKeyUsageClientAuth
 	if len(config.AltNames.IPs)+len(config.AltNames.DNSNames) > 0 {
 		usage = x509.ExtKeyUsageServerAuth
 	}
-	template := &x509.Certificate{
-		SerialNumber: serial,
-		Subject:      pkix.Name{CommonName: config.CommonName, Organization: config.Organization},
-		DNSNames:     config.AltNames.DNSNames,
-		IPAddresses:  config.AltNames.IPs,
-		NotBefore:    a.certificate.NotBefore,
-		NotAfter:     time.Now().Add(leafValidity),
-		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{usage},
+	template := &x509.Certificate{ // without a serial number it gets a random one
+		Subject:     pkix.Name{CommonName: config.CommonName, Organization: config.Organization},
+		DNSNames:    config.AltNames.DNSNames,
+		IPAddresses: config.AltNames.IPs,
+		NotBefore:   a.certificate.NotBefore,
+		NotAfter:    time.Now().Add(leafValidity),
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{usage},
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return identity{}, fmt.Errorf("make the key of %s: %w", config.CommonName, err)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
 	if err != nil {
-		return fail(err)
+		return identity{}, fmt.Errorf("issue a certificate for %s: %w", config.CommonName, err)
 	}
-	leaf, err := x509.ParseCertificate(der)
+	return identityOf(der, key)
+}
+
+func identityOf(der []byte, key crypto.Signer) (identity, error) {
+	encoded, err := keyutil.MarshalPrivateKeyToPEM(key)
 	if err != nil {
-		return fail(err)
+		return identity{}, fmt.Errorf("encode a key: %w", err)
 	}
-	certPEM, err := cert.EncodeCertificates(leaf)
-	if err != nil {
-		return fail(err)
-	}
-	return identity{cert: certPEM, key: keyPEM}, nil
+	return identity{cert: pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: der}), key: encoded}, nil
 }
 
 func (i identity) write(dir, name string) error {
-	if err := cert.WriteCert(filepath.Join(dir, name+".crt"), i.cert); err != nil {
-		return fmt.Errorf("write the certificate %s: %w", name, err)
-	}
-	if err := keyutil.WriteKey(filepath.Join(dir, name+".key"), i.key); err != nil {
-		return fmt.Errorf("write the key %s: %w", name, err)
+	err := errors.Join(cert.WriteCert(filepath.Join(dir, name+".crt"), i.cert), keyutil.WriteKey(filepath.Join(dir, name+".key"), i.key))
+	if err != nil {
+		return fmt.Errorf("write the certificate and the key %s: %w", name, err)
 	}
 	return nil
 }
@@ -129,35 +111,25 @@ func newCredentials(dir string, serviceIP net.IP) (*credentials, error) {
 	if err != nil {
 		return nil, err
 	}
+	identities := map[string]identity{}
 	for name, a := range map[string]*authority{caName: ca, frontProxyCAName: frontProxyCA} {
-		certPEM, err := cert.EncodeCertificates(a.certificate)
-		if err != nil {
-			return nil, fmt.Errorf("encode certificate authority %s: %w", name, err)
-		}
-		keyPEM, err := keyutil.MarshalPrivateKeyToPEM(a.key)
-		if err != nil {
-			return nil, fmt.Errorf("encode the key of certificate authority %s: %w", name, err)
-		}
-		if err := (identity{cert: certPEM, key: keyPEM}).write(dir, name); err != nil {
+		if identities[name], err = identityOf(a.certificate.Raw, a.key); err != nil {
 			return nil, err
 		}
 	}
-	serving, err := ca.issue(cert.Config{CommonName: "kube-apiserver", AltNames: cert.AltNames{
+	if identities[servingName], err = ca.issue(cert.Config{CommonName: "kube-apiserver", AltNames: cert.AltNames{
 		DNSNames: []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"},
 		IPs:      []net.IP{net.IPv4(127, 0, 0, 1), serviceIP},
-	}})
-	if err != nil {
+	}}); err != nil {
 		return nil, err
 	}
-	if err := serving.write(dir, servingName); err != nil {
+	if identities[frontProxyName], err = frontProxyCA.issue(cert.Config{CommonName: frontProxyName}); err != nil {
 		return nil, err
 	}
-	frontProxy, err := frontProxyCA.issue(cert.Config{CommonName: frontProxyName})
-	if err != nil {
-		return nil, err
-	}
-	if err := frontProxy.write(dir, frontProxyName); err != nil {
-		return nil, err
+	for name, identity := range identities {
+		if err := identity.write(dir, name); err != nil {
+			return nil, err
+		}
 	}
 	signing, err := keyutil.MakeEllipticPrivateKeyPEM()
 	if err != nil {
@@ -166,9 +138,5 @@ func newCredentials(dir string, serviceIP net.IP) (*credentials, error) {
 	if err := keyutil.WriteKey(filepath.Join(dir, serviceAccountName+".key"), signing); err != nil {
 		return nil, fmt.Errorf("write the service account key: %w", err)
 	}
-	caPEM, err := cert.EncodeCertificates(ca.certificate)
-	if err != nil {
-		return nil, fmt.Errorf("encode the certificate authority: %w", err)
-	}
-	return &credentials{ca: ca, caPEM: caPEM}, nil
+	return &credentials{ca: ca, caPEM: identities[caName].cert}, nil
 }

@@ -279,6 +279,14 @@ func (c *Cluster) populate(ctx context.Context, definitions []*apiextensionsv1.C
 		return err
 	}
 	c.say("Installed %d CustomResourceDefinitions", len(definitions))
+	if err := c.makeClient(); err != nil {
+		return err
+	}
+	c.say("Cluster is up")
+	return nil
+}
+
+func (c *Cluster) makeClient() error {
 	scheme, err := NewScheme()
 	if err != nil {
 		return err
@@ -286,7 +294,6 @@ func (c *Cluster) populate(ctx context.Context, definitions []*apiextensionsv1.C
 	if c.client, err = client.New(c.admin, client.Options{Scheme: scheme}); err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
-	c.say("Cluster is up")
 	return nil
 }
 
