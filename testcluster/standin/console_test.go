@@ -52,7 +52,7 @@ func (s *site) isDownloads(want string) error {
 	return nil
 }
 
-// Today's rules (U-CON-1) and the module's, in both directions; Removed removes everything, and Unmanaged writes nothing.
+// Today's rules (U-CON-1) and the module's, in both directions; Unmanaged writes nothing.
 func TestConsoleFollowsTopology(t *testing.T) {
 	const onMaster, anywhere = " [kubernetes.io/os node-role.kubernetes.io/master]", " [kubernetes.io/os]"
 	for _, test := range []struct {
@@ -104,9 +104,6 @@ func TestConsoleFollowsTopology(t *testing.T) {
 			s.topology(many, many)
 			s.silent(downloads)
 			s.downloads(test.one)
-			change(s, consoleObject(), func(c *operatorv1.Console) { c.Spec.ManagementState = operatorv1.Removed })
-			s.downloads("")
-			s.conditions(conditions, map[string]string{"DownloadsDeploymentAvailable": "True Removed", "ConsoleDeploymentDegraded": "False Removed"})
 		})
 	}
 }

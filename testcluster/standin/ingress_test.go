@@ -310,28 +310,3 @@ func TestIngressCrowdedRouters(t *testing.T) {
 		t.Errorf("evicted (-want +got):\n%s", diff)
 	}
 }
-
-// The fault reverts a placement, and only with its flag.
-func TestIngressRevertPlacement(t *testing.T) {
-	for _, reverts := range []bool{true, false} {
-		s := ingressSite(t, ingressController("default", private))
-		options := ingress.DefaultOptions()
-		options.RevertPlacement = reverts
-		s.start(options)
-		s.router("default", "1 25%/25% [kubernetes.io/os node-role.kubernetes.io/worker]")
-		change(s, ingressController("default"), func(ic *operatorv1.IngressController) { onMasters(&ic.Spec) })
-		s.eventually("the end", func() error {
-			ic := ingressController("default")
-			if s.get(ic); ic.Status.ObservedGeneration != ic.Generation || (ic.Spec.NodePlacement == nil) != reverts {
-				return fmt.Errorf("placement %v with reverts %t", ic.Spec.NodePlacement, reverts) //nolint:err113 // a test
-			}
-			return nil
-		})
-		s.end()
-		s.must(s.admin.DeleteAllOf(t.Context(), &configv1.Infrastructure{}))
-		s.must(s.admin.DeleteAllOf(t.Context(), &configv1.Ingress{}))
-		change(s, ingressController("default"), func(ic *operatorv1.IngressController) { ic.Finalizers = nil })
-		s.must(s.admin.Delete(t.Context(), ingressController("default")))
-		s.must(s.admin.DeleteAllOf(t.Context(), &appsv1.Deployment{}, client.InNamespace(routers)))
-	}
-}

@@ -54,7 +54,7 @@ type reconciler struct {
 
 func (r *reconciler) reconcile(ctx context.Context, _ client.ObjectKey) (time.Duration, error) {
 	live, err := standin.Get(ctx, r.client, "", standin.ConfigName, &operatorv1.Console{})
-	if err != nil || live == nil || live.Spec.ManagementState == operatorv1.Unmanaged {
+	if err != nil || live == nil || !standin.Managed(ctx, live.Spec.ManagementState) {
 		return 0, err
 	}
 	cluster, err := r.topology.Read(ctx, r.client)
@@ -64,7 +64,7 @@ func (r *reconciler) reconcile(ctx context.Context, _ client.ObjectKey) (time.Du
 	var errs []error
 	var conditions []operatorv1.OperatorCondition
 	for _, o := range r.options.operands() {
-		reported, err := r.ensure(ctx, o, *cluster, live.Spec.ManagementState == operatorv1.Removed)
+		reported, err := r.ensure(ctx, o, *cluster)
 		conditions, errs = append(conditions, reported...), append(errs, err)
 	}
 	changed := live.DeepCopy()
@@ -73,8 +73,8 @@ func (r *reconciler) reconcile(ctx context.Context, _ client.ObjectKey) (time.Du
 	return 0, errors.Join(append(errs, standin.UpdateStatus(ctx, r.client, live, changed))...)
 }
 
-// ensure reconciles one Deployment and its budget, or removes them, and returns the conditions.
-func (r *reconciler) ensure(ctx context.Context, o operand, cluster topology.Cluster, removed bool) ([]operatorv1.OperatorCondition, error) {
+// ensure reconciles one Deployment and its budget, and returns the conditions.
+func (r *reconciler) ensure(ctx context.Context, o operand, cluster topology.Cluster) ([]operatorv1.OperatorCondition, error) {
 	live, err := standin.Get(ctx, r.client, console.Namespace, o.name, &appsv1.Deployment{})
 	if err != nil {
 		return nil, err
@@ -83,12 +83,6 @@ func (r *reconciler) ensure(ctx context.Context, o operand, cluster topology.Clu
 	if err != nil {
 		return nil, err
 	}
-	if removed {
-		if live != nil {
-			err = standin.Delete(ctx, r.client, live)
-		}
-		return o.removedConditions(), errors.Join(err, standin.EnsureBudget(ctx, r.client, budget, nil))
-	}
 	want, wantBudget, err := r.options.shape(o.base(live), cluster)
 	if err != nil {
 		return nil, fmt.Errorf("shaping Deployment %s: %w", o.name, err)
@@ -96,14 +90,6 @@ func (r *reconciler) ensure(ctx context.Context, o operand, cluster topology.Clu
 	workload.UnblockRollout(want, live)
 	err = errors.Join(standin.Ensure(ctx, r.client, live, want), standin.EnsureBudget(ctx, r.client, budget, wantBudget))
 	return standin.DeploymentConditions(o.conditions, live, cluster.UnknownValues()), err
-}
-
-func (o operand) removedConditions() (all []operatorv1.OperatorCondition) {
-	for _, kind := range []string{operatorv1.OperatorStatusTypeAvailable, operatorv1.OperatorStatusTypeProgressing, operatorv1.OperatorStatusTypeDegraded} {
-		all = append(all, standin.Condition(o.conditions+kind, kind == operatorv1.OperatorStatusTypeAvailable, "Removed",
-			"The Deployment is removed, as spec.managementState asks"))
-	}
-	return all
 }
 
 func (o Options) shape(base *appsv1.Deployment, cluster topology.Cluster) (*appsv1.Deployment, *policyv1.PodDisruptionBudget, error) {
