@@ -60,7 +60,7 @@ func cacheFolder(ctx context.Context) string {
 	GinkgoHelper()
 	checkout := sha256.Sum256([]byte(suite.Must(programs.Root(ctx))))
 	folder := filepath.Join(filepath.Dir(suite.Must(assets.CacheDir())), "kind", "controllers-"+hex.EncodeToString(checkout[:6]))
-	Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
+	Expect(assets.CheckoutFolder(folder, "controllers-*")).To(Succeed())
 	return folder
 }
 

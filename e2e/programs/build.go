@@ -213,21 +213,19 @@ func link(p Program, binary string) error {
 	return nil
 }
 
-// binaries returns the folder of a checkout: two of them may build at the same time.
+// binaries makes the folder of a checkout: two of them may build at the same time.
 func binaries(root string) (string, error) {
 	cache, err := assets.CacheDir()
 	if err != nil {
 		return "", err
 	}
 	sum := sha256.Sum256([]byte(root))
-	return filepath.Join(cache, "programs", hex.EncodeToString(sum[:6])), nil
+	folder := filepath.Join(cache, "programs", hex.EncodeToString(sum[:6]))
+	return folder, assets.CheckoutFolder(folder, "*")
 }
 
 // compile requires the lock of built. It does nothing if the binary exists and is trusted.
 func compile(ctx context.Context, root string, p Program, binary string, progress io.Writer) error {
-	if err := os.MkdirAll(filepath.Dir(binary), 0o755); err != nil {
-		return fmt.Errorf("make the folder of %s: %w", p.Name, err)
-	}
 	if _, err := os.Stat(binary); err == nil && built.trusted {
 		return nil
 	}

@@ -89,8 +89,8 @@ func EnsureSuite(ctx context.Context, progress io.Writer) (Assets, error) {
 	return ensureSet(ctx, ofSuite, nil, progress)
 }
 
-// Own are main packages of the workspace, and the folder of their programs. What is missing of Kubernetes and of them
-// is built by one go command, which compiles some while it links others.
+// Own are main packages of the workspace, and the existing folder of their programs. What is missing of Kubernetes and
+// of them is built by one go command, which compiles some while it links others.
 type Own struct {
 	Dir      string
 	Packages []string // import paths; the last element is the name of the program
@@ -100,9 +100,6 @@ type Own struct {
 func EnsureWith(ctx context.Context, own Own, progress io.Writer) (Assets, error) {
 	if progress == nil {
 		progress = io.Discard
-	}
-	if err := os.MkdirAll(own.Dir, 0o755); err != nil {
-		return Assets{}, fmt.Errorf("make the folder of programs: %w", err)
 	}
 	together := &together{own: own}
 	a, err := ensureSet(ctx, ofControlPlane, together, progress)
