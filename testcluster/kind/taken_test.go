@@ -27,9 +27,12 @@ func TestWhileTaken(t *testing.T) {
 		"Bind for 127.0.0.1:43069 failed: port is already allocated.\n")
 	name := refused("docker: Error response from daemon: Conflict. The container name \"/a-control-plane\" is already in use by container \"0123abc\".\n")
 	memory := refused("docker: Error response from daemon: cannot allocate memory.\n")
+	interrupted, interrupt := context.WithCancel(t.Context())
+	interrupt()
 	for test, is := range map[string]struct {
-		results []error
-		remove  error
+		interrupted bool
+		results     []error
+		remove      error
 		// creations and removals are numbers of calls, and want is the end of the error, "" for none.
 		creations, removals int
 		want                string
@@ -40,12 +43,17 @@ func TestWhileTaken(t *testing.T) {
 		"always":          {results: []error{port, port, port, port, nil}, creations: 4, removals: 3, want: "43069 failed: port is already allocated."},
 		"another refusal": {results: []error{memory, nil}, creations: 1, want: "exit status 125: docker: Error response from daemon: cannot allocate memory."},
 		"no command":      {results: []error{errOther, nil}, creations: 1, want: "no such image"},
+		"interrupted":     {interrupted: true, results: []error{port, nil}, creations: 1, want: "43069 failed: port is already allocated."},
 		"left over":       {results: []error{port, nil}, remove: errOther, creations: 1, removals: 1, want: "could not be removed: no such image"},
 	} {
 		t.Run(test, func(t *testing.T) {
 			c := &Cluster{progress: io.Discard, started: time.Now()}
 			creations, removals := 0, 0
-			err := c.whileTaken(t.Context(), func() error {
+			ctx := t.Context()
+			if is.interrupted {
+				ctx = interrupted
+			}
+			err := c.whileTaken(ctx, func() error {
 				creations++
 				return is.results[creations-1]
 			}, func() error {
@@ -59,20 +67,6 @@ func TestWhileTaken(t *testing.T) {
 				t.Errorf("error %v, want one that ends with %q", err, is.want)
 			}
 		})
-	}
-}
-
-func TestWhileTakenInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	c := &Cluster{progress: io.Discard, started: time.Now()}
-	creations := 0
-	err := c.whileTaken(ctx, func() error {
-		creations++
-		cancel()
-		return refused("port is already allocated")
-	}, func() error { return nil })
-	if creations != 1 || err == nil || !strings.Contains(err.Error(), "exit status 125") {
-		t.Errorf("%d creations, %v", creations, err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -122,49 +123,38 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
-type nodeShape struct {
-	Roles  string
-	Taints string
-}
-
-var (
-	masterAndWorker = nodeShape{Roles: "control-plane master worker"}
-	masterTainted   = nodeShape{Roles: "control-plane master", Taints: "node-role.kubernetes.io/master=:NoSchedule"}
-	onlyWorker      = nodeShape{Roles: "worker"}
-	onlyArbiter     = nodeShape{Roles: "arbiter", Taints: "node-role.kubernetes.io/arbiter=:NoSchedule"}
+// Roles and taints of nodes.
+const (
+	masterAndWorker = "control-plane master worker"
+	masterTainted   = "control-plane master node-role.kubernetes.io/master=:NoSchedule"
+	onlyWorker      = "worker"
+	onlyArbiter     = "arbiter node-role.kubernetes.io/arbiter=:NoSchedule"
 )
 
-func nodeShapes(ctx context.Context, t *testing.T, c *embedded.Cluster) map[string]nodeShape {
+func nodeShapes(ctx context.Context, t *testing.T, c *embedded.Cluster) map[string]string {
 	t.Helper()
 	var nodes corev1.NodeList
 	if err := c.Client().List(ctx, &nodes); err != nil {
 		t.Fatal(err)
 	}
-	shapes := map[string]nodeShape{}
+	shapes := map[string]string{}
 	for i := range nodes.Items {
 		node := &nodes.Items[i]
 		if !embedded.NodeReady(node) {
 			t.Errorf("node %s is not Ready", node.Name)
 		}
-		var shape nodeShape
+		var shape []string
 		for _, role := range []string{"arbiter", "control-plane", "infra", "master", "worker"} {
 			if _, ok := node.Labels["node-role.kubernetes.io/"+role]; ok {
-				shape.Roles += " " + role
+				shape = append(shape, role)
 			}
 		}
 		for _, taint := range node.Spec.Taints {
-			shape.Taints += " " + taint.Key + "=" + taint.Value + ":" + string(taint.Effect)
+			shape = append(shape, taint.Key+"="+taint.Value+":"+string(taint.Effect))
 		}
-		shapes[node.Name] = nodeShape{Roles: trim(shape.Roles), Taints: trim(shape.Taints)}
+		shapes[node.Name] = strings.Join(shape, " ")
 	}
 	return shapes
-}
-
-func trim(s string) string {
-	if s == "" {
-		return s
-	}
-	return s[1:]
 }
 
 func TestInstall(t *testing.T) {
@@ -172,12 +162,12 @@ func TestInstall(t *testing.T) {
 		single = "SingleReplica"
 		ha     = "HighlyAvailable"
 	)
-	sno := map[string]nodeShape{"master-0": masterAndWorker}
-	withOne := map[string]nodeShape{"master-0": masterTainted, "worker-0": onlyWorker}
-	withTwo := map[string]nodeShape{"master-0": masterTainted, "worker-0": onlyWorker, "worker-1": onlyWorker}
+	sno := map[string]string{"master-0": masterAndWorker}
+	withOne := map[string]string{"master-0": masterTainted, "worker-0": onlyWorker}
+	withTwo := map[string]string{"master-0": masterTainted, "worker-0": onlyWorker, "worker-1": onlyWorker}
 	for _, test := range []struct {
 		name                          string
-		nodes                         map[string]nodeShape
+		nodes                         map[string]string
 		day2                          int
 		platform, controlPlane, infra string
 		placement, publishing         string
@@ -192,19 +182,19 @@ func TestInstall(t *testing.T) {
 		{"cloud-sno-day1-workers", withTwo, 2, "AWS", single, ha, "Workers", "LoadBalancerService", false, 2},
 		{"none-sno-day2-workers", sno, 2, "None", single, single, "Workers", "HostNetwork", true, 1},
 		{"cloud-sno-day2-workers", sno, 2, "AWS", single, single, "Workers", "LoadBalancerService", true, 1},
-		{"ha", map[string]nodeShape{
+		{"ha", map[string]string{
 			"master-0": masterTainted, "master-1": masterTainted, "master-2": masterTainted, "worker-0": onlyWorker, "worker-1": onlyWorker,
 		}, 0, "AWS", ha, ha, "Workers", "LoadBalancerService", false, 2},
-		{"compact", map[string]nodeShape{
+		{"compact", map[string]string{
 			"master-0": masterAndWorker, "master-1": masterAndWorker, "master-2": masterAndWorker,
 		}, 0, "AWS", ha, ha, "Workers", "LoadBalancerService", true, 2},
-		{"arbiter", map[string]nodeShape{
+		{"arbiter", map[string]string{
 			"master-0": masterAndWorker, "master-1": masterAndWorker, "arbiter-0": onlyArbiter,
 		}, 0, "BareMetal", "HighlyAvailableArbiter", ha, "Workers", "HostNetwork", true, 2},
-		{"two-node", map[string]nodeShape{
+		{"two-node", map[string]string{
 			"master-0": masterAndWorker, "master-1": masterAndWorker,
 		}, 0, "BareMetal", "DualReplica", ha, "Workers", "HostNetwork", true, 2},
-		{"external", map[string]nodeShape{"worker-0": onlyWorker, "worker-1": onlyWorker}, 0, "AWS", "External", ha, "Workers", "", false, 0},
+		{"external", map[string]string{"worker-0": onlyWorker, "worker-1": onlyWorker}, 0, "AWS", "External", ha, "Workers", "", false, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			ctx := testContext(t)

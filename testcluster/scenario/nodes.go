@@ -63,35 +63,27 @@ func (s Scenario) AddDay2Workers(ctx context.Context, c *embedded.Cluster) error
 // EtcdPod stands in for the static pod of etcd on a node, which the stock etcd operator needs for a guard. As a mirror
 // pod it is not evicted.
 func EtcdPod(node string) *corev1.Pod {
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: EtcdNamespace, Name: "etcd-" + node, Labels: map[string]string{"app": "etcd", "etcd": "true", "k8s-app": "etcd"},
-			Annotations: map[string]string{corev1.MirrorPodAnnotationKey: node},
-		},
-		Spec: corev1.PodSpec{
-			NodeName: node, HostNetwork: true, PriorityClassName: "system-node-critical", Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
-			Containers: []corev1.Container{{Name: "etcd", Image: "etcd"}},
-		},
-	}
+	pod := staticPod(EtcdNamespace, "etcd", node)
+	pod.Labels, pod.Annotations = map[string]string{"app": "etcd", "etcd": "true", "k8s-app": "etcd"}, map[string]string{corev1.MirrorPodAnnotationKey: node}
+	return pod
 }
 
 // controlPlanePod stands in for the static pods of a control-plane node. Because of its requests the scheduler prefers
 // an added worker, which is empty; otherwise both would score the same, and a router would move only sometimes.
 func controlPlanePod(node string) *corev1.Pod {
+	pod := staticPod(ControlPlaneNamespace, "control-plane", node)
+	pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("1500m"), corev1.ResourceMemory: resource.MustParse("6Gi"),
+	}
+	return pod
+}
+
+func staticPod(namespace, name, node string) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ControlPlaneNamespace, Name: "control-plane-" + node},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-" + node},
 		Spec: corev1.PodSpec{
-			NodeName:          node,
-			HostNetwork:       true,
-			PriorityClassName: "system-node-critical",
-			Tolerations:       []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
-			Containers: []corev1.Container{{
-				Name: "control-plane", Image: "control-plane",
-				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-					corev1.ResourceCPU:    resource.MustParse("1500m"),
-					corev1.ResourceMemory: resource.MustParse("6Gi"),
-				}},
-			}},
+			NodeName: node, HostNetwork: true, PriorityClassName: "system-node-critical", Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			Containers: []corev1.Container{{Name: name, Image: name}},
 		},
 	}
 }
