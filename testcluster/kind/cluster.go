@@ -60,11 +60,7 @@ func Create(ctx context.Context, config Config) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, leftover, err := inspect(ctx, e, config.Name)
-	if err != nil {
-		return nil, err
-	}
-	if err := errors.Join(config.leftover(leftover), config.check(m)); err != nil {
+	if err := config.leftover(ctx, e); err != nil {
 		return nil, err
 	}
 	if config.Image == "" {
