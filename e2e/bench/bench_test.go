@@ -56,7 +56,7 @@ var _ = It("An embedded cluster runs its first pod within ten seconds of a warm 
 	started := time.Now()
 	c := suite.Must(embedded.Start(ctx, embedded.Config{}))
 	DeferCleanup(c.Stop)
-	Expect(c.AddNode(ctx, embedded.NodeSpec{Name: "node", Roles: []string{"worker"}})).To(Succeed())
+	Expect(c.AddNodes(ctx, embedded.NodeSpec{Name: "node", Roles: []string{"worker"}})).To(Succeed())
 	pod := newPod("first", "")
 	Expect(c.Client().Create(ctx, pod)).To(Succeed())
 	Eventually(ctx, func(ctx context.Context) (corev1.PodPhase, error) {

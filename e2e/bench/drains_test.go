@@ -39,7 +39,7 @@ var _ = It("A drain by request takes hardly longer than kubectl drain, and on on
 	DeferCleanup(s.Stop)
 	suite.Must(s.RunController(ctx, framework.MachineConfig))
 	suite.Must(s.WaitReason(ctx, framework.MachineConfig, waitTimeout, "AsExpected"))
-	Expect(s.Cluster.AddNode(ctx, embedded.NodeSpec{Name: drainedNode, Roles: []string{"worker"}})).To(Succeed())
+	Expect(s.Cluster.AddNodes(ctx, embedded.NodeSpec{Name: drainedNode, Roles: []string{"worker"}})).To(Succeed())
 	kube := s.Cluster.Clientset()
 
 	// Both drain the same node with the same pods, in turn. The pods can run nowhere else, so they return when it is

@@ -35,7 +35,7 @@ func (s *System) setTopology(ctx context.Context, controlPlane, infrastructure c
 		master := s.Scenario.Nodes()[0]
 		for _, name := range []string{"master-1", "master-2"} {
 			master.Name = name
-			if err := s.Cluster.AddNode(ctx, master); err != nil {
+			if err := s.Cluster.AddNodes(ctx, master); err != nil {
 				return err
 			}
 			if err := s.Cluster.Client().Create(ctx, scenario.EtcdPod(name)); client.IgnoreAlreadyExists(err) != nil {

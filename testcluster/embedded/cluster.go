@@ -407,7 +407,7 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 }
 
 func exitError(c *Component) error {
-	tail := c.logTail(logTailBytes)
+	tail := c.LogTail(logTailBytes)
 	err := fmt.Errorf("%w: %s: its log %s ends with:\n%s", ErrComponentExited, c.name, c.log, tail)
 	if strings.Contains(tail, "address already in use") {
 		err = fmt.Errorf("%w: %w", errPortTaken, err)

@@ -114,7 +114,7 @@ func TestStartToFirstPod(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Stop() })
-	if err := c.AddNode(ctx, NodeSpec{Name: "first", Roles: []string{"worker"}, Address: "192.0.2.7"}); err != nil {
+	if err := c.AddNodes(ctx, NodeSpec{Name: "first", Roles: []string{"worker"}, Address: "192.0.2.7"}); err != nil {
 		t.Fatal(err)
 	}
 	pod := runPod(ctx, t, c, pausePod(metav1.NamespaceDefault, "first"))

@@ -173,7 +173,8 @@ func (r *run) over() bool {
 	}
 }
 
-func (c *Component) logTail(size int64) string {
+// LogTail returns the end of the component's log, at most size bytes.
+func (c *Component) LogTail(size int64) string {
 	file, err := os.Open(c.log)
 	if err != nil {
 		return err.Error()

@@ -45,9 +45,6 @@ type NodeSpec struct {
 	Address string
 }
 
-// AddNode adds a simulated node and returns when it is Ready and pods can be scheduled to it.
-func (c *Cluster) AddNode(ctx context.Context, spec NodeSpec) error { return c.AddNodes(ctx, spec) }
-
 // AddNodes adds simulated nodes and returns when all are Ready and pods can be scheduled to them.
 func (c *Cluster) AddNodes(ctx context.Context, specs ...NodeSpec) error {
 	group, groupCtx := errgroup.WithContext(ctx)

@@ -112,6 +112,3 @@ func (c *Component) signal(signal syscall.Signal) error {
 	}
 	return nil
 }
-
-// LogTail returns the end of the component's log, at most size bytes.
-func (c *Component) LogTail(size int64) string { return c.logTail(size) }

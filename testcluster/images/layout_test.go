@@ -61,7 +61,6 @@ func TestWriteLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	var architectures []string
-	var layer string
 	for _, d := range list.Manifests {
 		architectures = append(architectures, d.Platform.OS+"/"+d.Platform.Architecture)
 		image, err := index.Image(d.Digest)
@@ -72,7 +71,6 @@ func TestWriteLayout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		layer = manifest.Layers[0].Digest.Hex
 		got := []types.MediaType{d.MediaType, manifest.MediaType, manifest.Config.MediaType, manifest.Layers[0].MediaType}
 		if diff := cmp.Diff([]types.MediaType{types.OCIManifestSchema1, types.OCIManifestSchema1, types.OCIConfigJSON, types.OCILayer}, got); diff != "" {
 			t.Errorf("types (-want +got):\n%s", diff)
@@ -80,14 +78,6 @@ func TestWriteLayout(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"linux/amd64", "linux/arm64"}, architectures); diff != "" {
 		t.Errorf("platforms (-want +got):\n%s", diff)
-	}
-
-	blob := filepath.Join(folder, "blobs", "sha256", layer)
-	if err := os.WriteFile(blob, []byte("changed"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := validate.Index(top); err == nil {
-		t.Error("a changed layer is valid")
 	}
 }
 

@@ -216,7 +216,7 @@ func (c *Cluster) AddMasters(names ...string) {
 	master := c.Scenario.Nodes()[0]
 	for _, name := range names {
 		master.Name = name
-		Expect(c.Cluster.AddNode(c.Ctx, master)).To(Succeed())
+		Expect(c.Cluster.AddNodes(c.Ctx, master)).To(Succeed())
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -18,36 +17,16 @@ import (
 // Guard and GuardBudget are the quorum guard of etcd of releases before 4.8: three pods on control-plane nodes, of
 // which one may be evicted, whatever the topology is.
 var (
-	Guard = Manifest{
-		key: guardKey, kind: "Deployment", group: appsv1.GroupName,
-		object: func() client.Object { return guard() },
-		enforce: func(live client.Object) bool {
-			d, ok := live.(*appsv1.Deployment)
-			if !ok {
-				return false
-			}
-			before, want := d.DeepCopy(), guard()
-			d.Annotations = annotated(d.Annotations)
-			d.Spec.Replicas, d.Spec.Strategy = want.Spec.Replicas, want.Spec.Strategy
-			pod, wanted := &d.Spec.Template.Spec, want.Spec.Template.Spec
-			pod.NodeSelector, pod.Affinity, pod.Tolerations, pod.HostNetwork = wanted.NodeSelector, wanted.Affinity, wanted.Tolerations, true
-			return !equality.Semantic.DeepEqual(before, d)
-		},
-	}
-	GuardBudget = Manifest{
-		key: guardKey, kind: "PodDisruptionBudget", group: policyv1.GroupName,
-		object: func() client.Object { return guardBudget() },
-		enforce: func(live client.Object) bool {
-			b, ok := live.(*policyv1.PodDisruptionBudget)
-			if !ok {
-				return false
-			}
-			before, want := b.DeepCopy(), guardBudget()
-			b.Annotations = annotated(b.Annotations)
-			b.Spec = want.Spec // the operator has no code for this kind, and replaces the whole spec (U-ETC-5)
-			return !equality.Semantic.DeepEqual(before, b)
-		},
-	}
+	Guard = manifest("Deployment", appsv1.GroupName, guard, func(live, want *appsv1.Deployment) {
+		live.Annotations = annotated(live.Annotations)
+		live.Spec.Replicas, live.Spec.Strategy = want.Spec.Replicas, want.Spec.Strategy
+		pod, wanted := &live.Spec.Template.Spec, want.Spec.Template.Spec
+		pod.NodeSelector, pod.Affinity, pod.Tolerations, pod.HostNetwork = wanted.NodeSelector, wanted.Affinity, wanted.Tolerations, true
+	})
+	GuardBudget = manifest("PodDisruptionBudget", policyv1.GroupName, guardBudget, func(live, want *policyv1.PodDisruptionBudget) {
+		live.Annotations = annotated(live.Annotations)
+		live.Spec = want.Spec // the operator has no code for this kind, and replaces the whole spec (U-ETC-5)
+	})
 )
 
 var guardKey = client.ObjectKey{Namespace: scenario.EtcdNamespace, Name: "etcd-quorum-guard"}

@@ -30,6 +30,23 @@ type Manifest struct {
 	enforce func(live client.Object) bool
 }
 
+// manifest returns the manifest of an object, of which set enforces fields.
+func manifest[T client.Object](kind, group string, object func() T, set func(live, want T)) Manifest {
+	return Manifest{
+		key: client.ObjectKeyFromObject(object()), kind: kind, group: group,
+		object: func() client.Object { return object() },
+		enforce: func(live client.Object) bool {
+			typed, ok := live.(T)
+			if !ok {
+				return false
+			}
+			before := live.DeepCopyObject()
+			set(typed, object())
+			return !equality.Semantic.DeepEqual(before, live)
+		},
+	}
+}
+
 // Whole returns a manifest of which annotations and the whole spec are enforced, with the defaults of the API server.
 // It creates the object in a dry run to get them.
 func Whole(ctx context.Context, kube client.Client, object client.Object) (Manifest, error) {
@@ -37,43 +54,36 @@ func Whole(ctx context.Context, kube client.Client, object client.Object) (Manif
 	if err != nil {
 		return Manifest{}, err
 	}
-	manifest := &unstructured.Unstructured{Object: content}
+	wanted := &unstructured.Unstructured{Object: content}
 	kind, err := kube.GroupVersionKindFor(object)
 	if err != nil {
 		return Manifest{}, err
 	}
-	manifest.SetGroupVersionKind(kind)
-	defaulted := manifest.DeepCopy()
-	defaulted.SetName(manifest.GetName() + "-dry-run")
+	wanted.SetGroupVersionKind(kind)
+	defaulted := wanted.DeepCopy()
+	defaulted.SetName(wanted.GetName() + "-dry-run")
 	if err := kube.Create(ctx, defaulted, client.DryRunAll); err != nil {
-		return Manifest{}, fmt.Errorf("create %s in a dry run: %w", manifest.GetName(), err)
+		return Manifest{}, fmt.Errorf("create %s in a dry run: %w", wanted.GetName(), err)
 	}
-	manifest.Object["spec"] = defaulted.Object["spec"]
+	wanted.Object["spec"] = defaulted.Object["spec"]
 	return Manifest{
-		key: client.ObjectKeyFromObject(manifest), kind: kind.Kind, group: kind.Group,
-		object: func() client.Object { return manifest.DeepCopy() },
+		key: client.ObjectKeyFromObject(wanted), kind: kind.Kind, group: kind.Group,
+		object: func() client.Object { return wanted.DeepCopy() },
 		enforce: func(live client.Object) bool {
 			u, ok := live.(*unstructured.Unstructured)
 			if !ok {
 				return false
 			}
 			before := u.DeepCopy()
-			u.SetAnnotations(labels.Merge(u.GetAnnotations(), manifest.GetAnnotations()))
-			u.Object["spec"] = manifest.DeepCopy().Object["spec"]
+			u.SetAnnotations(labels.Merge(u.GetAnnotations(), wanted.GetAnnotations()))
+			u.Object["spec"] = wanted.DeepCopy().Object["spec"]
 			return !equality.Semantic.DeepEqual(before.Object["spec"], u.Object["spec"]) || !maps.Equal(before.GetAnnotations(), u.GetAnnotations())
 		},
 	}, nil
 }
 
 // Downloads is the downloads server of the console.
-var Downloads = Manifest{
-	key: downloadsKey, kind: "Deployment", group: appsv1.GroupName,
-	object: func() client.Object { return downloads() },
-	enforce: func(live client.Object) bool {
-		d, ok := live.(*appsv1.Deployment)
-		return ok && enforceDownloads(d)
-	},
-}
+var Downloads = manifest("Deployment", appsv1.GroupName, downloads, enforceDownloads)
 
 var downloadsKey = client.ObjectKey{Namespace: "openshift-console", Name: "downloads"}
 
@@ -120,8 +130,7 @@ func downloads() *appsv1.Deployment {
 	}
 }
 
-func enforceDownloads(live *appsv1.Deployment) bool {
-	before, want := live.DeepCopy(), downloads()
+func enforceDownloads(live, want *appsv1.Deployment) {
 	live.Spec.Replicas = want.Spec.Replicas
 	pod, wanted := &live.Spec.Template.Spec, want.Spec.Template.Spec
 	pod.NodeSelector, pod.Affinity, pod.Tolerations = wanted.NodeSelector, wanted.Affinity, wanted.Tolerations
@@ -134,5 +143,4 @@ func enforceDownloads(live *appsv1.Deployment) bool {
 		present := &pod.Containers[at]
 		present.Image, present.Ports, present.Resources = container.Image, container.Ports, container.Resources
 	}
-	return !equality.Semantic.DeepEqual(before, live)
 }

@@ -39,10 +39,10 @@ func TestEnforce(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			live := downloads()
 			test.change(live)
-			if got := enforceDownloads(live); got != test.want {
+			if got := Downloads.enforce(live); got != test.want {
 				t.Errorf("a difference: %v, want %v", got, test.want)
 			}
-			if enforceDownloads(live) {
+			if Downloads.enforce(live) {
 				t.Error("a second call still reports a difference")
 			}
 		})

@@ -137,7 +137,7 @@ func (r *reconciler) ensure(ctx context.Context, o operand, here place, enough b
 		return live, fmt.Errorf("shaping %s/%s: %w", o.namespace, o.name, err)
 	}
 	workload.UnblockRollout(want.deployment, live)
-	if err := standin.Ensure(ctx, r.client, live, want.deployment); err != nil || want.keepBudget {
+	if err := standin.Ensure(ctx, r.client, live, want.deployment); err != nil {
 		return live, err
 	}
 	return live, standin.EnsureBudget(ctx, r.client, budget, want.budget)
@@ -163,9 +163,8 @@ type place struct {
 
 type shaped struct {
 	deployment *appsv1.Deployment
-	// budget is nil if there must be none; with keepBudget it is not written.
-	budget     *policyv1.PodDisruptionBudget
-	keepBudget bool
+	// budget is nil if there must be none.
+	budget *policyv1.PodDisruptionBudget
 }
 
 func (o *Options) rules() rules {

@@ -35,11 +35,7 @@ func stockShape(o operand, base *appsv1.Deployment, s place) (shaped, error) {
 		return shaped{deployment: stockDeployment(o, base, s.nodes, max(s.nodes-1, 1), s.nodes)}, nil
 	}
 	result := shaped{deployment: stockDeployment(o, base, s.nodes, 1, 0)}
-	switch s.cluster.ControlPlane.Reported { //nolint:exhaustive // as today
-	case "":
-		result.keepBudget = true // the stock operator neither creates nor deletes one then
-	case configv1.SingleReplicaTopologyMode:
-	default:
+	if s.cluster.ControlPlane.Reported != configv1.SingleReplicaTopologyMode {
 		result.budget = standin.Budget(o.namespace, o.budget, base.Spec.Selector.MatchLabels, intstr.FromInt32(1))
 	}
 	return result, nil
