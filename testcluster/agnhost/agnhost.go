@@ -4,9 +4,7 @@ package agnhost
 
 import (
 	"context"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -42,7 +40,7 @@ func Ensure(ctx context.Context, suite assets.Assets, names []string, progress i
 	if err != nil {
 		return "", err
 	}
-	archive = filepath.Join(filepath.Dir(cache), "agnhost", digest(key, rootfs, strings.Join(names, " "))+".tar")
+	archive = filepath.Join(filepath.Dir(cache), "agnhost", assets.Digest(key, rootfs, strings.Join(names, " "), recipeVersion)[:12]+".tar")
 	err = assets.Once(ctx, archive, progress, func(temp string) error { return build(ctx, suite, names, temp, filepath.Dir(archive), progress) })
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrImage, err)
@@ -50,18 +48,10 @@ func Ensure(ctx context.Context, suite assets.Assets, names []string, progress i
 	return archive, nil
 }
 
-func digest(parts ...string) string {
-	sum := sha256.New()
-	for _, part := range append(parts, recipeVersion) {
-		fmt.Fprintf(sum, "%d:%s", len(part), part)
-	}
-	return hex.EncodeToString(sum.Sum(nil))[:12]
-}
-
 func build(ctx context.Context, suite assets.Assets, names []string, archive, cache string, progress io.Writer) error {
 	work := filepath.Dir(archive)
 	// The layer with the file system does not change with the version of Kubernetes.
-	layer := filepath.Join(cache, "rootfs-"+digest(rootfs)+".tar")
+	layer := filepath.Join(cache, "rootfs-"+assets.Digest(rootfs, recipeVersion)[:12]+".tar")
 	err := assets.Once(ctx, layer, progress, func(temp string) error {
 		fmt.Fprintln(progress, "Building the image agnhost from Debian's packages (once, some minutes)")
 		if err := nodeimage.RunDebootstrap(ctx, rootfs, filepath.Dir(temp)); err != nil {

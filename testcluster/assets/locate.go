@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 )
 
@@ -39,19 +38,13 @@ func CacheDir() (string, error) {
 	return filepath.Join(abs, "kube"), nil
 }
 
-// ModuleDir returns the folder of module testcluster: that of the clone with the working folder, or from the compiler's
-// record of this file, or, for a binary built with -trimpath, from the go command.
+// ModuleDir returns the folder of module testcluster: that of the clone with the working folder, or from the go command.
 func ModuleDir(ctx context.Context) (string, error) {
 	if dir, err := os.Getwd(); err == nil {
 		for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 			if module := filepath.Join(dir, "testcluster"); isModuleDir(module) {
 				return module, nil
 			}
-		}
-	}
-	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
-		if dir := filepath.Dir(filepath.Dir(file)); isModuleDir(dir) {
-			return dir, nil
 		}
 	}
 	out, err := goCommand(ctx, "", nil, "list", "-m", "-f", "{{.Dir}}", modulePath)

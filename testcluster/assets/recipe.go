@@ -106,9 +106,6 @@ func readRecipe(ctx context.Context, source string, wanted func(tool string) boo
 			return recipe{}, err
 		}
 		parts = append(parts, text...)
-		if folder == r.source && len(file.Tool) == 0 {
-			return recipe{}, fmt.Errorf("%s has no tool lines, so there is nothing to build", filepath.Join(folder, "go.mod"))
-		}
 		for _, tool := range file.Tool {
 			if wanted(tool.Path) {
 				r.programs = append(r.programs, tool.Path)
@@ -134,13 +131,18 @@ func readRecipe(ctx context.Context, source string, wanted func(tool string) boo
 	if err != nil {
 		return recipe{}, err
 	}
-	digest := sha256.New()
 	parts = append(parts, strings.TrimSpace(goVersion), runtime.GOOS, runtime.GOARCH, strings.Join(stageFolders, " "), strings.Join(r.programs, " "))
-	for _, part := range parts {
-		fmt.Fprintf(digest, "%d:%s", len(part), part)
-	}
-	r.key = r.version + "-" + hex.EncodeToString(digest.Sum(nil))[:16]
+	r.key = r.version + "-" + Digest(parts...)[:16]
 	return r, nil
+}
+
+// Digest returns a digest of texts, in hexadecimal digits, for the name of what is made of them.
+func Digest(parts ...string) string {
+	sum := sha256.New()
+	for _, part := range parts {
+		fmt.Fprintf(sum, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // readModule returns the go.mod of a module, and its text and that of its go.sum.

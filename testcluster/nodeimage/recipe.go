@@ -4,9 +4,7 @@ package nodeimage
 
 import (
 	"context"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -74,7 +72,7 @@ func readRecipe(ctx context.Context) (recipe, error) {
 	if err != nil {
 		return recipe{}, err
 	}
-	return recipe{version: version, key: digest(parts...), from: kindest, folder: filepath.Join(filepath.Dir(cache), "nodeimage")}, nil
+	return recipe{version: version, key: assets.Digest(append(parts, recipeVersion, runtime.GOARCH)...)[:12], from: kindest, folder: filepath.Join(filepath.Dir(cache), "nodeimage")}, nil
 }
 
 func required(text []byte, module string) (string, error) {
@@ -88,12 +86,4 @@ func required(text []byte, module string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%w: go.mod does not require %s", ErrImage, module)
-}
-
-func digest(parts ...string) string {
-	sum := sha256.New()
-	for _, part := range append(parts, recipeVersion, runtime.GOARCH) {
-		fmt.Fprintf(sum, "%d:%s", len(part), part)
-	}
-	return hex.EncodeToString(sum.Sum(nil))[:12]
 }

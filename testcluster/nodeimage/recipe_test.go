@@ -4,28 +4,12 @@ package nodeimage
 
 import (
 	"errors"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/solonode/sno/testcluster/images"
 )
-
-func TestDigest(t *testing.T) {
-	seen := map[string][]string{}
-	for _, parts := range [][]string{{"a", "b"}, {"ab", ""}, {"a", "b", ""}, {"b", "a"}} {
-		key := digest(parts...)
-		if other, ok := seen[key]; ok {
-			t.Errorf("%q and %q have the same key", parts, other)
-		}
-		seen[key] = parts
-		if len(key) != 12 || key != digest(parts...) {
-			t.Errorf("%q", key)
-		}
-	}
-}
 
 func TestReadRecipe(t *testing.T) {
 	r, err := readRecipe(t.Context())
@@ -66,15 +50,5 @@ func TestControlPlaneImage(t *testing.T) {
 	}
 	if _, err := controlPlaneImage("registry.k8s.io/new:1", "", "", ""); !errors.Is(err, ErrImage) {
 		t.Error(err)
-	}
-}
-
-func TestTail(t *testing.T) {
-	lines := slices.Repeat([]string{"x"}, 40)
-	if got := tail(strings.Join(lines, "\n") + "\n"); strings.Count(got, "x") != 15 {
-		t.Errorf("%q", got)
-	}
-	if got := tail("one\n"); got != "one" {
-		t.Errorf("%q", got)
 	}
 }

@@ -4,12 +4,10 @@ package auth
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -35,9 +33,6 @@ func newProber(config *rest.Config, options Options) (*prober, error) {
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("reading the cluster's certificate authority: %w", err)
-	}
-	if trust == nil {
-		trust = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	var dialer net.Dialer
 	return &prober{
@@ -101,5 +96,3 @@ func (p *prober) ask(ctx context.Context, endpoint string) error {
 	}
 	return nil
 }
-
-func hostPort(host string, port int32) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }

@@ -5,6 +5,8 @@ package auth
 import (
 	"context"
 	"errors"
+	"net"
+	"strconv"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -99,7 +101,7 @@ func endpoints(slices []discoveryv1.EndpointSlice) []string {
 			}
 			for _, endpoint := range slice.Endpoints {
 				if ptr.Deref(endpoint.Conditions.Ready, true) && len(endpoint.Addresses) > 0 {
-					found = append(found, hostPort(endpoint.Addresses[0], *port.Port))
+					found = append(found, net.JoinHostPort(endpoint.Addresses[0], strconv.Itoa(int(*port.Port))))
 				}
 			}
 		}
