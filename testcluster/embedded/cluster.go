@@ -9,10 +9,10 @@ import (
 	"io"
 	"log"
 	"net"
-	"net/netip"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -79,8 +79,7 @@ type Cluster struct {
 
 	audit auditTail
 
-	addressMu sync.Mutex
-	address   netip.Addr
+	addresses atomic.Uint32 // how many nodes have got one
 
 	stop func() error
 }

@@ -78,29 +78,20 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
-func pausePod(namespace, name string) *corev1.Pod {
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "pause", Image: "pause"}}},
-	}
-}
-
-func runPod(ctx context.Context, t *testing.T, c *Cluster, pod *corev1.Pod) *corev1.Pod {
+func runPod(ctx context.Context, t *testing.T, c *Cluster) (running *corev1.Pod) {
 	t.Helper()
-	pods := c.Clientset().CoreV1().Pods(pod.Namespace)
+	pods := c.Clientset().CoreV1().Pods(metav1.NamespaceDefault)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "first"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "pause", Image: "pause"}}},
+	}
 	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	var running *corev1.Pod
-	eventually.Succeeds(t, "pod "+pod.Name+" runs", func() error {
-		var err error
-		if running, err = pods.Get(ctx, pod.Name, metav1.GetOptions{}); err != nil {
-			return err
+	eventually.Succeeds(t, "the pod runs", func() (err error) {
+		if running, err = pods.Get(ctx, pod.Name, metav1.GetOptions{}); err == nil && running.Status.Phase != corev1.PodRunning {
+			err = fmt.Errorf("phase %s, conditions %v", running.Status.Phase, running.Status.Conditions)
 		}
-		if running.Status.Phase != corev1.PodRunning {
-			return fmt.Errorf("phase %s, conditions %v", running.Status.Phase, running.Status.Conditions)
-		}
-		return nil
+		return err
 	})
 	return running
 }
@@ -117,7 +108,7 @@ func TestStartToFirstPod(t *testing.T) {
 	if err := c.AddNodes(ctx, NodeSpec{Name: "first", Roles: []string{"worker"}, Address: "192.0.2.7"}); err != nil {
 		t.Fatal(err)
 	}
-	pod := runPod(ctx, t, c, pausePod(metav1.NamespaceDefault, "first"))
+	pod := runPod(ctx, t, c)
 	t.Logf("first pod running after %s", time.Since(started).Round(time.Millisecond))
 	if pod.Status.HostIP != "192.0.2.7" {
 		t.Errorf("the pod's host is %s, want the node's address", pod.Status.HostIP)

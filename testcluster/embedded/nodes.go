@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"runtime"
 	"time"
 
@@ -122,7 +121,8 @@ func (c *Cluster) node(spec NodeSpec) *corev1.Node {
 	}
 	address := spec.Address
 	if address == "" {
-		address = c.nextAddress()
+		n := c.addresses.Add(1) + 9
+		address = fmt.Sprintf("10.0.%d.%d", n>>8, n&0xff)
 	}
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: spec.Name, Labels: labels},
@@ -139,16 +139,6 @@ func (c *Cluster) node(spec NodeSpec) *corev1.Node {
 			},
 		},
 	}
-}
-
-func (c *Cluster) nextAddress() string {
-	c.addressMu.Lock()
-	defer c.addressMu.Unlock()
-	if !c.address.IsValid() {
-		c.address = netip.AddrFrom4([4]byte{10, 0, 0, 9})
-	}
-	c.address = c.address.Next()
-	return c.address.String()
 }
 
 // DeleteNode deletes a node and its lease. Its pods stay until the garbage collector of Kubernetes finds them, which

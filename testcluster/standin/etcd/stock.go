@@ -85,15 +85,11 @@ func (g *stockGuards) remove(ctx context.Context, pods []corev1.Pod) error {
 			return err
 		}
 	}
-	live, err := g.liveBudget(ctx)
+	live, err := standin.Get(ctx, g.client, etcdguard.Namespace, etcdguard.PodsBudgetName, &policyv1.PodDisruptionBudget{})
 	if err != nil {
 		return err
 	}
 	return standin.EnsureBudget(ctx, g.client, live, nil)
-}
-
-func (g *stockGuards) liveBudget(ctx context.Context) (*policyv1.PodDisruptionBudget, error) {
-	return standin.Get(ctx, g.client, etcdguard.Namespace, etcdguard.PodsBudgetName, &policyv1.PodDisruptionBudget{})
 }
 
 func (g *stockGuards) guard(ctx context.Context, nodes []corev1.Node, pods, operands []corev1.Pod) error {
@@ -110,7 +106,7 @@ func (g *stockGuards) guard(ctx context.Context, nodes []corev1.Node, pods, oper
 			return err
 		}
 	}
-	live, err := g.liveBudget(ctx)
+	live, err := standin.Get(ctx, g.client, etcdguard.Namespace, etcdguard.PodsBudgetName, &policyv1.PodDisruptionBudget{})
 	if err != nil {
 		return err
 	}
