@@ -4,6 +4,7 @@ package modules
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	ignition "github.com/coreos/ignition/v2/config/v3_2"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	mcfgv1ac "github.com/openshift/client-go/machineconfiguration/applyconfigurations/machineconfiguration/v1"
@@ -50,7 +52,7 @@ var _ = DescribeTable("The kubelet's own loader reads the periods of a graceful 
 var _ = DescribeTable("The kubelet's own loader refuses", Label(suite.Smoke),
 	func(ctx SpecContext, configuration map[string]any) {
 		_, err := readByKubelet(ctx, configuration)
-		Expect(err).To(HaveOccurred())
+		Expect(err).To(MatchError(ContainSubstring("kubelet-config: ")), "the program says so, not the compiler")
 	},
 	Entry("critical pods longer than all", map[string]any{"shutdownGracePeriod": "10s", "shutdownGracePeriodCriticalPods": "20s"}),
 	Entry("less than a second", map[string]any{"shutdownGracePeriod": "10ms"}),
@@ -88,8 +90,12 @@ func readByKubelet(ctx SpecContext, configuration map[string]any) (string, error
 	Expect(os.WriteFile(file, text, 0o600)).To(Succeed())
 	// Only a file, not a package, may import the Kubernetes of testcluster/kube from here. Go's cache keeps the program.
 	run := exec.CommandContext(ctx, "go", "run", "-trimpath", "-buildvcs=false", filepath.Join("e2e", "modules", "testdata", "kubelet-config", "main.go"), file)
-	run.Env = append(os.Environ(), "CGO_ENABLED=0")
-	output, err := run.CombinedOutput()
+	complaints := gbytes.NewBuffer()
+	run.Env, run.Stderr = append(os.Environ(), "CGO_ENABLED=0"), complaints
+	output, err := run.Output()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, complaints.Contents())
+	}
 	return strings.TrimSpace(string(output)), err
 }
 
