@@ -38,7 +38,7 @@ func CacheDir() (string, error) {
 	return filepath.Join(abs, "kube"), nil
 }
 
-// ModuleDir returns the folder of module testcluster: that of the clone with the working folder, or from the go command.
+// ModuleDir returns the folder of module testcluster: that of the clone with the working folder, or the go command's.
 func ModuleDir(ctx context.Context) (string, error) {
 	if dir, err := os.Getwd(); err == nil {
 		for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {

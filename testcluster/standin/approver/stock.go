@@ -28,9 +28,10 @@ var (
 	nodeGroups         = sets.New("system:nodes", "system:authenticated")
 )
 
-// stockDecide has the rules of the stock approver (U-APP-3 to U-APP-5), without a kubelet's current certificate, which a
-// simulated one does not have: no topology, a Machine approves any number of client requests until its node joins, also
-// after its window if the request was created in it, and the encoding, the key and the age of a request are not checked.
+// stockDecide has the rules of the stock approver (U-APP-3 to U-APP-5), without a kubelet's current certificate, which
+// a simulated one does not have: no topology, a Machine approves any number of client requests until its node joins,
+// also after its window if the request was created in it, and the encoding, the key and the age of a request are not
+// checked.
 func stockDecide(csr *certificatesv1.CertificateSigningRequest, s *sources) requests.Verdict {
 	refuse := func(flow requests.Flow, node, reason, message string) requests.Verdict {
 		finding := requests.Finding{Reason: reason, Message: message}

@@ -19,8 +19,8 @@ import (
 
 var errNames = errors.New("no member of etcd has the name of a control-plane node, so none is removed")
 
-// reconcileMembers reads the members of etcd, removes one without a node, and returns how many vote, and the conditions.
-// -1: they cannot be read.
+// reconcileMembers reads the members of etcd, removes one without a node, and returns how many vote (-1: they cannot
+// be read), and the conditions.
 func (r *reconciler) reconcileMembers(
 	ctx context.Context, cluster topology.Cluster, overrides []byte, nodes []corev1.Node,
 ) (int, []operatorv1.OperatorCondition) {

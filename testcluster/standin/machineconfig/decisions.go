@@ -8,8 +8,8 @@ import (
 	"github.com/solonode/sno/machineconfig"
 )
 
-// mayStart returns which of the pending drains may start, and why the others wait. The stock operator cordons and drains
-// any node that requests it (U-MCO-1, U-MCO-2): the daemon of a node with SingleReplica requests none.
+// mayStart returns which of the pending drains may start, and why the others wait. The stock operator cordons and
+// drains any node that requests it (U-MCO-1, U-MCO-2): the daemon of a node with SingleReplica requests none.
 func (r *reconciler) mayStart(s state, pending, draining []string) (start []string, waiting map[string]string, err error) {
 	if r.stock {
 		return pending, nil, nil
