@@ -131,7 +131,7 @@ func publish(ctx context.Context, m *controlplane.Machine) error {
 	if err != nil {
 		return err
 	}
-	all, err := monitor.Read(ctx, m.Path(node.AllInOneStatus))
+	all, err := monitor.Read(m.Path(node.AllInOneStatus))
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}

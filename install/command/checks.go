@@ -192,7 +192,10 @@ func newGather(out io.Writer) *cobra.Command {
 			}
 			var err error
 			if to == "-" {
-				err = gather.Bundle(c.Context(), out, o)
+				var bundle []byte
+				if bundle, err = gather.Bundle(c.Context(), o); err == nil {
+					_, err = out.Write(bundle)
+				}
 			} else {
 				to = cmp.Or(to, "log-bundle-"+o.ID+".tar.gz")
 				err = gather.File(c.Context(), to, o)

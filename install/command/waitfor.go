@@ -149,6 +149,6 @@ func (o *onMachine) statusServer(ctx context.Context, settings string, files ...
 		files[i] = filepath.Join(o.root, name)
 	}
 	return func(ctx context.Context) error {
-		return monitor.Serve(ctx, l, pair, func(ctx context.Context) ([]phase.Status, error) { return monitor.Read(ctx, files...) })
+		return monitor.Serve(ctx, l, pair, func() ([]phase.Status, error) { return monitor.Read(files...) })
 	}, nil
 }

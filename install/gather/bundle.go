@@ -5,11 +5,11 @@ package gather
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path"
@@ -25,19 +25,14 @@ import (
 
 // Options of Bundle.
 type Options struct {
-	Root string
+	Root string // "" is /
 	// ID is part of the name of the bundle's folder, log-bundle-ID.
 	ID string
 	// NodeOnly gathers what installer-masters-gather.sh does: the logs of the node itself, at the top.
 	NodeOnly bool
-	// Programs is a folder with systemctl, journalctl, crictl, podman and ip; "" uses PATH.
-	Programs string
-	// Limit is the maximum size of the bundle in bytes; 0 is none. The largest logs lose their oldest lines, and other
-	// large files are omitted.
+	// Limit is the maximum size of the bundle in bytes; 0 is none. The largest files lose their oldest lines.
 	Limit int64
 	Time  time.Time
-	// Timeout of a program or a request; 0 is a minute.
-	Timeout time.Duration
 }
 
 var (
@@ -50,22 +45,20 @@ var (
 var validID = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
 const (
-	logFile        = "gather.log"
-	defaultTimeout = time.Minute
-	largestFile    = 16 << 20
-	// smallestCut is the size of a log that is not shortened further.
-	smallestCut = 1 << 10
+	logFile     = "gather.log"
+	timeout     = time.Minute // of a program or a request
+	largestFile = 16 << 20
+	smallestCut = 1 << 9 // size of a log that is not shortened further
 )
 
 // File writes a bundle into a new file of mode 0600, atomically.
 func File(ctx context.Context, file string, o Options) error {
-	var out bytes.Buffer
-	if err := Bundle(ctx, &out, o); err != nil {
+	text, err := Bundle(ctx, o)
+	if err != nil {
 		return err
 	}
 	folder := filepath.Dir(file)
-	err := os.MkdirAll(folder, 0o700)
-	if err != nil {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fmt.Errorf("write the log bundle: %w", err)
 	}
 	root, err := os.OpenRoot(folder)
@@ -73,36 +66,24 @@ func File(ctx context.Context, file string, o Options) error {
 		return fmt.Errorf("write the log bundle: %w", err)
 	}
 	defer root.Close() //nolint:errcheck // it was only opened
-	if _, err := files.Update(root, files.File{Path: filepath.Base(file), Mode: 0o600, Content: out.Bytes()}); err != nil {
+	if _, err := files.Update(root, files.File{Path: filepath.Base(file), Mode: 0o600, Content: text}); err != nil {
 		return fmt.Errorf("write the log bundle %s: %w", file, err)
 	}
 	return nil
 }
 
-// Bundle writes a bundle: a compressed archive with the folder log-bundle-ID (R-BIP-23).
-func Bundle(ctx context.Context, out io.Writer, o Options) error {
+// Bundle returns a bundle: a compressed archive with the folder log-bundle-ID (R-BIP-23).
+func Bundle(ctx context.Context, o Options) ([]byte, error) {
 	if !validID.MatchString(o.ID) {
-		return fmt.Errorf("%w: %q", ErrID, o.ID)
+		return nil, fmt.Errorf("%w: %q", ErrID, o.ID)
 	}
-	if o.Root == "" {
-		o.Root = "/"
-	}
-	if o.Timeout == 0 {
-		o.Timeout = defaultTimeout
-	}
+	o.Root = cmp.Or(o.Root, "/")
 	b := &bundle{Options: o, files: map[string][]byte{}}
 	b.gather(ctx)
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("gather logs: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("gather logs: %w", context.Cause(ctx))
 	}
-	archive, err := b.fit()
-	if err != nil {
-		return err
-	}
-	if _, err := out.Write(archive); err != nil {
-		return fmt.Errorf("write the log bundle: %w", err)
-	}
-	return nil
+	return b.fit()
 }
 
 // bundle has the texts of files, without secrets.
@@ -114,80 +95,72 @@ type bundle struct {
 	log   []string
 }
 
-func (b *bundle) note(format string, args ...any) {
+// note adds a line about a file to gather.log.
+func (b *bundle) note(name, format string, args ...any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	line, _ := redact(fmt.Appendf(nil, format, args...), func() bool { return false }) // what happened after the end is noted too
-	b.log = append(b.log, string(line))
+	b.log = append(b.log, name+": "+string(Redact(fmt.Appendf(nil, format, args...))))
 }
 
+// secretFile matches names of files and folders that are nothing but secrets, or have all of them, such as a database.
+var secretFile = regexp.MustCompile(`(?i)kubeconfig|secret|password|(?:^|/)(?:\.kube|\.docker|\.dockerconfigjson|shadow|htpasswd|id_(?:rsa|ecdsa|ed25519))(?:/|$)|\.(?:key|ign|db)(?:/|$)`)
+
 // add adds a text to the bundle without its secrets. It omits binary files, and files whose names indicate secrets.
-func (b *bundle) add(ctx context.Context, name string, text []byte) {
-	if kind := secretByName(name); kind != "" {
-		b.note("%s: omitted: its name indicates a secret (%s)", name, kind)
+func (b *bundle) add(name string, text []byte) {
+	switch {
+	case secretFile.MatchString(name) && path.Base(name) != secretNames:
+		b.note(name, "omitted: its name indicates secrets")
+		return
+	case bytes.IndexByte(text, 0) >= 0:
+		b.note(name, "omitted: not a text")
 		return
 	}
-	if bytes.IndexByte(text[:min(len(text), 8<<10)], 0) >= 0 || isGzip(text) || isTar(text) {
-		b.note("%s: omitted: not a text", name)
-		return
-	}
-	clean, kinds := Redact(ctx, text)
-	if len(kinds) > 0 {
-		b.note("%s: replaced by %s: %v", name, placeholder, kinds)
+	clean := Redact(text)
+	if !bytes.Equal(clean, text) {
+		b.note(name, "secrets are replaced by %s", placeholder)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.files[name] = clean
 }
 
-// fit returns the largest archive within the limit: files that are too large for it lose their oldest lines if they are
-// logs, and are omitted otherwise.
+// fit returns the largest archive within the limit.
 func (b *bundle) fit() ([]byte, error) {
-	for most := largestFile; ; most /= 2 {
+	for most := largestFile; most >= smallestCut; most /= 2 {
 		out, err := b.archive(most)
-		switch {
-		case err != nil || b.Limit == 0 || int64(len(out)) <= b.Limit:
+		if err != nil || b.Limit == 0 || int64(len(out)) <= b.Limit {
 			return out, err
-		case most < smallestCut:
-			return nil, fmt.Errorf("%w: %d bytes, and it has %d", ErrLimit, b.Limit, len(out))
 		}
 	}
+	return nil, fmt.Errorf("%w: %d bytes", ErrLimit, b.Limit)
 }
 
+// archive returns an archive of the newest lines of all files.
 func (b *bundle) archive(most int) ([]byte, error) {
-	log, texts := slices.Clone(b.log), map[string][]byte{}
-	for name, text := range b.files {
-		switch {
-		case len(text) <= most:
-			texts[name] = text
-		case strings.HasSuffix(name, ".log"):
-			newest := text[len(text)-most:]
-			newest = newest[bytes.IndexByte(newest, '\n')+1:]
-			texts[name] = newest
-			log = append(log, fmt.Sprintf("%s: the oldest %d bytes are omitted", name, len(text)-len(newest)))
-		default:
-			log = append(log, fmt.Sprintf("%s: omitted: it has %d bytes", name, len(text)))
-		}
-	}
-	slices.Sort(log)
-	texts[logFile] = []byte(strings.Join(append(log, ""), "\n"))
 	var out bytes.Buffer
 	zip := gzip.NewWriter(&out)
 	archive := tar.NewWriter(zip)
-	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		header := &tar.Header{
-			Typeflag: tar.TypeReg, Name: path.Join("log-bundle-"+b.ID, name), Mode: 0o600, Size: int64(len(texts[name])), ModTime: b.Time, Format: tar.FormatPAX,
-		}
+	add := func(name string, text []byte) error {
+		header := &tar.Header{Name: path.Join("log-bundle-"+b.ID, name), Mode: 0o600, Size: int64(len(text)), ModTime: b.Time, Format: tar.FormatPAX}
 		err := archive.WriteHeader(header)
-		if err == nil {
-			_, err = archive.Write(texts[name])
-		}
-		if err != nil {
-			return nil, fmt.Errorf("archive %s: %w", name, err)
-		}
+		_, writeErr := archive.Write(text)
+		return errors.Join(err, writeErr)
 	}
-	if err := errors.Join(archive.Close(), zip.Close()); err != nil {
-		return nil, fmt.Errorf("end the archive: %w", err)
+	var errs []error
+	log := slices.Clone(b.log)
+	for _, name := range slices.Sorted(maps.Keys(b.files)) {
+		text := b.files[name]
+		if over := len(text) - most; over > 0 {
+			over += bytes.IndexByte(text[over:], '\n') + 1
+			text = text[over:]
+			log = append(log, fmt.Sprintf("%s: the oldest %d bytes are omitted", name, over))
+		}
+		errs = append(errs, add(name, text))
+	}
+	slices.Sort(log)
+	errs = append(errs, add(logFile, []byte(strings.Join(append(log, ""), "\n"))), archive.Close(), zip.Close())
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("archive the logs: %w", err)
 	}
 	return out.Bytes(), nil
 }

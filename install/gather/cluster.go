@@ -6,11 +6,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -31,7 +29,8 @@ var kubeconfigs = []string{
 	node.ResourceDir + "/kube-apiserver-certs/secrets/node-kubeconfigs/localhost.kubeconfig",
 }
 
-// resources maps files of the bundle to paths of the API server.
+// resources maps files of the bundle to paths of the API server. Those of kinds with secrets have the objects' names
+// only; the rest stays in the server.
 var resources = map[string]string{
 	"apiservices.json":           "/apis/apiregistration.k8s.io/v1/apiservices",
 	"clusteroperators.json":      "/apis/config.openshift.io/v1/clusteroperators",
@@ -52,12 +51,8 @@ var resources = map[string]string{
 	"rolebindings.json":          "/apis/rbac.authorization.k8s.io/v1/rolebindings",
 	"roles.json":                 "/apis/rbac.authorization.k8s.io/v1/roles",
 	"services.json":              "/api/v1/services",
-}
-
-// named are kinds with secrets. Only the names of their objects are gathered; the rest stays in the server.
-var named = map[string]string{
-	secretNames:          "/api/v1/secrets",
-	"machineconfigs.txt": "/apis/machineconfiguration.openshift.io/v1/machineconfigs",
+	secretNames:                  "/api/v1/secrets",
+	"machineconfigs.txt":         "/apis/machineconfiguration.openshift.io/v1/machineconfigs",
 }
 
 const (
@@ -66,89 +61,70 @@ const (
 	metadata    = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
 
-var errNoKubeconfig = errors.New("the machine has no kubeconfig of an administrator")
-
 func (b *bundle) resources(ctx context.Context, work *errgroup.Group) {
 	client, err := b.client()
 	if err != nil {
-		b.note("%s: omitted: %v", resourceDir, err)
+		b.note(resourceDir, "omitted: %v", err)
 		return
 	}
 	for name, from := range resources {
 		work.Go(func() error {
-			text := b.request(ctx, client, name, from, "application/json")
-			if text == nil {
-				return nil
-			}
-			// Each field is on a line of its own, so that a secret costs only its line.
-			var lines bytes.Buffer
-			if json.Indent(&lines, text, "", " ") == nil {
-				b.add(ctx, path.Join(resourceDir, name), lines.Bytes())
-			}
-			if name == "nodes.json" {
-				b.nameList(ctx, "nodes.list", "", text)
-				b.nameList(ctx, "masters.list", "node-role.kubernetes.io/master", text)
-			}
-			return nil
-		})
-	}
-	for name, from := range named {
-		work.Go(func() error {
-			if text := b.request(ctx, client, name, from, metadata); text != nil {
-				b.nameList(ctx, name, "", text)
-			}
+			b.resource(ctx, client, path.Join(resourceDir, name), from)
 			return nil
 		})
 	}
 }
 
 func (b *bundle) client() (*rest.RESTClient, error) {
+	var rules clientcmd.ClientConfigLoadingRules
 	for _, name := range kubeconfigs {
-		text, err := os.ReadFile(b.path(name))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err //nolint:wrapcheck // it names the file
-		}
-		config, err := clientcmd.RESTConfigFromKubeConfig(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		config.GroupVersion, config.NegotiatedSerializer, config.QPS = &schema.GroupVersion{}, scheme.Codecs.WithoutConversion(), -1
-		return rest.UnversionedRESTClientFor(config) //nolint:wrapcheck // the caller names what is left out
+		rules.Precedence = append(rules.Precedence, filepath.Join(b.Root, name))
 	}
-	return nil, fmt.Errorf("%w: %s", errNoKubeconfig, strings.Join(kubeconfigs, " and "))
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig of an administrator: %w", err)
+	}
+	config.GroupVersion, config.NegotiatedSerializer, config.QPS = &schema.GroupVersion{}, scheme.Codecs.WithoutConversion(), -1
+	return rest.UnversionedRESTClientFor(config) //nolint:wrapcheck // the caller names what is left out
 }
 
-// request returns the answer of the API server. A kind that the server lacks is no error: profiles differ.
-func (b *bundle) request(ctx context.Context, client *rest.RESTClient, name, from, accept string) []byte {
-	limited, cancel := context.WithTimeout(ctx, b.Timeout)
+// resource adds a list of objects. A kind that the server lacks is no error: profiles differ.
+func (b *bundle) resource(ctx context.Context, client *rest.RESTClient, name, from string) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	text, err := client.Get().AbsPath(from).SetHeader("Accept", accept).Do(limited).Raw()
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
-		b.note("%s: GET %s: %v", path.Join(resourceDir, name), from, err)
-		return nil
+	request, toText := client.Get().AbsPath(from), indented
+	if strings.HasSuffix(name, ".txt") {
+		request, toText = request.SetHeader("Accept", metadata), names
 	}
-	return text
-}
-
-// nameList adds the names of the objects in a list, one a line, of those with a label if it is not empty.
-func (b *bundle) nameList(ctx context.Context, name, label string, text []byte) {
-	var list metav1.PartialObjectMetadataList
-	if err := json.Unmarshal(text, &list); err != nil {
-		b.note("%s: %v", path.Join(resourceDir, name), err)
+	text, err := request.Do(ctx).Raw()
+	if apierrors.IsNotFound(err) {
 		return
 	}
-	var names []string
-	for _, o := range list.Items {
-		if _, ok := o.Labels[label]; ok || label == "" {
-			names = append(names, strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")+"\n")
-		}
+	if err == nil {
+		text, err = toText(text)
 	}
-	slices.Sort(names)
-	b.add(ctx, path.Join(resourceDir, name), []byte(strings.Join(names, "")))
+	if err != nil {
+		b.note(name, "GET %s: %v", from, err)
+		return
+	}
+	b.add(name, text)
+}
+
+// indented has each field on a line of its own, so that a secret costs only its line.
+func indented(list []byte) ([]byte, error) {
+	var out bytes.Buffer
+	err := json.Indent(&out, list, "", " ")
+	return out.Bytes(), err //nolint:wrapcheck // the caller names the list
+}
+
+// names returns the names of objects, one a line.
+func names(list []byte) ([]byte, error) {
+	var objects metav1.PartialObjectMetadataList
+	err := json.Unmarshal(list, &objects)
+	var lines []string
+	for _, o := range objects.Items {
+		lines = append(lines, strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")+"\n")
+	}
+	slices.Sort(lines)
+	return []byte(strings.Join(lines, "")), err //nolint:wrapcheck // the caller names the list
 }

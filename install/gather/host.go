@@ -5,11 +5,11 @@ package gather
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -34,28 +34,28 @@ var (
 )
 
 const (
-	parallel = 4
-	// newestLines of each log are read.
-	newestLines = "50000"
+	parallel       = 4
+	newestLines    = "50000"                    // of each log are read
+	largestAsset   = 4 << 20                    // excludes archives and images
+	kernelHostname = "proc/sys/kernel/hostname" // also one by DHCP
 )
-
-// kernelHostname has the hostname, also one by DHCP.
-const kernelHostname = "proc/sys/kernel/hostname"
 
 func (b *bundle) gather(ctx context.Context) {
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(parallel)
-	live := exists(b.path(node.LiveSettings))
+	_, notLive := os.Lstat(filepath.Join(b.Root, node.LiveSettings))
 	switch {
 	case b.NodeOnly:
 		b.host(ctx, work, "", "", "containers", nodeUnits)
-	case live:
+	case notLive == nil:
 		b.host(ctx, work, "", "bootstrap", path.Join("bootstrap", "pods"), bootstrapUnits)
-		b.tree(ctx, "var/log/bootstrap-control-plane", "bootstrap/containers/bootstrap-control-plane")
-		b.tree(ctx, node.LiveDir, "rendered-assets/openshift")
+		b.tree("var/log/bootstrap-control-plane", "bootstrap/containers/bootstrap-control-plane")
+		b.tree(node.LiveDir, "rendered-assets/openshift")
 		b.resources(ctx, work)
 	default:
-		b.phaseBundle(ctx)
+		if err := b.phaseBundle(); err != nil {
+			b.note(node.LogBundle, "missing or damaged, so there may be the logs of the node only: %v", err)
+		}
 		own := path.Join("control-plane", b.hostname())
 		b.host(ctx, work, own, own, path.Join(own, "containers"), nodeUnits)
 		b.resources(ctx, work)
@@ -63,21 +63,10 @@ func (b *bundle) gather(ctx context.Context) {
 	_ = work.Wait() // of functions that return nil
 }
 
-func (b *bundle) path(name string) string { return filepath.Join(b.Root, name) }
-
-func exists(file string) bool {
-	_, err := os.Lstat(file)
-	return err == nil
-}
-
 func (b *bundle) hostname() string {
-	if s, err := node.Read(b.path(node.BootstrapSettings)); err == nil && validID.MatchString(s.Name) {
-		return s.Name
-	}
-	if text, err := os.ReadFile(b.path(kernelHostname)); err == nil {
-		if name := strings.TrimSpace(string(text)); validID.MatchString(name) {
-			return name
-		}
+	text, err := os.ReadFile(filepath.Join(b.Root, kernelHostname))
+	if name := strings.TrimSpace(string(text)); err == nil && validID.MatchString(name) {
+		return name
 	}
 	return "master" // upstream's name for a single node
 }
@@ -86,10 +75,12 @@ func (b *bundle) hostname() string {
 // containers in pods, the others in own.
 func (b *bundle) host(ctx context.Context, work *errgroup.Group, top, own, pods string, units []string) {
 	work.Go(func() error {
-		failed := b.output(ctx, path.Join(top, "failed-units.txt"), "systemctl", "list-units", "--state=failed", "--no-pager")
-		for _, unit := range failedUnits(failed) {
-			b.output(ctx, path.Join(top, "unit-status", unit+".txt"), "systemctl", "status", "--full", "--no-pager", unit)
-			b.output(ctx, path.Join(top, "unit-status", unit+".log"), "journalctl", "--no-pager", "--lines="+newestLines, "--unit="+unit)
+		failed := b.output(ctx, path.Join(top, "failed-units.txt"), "systemctl", "list-units", "--state=failed", "--no-pager", "--plain", "--no-legend")
+		for line := range strings.Lines(string(failed)) {
+			unit, _, _ := strings.Cut(line, " ")
+			name := path.Join(top, "unit-status", unsafeName.ReplaceAllString(unit, "_"))
+			b.output(ctx, name+".txt", "systemctl", "status", "--full", "--no-pager", "--", unit)
+			b.output(ctx, name+".log", "journalctl", "--no-pager", "--lines="+newestLines, "--unit="+unit)
 		}
 		return nil
 	})
@@ -102,9 +93,9 @@ func (b *bundle) host(ctx context.Context, work *errgroup.Group, top, own, pods 
 	work.Go(func() error {
 		b.output(ctx, path.Join(own, "network", "ip-addr.txt"), "ip", "addr")
 		b.output(ctx, path.Join(own, "network", "ip-route.txt"), "ip", "route")
-		b.copy(ctx, kernelHostname, path.Join(own, "network", "hostname.txt"))
-		b.copy(ctx, "etc/resolv.conf", path.Join(own, "network", "resolv.conf"))
-		b.tree(ctx, node.StatusDir, path.Join(own, "status"))
+		b.tree(kernelHostname, path.Join(own, "network", "hostname.txt"))
+		b.tree("etc/resolv.conf", path.Join(own, "network", "resolv.conf"))
+		b.tree(node.StatusDir, path.Join(own, "status"))
 		return nil
 	})
 	work.Go(func() error {
@@ -114,83 +105,59 @@ func (b *bundle) host(ctx context.Context, work *errgroup.Group, top, own, pods 
 	})
 }
 
-// run runs a program and returns its output, also after an error. With separate, standard error is only in the error.
-func (b *bundle) run(ctx context.Context, separate bool, program string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.Timeout)
+// output adds the output of a program, also of one that fails, and returns that of a program that does not.
+func (b *bundle) output(ctx context.Context, name, program string, args ...string) []byte {
+	var text bytes.Buffer
+	err := b.run(ctx, name, &text, &text, program, args...)
+	if err == nil || text.Len() > 0 {
+		b.add(name, text.Bytes())
+	}
+	if err != nil {
+		return nil
+	}
+	return text.Bytes()
+}
+
+// run runs a program, and notes its error.
+func (b *bundle) run(ctx context.Context, name string, out, errs *bytes.Buffer, program string, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	command := exec.CommandContext(ctx, filepath.Join(b.Programs, program), args...)
+	command := exec.CommandContext(ctx, program, args...)
+	command.Stdout, command.Stderr = out, errs
 	command.Env = append(os.Environ(), "LC_ALL=C")
 	command.WaitDelay = time.Second
-	run := command.CombinedOutput
-	if separate {
-		run = command.Output
-	}
-	text, err := run()
-	exit := new(exec.ExitError)
-	switch {
-	case ctx.Err() != nil:
-		err = fmt.Errorf("stopped after %s: %w", b.Timeout, context.Cause(ctx))
-	case errors.As(err, &exit) && len(exit.Stderr) > 0:
-		err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(exit.Stderr))
-	}
-	return text, err //nolint:wrapcheck // the caller names the program
-}
-
-func (b *bundle) output(ctx context.Context, name, program string, args ...string) []byte {
-	text, err := b.run(ctx, false, program, args...)
+	err := command.Run()
 	if err != nil {
-		b.note("%s: %s %s: %v", name, program, strings.Join(args, " "), err)
+		b.note(name, "%s %s: %v: %s", program, strings.Join(args, " "), cmp.Or(context.Cause(ctx), err), bytes.TrimSpace(errs.Bytes()))
 	}
-	if err == nil || len(text) > 0 {
-		b.add(ctx, name, text)
-	}
-	return text
+	return err //nolint:wrapcheck // it is noted
 }
 
-var unitName = regexp.MustCompile(`^[\w:.@\\-]+\.(?:service|socket|mount|target|timer|path|device|swap|slice|scope|automount)$`)
-
-// failedUnits returns the units in systemctl's list. Some versions print a mark before each.
-func failedUnits(list []byte) []string {
-	var units []string
-	for line := range strings.Lines(string(list)) {
-		words := strings.Fields(line)
-		if len(words) > 0 && !unitName.MatchString(words[0]) {
-			words = words[1:]
-		}
-		if len(words) > 2 && unitName.MatchString(words[0]) && slices.Contains(words, "failed") {
-			units = append(units, words[0])
-		}
-	}
-	return units
-}
-
-var unsafeName = regexp.MustCompile(`[^\w.-]+`)
+var unsafeName = regexp.MustCompile(`[^\w.@-]+`)
 
 // containers gathers logs and state of the containers that a program lists.
 func (b *bundle) containers(ctx context.Context, folder, program, format string) {
-	args := []string{"ps", "--all", format}
-	text, err := b.run(ctx, true, program, args...)
-	type container struct {
-		ID       string   `json:"id"` // Id of podman is the same in any case
-		Names    []string `json:"names"`
-		Metadata struct {
-			Name string `json:"name"`
-		} `json:"metadata"`
+	var text, errs bytes.Buffer
+	if b.run(ctx, folder, &text, &errs, program, "ps", "--all", format) != nil {
+		return
 	}
-	var list struct {
-		Containers []container `json:"containers"`
+	list := bytes.TrimSpace(text.Bytes())
+	if bytes.HasPrefix(list, []byte("[")) { // of podman
+		list = slices.Concat([]byte(`{"containers":`), list, []byte("}"))
 	}
-	if err == nil {
-		if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
-			err = json.Unmarshal(text, &list.Containers)
-		} else {
-			err = json.Unmarshal(text, &list)
-		}
+	var parsed struct {
+		Containers []struct {
+			ID       string   `json:"id"` // Id of podman is the same in any case
+			Names    []string `json:"names"`
+			Metadata struct {
+				Name string `json:"name"`
+			} `json:"metadata"`
+		} `json:"containers"`
 	}
-	if err != nil {
-		b.note("containers: %s %s: %v", program, strings.Join(args, " "), err)
+	if err := json.Unmarshal(list, &parsed); err != nil {
+		b.note(folder, "%s: %v", program, err)
 	}
-	for _, c := range list.Containers {
+	for _, c := range parsed.Containers {
 		if !validID.MatchString(c.ID) {
 			continue
 		}
@@ -201,94 +168,68 @@ func (b *bundle) containers(ctx context.Context, folder, program, format string)
 	}
 }
 
-func (b *bundle) copy(ctx context.Context, from, to string) {
-	text, err := os.ReadFile(b.path(from))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		b.note("%s: %v", to, err)
-	case withSecrets.Match(text) && slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(from)):
-		b.note("%s: omitted: it has an object of a kind with secrets", to)
-	default:
-		b.add(ctx, to, text)
-	}
-}
+// withSecrets matches an object of a kind that has credentials, or a config with whole files of them.
+var withSecrets = regexp.MustCompile(`(?m)\bkind["']?\s*:\s*["']?(?:Secret|Config|MachineConfig|ControllerConfig|EncryptionConfiguration|OAuthClient|OAuthAccessToken|OAuthAuthorizeToken)(?:List)?["']?\s*(?:[,}#]|$)`)
 
-// withSecrets matches an object that may be nothing but a secret, such as a kubeconfig in a MachineConfig.
-var withSecrets = regexp.MustCompile(`(?m)^\s*(?:- )?["']?kind["']?:\s*["']?(?:Secret|MachineConfig)(?:List)?\b`)
-
-// largestAsset excludes archives and images.
-const largestAsset = 4 << 20
-
-// tree adds the files of a folder, except the outputs of renders, whose manifests are in one folder.
-func (b *bundle) tree(ctx context.Context, from, to string) {
-	top := b.path(from)
-	err := filepath.WalkDir(top, func(file string, entry fs.DirEntry, err error) error {
-		name := path.Join(to, filepath.ToSlash(strings.TrimPrefix(file, top)))
+// tree adds a file, or the files of a folder, except the outputs of renders, whose manifests are in one folder.
+func (b *bundle) tree(from, to string) {
+	root := os.DirFS(b.Root)
+	_ = fs.WalkDir(root, from, func(file string, entry fs.DirEntry, err error) error {
+		name := path.Join(to, strings.TrimPrefix(file, from))
+		var info fs.FileInfo
+		if err == nil {
+			info, err = entry.Info()
+		}
+		var text []byte
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
 		case err != nil:
-			b.note("%s: %v", name, err)
-			return nil
-		case entry.IsDir() && slices.Contains(payload.Outputs(), entry.Name()):
-			return fs.SkipDir
-		case entry.IsDir() && secretByName(entry.Name()) != "":
-			b.note("%s: omitted: its name indicates secrets", name)
+		case entry.IsDir() && (secretFile.MatchString(name) || slices.Contains(payload.Outputs(), entry.Name())):
+			b.note(name, "omitted: its name indicates secrets, or a copy of rendered manifests")
 			return fs.SkipDir
 		case !entry.Type().IsRegular(), strings.HasSuffix(file, ".lock"):
 			return nil
-		}
-		if info, err := entry.Info(); err == nil && info.Size() > largestAsset {
-			b.note("%s: omitted: it has %d bytes", name, info.Size())
+		case info.Size() > largestAsset:
+			b.note(name, "omitted: it has %d bytes", info.Size())
 			return nil
+		default:
+			text, err = fs.ReadFile(root, file)
 		}
-		relative, _ := filepath.Rel(b.Root, file)
-		b.copy(ctx, relative, name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			b.note(name, "%v", err)
+		case slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(file)) && withSecrets.Match(text):
+			b.note(name, "omitted: it has an object of a kind with secrets")
+		default:
+			b.add(name, text)
+		}
 		return nil
 	})
-	if err != nil {
-		b.note("%s: %v", to, err)
-	}
 }
 
 // phaseBundle adds the files of the bootstrap phase's bundle, in the folder that openshift-install reads.
-func (b *bundle) phaseBundle(ctx context.Context) {
-	err := b.unpack(ctx, b.path(node.LogBundle))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		b.note("%s: not found, so the bundle has the logs of the node only", node.LogBundle)
-	case err != nil:
-		b.note("%s: %v", node.LogBundle, err)
-	}
-}
-
-func (b *bundle) unpack(ctx context.Context, file string) error {
-	opened, err := os.Open(file)
+func (b *bundle) phaseBundle() error {
+	file, err := os.Open(filepath.Join(b.Root, node.LogBundle))
 	if err != nil {
 		return err //nolint:wrapcheck // the caller names the file
 	}
-	defer opened.Close() //nolint:errcheck // it was read
-	unzipped, err := gzip.NewReader(opened)
+	defer file.Close() //nolint:errcheck // it was read
+	unzipped, err := gzip.NewReader(file)
 	if err != nil {
-		return fmt.Errorf("is damaged: %w", err)
+		return err //nolint:wrapcheck // the caller names the file
 	}
 	archive := tar.NewReader(unzipped)
-	for {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	for header, err := archive.Next(); !errors.Is(err, io.EOF); header, err = archive.Next() {
 		if err != nil {
-			return fmt.Errorf("is damaged: %w", err)
-		}
-		if header.Typeflag != tar.TypeReg || !filepath.IsLocal(header.Name) {
-			continue
+			return err //nolint:wrapcheck // the caller names the file
 		}
 		text, err := io.ReadAll(io.LimitReader(archive, 2*largestFile))
 		if err != nil {
-			return fmt.Errorf("is damaged: %w", err)
+			return err //nolint:wrapcheck // the caller names the file
 		}
-		b.add(ctx, path.Clean(header.Name), text)
+		if header.Typeflag == tar.TypeReg && filepath.IsLocal(header.Name) {
+			b.add(path.Clean(header.Name), text)
+		}
 	}
+	return nil
 }

@@ -15,44 +15,36 @@ import (
 // The scripts write the result to where openshift-install and upstream's gather script fetch it.
 func TestScripts(t *testing.T) {
 	dir := t.TempDir()
-	program := filepath.Join(dir, "sno-install")
-	bundle := filepath.Join(dir, "bundle.tar.gz")
-	if err := os.WriteFile(bundle, zip(t, archive(t, map[string]string{"log-bundle-7/journals/kubelet.log": before})), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, script := range map[string]string{"sno-install": "echo \"$*\" >>" + dir + "/arguments; cat " + bundle, "sudo": "exec \"$@\""} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
-			t.Fatal(err)
+	programs(t, before)
+	bundle, _ := bundled(t, Options{Root: dir, ID: "7", NodeOnly: true})
+	put(t, dir, "bundle", bundle)
+	put(t, dir, "sno-install", "#!/bin/sh\necho \"$*\" >>"+dir+"/arguments; cat "+dir+"/bundle")
+	put(t, dir, "sudo", "#!/bin/sh\nexec \"$@\"")
+	run := func(script string) {
+		t.Helper()
+		script = strings.ReplaceAll(script, "/"+node.Program, filepath.Join(dir, "sno-install"))
+		command := exec.CommandContext(t.Context(), "/bin/sh", "-c", script, "gather.sh", "--id", "7")
+		command.Env = []string{"HOME=" + dir, "TMPDIR=" + dir, "PATH=" + dir + ":" + os.Getenv("PATH")}
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	runScript(t, dir, strings.ReplaceAll(Script(), "/"+node.Program, program))
-	if got, err := os.ReadFile(filepath.Join(dir, "log-bundle-7.tar.gz")); err != nil || len(unpacked(t, got)) != 1 {
-		t.Errorf("%v: no bundle in the home folder", err)
-	}
-	// A link that another user has created there is replaced, and not followed.
+	run(Script())
+	// A link that another user has created is replaced, and not followed.
 	if err := os.Symlink(t.TempDir(), filepath.Join(dir, "artifacts-7")); err != nil {
 		t.Fatal(err)
 	}
-	masters := strings.ReplaceAll(MastersScript(), "/"+node.Program, program)
-	runScript(t, dir, masters)
-	runScript(t, dir, masters)
+	run(MastersScript())
+	run(MastersScript())
 	if info, err := os.Lstat(filepath.Join(dir, "artifacts-7")); err != nil || info.Mode() != os.ModeDir|0o700 {
 		t.Errorf("%v, %v: want a private folder", info, err)
 	}
-	if got, err := os.ReadFile(filepath.Join(dir, "artifacts-7", "journals", "kubelet.log")); err != nil || string(got) != before {
-		t.Errorf("%q, %v: no files of the node", got, err)
-	}
-	got, err := os.ReadFile(filepath.Join(dir, "arguments"))
-	if want := "gather --id 7 --output -\n" + strings.Repeat("gather --id 7 --node-only --output -\n", 2); err != nil || string(got) != want {
-		t.Errorf("arguments %q, %v, want %q", got, err, want)
-	}
-}
-
-func runScript(t *testing.T, dir, script string) {
-	t.Helper()
-	command := exec.CommandContext(t.Context(), "/bin/sh", "-c", script, "gather.sh", "--id", "7")
-	command.Env = []string{"HOME=" + dir, "TMPDIR=" + dir, "PATH=" + dir + ":" + os.Getenv("PATH")}
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	for name, want := range map[string]string{
+		"log-bundle-7.tar.gz": bundle, "artifacts-7/journals/kubelet.log": before,
+		"arguments": "gather --id 7 --output -\n" + strings.Repeat("gather --id 7 --node-only --output -\n", 2),
+	} {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
+		}
 	}
 }

@@ -28,7 +28,7 @@ const (
 )
 
 // Read returns the statuses in status files, without secrets. Files that do not exist yet are skipped.
-func Read(ctx context.Context, names ...string) ([]phase.Status, error) {
+func Read(names ...string) ([]phase.Status, error) {
 	var all []phase.Status
 	for _, name := range names {
 		text, err := os.ReadFile(name)
@@ -42,26 +42,23 @@ func Read(ctx context.Context, names ...string) ([]phase.Status, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the status in %s: %w", name, err)
 		}
-		redact(ctx, &s.Error)
+		redact(&s.Error)
 		for i := range s.Phases {
-			redact(ctx, &s.Phases[i].Error)
-			redact(ctx, &s.Phases[i].WaitingFor)
+			redact(&s.Phases[i].Error)
+			redact(&s.Phases[i].WaitingFor)
 		}
 		all = append(all, s)
 	}
 	return all, nil
 }
 
-func redact(ctx context.Context, text *string) {
-	clean, _ := gather.Redact(ctx, []byte(*text))
-	*text = string(clean)
-}
+func redact(text *string) { *text = string(gather.Redact([]byte(*text))) }
 
 // Serve answers GET requests for Path with what read returns, until the context ends. Everybody may read it.
-func Serve(ctx context.Context, l net.Listener, certificate tls.Certificate, read func(context.Context) ([]phase.Status, error)) error {
+func Serve(ctx context.Context, l net.Listener, certificate tls.Certificate, read func() ([]phase.Status, error)) error {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+Path, func(w http.ResponseWriter, r *http.Request) {
-		all, err := read(r.Context())
+	mux.HandleFunc("GET "+Path, func(w http.ResponseWriter, _ *http.Request) {
+		all, err := read()
 		var text []byte
 		if err == nil {
 			text, err = json.Marshal(all)

@@ -42,7 +42,7 @@ func served(t *testing.T, files ...string) Machine {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		ended <- Serve(ctx, l, pair, func(ctx context.Context) ([]phase.Status, error) { return Read(ctx, files...) })
+		ended <- Serve(ctx, l, pair, func() ([]phase.Status, error) { return Read(files...) })
 	}()
 	t.Cleanup(func() {
 		stop()

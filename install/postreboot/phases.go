@@ -179,7 +179,7 @@ func (o Options) available(ctx context.Context, p *phase.Progress) error {
 		if err := monitor.Available(ctx, client); err != nil {
 			return err //nolint:wrapcheck // it names the object
 		}
-		all, err := monitor.Read(ctx, o.path(node.BootstrapStatus), o.path(node.PostRebootStatus))
+		all, err := monitor.Read(o.path(node.BootstrapStatus), o.path(node.PostRebootStatus))
 		if err != nil {
 			return err //nolint:wrapcheck // it names the file
 		}

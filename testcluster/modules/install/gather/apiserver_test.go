@@ -39,7 +39,7 @@ func TestResources(t *testing.T) {
 	apiserver.NoError(t, err)
 	const pullSecret = "cGxhbnRlZC1wdWxsOnNlY3JldC12YWx1ZQ=="
 	for _, object := range []client.Object{
-		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp-1", Labels: map[string]string{"node-role.kubernetes.io/master": ""}}},
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp-1"}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "planted-name", Annotations: map[string]string{"a": "planted-value"}},
 			Data: map[string][]byte{"x": []byte("planted-value")}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "planted"}, Data: map[string]string{
@@ -55,11 +55,12 @@ func TestResources(t *testing.T) {
 		apiserver.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 		apiserver.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	}
-	var out bytes.Buffer
-	apiserver.NoError(t, gather.Bundle(t.Context(), &out, gather.Options{Root: root, ID: "1", Programs: t.TempDir()}))
-	all := unpacked(t, &out)
+	t.Setenv("PATH", t.TempDir())
+	bundle, err := gather.Bundle(t.Context(), gather.Options{Root: root, ID: "1"})
+	apiserver.NoError(t, err)
+	all := unpacked(t, bytes.NewReader(bundle))
 	for name, want := range map[string]string{
-		"nodes.json": `"cp-1"`, "nodes.list": "cp-1\n", "masters.list": "cp-1\n", "configmaps.json": `"name": "planted"`, "secrets-names.txt": "planted-name",
+		"nodes.json": `"cp-1"`, "configmaps.json": `"name": "planted"`, "secrets-names.txt": "default/planted-name\n",
 		"etcd.json": `"EtcdList"`, "pods.json": `"PodList"`,
 	} {
 		if got := all["log-bundle-1/resources/"+name]; !strings.Contains(got, want) {
