@@ -18,6 +18,7 @@ import (
 
 	"github.com/solonode/sno/install/allinone"
 	"github.com/solonode/sno/install/controlplane"
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/kubelet"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
@@ -46,10 +47,10 @@ func TestUpdateAccess(t *testing.T) {
 	m := allinone.NewMachine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond, Systemctl: func(context.Context, ...string) error {
 		return errSystem
 	}})
-	put(t, root, node.AllInOneRendered+"/"+controlplane.KubeletKubeconfig, kubeletKubeconfig)
-	put(t, root, node.AllInOneRendered+"/"+controlplane.Kubeconfig, strings.ReplaceAll(kubeletKubeconfig, `"certificate-authority-data": "YSBidW5kbGU="`, `"insecure-skip-tls-verify": true`))
-	put(t, root, node.AllInOneRendered+"/files/"+node.ManifestDir+"/etcd-pod.yaml", `{"metadata": {"name": "etcd", "namespace": "openshift-etcd"}}`)
-	put(t, root, node.AllInOneSettings, "profile: kubernetes\nname: master0\n")
+	fixture.Put(t, root, node.AllInOneRendered+"/"+controlplane.KubeletKubeconfig, kubeletKubeconfig)
+	fixture.Put(t, root, node.AllInOneRendered+"/"+controlplane.Kubeconfig, strings.ReplaceAll(kubeletKubeconfig, `"certificate-authority-data": "YSBidW5kbGU="`, `"insecure-skip-tls-verify": true`))
+	fixture.Put(t, root, node.AllInOneRendered+"/files/"+node.ManifestDir+"/etcd-pod.yaml", `{"metadata": {"name": "etcd", "namespace": "openshift-etcd"}}`)
+	fixture.Put(t, root, node.AllInOneSettings, "profile: kubernetes\nname: master0\n")
 	var asked []string
 	health := kubeletHealth(t, &asked)
 	update := func() error {
@@ -74,8 +75,8 @@ func TestUpdateAccess(t *testing.T) {
 	}{
 		{"first", func() {}, []string{"stop kubelet.service", "start kubelet.service", "not healthy", "healthy"}},
 		{"again", func() {}, []string{"start kubelet.service", "not healthy", "healthy"}},
-		{"other bundle", func() { put(t, root, kubelet.ServerCA, "other") }, []string{"stop kubelet.service", "start kubelet.service", "not healthy", "healthy"}},
-		{"other kubeconfig", func() { put(t, root, node.KubeletBootstrap, "other") }, []string{"stop kubelet.service", "start kubelet.service", "not healthy", "healthy"}},
+		{"other bundle", func() { fixture.Put(t, root, kubelet.ServerCA, "other") }, []string{"stop kubelet.service", "start kubelet.service", "not healthy", "healthy"}},
+		{"other kubeconfig", func() { fixture.Put(t, root, node.KubeletBootstrap, "other") }, []string{"stop kubelet.service", "start kubelet.service", "not healthy", "healthy"}},
 	} {
 		step.do()
 		asked = nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/solonode/sno/install/allinone"
 	"github.com/solonode/sno/install/controlplane"
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/kubelet"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
@@ -23,10 +24,10 @@ import (
 // The kubelet starts when it finds its kubeconfig, so its name, addresses and static pods are written first (R-AIO-5).
 func TestKubeconfigIsLast(t *testing.T) {
 	root := t.TempDir()
-	put(t, root, node.AllInOneSettings, "profile: kubernetes\nclusterName: sno\nbaseDomain: example.com\nvalidity: 1h\ncreated: \"2026-11-25T08:00:00Z\"\nname: master0\naddresses: [192.0.2.10]\n")
-	put(t, root, node.AllInOneRendered+"/sno-render.yaml", "")
-	put(t, root, node.AllInOneRendered+"/"+controlplane.KubeletKubeconfig, kubeletKubeconfig)
-	put(t, root, node.AllInOneRendered+"/files/"+node.ManifestDir+"/etcd-pod.yaml", "a pod")
+	fixture.Put(t, root, node.AllInOneSettings, "profile: kubernetes\nclusterName: sno\nbaseDomain: example.com\nvalidity: 1h\ncreated: \"2026-11-25T08:00:00Z\"\nname: master0\naddresses: [192.0.2.10]\n")
+	fixture.Put(t, root, node.AllInOneRendered+"/sno-render.yaml", "")
+	fixture.Put(t, root, node.AllInOneRendered+"/"+controlplane.KubeletKubeconfig, kubeletKubeconfig)
+	fixture.Put(t, root, node.AllInOneRendered+"/files/"+node.ManifestDir+"/etcd-pod.yaml", "a pod")
 	m := allinone.NewMachine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond})
 	run := func() error {
 		for _, p := range allinone.Phases(m) {
@@ -37,22 +38,16 @@ func TestKubeconfigIsLast(t *testing.T) {
 		return errors.New("there is no phase static-pods")
 	}
 	for _, inTheWay := range []string{node.ManifestDir + "/etcd-pod.yaml", "etc/kubernetes/kubelet.env", kubelet.ServerCA} {
-		if err := errors.Join(os.RemoveAll(m.Path(inTheWay)), os.MkdirAll(m.Path(inTheWay+"/folder"), 0o700)); err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, errors.Join(os.RemoveAll(m.Path(inTheWay)), os.MkdirAll(m.Path(inTheWay+"/folder"), 0o700)))
 		if err := run(); err == nil {
 			t.Errorf("no error with a folder at the path of %s", inTheWay)
 		}
 		if _, err := os.Stat(m.Path(node.KubeletBootstrap)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("the kubelet starts without %s: %v", inTheWay, err)
 		}
-		if err := os.RemoveAll(m.Path(inTheWay)); err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, os.RemoveAll(m.Path(inTheWay)))
 	}
-	if err := run(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, run())
 	config, err := clientcmd.LoadFromFile(m.Path(node.KubeletBootstrap))
 	if err != nil || config.Clusters["a"].CertificateAuthority != "/"+kubelet.ServerCA {
 		t.Errorf("%+v, %v", config, err)
@@ -70,9 +65,9 @@ func TestInput(t *testing.T) {
 	root := t.TempDir()
 	m := allinone.NewMachine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond})
 	kubeconfig := `{"apiVersion": "v1", "kind": "Config", "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a"}}], "clusters": [{"name": "a", "cluster": {"server": "http://127.0.0.1:1"}}]}`
-	put(t, root, node.AllInOneRendered+"/"+controlplane.Kubeconfig, kubeconfig)
+	fixture.Put(t, root, node.AllInOneRendered+"/"+controlplane.Kubeconfig, kubeconfig)
 	for _, text := range []string{"profile: [", "profile: kubernetes\nnew: field\n", "profile: kubernetes\ncreated: today\n"} {
-		put(t, root, node.AllInOneSettings, text)
+		fixture.Put(t, root, node.AllInOneSettings, text)
 		for _, p := range allinone.Phases(m) {
 			if p.Name != "join" {
 				continue

@@ -36,6 +36,7 @@ import (
 	"github.com/solonode/sno/install/controlplane"
 	"github.com/solonode/sno/install/controlplane/controlplanetest"
 	"github.com/solonode/sno/install/installconfig"
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/join"
 	"github.com/solonode/sno/install/kubelet"
 	"github.com/solonode/sno/install/monitor"
@@ -45,13 +46,8 @@ import (
 
 func writeConfig(t *testing.T, root string) {
 	t.Helper()
-	all, err := controlplanetest.ConfigFiles(t.Context(), installconfig.AllInOne, node.AllInOneSettings, node.AllInOneManifests)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := rotate.WriteChanged(root, all); err != nil {
-		t.Fatal(err)
-	}
+	all := fixture.Must(controlplanetest.ConfigFiles(t.Context(), installconfig.AllInOne, node.AllInOneSettings, node.AllInOneManifests))
+	fixture.Must(rotate.WriteChanged(root, all))
 }
 
 // An all-in-one node is installed although the run is interrupted, and its certificates are renewed on the disk and on
@@ -107,13 +103,9 @@ func TestPhases(t *testing.T) {
 		}
 	}
 	kubeconfig := filepath.Join(root, node.AllInOneRendered, controlplane.Kubeconfig)
-	if err := os.WriteFile(kubeconfig, environment.KubeConfig, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.WriteFile(kubeconfig, environment.KubeConfig, 0o600))
 	ready := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "master0"}}
-	if _, err := client.CoreV1().Nodes().Create(t.Context(), ready, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(client.CoreV1().Nodes().Create(t.Context(), ready, metav1.CreateOptions{}))
 	if err := run(allinone.Phases(m), "apply-manifests"); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
@@ -129,14 +121,10 @@ func TestPhases(t *testing.T) {
 		t.Errorf("a kubelet without a certificate request (-want +got):\n%s", diff)
 	}
 	ready.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	if _, err := client.CoreV1().Nodes().UpdateStatus(t.Context(), ready, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(client.CoreV1().Nodes().UpdateStatus(t.Context(), ready, metav1.UpdateOptions{}))
 	serving(t, filepath.Join(root, join.ServingCertificate))
-	put(t, root, node.AllInOneStatus, `{"command": "aiokube"}`)
-	if err := run(allinone.Phases(m), ""); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Put(t, root, node.AllInOneStatus, `{"command": "aiokube"}`)
+	fixture.NoError(t, run(allinone.Phases(m), ""))
 	// Another machine reads that it is installed (R-BIP-3).
 	status, err := client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), monitor.Name, metav1.GetOptions{})
 	if err != nil || !strings.Contains(status.Data["aiokube"], "aiokube") {
@@ -153,12 +141,10 @@ func TestPhases(t *testing.T) {
 	}
 
 	before := expire(t, m)
-	put(t, root, kubelet.ServerCA, "old")
+	fixture.Put(t, root, kubelet.ServerCA, "old")
 	// The API server does not answer once its own certificate has ended.
-	put(t, root, node.AllInOneRendered+"/"+controlplane.Kubeconfig, "")
-	if err := run(allinone.RotateBeforeKubelet(m), ""); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Put(t, root, node.AllInOneRendered+"/"+controlplane.Kubeconfig, "")
+	fixture.NoError(t, run(allinone.RotateBeforeKubelet(m), ""))
 	after, err := os.ReadFile(filepath.Join(root, certificate))
 	if err != nil || bytes.Equal(before, after) {
 		t.Fatalf("a certificate that has ended was not renewed: %v", err)
@@ -166,12 +152,10 @@ func TestPhases(t *testing.T) {
 	if ca, err := os.ReadFile(filepath.Join(root, kubelet.ServerCA)); err != nil || !bytes.Contains(ca, []byte("BEGIN CERTIFICATE")) {
 		t.Errorf("the kubelet has no bundle: %v", err)
 	}
-	if err := os.WriteFile(kubeconfig, environment.KubeConfig, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.WriteFile(kubeconfig, environment.KubeConfig, 0o600))
 
 	// The running kubelet starts the new static pods before it is restarted.
-	put(t, root, kubelet.ServerCA, "old")
+	fixture.Put(t, root, kubelet.ServerCA, "old")
 	units = nil
 	all := allinone.Rotate(m, allinone.Kubelet{HealthURL: kubeletHealth(t, &[]string{}), PodTimeout: time.Minute})
 	all[4].Limit = 500 * time.Millisecond
@@ -181,9 +165,7 @@ func TestPhases(t *testing.T) {
 	}
 	createMirrorPods(t, m, client, "")
 	all[4].Limit = time.Minute
-	if err := run(all, ""); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, run(all, ""))
 	if diff := cmp.Diff([][]string{{"stop", "kubelet.service"}, {"start", "kubelet.service"}}, units); diff != "" {
 		t.Errorf("systemctl (-want +got):\n%s", diff)
 	}
@@ -201,14 +183,9 @@ func createMirrorPods(t *testing.T, m *controlplane.Machine, client kubernetes.I
 		t.Fatalf("%v, %v", manifests, err)
 	}
 	for _, name := range manifests {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := fixture.Must(os.ReadFile(name))
 		var pod corev1.Pod
-		if err := yaml.Unmarshal(text, &pod); err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, yaml.Unmarshal(text, &pod))
 		pod.Name += "-master0"
 		if etcd != "" && strings.HasPrefix(pod.Name, "etcd") {
 			pod.Labels["revision"] = etcd
@@ -217,14 +194,9 @@ func createMirrorPods(t *testing.T, m *controlplane.Machine, client kubernetes.I
 		if err := pods.Delete(t.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &force}); err != nil && !apierrors.IsNotFound(err) {
 			t.Fatal(err)
 		}
-		created, err := pods.Create(t.Context(), &pod, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		created := fixture.Must(pods.Create(t.Context(), &pod, metav1.CreateOptions{}))
 		created.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-		if _, err := pods.UpdateStatus(t.Context(), created, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Must(pods.UpdateStatus(t.Context(), created, metav1.UpdateOptions{}))
 	}
 }
 
@@ -236,43 +208,19 @@ func expire(t *testing.T, m *controlplane.Machine) []byte {
 	if err != nil || len(found) != 1 {
 		t.Fatalf("%v, %v", found, err)
 	}
-	text, err := os.ReadFile(found[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(os.ReadFile(found[0]))
 	const annotation = `(auth.openshift.io/certificate-not-after: ).*`
 	text = regexp.MustCompile(annotation).ReplaceAll(text, []byte(`${1}"2020-01-01T00:00:00Z"`))
-	if err := os.WriteFile(found[0], text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	before, err := os.ReadFile(m.Path(certificate))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.WriteFile(found[0], text, 0o600))
+	before := fixture.Must(os.ReadFile(m.Path(certificate)))
 	return before
 }
 
 func serving(t *testing.T, file string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := fixture.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "system:node:master0"}, NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := fixture.Must(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, text, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func put(t *testing.T, root, name, text string) {
-	t.Helper()
-	file := filepath.Join(root, name)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, text, 0o600)))
 }

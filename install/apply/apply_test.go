@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/solonode/sno/install/apply"
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/phase"
 )
 
@@ -105,10 +106,7 @@ spec:
 
 func value(t *testing.T, c *rest.Config, namespace, name string) string {
 	t.Helper()
-	m, err := kubernetes.NewForConfigOrDie(c).CoreV1().ConfigMaps(namespace).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := fixture.Must(kubernetes.NewForConfigOrDie(c).CoreV1().ConfigMaps(namespace).Get(t.Context(), name, metav1.GetOptions{}))
 	return m.Data["k"]
 }
 
@@ -130,10 +128,7 @@ func TestOrder(t *testing.T) {
 		"sub/list.yaml": "apiVersion: v1\nkind: ConfigMapList\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: c, namespace: order}\n  data: {k: c}\n",
 		"z.yaml":        definition("order.example.com"),
 	})
-	report, err := run(t, c, time.Minute, rendered, release)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := fixture.Must(run(t, c, time.Minute, rendered, release))
 	if report.Applied != 9 || len(report.Failed)+len(report.Kept) > 0 {
 		t.Errorf("report %+v", report)
 	}
@@ -142,24 +137,15 @@ func TestOrder(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	things := dynamic.NewForConfigOrDie(c).Resource(schema.GroupVersionResource{Group: "order.example.com", Version: "v1", Resource: "things"})
-	before, err := things.Get(t.Context(), "a", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := fixture.Must(things.Get(t.Context(), "a", metav1.GetOptions{}))
 	if revision, _, _ := unstructured.NestedInt64(before.Object, "status", "revision"); revision != 2 {
 		t.Errorf("status %v", before.Object["status"])
 	}
-	again, err := run(t, c, time.Minute, rendered, release)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := fixture.Must(run(t, c, time.Minute, rendered, release))
 	if again.Applied != 9 || len(again.Kept) != 1 || !strings.Contains(again.Kept[0], "rendered/status/03-1.yaml") {
 		t.Errorf("again: %+v", again)
 	}
-	after, err := things.Get(t.Context(), "a", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := fixture.Must(things.Get(t.Context(), "a", metav1.GetOptions{}))
 	if diff := cmp.Diff(before.Object["status"], after.Object["status"]); diff != "" {
 		t.Errorf("status after the second run (-want +got):\n%s", diff)
 	}
@@ -170,9 +156,7 @@ func TestOrder(t *testing.T) {
 func TestRefused(t *testing.T) {
 	c := config(t)
 	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owned"}, Data: map[string]string{"k": "theirs"}}
-	if _, err := kubernetes.NewForConfigOrDie(c).CoreV1().ConfigMaps("default").Create(t.Context(), owned, metav1.CreateOptions{FieldManager: "other"}); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(kubernetes.NewForConfigOrDie(c).CoreV1().ConfigMaps("default").Create(t.Context(), owned, metav1.CreateOptions{FieldManager: "other"}))
 	texts := map[string]string{
 		"bad-yaml.yaml":   "kind: [",
 		"conflict.yaml":   configMap("default", "owned", "ours"),
@@ -234,18 +218,11 @@ func TestNeverServed(t *testing.T) {
 func TestChangedSince(t *testing.T) {
 	c := config(t)
 	manifests := folder("user", map[string]string{"a.yaml": configMap("default", "since", "ours")})
-	if _, err := run(t, c, time.Minute, manifests); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(run(t, c, time.Minute, manifests))
 	client := kubernetes.NewForConfigOrDie(c).CoreV1().ConfigMaps("default")
 	patch := []byte(`{"data":{"k":"theirs"}}`)
-	if _, err := client.Patch(t.Context(), "since", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "operator"}); err != nil {
-		t.Fatal(err)
-	}
-	report, err := run(t, c, time.Minute, manifests)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(client.Patch(t.Context(), "since", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "operator"}))
+	report := fixture.Must(run(t, c, time.Minute, manifests))
 	if got := value(t, c, "default", "since"); got != "theirs" || len(report.Kept) != 1 || !strings.Contains(report.Kept[0], `conflict with "operator"`) {
 		t.Errorf("value %s, report %+v", got, report)
 	}
@@ -254,13 +231,9 @@ func TestChangedSince(t *testing.T) {
 // A manifest that was edited since is applied again, and its conflict is an error.
 func TestEditedSince(t *testing.T) {
 	c := config(t)
-	if _, err := run(t, c, time.Minute, folder("user", map[string]string{"a.yaml": configMap("default", "edited", "ours")})); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(run(t, c, time.Minute, folder("user", map[string]string{"a.yaml": configMap("default", "edited", "ours")})))
 	client := kubernetes.NewForConfigOrDie(c).CoreV1().ConfigMaps("default")
-	if _, err := client.Patch(t.Context(), "edited", types.MergePatchType, []byte(`{"data":{"k":"theirs"}}`), metav1.PatchOptions{FieldManager: "operator"}); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(client.Patch(t.Context(), "edited", types.MergePatchType, []byte(`{"data":{"k":"theirs"}}`), metav1.PatchOptions{FieldManager: "operator"}))
 	_, err := run(t, c, time.Minute, folder("user", map[string]string{"a.yaml": configMap("default", "edited", "new")}))
 	if !errors.Is(err, apply.ErrFailed) || !strings.Contains(err.Error(), `conflict with "operator"`) {
 		t.Errorf("error %v", err)
@@ -270,14 +243,8 @@ func TestEditedSince(t *testing.T) {
 // flaky returns a proxy that fails like a server that starts, is overloaded or is interrupted.
 func flaky(t *testing.T, c *rest.Config, fail func(n int64, w http.ResponseWriter) bool) *rest.Config {
 	t.Helper()
-	target, err := url.Parse(c.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport, err := rest.TransportFor(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := fixture.Must(url.Parse(c.Host))
+	transport := fixture.Must(rest.TransportFor(c))
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.Transport = transport
 	var n atomic.Int64
@@ -344,9 +311,7 @@ func TestNoNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	host := "http://" + listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, listener.Close())
 	_, err = run(t, &rest.Config{Host: host}, 300*time.Millisecond, folder("user", map[string]string{"a.yaml": configMap("default", "away", "v")}))
 	if !errors.Is(err, apply.ErrFailed) || !strings.Contains(err.Error(), "user/a.yaml: ConfigMap default/away: ") || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("error %v", err)
@@ -361,10 +326,7 @@ func TestRequiredPods(t *testing.T) {
 		t.Fatal(err)
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "etcd-cp-1"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
-	pod, err := client.Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pod = fixture.Must(client.Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}))
 	wait := func(limit time.Duration, required ...string) error {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		defer cancel()
@@ -378,9 +340,7 @@ func TestRequiredPods(t *testing.T) {
 		t.Errorf("a pod that is not Ready: %v", err)
 	}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	if _, err := client.Pods("default").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(client.Pods("default").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}))
 	if err := wait(time.Minute, "default/etcd", "any:none/x|default/etcd-cp"); err != nil {
 		t.Errorf("a pod that is Ready: %v", err)
 	}

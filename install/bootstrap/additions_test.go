@@ -20,6 +20,7 @@ import (
 	"github.com/vincent-petithory/dataurl"
 
 	"github.com/solonode/sno/install/ignition"
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
 	"github.com/solonode/sno/install/postreboot"
@@ -28,21 +29,16 @@ import (
 func (m *machine) beforeEnrich(t *testing.T) *live {
 	t.Helper()
 	m.rendered(t)
-	put(t, m.root, node.LiveSnapshot, "a snapshot")
-	put(t, m.root, node.LiveLogBundle, "a bundle")
-	put(t, m.root, node.OriginalIgnition, original)
+	fixture.Put(t, m.root, node.LiveSnapshot, "a snapshot")
+	fixture.Put(t, m.root, node.LiveLogBundle, "a bundle")
+	fixture.Put(t, m.root, node.OriginalIgnition, original)
 	return newLive(m.Options)
 }
 
 func enriched(t *testing.T, l *live) types.Config {
 	t.Helper()
-	if err := l.enrich(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(l.Path(node.MasterIgnition))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, l.enrich(t.Context(), nil))
+	text := fixture.Must(os.ReadFile(l.Path(node.MasterIgnition)))
 	c, r, err := v3_6.ParseCompatibleVersion(text)
 	if err != nil || len(r.Entries) > 0 {
 		t.Fatalf("%v, %v", r, err)
@@ -56,10 +52,7 @@ func fileOf(t *testing.T, c types.Config, name string) (fs.FileMode, string) {
 		if f.Path != "/"+name {
 			continue
 		}
-		url, err := dataurl.DecodeString(*f.Contents.Source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		url := fixture.Must(dataurl.DecodeString(*f.Contents.Source))
 		if util.NotEmpty(f.Contents.Compression) {
 			unpacked, err := gzip.NewReader(bytes.NewReader(url.Data))
 			if err != nil {
@@ -78,18 +71,12 @@ func fileOf(t *testing.T, c types.Config, name string) (fs.FileMode, string) {
 func TestAdditions(t *testing.T) {
 	m := newMachine(t)
 	l := m.beforeEnrich(t)
-	program, err := os.ReadFile(m.Program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := fixture.Must(os.ReadFile(m.Program))
 	content := func(name string) string {
-		text, err := os.ReadFile(filepath.Join(m.root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := fixture.Must(os.ReadFile(filepath.Join(m.root, name)))
 		return string(text)
 	}
-	put(t, m.root, node.LiveStatus, "{}")
+	fixture.Put(t, m.root, node.LiveStatus, "{}")
 	rendered := node.Rendered + "/files/"
 	c := enriched(t, l)
 	for name, want := range map[string]struct {
@@ -141,10 +128,7 @@ func TestAdditions(t *testing.T) {
 func TestUnits(t *testing.T) {
 	m := newMachine(t)
 	l := m.beforeEnrich(t)
-	s, err := l.Settings()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Must(l.Settings())
 	units := map[string]string{}
 	for _, u := range enriched(t, l).Systemd.Units {
 		if u.Contents != nil {
@@ -181,17 +165,15 @@ func TestAddedAtCreation(t *testing.T) {
 	m := newMachine(t)
 	l := m.beforeEnrich(t)
 	config := func(sections string) string { return `{"ignition":{"version":"3.2.0"},` + sections + `}` }
-	put(t, m.root, node.NodeAdditions, config(`"systemd":{"units":[{"name":"kubelet.service","dropins":[{"name":"50-site.conf","contents":"[Unit]\n"}]}]}`))
-	put(t, m.root, node.UserMasterIgnition, config(`"systemd":{"units":[{"name":"kubelet.service","contents":"[Unit]\n"}]}`))
+	fixture.Put(t, m.root, node.NodeAdditions, config(`"systemd":{"units":[{"name":"kubelet.service","dropins":[{"name":"50-site.conf","contents":"[Unit]\n"}]}]}`))
+	fixture.Put(t, m.root, node.UserMasterIgnition, config(`"systemd":{"units":[{"name":"kubelet.service","contents":"[Unit]\n"}]}`))
 	c := enriched(t, l)
 	for _, u := range c.Systemd.Units {
 		if u.Name == "kubelet.service" && (len(u.Dropins) != 2 || u.Contents == nil) {
 			t.Errorf("kubelet.service: %+v", u)
 		}
 	}
-	if err := os.Remove(l.Path(node.MasterIgnition)); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.Remove(l.Path(node.MasterIgnition)))
 	for name, test := range map[string]struct{ config, want string }{
 		"a static pod":       {config(`"storage":{"files":[{"path":"/` + node.ManifestDir + `/etcd-pod.yaml"}]}`), "etcd-pod.yaml: defined by two sources: the static pods and the user's additions"},
 		"the snapshot":       {config(`"storage":{"links":[{"path":"/` + node.Snapshot + `","target":"/var/a"}]}`), "etcd-snapshot.db: defined by two sources: sno-install and the user's additions"},
@@ -200,7 +182,7 @@ func TestAddedAtCreation(t *testing.T) {
 		"same unit, masked":  {config(`"systemd":{"units":[{"name":"etcd-restore.service","mask":true}]}`), "unit etcd-restore.service: defined by two sources: sno-install and the user's additions"},
 		"a pointer":          {`{"ignition":{"version":"3.2.0","config":{"merge":[{"source":"https://example.com/a"}]}}}`, "the user's additions: ignition.config: "},
 	} {
-		put(t, m.root, node.NodeAdditions, test.config)
+		fixture.Put(t, m.root, node.NodeAdditions, test.config)
 		err := l.enrich(t.Context(), nil)
 		if !errors.Is(err, ignition.ErrConflict) && !errors.Is(err, ignition.ErrPointer) || !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want %q", name, err, test.want)
@@ -209,8 +191,8 @@ func TestAddedAtCreation(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	put(t, m.root, node.NodeAdditions, "\n")
-	put(t, m.root, node.UserMasterIgnition, original)
+	fixture.Put(t, m.root, node.NodeAdditions, "\n")
+	fixture.Put(t, m.root, node.UserMasterIgnition, original)
 	if mode, _ := fileOf(t, enriched(t, l), "etc/site.conf"); mode != 0 {
 		t.Error("nothing was added at creation")
 	}
@@ -227,26 +209,22 @@ func TestIsInstalled(t *testing.T) {
 		}
 	}
 	is(false, "nothing")
-	put(t, m.root, node.MasterIgnition, original)
+	fixture.Put(t, m.root, node.MasterIgnition, original)
 	is(false, "a config")
-	put(t, filepath.Dir(m.fail), filepath.Base(m.fail), "")
+	fixture.Put(t, filepath.Dir(m.fail), filepath.Base(m.fail), "")
 	if err := l.writeDisk(t.Context(), nil); !errors.Is(err, errProgram) {
 		t.Errorf("error %v", err)
 	}
 	is(false, "an installer that has failed")
-	if err := os.Remove(m.fail); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.writeDisk(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.Remove(m.fail))
+	fixture.NoError(t, l.writeDisk(t.Context(), nil))
 	is(true, "written")
-	put(t, m.root, node.MasterIgnition, original+"\n")
+	fixture.Put(t, m.root, node.MasterIgnition, original+"\n")
 	is(false, "another config")
-	put(t, m.root, node.MasterIgnition, original)
+	fixture.Put(t, m.root, node.MasterIgnition, original)
 	is(true, "the same config")
 	m.edit(t, func(s *node.Settings) { s.InstallationDisk = "/dev/disk/by-id/wwn-0x2" })
 	is(false, "another disk")
-	put(t, m.root, node.InstalledRecord, `{"disk":`)
+	fixture.Put(t, m.root, node.InstalledRecord, `{"disk":`)
 	is(false, "a truncated record")
 }

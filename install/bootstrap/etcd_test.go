@@ -21,6 +21,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
 	"github.com/solonode/sno/install/snapshot"
@@ -29,10 +30,7 @@ import (
 func (m *machine) serve(t *testing.T) string {
 	t.Helper()
 	certs := filepath.Join(m.root, node.ResourceDir, "etcd-certs")
-	address, err := url.Parse("https://127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := fixture.Must(url.Parse("https://127.0.0.1:0"))
 	cfg := embed.NewConfig()
 	cfg.Dir, cfg.LogLevel, cfg.LogOutputs = t.TempDir(), "fatal", []string{os.DevNull}
 	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{*address}, []url.URL{*address}
@@ -58,9 +56,7 @@ func (m *machine) withStaticPods(t *testing.T) *live {
 	t.Helper()
 	m.rendered(t)
 	l := newLive(m.Options)
-	if err := l.WriteStaticPods(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, l.WriteStaticPods())
 	return l
 }
 
@@ -69,10 +65,7 @@ func TestEtcdClient(t *testing.T) {
 	m := newMachine(t)
 	l := m.withStaticPods(t)
 	l.o.Endpoints.Etcd = m.serve(t)
-	client, err := l.etcdClient()
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := fixture.Must(l.etcdClient())
 	const lease, other = "/kubernetes.io/leases/kube-system/kube-controller-manager", "/kubernetes.io/leasesother/a"
 	write(t, l.o.Endpoints.Etcd, client, lease, other)
 	file := filepath.Join(m.root, node.LiveSnapshot)
@@ -90,14 +83,10 @@ func TestEtcdClient(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := os.Remove(filepath.Join(m.root, node.ManifestDir, node.StaticPods[0])); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.Remove(filepath.Join(m.root, node.ManifestDir, node.StaticPods[0])))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := l.save(ctx, nil); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, l.save(ctx, nil))
 	if done, err := l.hasSnapshot(t.Context()); !done || err != nil {
 		t.Errorf("done %v, %v", done, err)
 	}
@@ -108,9 +97,7 @@ func TestEtcdClient(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(m.root, node.ManifestDir, node.StaticPods[0])); err != nil {
 		t.Errorf("an etcd that was stopped is not started again: %v", err)
 	}
-	if err := os.RemoveAll(filepath.Join(m.root, node.ResourceDir, "kube-apiserver-pod-1/secrets/etcd-client")); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.RemoveAll(filepath.Join(m.root, node.ResourceDir, "kube-apiserver-pod-1/secrets/etcd-client")))
 	if _, err := l.etcdClient(); !errors.Is(err, errCertificate) || !strings.Contains(err.Error(), "etcd-client/tls.crt") {
 		t.Errorf("without the certificate: %v", err)
 	}
@@ -118,10 +105,7 @@ func TestEtcdClient(t *testing.T) {
 
 func dial(t *testing.T, endpoint string, client *tls.Config) *clientv3.Client {
 	t.Helper()
-	c, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, TLS: client, DialTimeout: 10 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := fixture.Must(clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, TLS: client, DialTimeout: 10 * time.Second}))
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -131,9 +115,7 @@ func write(t *testing.T, endpoint string, client *tls.Config, keys ...string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	for _, key := range keys {
-		if _, err := dial(t, endpoint, client).Put(ctx, key, "v"); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Must(dial(t, endpoint, client).Put(ctx, key, "v"))
 	}
 }
 
@@ -141,10 +123,7 @@ func read(t *testing.T, endpoint string, client *tls.Config) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	answer, err := dial(t, endpoint, client).Get(ctx, "/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := fixture.Must(dial(t, endpoint, client).Get(ctx, "/", clientv3.WithPrefix(), clientv3.WithKeysOnly()))
 	var keys []string
 	for _, kv := range answer.Kvs {
 		keys = append(keys, string(kv.Key))
@@ -157,12 +136,9 @@ func read(t *testing.T, endpoint string, client *tls.Config) []string {
 func TestStop(t *testing.T) {
 	m := newMachine(t)
 	for _, name := range node.StaticPods {
-		put(t, m.root, node.ManifestDir+"/"+name, "{}")
+		fixture.Put(t, m.root, node.ManifestDir+"/"+name, "{}")
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := fixture.Must(net.Listen("tcp", "127.0.0.1:0"))
 	closed, port := "127.0.0.1:1", listener.Addr().String()
 	for name, test := range map[string]struct {
 		ports []string
@@ -198,9 +174,7 @@ func TestStop(t *testing.T) {
 		t.Fatalf("etcd listens: %v", err)
 	case <-ticker.C:
 	}
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, listener.Close())
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
 )
@@ -30,7 +31,7 @@ func newCoreOS(t *testing.T, tag string) *coreOS {
 	t.Helper()
 	c := &coreOS{newMachine(t), t.TempDir()}
 	c.podman(t, strings.Replace(contents, references, fmt.Sprintf(nodeReferences, tag), 1))
-	put(t, c.root, "ostree/repo/refs/heads/ostree/container/base", "")
+	fixture.Put(t, c.root, "ostree/repo/refs/heads/ostree/container/base", "")
 	text := `cd "` + c.bin + `"
 name=$(basename "$0"); echo "$name $*" >>calls
 [ "$(wc -l <calls)" != "$(cat fail-at 2>/dev/null)" ] || { echo "no network" >&2; exit 1; }
@@ -51,7 +52,7 @@ esac`
 // run returns the calls of programs, with paths below the root, and without those that only read.
 func (c *coreOS) run(t *testing.T) ([]string, error) {
 	t.Helper()
-	put(t, c.bin, "calls", "")
+	fixture.Put(t, c.bin, "calls", "")
 	err := phase.Run(t.Context(), NodeImagePhases(c.Options), phase.Options{})
 	text, readErr := os.ReadFile(filepath.Join(c.bin, "calls"))
 	if readErr != nil {
@@ -66,10 +67,7 @@ func (c *coreOS) run(t *testing.T) ([]string, error) {
 func TestNodeImage(t *testing.T) {
 	for _, tag := range []string{"rhel-coreos", "stream-coreos"} {
 		c := newCoreOS(t, tag)
-		got, err := c.run(t)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := fixture.Must(c.run(t))
 		start := []string{"semodule -R", "systemctl daemon-reload", "systemctl --no-block restart crio.service", "systemctl --no-block start kubelet.service bootkube.service"}
 		want := append([]string{
 			"ostree init --mode=bare --repo=/var/ostreecontainer/repo", "ostree pull-local --repo=/var/ostreecontainer/repo /ostree/repo",
@@ -102,11 +100,9 @@ func TestNodeImage(t *testing.T) {
 func TestNodeImageFails(t *testing.T) {
 	for failAt := 2; ; failAt++ {
 		c := newCoreOS(t, "rhel-coreos")
-		put(t, c.bin, "fail-at", fmt.Sprint(failAt))
+		fixture.Put(t, c.bin, "fail-at", fmt.Sprint(failAt))
 		first, err := c.run(t)
-		if err := os.Remove(filepath.Join(c.bin, "fail-at")); err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, os.Remove(filepath.Join(c.bin, "fail-at")))
 		if err != nil && !errors.Is(err, errProgram) && !errors.Is(err, phase.ErrNotDone) {
 			t.Fatalf("failure %d: %v", failAt, err)
 		}
@@ -137,7 +133,7 @@ func TestNodeImageMissing(t *testing.T) {
 		t.Errorf("no image: %v", err)
 	}
 	c = newCoreOS(t, "rhel-coreos")
-	put(t, c.bin, "more-refs", "ostree/container/image/docker_3A__2F__2Fother\n")
+	fixture.Put(t, c.bin, "more-refs", "ostree/container/image/docker_3A__2F__2Fother\n")
 	if calls, err := c.run(t); !errors.Is(err, errNodeImage) || slices.ContainsFunc(calls, func(s string) bool { return strings.HasPrefix(s, "mount") }) {
 		t.Errorf("two images: %v, %v", calls, err)
 	}

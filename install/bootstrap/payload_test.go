@@ -20,6 +20,7 @@ import (
 
 	"github.com/solonode/sno/install/apply"
 	"github.com/solonode/sno/install/controlplane"
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
 )
@@ -51,14 +52,9 @@ func TestPayload(t *testing.T) {
 	m := newMachine(t)
 	calls := m.podman(t, contents)
 	for range 2 {
-		if err := m.payload(t.Context(), time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, m.payload(t.Context(), time.Minute))
 	}
-	got, err := os.ReadFile(calls)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := fixture.Must(os.ReadFile(calls))
 	call := "run --quiet --rm --net=none --authfile " + filepath.Join(m.root, node.PullSecret) + " --entrypoint cat " + release + " /release-manifests/"
 	if diff := cmp.Diff(call+"release-metadata\n"+call+"image-references\n", string(got)); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
@@ -81,9 +77,7 @@ func TestPayloadUnavailable(t *testing.T) {
 	m.podman(t, `echo try >>"`+tries+`"
 [ "$(wc -l <"`+tries+`")" -ge 3 ] || { echo "no such registry" >&2; exit 125; }
 `+contents)
-	if err := m.payload(t.Context(), time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, m.payload(t.Context(), time.Minute))
 	m = newMachine(t)
 	m.podman(t, `echo "no such registry" >&2; exit 125`)
 	err := m.payload(t.Context(), 300*time.Millisecond)
@@ -128,7 +122,7 @@ func (m *machine) rendersRelease(t *testing.T) {
 	t.Helper()
 	m.podman(t, "exit 1")
 	for name, text := range outputs {
-		put(t, m.root, node.LiveDir+"/"+name, text)
+		fixture.Put(t, m.root, node.LiveDir+"/"+name, text)
 	}
 }
 
@@ -137,7 +131,7 @@ func TestRendered(t *testing.T) {
 	m := newMachine(t)
 	m.rendersRelease(t)
 	for _, name := range []string{"kubeconfig-loopback", "kubeconfig-kubelet"} {
-		put(t, m.root, node.LiveDir+"/auth/"+name, name)
+		fixture.Put(t, m.root, node.LiveDir+"/auth/"+name, name)
 	}
 	// As payload copies them.
 	for from, to := range map[string]string{
@@ -147,14 +141,11 @@ func TestRendered(t *testing.T) {
 	} {
 		for name, text := range outputs {
 			if filepath.Dir(name) == from {
-				put(t, m.root, node.LiveDir+"/"+to+"/"+filepath.Base(name), text)
+				fixture.Put(t, m.root, node.LiveDir+"/"+to+"/"+filepath.Base(name), text)
 			}
 		}
 	}
-	list, err := rendered(newLive(m.Options).assets())
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := fixture.Must(rendered(newLive(m.Options).assets()))
 	got := map[string]string{}
 	for _, f := range list {
 		if f.Mode != 0o600 || got[f.Path] != "" {
@@ -196,7 +187,7 @@ func TestRendered(t *testing.T) {
 // The member's name and address are those of the release's pod (R-BIP-10).
 func TestReleaseMember(t *testing.T) {
 	root := t.TempDir()
-	put(t, root, node.ManifestDir+"/etcd-pod.yaml", outputs["etcd-bootstrap/etc-kubernetes/manifests/etcd-member-pod.yaml"])
+	fixture.Put(t, root, node.ManifestDir+"/etcd-pod.yaml", outputs["etcd-bootstrap/etc-kubernetes/manifests/etcd-member-pod.yaml"])
 	if name, peer, err := member(root, "master0"); name != "etcd-master0" || peer != "https://192.0.2.10:2380" || err != nil {
 		t.Errorf("%s, %s, %v", name, peer, err)
 	}
@@ -211,11 +202,11 @@ func TestApplyRelease(t *testing.T) {
 	environment := apiServer(t)
 	m := newMachine(t)
 	m.podman(t, "exit 1")
-	put(t, m.root, node.LiveDir+"/bootstrap-manifests/bootstrap-pod.yaml", "kind: Pod\n")
-	put(t, m.root, node.Rendered+"/"+controlplane.Kubeconfig, string(environment.KubeConfig))
-	put(t, m.root, firstManifests+"/ns.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: first}\n")
-	put(t, m.root, otherManifests+"/map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: first, name: a}\ndata: {from: release}\n")
-	put(t, m.root, otherManifests+"/operator.yaml", "apiVersion: operator.example.com/v1\nkind: Late\nmetadata: {name: cluster}\n")
+	fixture.Put(t, m.root, node.LiveDir+"/bootstrap-manifests/bootstrap-pod.yaml", "kind: Pod\n")
+	fixture.Put(t, m.root, node.Rendered+"/"+controlplane.Kubeconfig, string(environment.KubeConfig))
+	fixture.Put(t, m.root, firstManifests+"/ns.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: first}\n")
+	fixture.Put(t, m.root, otherManifests+"/map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: first, name: a}\ndata: {from: release}\n")
+	fixture.Put(t, m.root, otherManifests+"/operator.yaml", "apiVersion: operator.example.com/v1\nkind: Late\nmetadata: {name: cluster}\n")
 	run := func(limit time.Duration) error {
 		return phase.Run(t.Context(), []phase.Phase{{Name: "apply-manifests", Limit: limit, Run: newLive(m.Options).apply}}, phase.Options{})
 	}
@@ -250,9 +241,7 @@ func TestApplyRelease(t *testing.T) {
 		}
 		ended <- err
 	}()
-	if err := run(time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, run(time.Minute))
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}

@@ -35,6 +35,7 @@ import (
 	"github.com/solonode/sno/install/ignition"
 	"github.com/solonode/sno/install/ignition/ignitiontest"
 	"github.com/solonode/sno/install/installconfig"
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
 	"github.com/solonode/sno/install/snapshot"
@@ -60,14 +61,9 @@ var configFiles = sync.OnceValues(func() ([]files.File, error) {
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	all, err := configFiles()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := fixture.Must(configFiles())
 	m := &machine{root: t.TempDir()}
-	if _, err := rotate.WriteChanged(m.root, all); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(rotate.WriteChanged(m.root, all))
 	bin := t.TempDir()
 	m.disk, m.fail = filepath.Join(bin, "disk"), filepath.Join(bin, "fail")
 	script(t, filepath.Join(bin, "coreos-installer"), `if [ -e "`+m.fail+`" ]; then echo "no such disk" >&2; exit 1; fi
@@ -128,10 +124,7 @@ func (m *machine) kubelet(t *testing.T) {
 	m.Endpoints.Etcd, m.Endpoints.EtcdPort = "http://"+plane.Etcd.URL.Host, plane.Etcd.URL.Host
 	m.Endpoints.Ports = []string{strings.Trim(strings.TrimPrefix(environment.Config.Host, "https:"), "/")}
 	for _, name := range node.StaticPods[2:] {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		listener := fixture.Must(net.Listen("tcp", "127.0.0.1:0"))
 		m.Endpoints.Ports = append(m.Endpoints.Ports, listener.Addr().String())
 		stops[name] = listener.Close
 	}
@@ -196,16 +189,10 @@ func (m *machine) run(t *testing.T, until string) ([]string, error) {
 
 func (m *machine) edit(t *testing.T, change func(*node.Settings)) {
 	t.Helper()
-	s, err := node.Read(filepath.Join(m.root, node.LiveSettings))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Must(node.Read(filepath.Join(m.root, node.LiveSettings)))
 	change(s)
-	text, err := s.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(t, m.root, node.LiveSettings, string(text))
+	text := fixture.Must(s.Encode())
+	fixture.Put(t, m.root, node.LiveSettings, string(text))
 }
 
 // A machine is installed although the run is interrupted after every phase, a manifest is refused, the snapshot is
@@ -230,20 +217,16 @@ func TestInstall(t *testing.T) {
 	interrupt("static-pods", "api")
 	// A person adds a manifest that the API server refuses, and corrects it.
 	refused := node.Rendered + "/manifests/9999-refused.yaml"
-	put(t, m.root, refused, "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: default}\nspec: {ports: [{port: 99999}]}\n")
+	fixture.Put(t, m.root, refused, "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: default}\nspec: {ports: [{port: 99999}]}\n")
 	_, err := m.run(t, "")
 	if !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), "9999-refused.yaml: Service default/a") || !strings.Contains(err.Error(), "spec.ports[0].port") {
 		t.Fatalf("a refused manifest: %v", err)
 	}
-	put(t, m.root, refused, "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: default}\nspec: {ports: [{port: 80}]}\n")
+	fixture.Put(t, m.root, refused, "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: default}\nspec: {ports: [{port: 80}]}\n")
 	interrupt("apply-manifests", "master-ignition", "log-bundle", "stop-control-plane", "snapshot")
-	if err := os.WriteFile(m.fail, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.WriteFile(m.fail, nil, 0o600))
 	snapshotFile := filepath.Join(m.root, node.LiveSnapshot)
-	if err := os.Truncate(snapshotFile, 1000); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.Truncate(snapshotFile, 1000))
 	order, err := m.run(t, "")
 	if !errors.Is(err, errProgram) || phase.ExitCode(err) != phase.ExitFailed || !strings.Contains(m.output.String(), "no such disk") || !strings.HasSuffix(err.Error(), ": no such disk") {
 		t.Fatalf("no disk: %v\n%s", err, m.output.String())
@@ -255,9 +238,7 @@ func TestInstall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(m.fail); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.Remove(m.fail))
 	if order, err = m.run(t, "write-disk"); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
@@ -286,9 +267,7 @@ func (m *machine) written(t *testing.T, first []byte) {
 		t.Skip("Ignition's engine must run as root")
 	}
 	root := ignitiontest.NewRoot(t)
-	if err := ignitiontest.Apply(t, root, text); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, ignitiontest.Apply(t, root, text))
 	tree := ignitiontest.Tree(t, root)
 	for _, name := range append([]string{
 		node.BootstrapSettings, node.BootstrapKubeconfig, node.Snapshot, node.LogBundle, node.Program, node.GatherScript, node.MastersGatherScript,
@@ -316,9 +295,7 @@ func (m *machine) written(t *testing.T, first []byte) {
 			}
 		}
 	}
-	if err := Restore(t.Context(), root); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, Restore(t.Context(), root))
 	if done, err := snapshot.HasMember(filepath.Join(root, node.EtcdData)); err != nil || !done {
 		t.Errorf("etcd has no data: %v", err)
 	}
@@ -336,14 +313,14 @@ func TestInputOfPhases(t *testing.T) {
 	}
 	m := newMachine(t)
 	m.rendered(t)
-	put(t, m.root, applied, "")
+	fixture.Put(t, m.root, applied, "")
 	for _, version := range []string{"2.2.0", "3.9.0"} {
-		put(t, m.root, node.UserMasterIgnition, `{"ignition":{"version":"`+version+`"}}`)
+		fixture.Put(t, m.root, node.UserMasterIgnition, `{"ignition":{"version":"`+version+`"}}`)
 		if _, err := m.run(t, ""); !errors.Is(err, ignition.ErrVersion) || !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), "/given-master.ign: ignition.version") {
 			t.Errorf("spec %s: %v", version, err)
 		}
 	}
-	put(t, m.root, node.UserMasterIgnition, original)
+	fixture.Put(t, m.root, node.UserMasterIgnition, original)
 	if _, err := m.run(t, "log-bundle"); !errors.Is(err, context.Canceled) {
 		t.Fatalf("with a config that can be used: %v", err)
 	}
@@ -353,7 +330,7 @@ func TestInputOfPhases(t *testing.T) {
 		"a unit of sno-install": {`"systemd":{"units":[{"name":"post-reboot.service"}]}`, "unit post-reboot.service"},
 		"a file of a user":      {`"storage":{"files":[{"path":"/etc/site.conf"}]}`, "given-master.ign and the user's additions"},
 	} {
-		put(t, m.root, node.UserMasterIgnition, `{"ignition":{"version":"3.2.0"},`+test.sections+`}`)
+		fixture.Put(t, m.root, node.UserMasterIgnition, `{"ignition":{"version":"3.2.0"},`+test.sections+`}`)
 		if _, err := m.run(t, ""); !errors.Is(err, ignition.ErrConflict) || !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want %q", name, err, test.want)
 		}
@@ -361,7 +338,7 @@ func TestInputOfPhases(t *testing.T) {
 	if _, err := os.Stat(m.disk); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the disk: %v", err)
 	}
-	put(t, m.root, node.UserMasterIgnition, original)
+	fixture.Put(t, m.root, node.UserMasterIgnition, original)
 	if _, err := m.run(t, ""); err != nil {
 		t.Errorf("without a conflict: %v", err)
 	}
@@ -373,9 +350,7 @@ var output []files.File
 func (m *machine) rendered(t *testing.T) {
 	t.Helper()
 	if output != nil {
-		if _, err := rotate.WriteChanged(m.root, output); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Must(rotate.WriteChanged(m.root, output))
 		return
 	}
 	if _, err := m.run(t, "render"); !errors.Is(err, context.Canceled) {
@@ -398,10 +373,7 @@ func (m *machine) rendered(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	settings, err := os.ReadFile(filepath.Join(m.root, node.LiveSettings))
-	if err != nil {
-		t.Fatal(err)
-	}
+	settings := fixture.Must(os.ReadFile(filepath.Join(m.root, node.LiveSettings)))
 	output = append(output, files.File{Path: node.LiveSettings, Mode: 0o600, Content: settings})
 }
 
@@ -518,7 +490,7 @@ func TestPreflight(t *testing.T) {
 	if !errors.Is(err, errDisk) || !errors.Is(err, phase.ErrLimit) || phase.ExitCode(err) != phase.ExitInput || !strings.Contains(err.Error(), "waiting for the machine: no disk") || checks < 2 {
 		t.Errorf("error %v after %d checks", err, checks)
 	}
-	put(t, m.root, node.LiveSettings, "profile: [")
+	fixture.Put(t, m.root, node.LiveSettings, "profile: [")
 	if err := l.preflight(t.Context(), nil); !errors.Is(err, phase.ErrInput) || !errors.Is(err, node.ErrSettings) {
 		t.Errorf("settings that cannot be read: %v", err)
 	}
@@ -531,15 +503,13 @@ func TestNoSpace(t *testing.T) {
 	}
 	m := newMachine(t)
 	m.rendered(t)
-	put(t, m.root, applied, "")
+	fixture.Put(t, m.root, applied, "")
 	if _, err := m.run(t, "log-bundle"); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	save(t, filepath.Join(m.root, node.LiveSnapshot))
 	small := filepath.Join(t.TempDir(), "small")
-	if err := os.Mkdir(small, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.Mkdir(small, 0o700))
 	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=8m"); err != nil {
 		t.Skipf("no file system without space can be mounted: %v", err)
 	}
@@ -549,9 +519,7 @@ func TestNoSpace(t *testing.T) {
 		}
 	})
 	full := filepath.Join(small, "full")
-	if err := os.CopyFS(filepath.Join(small, "opt"), os.DirFS(filepath.Join(m.root, "opt"))); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.CopyFS(filepath.Join(small, "opt"), os.DirFS(filepath.Join(m.root, "opt"))))
 	m.root, m.Root = small, small
 	fill(t, full)
 	if _, err := m.run(t, ""); err == nil || !strings.Contains(err.Error(), "no space left on device") {
@@ -560,9 +528,7 @@ func TestNoSpace(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(small, node.MasterIgnition)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a config: %v", err)
 	}
-	if err := os.Remove(full); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.Remove(full))
 	if _, err := m.run(t, ""); err != nil {
 		t.Error(err)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/solonode/sno/render/files"
 
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
 )
@@ -30,9 +31,7 @@ func root(t *testing.T, contents map[string]string) string {
 	for path, text := range contents {
 		list = append(list, files.File{Path: path, Mode: 0o600, Content: []byte(text)})
 	}
-	if err := files.Write(dir, list); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, files.Write(dir, list))
 	return dir
 }
 
@@ -72,10 +71,7 @@ func programs(t *testing.T, output map[string]string) {
 
 func names(t *testing.T, bundle io.Reader) []string {
 	t.Helper()
-	unpacked, err := gzip.NewReader(bundle)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unpacked := fixture.Must(gzip.NewReader(bundle))
 	var found []string
 	for r := tar.NewReader(unpacked); ; {
 		header, err := r.Next()
@@ -118,10 +114,7 @@ func TestGather(t *testing.T) {
 		if err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%v, %v", info, err)
 		}
-		bundle, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bundle := fixture.Must(os.ReadFile(file))
 		if diff := cmp.Diff(want, names(t, bytes.NewReader(bundle))); diff != "" {
 			t.Errorf("%s (-standard output +file):\n%s", file, diff)
 		}
@@ -210,9 +203,7 @@ func TestPreflightHost(t *testing.T) {
 			t.Errorf("no %q in:\n%s", part, out)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, node.LiveSettings), []byte(settingsText+"created: yesterday\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.WriteFile(filepath.Join(dir, node.LiveSettings), []byte(settingsText+"created: yesterday\n"), 0o600))
 	if code, out, errs := run(t.Context(), "preflight", "--host", "--root", dir); code != phase.ExitInput || out != "" || !strings.Contains(errs, node.LiveSettings) {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/solonode/sno/install/command"
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/iso"
 	"github.com/solonode/sno/install/phase"
 )
@@ -35,9 +36,7 @@ func run(ctx context.Context, arguments ...string) (code int, out, errs string) 
 func file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -60,10 +59,7 @@ func TestWorker(t *testing.T) {
 	if year := time.Now().AddDate(1, 0, 0).Format("2006-"); !strings.Contains(out, "ends at "+year) || !strings.Contains(out, "in 364 days") && !strings.Contains(out, "in 365 days") {
 		t.Errorf("output %s", out)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "worker.ign"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(os.ReadFile(filepath.Join(dir, "worker.ign")))
 	var config struct {
 		Ignition struct {
 			Config struct{ Merge []struct{ Source string } }
@@ -76,18 +72,11 @@ func TestWorker(t *testing.T) {
 
 func liveISO(t *testing.T) string {
 	t.Helper()
-	w, err := iso9660.NewWriter()
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := fixture.Must(iso9660.NewWriter())
 	defer w.Cleanup() //nolint:errcheck // of the test
-	if err := w.AddFile(bytes.NewReader(make([]byte, 256<<10)), "images/ignition.img"); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, w.AddFile(bytes.NewReader(make([]byte, 256<<10)), "images/ignition.img"))
 	var image bytes.Buffer
-	if err := w.WriteTo(&image, "live"); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, w.WriteTo(&image, "live"))
 	return file(t, "live.iso", image.String())
 }
 
@@ -151,9 +140,7 @@ func TestStart(t *testing.T) {
 	kubeconfig := file(t, "kubeconfig", string(environment.KubeConfig))
 	folder, status := t.TempDir(), t.TempDir()
 	put := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	put("10-object.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: site}\ndata: {a: b}\n")
 	put("20-namespace.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: site}\n")
@@ -163,10 +150,7 @@ func TestStart(t *testing.T) {
 	if code != phase.ExitInput || !strings.Contains(errs, "30-refused.yaml") || !strings.Contains(errs, "spec.ports[0].port") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	client, err := kubernetes.NewForConfig(environment.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := fixture.Must(kubernetes.NewForConfig(environment.Config))
 	if _, err := client.CoreV1().ConfigMaps("site").Get(t.Context(), "a", metav1.GetOptions{}); err != nil {
 		t.Errorf("the others were not applied: %v", err)
 	}

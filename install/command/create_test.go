@@ -23,6 +23,7 @@ import (
 	"github.com/solonode/sno/install/credentials"
 	"github.com/solonode/sno/install/ignition/ignitiontest"
 	"github.com/solonode/sno/install/installconfig"
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/iso"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
@@ -46,10 +47,7 @@ func in(dir string, arguments []string, more ...string) []string {
 
 func folder(t *testing.T, change func(string) string, more map[string]string) string {
 	t.Helper()
-	text, err := os.ReadFile("../installconfig/testdata/install-config.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(os.ReadFile("../installconfig/testdata/install-config.yaml"))
 	// The renders of a release refuse the network for documents.
 	given := strings.Replace(string(text), "192.0.2.0/24", "198.51.100.0/24", 1)
 	content := given
@@ -63,9 +61,7 @@ func folder(t *testing.T, change func(string) string, more map[string]string) st
 		list = append(list, files.File{Path: name, Mode: 0o600, Content: []byte(text)})
 	}
 	dir := t.TempDir()
-	if err := files.Write(dir, list); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, files.Write(dir, list))
 	return dir
 }
 
@@ -102,9 +98,7 @@ func settings(t *testing.T, text, path string) *node.Settings {
 	t.Helper()
 	entries, _ := ignitiontest.Read(t, []byte(text))
 	s := &node.Settings{}
-	if err := yaml.UnmarshalStrict([]byte(entries["/"+path].Content), s); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, yaml.UnmarshalStrict([]byte(entries["/"+path].Content), s))
 	return s
 }
 
@@ -185,10 +179,7 @@ func TestReleaseVariable(t *testing.T) {
 	if code, _, errs := run(t.Context(), in(dir, []string{"create", "single-node-ignition-config", "--program-in-image"})...); code != 0 {
 		t.Fatal(code, errs)
 	}
-	live, err := os.ReadFile(filepath.Join(dir, liveConfig))
-	if err != nil {
-		t.Fatal(err)
-	}
+	live := fixture.Must(os.ReadFile(filepath.Join(dir, liveConfig)))
 	if s := settings(t, string(live), node.LiveSettings); s.ReleaseImage != release || s.MasterIgnition != "" {
 		t.Errorf("%+v", s)
 	}
@@ -218,10 +209,7 @@ func TestCreateFlags(t *testing.T) {
 	if code != 0 {
 		t.Fatal(code, errs)
 	}
-	live, err := os.ReadFile(filepath.Join(dir, liveConfig))
-	if err != nil {
-		t.Fatal(err)
-	}
+	live := fixture.Must(os.ReadFile(filepath.Join(dir, liveConfig)))
 	s := settings(t, string(live), node.LiveSettings)
 	got := []string{s.Profile, s.ReleaseImage, s.Name, fmt.Sprint(s.Addresses), s.Validity, fmt.Sprint(s.Images), fmt.Sprint(s.KernelArguments), s.MasterIgnition}
 	want := []string{"openshift", release, "master0", "[198.51.100.10]", "48h0m0s", "map[]", "[quiet]", "/" + node.UserMasterIgnition}
@@ -243,10 +231,7 @@ func TestCreateISO(t *testing.T) {
 	if code != 0 {
 		t.Fatal(code, errs)
 	}
-	want, err := os.ReadFile(filepath.Join(dir, liveConfig))
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := fixture.Must(os.ReadFile(filepath.Join(dir, liveConfig)))
 	got, err := iso.Read(out)
 	if diff := cmp.Diff(string(want), string(got)); err != nil || diff != "" {
 		t.Errorf("read back: %v (-want +got):\n%s", err, diff)
@@ -271,10 +256,7 @@ func TestOlderVariable(t *testing.T) {
 	if want := "warning: " + installconfig.DiskVariable + " is older than the field"; code != 0 || !strings.HasPrefix(errs, want) || strings.Count(errs, "\n") != 1 {
 		t.Fatal(code, errs)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, liveConfig))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(os.ReadFile(filepath.Join(dir, liveConfig)))
 	s := settings(t, string(text), node.LiveSettings)
 	if diff := cmp.Diff([]string{"/dev/vdb", "--copy-network"}, append([]string{s.InstallationDisk}, s.InstallerArguments...)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -349,14 +331,9 @@ func TestRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list, err := state.Files()
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := fixture.Must(state.Files())
 		dir := folder(t, nil, nil)
-		if err := files.Write(filepath.Join(dir, credentials.Dir), list); err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, files.Write(filepath.Join(dir, credentials.Dir), list))
 		return dir
 	}
 	unchanged := func(t *testing.T) string { return folder(t, nil, nil) }

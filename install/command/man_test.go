@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/solonode/sno/install/internal/fixture"
 )
 
 func TestVersion(t *testing.T) {
@@ -36,10 +38,7 @@ func TestManPages(t *testing.T) {
 		t.Fatal(pages, err)
 	}
 	for _, name := range pages {
-		page, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := fixture.Must(os.ReadFile(name))
 		if today := time.Now().UTC().Format("20060102"); bytes.Contains(page, []byte(today)) {
 			t.Errorf("%s contains the time %s:\n%s", name, today, page)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/solonode/sno/render/files"
 
 	"github.com/solonode/sno/install/ignition/ignitiontest"
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
 )
@@ -25,23 +26,15 @@ func TestWaitFor(t *testing.T) {
 	if code, _, errs := run(t.Context(), in(dir, plain)...); code != 0 {
 		t.Fatal(errs)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, liveConfig))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(os.ReadFile(filepath.Join(dir, liveConfig)))
 	entries, units := ignitiontest.Read(t, text)
 	if unit := units["sno-install-status.service"]; !strings.Contains(unit, "\nExecStart=/usr/bin/sno-install serve-status\n") {
 		t.Errorf("the live system has no unit of the status: %q", unit)
 	}
 	live := root(t, map[string]string{node.LiveSettings: entries["/"+node.LiveSettings].Content})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(net.Listen("tcp", "127.0.0.1:0"))
 	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, l.Close())
 	wait := func(ctx context.Context, dir string, wantCode int, want string) {
 		t.Helper()
 		code, _, errs := run(ctx, "wait-for", "install-complete", "--dir", dir, "--status-address", address, "--limit", "1s")
@@ -69,9 +62,7 @@ func TestWaitFor(t *testing.T) {
 	}
 	wait(t.Context(), dir, phase.ExitTimeout, address+": no status: no command has begun")
 	status := `{"command": "bootstrap-in-place", "exitCode": 2, "phases": [{"name": "write-disk", "state": "Failed", "error": "no such disk"}]}`
-	if err := files.Write(filepath.Join(live, node.StatusDir), []files.File{{Path: "bootstrap-in-place.json", Mode: 0o600, Content: []byte(status)}}); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, files.Write(filepath.Join(live, node.StatusDir), []files.File{{Path: "bootstrap-in-place.json", Mode: 0o600, Content: []byte(status)}}))
 	wait(t.Context(), dir, phase.ExitInput, "bootstrap-in-place: phase write-disk (1 of 1): no such disk")
 	other := folder(t, nil, nil)
 	if code, _, errs := run(t.Context(), in(other, plain)...); code != 0 {
@@ -86,10 +77,7 @@ func TestWaitFor(t *testing.T) {
 
 // Without a certificate, as in a config of an older version, the status is not served, and the phases go on.
 func TestNoStatus(t *testing.T) {
-	text, err := yaml.Marshal(node.Settings{Profile: "kubernetes", Created: "today"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(yaml.Marshal(node.Settings{Profile: "kubernetes", Created: "today"}))
 	machine := root(t, map[string]string{node.LiveSettings: string(text), node.AllInOneSettings: string(text)})
 	if code, _, errs := run(t.Context(), "serve-status", "--root", machine); code != phase.ExitInput || !strings.Contains(errs, node.LiveSettings) {
 		t.Errorf("code %d, %s", code, errs)

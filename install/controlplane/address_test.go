@@ -7,13 +7,13 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
 )
@@ -59,9 +59,9 @@ func TestCompleteSettings(t *testing.T) {
 // The interfaces of default routes of both families are read from the kernel's tables.
 func TestDefaultRoutes(t *testing.T) {
 	root := t.TempDir()
-	write(t, root, "proc/net/route", "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"+
+	fixture.Put(t, root, "proc/net/route", "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"+
 		"eno2\t00000000\t010200C0\t0003\t0\t0\t100\t00000000\t0\t0\t0\neno1\t000200C0\t00000000\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0\n")
-	write(t, root, "proc/net/ipv6_route", "00000000000000000000000000000000 00 00000000000000000000000000000000 00 fe800000000000000000000000000001 00000064 00000001 00000000 00000003 eno3\n"+
+	fixture.Put(t, root, "proc/net/ipv6_route", "00000000000000000000000000000000 00 00000000000000000000000000000000 00 fe800000000000000000000000000001 00000064 00000001 00000000 00000003 eno3\n"+
 		"00000000000000000000000000000000 00 00000000000000000000000000000000 00 00000000000000000000000000000000 ffffffff 00000001 00000000 00200200 lo\n")
 	got, err := defaultRoutes(root)
 	if diff := cmp.Diff([]string{"eno2", "eno3"}, got); err != nil || diff != "" {
@@ -76,10 +76,7 @@ func TestReadHost(t *testing.T) {
 	if err != nil || h.Name != name {
 		t.Fatalf("%+v, %v", h, err)
 	}
-	all, err := net.Interfaces()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := fixture.Must(net.Interfaces())
 	var want, got []string
 	for _, i := range all {
 		if i.Flags&net.FlagUp != 0 && i.Flags&net.FlagLoopback == 0 {
@@ -108,13 +105,5 @@ func TestReadHost(t *testing.T) {
 	s, err := CompleteSettings(node.Settings{Name: "a", MachineNetworks: []netip.Prefix{netip.PrefixFrom(source, 8).Masked()}}, h)
 	if err != nil || !slices.ContainsFunc(h.Interfaces[0].Addresses, func(p netip.Prefix) bool { return p.Addr() == source }) {
 		t.Errorf("the kernel sends from %s, and the machine is %+v: %v, %v", source, h, s.Addresses, err)
-	}
-}
-
-func write(t *testing.T, root, name, text string) {
-	t.Helper()
-	file := filepath.Join(root, name)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/solonode/sno/install/controlplane"
 	"github.com/solonode/sno/install/controlplane/controlplanetest"
 	"github.com/solonode/sno/install/installconfig"
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
 )
@@ -38,10 +39,7 @@ var configFiles = sync.OnceValues(func() ([]files.File, error) {
 
 func newMachine(t *testing.T) (*controlplane.Machine, *bytes.Buffer) {
 	t.Helper()
-	all, err := configFiles()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := fixture.Must(configFiles())
 	output := &bytes.Buffer{}
 	m := &controlplane.Machine{
 		Root: t.TempDir(), SettingsFile: "etc/settings.yaml", Manifests: "var/manifests", Rendered: "var/rendered", Output: output, Interval: 10 * time.Millisecond,
@@ -49,9 +47,7 @@ func newMachine(t *testing.T) (*controlplane.Machine, *bytes.Buffer) {
 			return controlplane.Host{Name: "Master0.example.com", Interfaces: []controlplane.Interface{{Name: "eno1", Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")}}}}, nil
 		},
 	}
-	if _, err := rotate.WriteChanged(m.Root, all); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(rotate.WriteChanged(m.Root, all))
 	return m, output
 }
 
@@ -68,17 +64,14 @@ func TestRenderEnded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, _ := newMachine(t)
-			s, err := m.Settings()
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := fixture.Must(m.Settings())
 			s.Created = time.Now().Add(-c.age).UTC().Format(time.RFC3339)
 			s.Profile, s.Validity = c.profile, c.validity
 			text, err := s.Encode()
 			if err != nil {
 				t.Fatal(err)
 			}
-			put(t, m.Root, m.SettingsFile, string(text))
+			fixture.Put(t, m.Root, m.SettingsFile, string(text))
 			err = m.Render(t.Context(), nil)
 			if c.ended != errors.Is(err, controlplane.ErrExpired) || c.ended != errors.Is(err, phase.ErrInput) {
 				t.Errorf("%v", err)
@@ -101,7 +94,7 @@ func TestRender(t *testing.T) {
 		}
 		return host()
 	}
-	put(t, m.Root, "var/rendered/files/etc/left-over", "") // of a run that was killed
+	fixture.Put(t, m.Root, "var/rendered/files/etc/left-over", "") // of a run that was killed
 	if done, err := m.IsRendered(t.Context()); done || err != nil {
 		t.Errorf("rendered before: %v, %v", done, err)
 	}
@@ -115,9 +108,7 @@ func TestRender(t *testing.T) {
 	if err != nil || s.Name != "master0.example.com" || fmt.Sprint(s.Addresses) != "[192.0.2.10]" {
 		t.Errorf("settings %+v, %v", s, err)
 	}
-	if err := m.WriteStaticPods(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, m.WriteStaticPods())
 	private(t, m.Root)
 	for _, name := range node.StaticPods {
 		var pod corev1.Pod
@@ -172,7 +163,7 @@ func TestInput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, _ := newMachine(t)
-			put(t, m.Root, test.file, test.text)
+			fixture.Put(t, m.Root, test.file, test.text)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			err := m.Render(ctx, nil)
@@ -185,9 +176,7 @@ func TestInput(t *testing.T) {
 		})
 	}
 	m, _ := newMachine(t)
-	if err := os.Remove(m.Path(m.SettingsFile)); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.Remove(m.Path(m.SettingsFile)))
 	if _, err := m.Settings(); !errors.Is(err, phase.ErrInput) || !errors.Is(err, node.ErrSettings) || !strings.Contains(err.Error(), "etc/settings.yaml") {
 		t.Errorf("no settings: %v", err)
 	}
@@ -198,27 +187,21 @@ func TestWriteStaticPods(t *testing.T) {
 	m := &controlplane.Machine{Root: t.TempDir(), Rendered: "var/rendered"}
 	rendered := []string{node.ManifestDir + "/etcd-pod.yaml", node.ResourceDir + "/etcd-certs/a.key", "usr/local/bin/z"}
 	for _, name := range rendered {
-		put(t, m.Root, m.Rendered+"/files/"+name, name)
+		fixture.Put(t, m.Root, m.Rendered+"/files/"+name, name)
 	}
 	if err := os.Chmod(m.Path(m.Rendered+"/files/usr/local/bin/z"), 0o755); err != nil { //nolint:gosec // a mode of the test
 		t.Fatal(err)
 	}
 	obstacle := m.Path("usr/local/bin/z/folder")
-	if err := os.MkdirAll(obstacle, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.MkdirAll(obstacle, 0o700))
 	if err := m.WriteStaticPods(); err == nil || !strings.Contains(err.Error(), "usr/local/bin/z") {
 		t.Errorf("a folder at the path of a file: %v", err)
 	}
 	if _, err := os.Stat(m.Path(rendered[0])); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a manifest without its files: %v", err)
 	}
-	if err := os.RemoveAll(m.Path("usr/local/bin/z")); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.WriteStaticPods(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.RemoveAll(m.Path("usr/local/bin/z")))
+	fixture.NoError(t, m.WriteStaticPods())
 	list, err := m.StaticPodFiles()
 	want := []files.File{{Path: rendered[0], Mode: 0o600, Content: []byte(rendered[0])}, {Path: rendered[1], Mode: 0o600, Content: []byte(rendered[1])}, {Path: rendered[2], Mode: 0o755, Content: []byte(rendered[2])}}
 	if diff := cmp.Diff(want, list); err != nil || diff != "" {
@@ -247,17 +230,9 @@ func TestWaitForAPI(t *testing.T) {
 	if got := waited(); !strings.Contains(got, "the API server: read the kubeconfig: ") {
 		t.Errorf("waiting for %s", got)
 	}
-	put(t, m.Root, m.Rendered+"/"+controlplane.Kubeconfig, `{"apiVersion": "v1", "kind": "Config", "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a"}}],
+	fixture.Put(t, m.Root, m.Rendered+"/"+controlplane.Kubeconfig, `{"apiVersion": "v1", "kind": "Config", "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a"}}],
 "clusters": [{"name": "a", "cluster": {"server": "http://127.0.0.1:1"}}]}`)
 	if got := waited(); !strings.Contains(got, "the API server: ") || !strings.Contains(got, "http://127.0.0.1:1/readyz") || !strings.Contains(got, "connection refused") {
 		t.Errorf("waiting for %s", got)
-	}
-}
-
-func put(t *testing.T, root, name, text string) {
-	t.Helper()
-	file := filepath.Join(root, name)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
-		t.Fatal(err)
 	}
 }

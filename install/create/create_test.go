@@ -26,6 +26,7 @@ import (
 	"github.com/solonode/sno/install/ignition"
 	"github.com/solonode/sno/install/ignition/ignitiontest"
 	"github.com/solonode/sno/install/installconfig"
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/manifests"
 	"github.com/solonode/sno/install/network"
 	"github.com/solonode/sno/install/node"
@@ -48,22 +49,13 @@ func newState(profile inputs.Profile) func() (*credentials.State, error) {
 func input(t testing.TB, purpose installconfig.Purpose, profile inputs.Profile) create.Input {
 	t.Helper()
 	const file = "../installconfig/testdata/install-config.yaml"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(os.ReadFile(file))
 	c, _, err := installconfig.Read(file, text, installconfig.Options{Purpose: purpose})
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := states[profile]()
-	if err != nil {
-		t.Fatal(err)
-	}
-	machine, err := network.Parse("network.yaml", []byte(nmstate))
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := fixture.Must(states[profile]())
+	machine := fixture.Must(network.Parse("network.yaml", []byte(nmstate)))
 	return create.Input{
 		Config: c, Network: machine, State: state,
 		Manifests: []files.File{{Path: "manifests/site.yaml", Mode: 0o600, Content: []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: site}\n")}},
@@ -81,10 +73,7 @@ func input(t testing.TB, purpose installconfig.Purpose, profile inputs.Profile) 
 
 func paths(t *testing.T, text []byte) map[string]bool {
 	t.Helper()
-	parsed, err := ignition.Parse("config", text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := fixture.Must(ignition.Parse("config", text))
 	all := map[string]bool{}
 	for _, p := range parsed.Paths() {
 		all[p] = true
@@ -103,10 +92,7 @@ func TestSingleNode(t *testing.T) {
 				in.Settings.MasterIgnition = "http://localhost:22624/config/master"
 			}
 			in.ExtraLive = &create.Folder{Name: "live", FS: fstest.MapFS{"files/etc/hosts": {Data: []byte("192.0.2.10 api.sno.example.com\n"), Mode: 0o644}}}
-			text, err := create.SingleNode(in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := fixture.Must(create.SingleNode(in))
 			ignitiontest.Validate(t, text)
 			parsed, err := ignition.Parse("live", text)
 			if err != nil || parsed.Version != "3.2.0" {
@@ -116,13 +102,8 @@ func TestSingleNode(t *testing.T) {
 				t.Skip("Ignition's engine must run as root")
 			}
 			root := ignitiontest.NewRoot(t)
-			if err := ignitiontest.Apply(t, root, text); err != nil {
-				t.Fatal(err)
-			}
-			settings, err := node.Read(filepath.Join(root, node.LiveSettings))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fixture.NoError(t, ignitiontest.Apply(t, root, text))
+			settings := fixture.Must(node.Read(filepath.Join(root, node.LiveSettings)))
 			want := in.Settings
 			want.ClusterName, want.BaseDomain, want.InstallationDisk, want.KernelArguments = "sno", "example.com", "/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", []string{"nosmt"}
 			want.StatusCertificate, want.StatusKey = string(in.State.StatusCert), string(in.State.StatusKey)
@@ -138,10 +119,7 @@ func TestSingleNode(t *testing.T) {
 					t.Errorf("%s has mode %o", name, entry.Mode.Perm())
 				}
 			}
-			added, err := os.ReadFile(filepath.Join(root, node.NodeAdditions))
-			if err != nil {
-				t.Fatal(err)
-			}
+			added := fixture.Must(os.ReadFile(filepath.Join(root, node.NodeAdditions)))
 			onNode, onLive := paths(t, added), paths(t, text)
 			operators := profile == inputs.OpenShift
 			if strings.Contains(string(text), "node-image.service") != operators {
@@ -166,10 +144,7 @@ func TestSingleNode(t *testing.T) {
 // The config of an all-in-one node has its kubelet and all keys; the machine makes the rest (R-AIO-1, R-AIO-4).
 func TestAllInOne(t *testing.T) {
 	in := input(t, installconfig.AllInOne, inputs.Kubernetes)
-	text, err := create.AllInOne(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(create.AllInOne(in))
 	ignitiontest.Validate(t, text)
 	parsed, err := ignition.Parse("aio", text)
 	if err != nil || parsed.Version != "3.3.0" { // with a kernel argument
@@ -179,9 +154,7 @@ func TestAllInOne(t *testing.T) {
 		t.Skip("Ignition's engine must run as root")
 	}
 	root := ignitiontest.NewRoot(t)
-	if err := ignitiontest.Apply(t, root, text); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, ignitiontest.Apply(t, root, text))
 	for name, want := range map[string]fs.FileMode{
 		node.AllInOneSettings: 0o600, node.AllInOneManifests + "/manifests_site.yaml": 0o600, "etc/site.conf": 0o640, "etc/cni/net.d/10-sno.conflist": 0o644,
 	} {
@@ -345,10 +318,7 @@ func TestLiveFiles(t *testing.T) {
 	in.Config.AdditionalTrustBundle = "the site's CAs"
 	in.Config.Proxy = &installconfig.Proxy{HTTPProxy: "http://user:p%20w@proxy.example.com:3128"}
 	in.Config.ImageDigestSources = append(in.Config.ImageDigestSources, installconfig.ImageSource{Source: "quay.example.com/more", Mirrors: []string{"a.example.com/more", "b.example.com/more"}})
-	text, err := create.SingleNode(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(create.SingleNode(in))
 	entries, units := ignitiontest.Read(t, text)
 	if diff := cmp.Diff(bootkube, units["bootkube.service"]); diff != "" {
 		t.Errorf("bootkube.service (-want +got):\n%s", diff)
@@ -388,10 +358,7 @@ func TestLiveFiles(t *testing.T) {
 
 // The control plane is started once. Certificates are renewed also on a machine that was off (R-AIO-3, R-AIO-7).
 func TestAllInOneUnits(t *testing.T) {
-	text, err := create.AllInOne(input(t, installconfig.AllInOne, inputs.Kubernetes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(create.AllInOne(input(t, installconfig.AllInOne, inputs.Kubernetes)))
 	_, units := ignitiontest.Read(t, text)
 	if diff := cmp.Diff(aiokube, units["aiokube.service"]); diff != "" {
 		t.Errorf("aiokube.service (-want +got):\n%s", diff)
@@ -441,10 +408,7 @@ func TestRotateTimer(t *testing.T) {
 	} {
 		in := input(t, installconfig.AllInOne, inputs.Kubernetes)
 		in.Settings.Validity = validity
-		text, err := create.AllInOne(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := fixture.Must(create.AllInOne(in))
 		_, units := ignitiontest.Read(t, text)
 		if !strings.Contains(units["sno-rotate.timer"], "[Timer]\nOnCalendar="+want+"\nOnBootSec=15s\n") {
 			t.Errorf("%s: %s", validity, units["sno-rotate.timer"])

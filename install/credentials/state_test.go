@@ -23,6 +23,7 @@ import (
 	"github.com/solonode/sno/render/inputs"
 
 	"github.com/solonode/sno/install/credentials"
+	"github.com/solonode/sno/install/internal/fixture"
 )
 
 var now = time.Now().Truncate(time.Second)
@@ -33,28 +34,20 @@ func options(profile inputs.Profile) credentials.Options {
 
 func newState(t *testing.T, profile inputs.Profile) *credentials.State {
 	t.Helper()
-	s, err := credentials.New(t.Context(), options(profile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Must(credentials.New(t.Context(), options(profile)))
 	return s
 }
 
 func save(t *testing.T, s *credentials.State) string {
 	t.Helper()
-	list, err := s.Files()
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := fixture.Must(s.Files())
 	dir := t.TempDir()
 	for _, f := range list {
 		if f.Mode != 0o600 {
 			t.Errorf("%s has mode %o", f.Path, f.Mode)
 		}
 	}
-	if err := files.Write(filepath.Join(dir, credentials.Dir), list); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, files.Write(filepath.Join(dir, credentials.Dir), list))
 	return dir
 }
 
@@ -63,9 +56,7 @@ func secretOf(t *testing.T, s *credentials.State, file string) *corev1.Secret {
 	for _, f := range s.Manifests {
 		if f.Path == file {
 			var secret corev1.Secret
-			if err := yaml.Unmarshal(f.Content, &secret); err != nil {
-				t.Fatal(err)
-			}
+			fixture.NoError(t, yaml.Unmarshal(f.Content, &secret))
 			return &secret
 		}
 	}
@@ -92,10 +83,7 @@ func TestNew(t *testing.T) {
 		t.Fatalf("end %s, %v", end, err)
 	}
 	server := secretOf(t, s, "credentials_secret_openshift-machine-config-operator_machine-config-server-tls.yaml")
-	pair, err := tls.X509KeyPair(server.Data[corev1.TLSCertKey], server.Data[corev1.TLSPrivateKeyKey])
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := fixture.Must(tls.X509KeyPair(server.Data[corev1.TLSCertKey], server.Data[corev1.TLSPrivateKeyKey]))
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
 	if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "api-int.sno.example.com"}); err != nil {
@@ -121,10 +109,7 @@ func TestOpen(t *testing.T) {
 	for _, profile := range []inputs.Profile{inputs.Kubernetes, inputs.OpenShift} {
 		s := newState(t, profile)
 		dir := save(t, s)
-		again, err := credentials.Open(dir, options(profile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := fixture.Must(credentials.Open(dir, options(profile)))
 		if diff := cmp.Diff(s, again, cmp.AllowUnexported(credentials.State{})); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -206,15 +191,11 @@ func TestOpenRefuses(t *testing.T) {
 func write(name, text string) func(*testing.T, string) {
 	return func(t *testing.T, at string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(at, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, os.WriteFile(filepath.Join(at, name), []byte(text), 0o600))
 	}
 }
 
 func remove(t *testing.T, path string) {
 	t.Helper()
-	if err := os.RemoveAll(path); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.RemoveAll(path))
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/node"
 )
 
@@ -22,36 +23,22 @@ import (
 func programs(t *testing.T, output string) {
 	t.Helper()
 	dir := t.TempDir()
-	put(t, dir, "output", output)
+	fixture.Put(t, dir, "output", output)
 	for name, list := range map[string]string{
 		"systemctl": "bad.service loaded failed failed Bad", "journalctl": "", "ip": "",
 		"crictl": `{"containers":[{"id":"c1","metadata":{"name":"etcd"}},{"id":"../x","metadata":{"name":"a/b"}}]}`,
 	} {
-		put(t, dir, name, "#!/bin/sh\ncase $1 in ps|list-units) echo '"+list+"';; *) cat "+dir+"/output;; esac\n")
+		fixture.Script(t, dir, name, "case $1 in ps|list-units) echo '"+list+"';; *) cat "+dir+"/output;; esac")
 	}
-	put(t, dir, "podman", "#!/bin/sh\necho 'no such storage' >&2; exit 7\n")
+	fixture.Script(t, dir, "podman", "echo 'no such storage' >&2; exit 7")
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-}
-
-func put(t *testing.T, root, name, text string) {
-	t.Helper()
-	file := filepath.Join(root, name)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o700)); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // bundled returns a bundle, and the files in it.
 func bundled(t *testing.T, o Options) (bundle string, all map[string]string) {
 	t.Helper()
-	out, err := Bundle(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	unzipped, err := gzip.NewReader(bytes.NewReader(out))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := fixture.Must(Bundle(t.Context(), o))
+	unzipped := fixture.Must(gzip.NewReader(bytes.NewReader(out)))
 	all = map[string]string{}
 	for archive := tar.NewReader(unzipped); ; {
 		header, err := archive.Next()
@@ -59,9 +46,7 @@ func bundled(t *testing.T, o Options) (bundle string, all map[string]string) {
 			return string(out), all
 		}
 		content, readErr := io.ReadAll(archive)
-		if err := errors.Join(err, readErr); err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, errors.Join(err, readErr))
 		all[strings.TrimPrefix(header.Name, "log-bundle-"+o.ID+"/")] = string(content)
 	}
 }
@@ -71,16 +56,16 @@ func bundled(t *testing.T, o Options) (bundle string, all map[string]string) {
 // of the live system (R-BIP-23).
 func TestBundle(t *testing.T) {
 	root, secrets, text := t.TempDir(), plant(), ""
-	live := func(name, text string) { put(t, root, node.LiveDir+"/"+name, text) }
+	live := func(name, text string) { fixture.Put(t, root, node.LiveDir+"/"+name, text) }
 	for i, p := range secrets {
 		text += p.text
 		live(fmt.Sprintf("assets/%d.txt", i), p.text)
 	}
 	programs(t, text)
-	put(t, root, "etc/resolv.conf", text)
-	put(t, root, kernelHostname, "cp-1\n")
-	put(t, root, node.StatusDir+"/status.txt", text)
-	put(t, root, node.LiveSettings, "profile: kubernetes\n")
+	fixture.Put(t, root, "etc/resolv.conf", text)
+	fixture.Put(t, root, kernelHostname, "cp-1\n")
+	fixture.Put(t, root, node.StatusDir+"/status.txt", text)
+	fixture.Put(t, root, node.LiveSettings, "profile: kubernetes\n")
 	const planted = "planted-in-file"
 	for _, name := range []string{"auth/kubeconfig", "a.key", "pull-secret.yaml", "master.ign", "etcd-snapshot.db", "secrets/a.txt", ".docker/config.json"} {
 		live(name, planted)
@@ -125,16 +110,14 @@ func TestBundle(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, log)
 		}
 	}
-	if err := os.RemoveAll(filepath.Join(root, node.LiveDir)); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.RemoveAll(filepath.Join(root, node.LiveDir)))
 	own := in("control-plane/cp-1", "control-plane/cp-1/journals/post-reboot.log")
 	if _, log := check("2", own...); !strings.Contains(log, node.LogBundle+": missing or damaged") {
 		t.Errorf("no note about a missing bundle in\n%s", log)
 	}
-	put(t, root, node.LogBundle, phase)
+	fixture.Put(t, root, node.LogBundle, phase)
 	check("3", slices.Concat(own, in("log-bundle-bootstrap/bootstrap"))...)
-	put(t, root, node.LogBundle, phase[:len(phase)/2])
+	fixture.Put(t, root, node.LogBundle, phase[:len(phase)/2])
 	if _, log := check("4", own...); !strings.Contains(log, "unexpected EOF") {
 		t.Errorf("no note about a damaged bundle in\n%s", log)
 	}
@@ -143,7 +126,7 @@ func TestBundle(t *testing.T) {
 // The newest lines are kept, omissions are noted, and no bundle is larger than its limit.
 func TestLimit(t *testing.T) {
 	root, journal := t.TempDir(), ""
-	put(t, root, node.LiveSettings, "profile: kubernetes\n")
+	fixture.Put(t, root, node.LiveSettings, "profile: kubernetes\n")
 	for i := range 1500 {
 		journal += fmt.Sprintf("line %d %x\n", i, i*i*i)
 	}

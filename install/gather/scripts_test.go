@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/node"
 )
 
@@ -17,9 +18,9 @@ func TestScripts(t *testing.T) {
 	dir := t.TempDir()
 	programs(t, before)
 	bundle, _ := bundled(t, Options{Root: dir, ID: "7", NodeOnly: true})
-	put(t, dir, "bundle", bundle)
-	put(t, dir, "sno-install", "#!/bin/sh\necho \"$*\" >>"+dir+"/arguments; cat "+dir+"/bundle")
-	put(t, dir, "sudo", "#!/bin/sh\nexec \"$@\"")
+	fixture.Put(t, dir, "bundle", bundle)
+	fixture.Script(t, dir, "sno-install", "echo \"$*\" >>"+dir+"/arguments; cat "+dir+"/bundle")
+	fixture.Script(t, dir, "sudo", "exec \"$@\"")
 	run := func(script string) {
 		t.Helper()
 		script = strings.ReplaceAll(script, "/"+node.Program, filepath.Join(dir, "sno-install"))
@@ -31,9 +32,7 @@ func TestScripts(t *testing.T) {
 	}
 	run(Script())
 	// A link that another user has created is replaced, and not followed.
-	if err := os.Symlink(t.TempDir(), filepath.Join(dir, "artifacts-7")); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.Symlink(t.TempDir(), filepath.Join(dir, "artifacts-7")))
 	run(MastersScript())
 	run(MastersScript())
 	if info, err := os.Lstat(filepath.Join(dir, "artifacts-7")); err != nil || info.Mode() != os.ModeDir|0o700 {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/solonode/sno/install/internal/fixture"
 )
 
 // The result has all of the config that is added, unchanged, and all of the earlier additions.
@@ -19,17 +21,10 @@ func TestAddConfig(t *testing.T) {
 	added = strings.Replace(added, `"disks":`, `"raid": [{"name": "data", "level": "raid1", "devices": ["/dev/sdd", "/dev/sde"]}],
     "luks": [{"name": "secret", "device": "/dev/sdc", "discard": true}], "disks":`, 1)
 	b := additions()
-	if err := b.AddConfig("node.ign", []byte(added)); err != nil {
-		t.Fatal(err)
-	}
-	text, err := b.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, b.AddConfig("node.ign", []byte(added)))
+	text := fixture.Must(b.Encode())
 	var got, want map[string]any
-	if err := errors.Join(json.Unmarshal(text, &got), json.Unmarshal([]byte(added), &want)); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, errors.Join(json.Unmarshal(text, &got), json.Unmarshal([]byte(added), &want)))
 	isAddition := func(v any) bool {
 		m, _ := v.(map[string]any)
 		path, _ := m["path"].(string)
@@ -88,9 +83,7 @@ func TestDropInOfOtherUnit(t *testing.T) {
 	const dropIn = `{"ignition":{"version":"3.2.0"},"systemd":{"units":[{"name":"kubelet.service","dropins":[{"name":"50-site.conf","contents":"[Unit]\n"}]}]}}`
 	var b Builder
 	b.AddDropIn("sno-install", "kubelet.service", "10-etcd-restore.conf", "[Unit]\nRequires=etcd-restore.service\n")
-	if err := b.AddConfig("node.ign", []byte(dropIn)); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, b.AddConfig("node.ign", []byte(dropIn)))
 	const other = `{"ignition":{"version":"3.2.0"},"systemd":{"units":[{"name":"kubelet.service","contents":"[Unit]","dropins":[{"name":"10-mco.conf","contents":"[Unit]"}]}]}}`
 	text, err := Enrich("master.ign", []byte(other), &b)
 	if err != nil {

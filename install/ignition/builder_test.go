@@ -19,6 +19,7 @@ import (
 	"github.com/vincent-petithory/dataurl"
 
 	"github.com/solonode/sno/install/ignition/ignitiontest"
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/render/files"
 )
 
@@ -39,21 +40,12 @@ func contentOf(t *testing.T, r types.Resource) string {
 		t.Error("the compression is not set")
 		return ""
 	}
-	url, err := dataurl.DecodeString(*r.Source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	url := fixture.Must(dataurl.DecodeString(*r.Source))
 	if *r.Compression != "gzip" {
 		return string(url.Data)
 	}
-	unpacked, err := gzip.NewReader(bytes.NewReader(url.Data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := io.ReadAll(unpacked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unpacked := fixture.Must(gzip.NewReader(bytes.NewReader(url.Data)))
+	content := fixture.Must(io.ReadAll(unpacked))
 	return string(content)
 }
 
@@ -81,10 +73,7 @@ func TestBuilder(t *testing.T) {
 	b.AddDropIn("test", "kubelet.service", "20-b.conf", "[Unit]\n")
 	b.AddSSHKeys("test", "core", []string{"ssh-ed25519 AAAA a", "ssh-ed25519 AAAA b"})
 	b.AddSSHKeys("test", "nobody", nil)
-	text, err := b.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(b.Encode())
 	c := read(t, text)
 	if !strings.Contains(string(text), `"version":"3.2.0"`) {
 		t.Errorf("version in %s", text)
@@ -130,10 +119,7 @@ func TestBuilder(t *testing.T) {
 func TestVersion(t *testing.T) {
 	var b Builder
 	b.AddKernelArguments("nosmt")
-	text, err := b.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(b.Encode())
 	if diff := cmp.Diff(`{"ignition":{"version":"3.3.0"},"kernelArguments":{"shouldExist":["nosmt"]}}`, string(text)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -255,9 +241,7 @@ func TestPointer(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got, wanted any
-		if err := json.Unmarshal(text, &got); err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, json.Unmarshal(text, &got))
 		if err := json.Unmarshal([]byte(`{"ignition":{"version":"3.2.0","config":{"merge":[{"source":"`+want+`"}]},
 			"security":{"tls":{"certificateAuthorities":[{"source":"data:text/plain;charset=utf-8;base64,Q0E="}]}}}}`), &wanted); err != nil {
 			t.Fatal(err)
@@ -276,10 +260,7 @@ func TestLargest(t *testing.T) {
 	b.AddFile("test", files.File{Path: "big", Content: random})
 	b.AddFile("test", files.File{Path: "small", Content: random[:100]})
 	b.AddUnit("test", "a.service", service)
-	text, err := b.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(b.Encode())
 	items := Largest(text, 2)
 	if len(items) != 2 || items[0].Name != "/big" || items[0].Bytes < 2000 || items[1].Name != "/small" {
 		t.Errorf("largest: %v", items)

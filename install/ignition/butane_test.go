@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/solonode/sno/install/ignition/ignitiontest"
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/render/files"
 )
 
@@ -55,21 +56,14 @@ func TestTreeAsButane(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // of the test
 			t.Fatal(err)
 		}
-		if err := errors.Join(os.WriteFile(path, f.Content, f.Mode), os.Chmod(path, f.Mode)); err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, errors.Join(os.WriteFile(path, f.Content, f.Mode), os.Chmod(path, f.Mode)))
 		fmt.Fprintf(&local, "  - {path: %q, contents: {local: %q}}\n", "/local/"+f.Path, "files/"+f.Path)
 	}
 	butane := read(t, ignitiontest.Butane(t, dir, "variant: fcos\nversion: 1.2.0\nstorage:\n  trees:\n  - local: files\n  files:\n"+local.String()))
 
 	var b Builder
-	if _, err := b.AddExtra("extra", os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	text, err := b.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(b.AddExtra("extra", os.DirFS(dir)))
+	text := fixture.Must(b.Encode())
 	ignitiontest.Validate(t, text)
 	parsed := read(t, text)
 

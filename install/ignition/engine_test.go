@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/solonode/sno/install/ignition/ignitiontest"
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/render/files"
 )
 
@@ -36,9 +37,7 @@ func binary(number uint64, size int) []byte {
 func applied(t *testing.T, config []byte) map[string]ignitiontest.Entry {
 	t.Helper()
 	root := ignitiontest.NewRoot(t)
-	if err := ignitiontest.Apply(t, root, config); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, ignitiontest.Apply(t, root, config))
 	return ignitiontest.Tree(t, root)
 }
 
@@ -63,18 +62,13 @@ func TestEngineWritesBuilder(t *testing.T) {
 	b.AddUnit("test", "off.service", service)
 	b.AddDropIn("test", "kubelet.service", "10-a.conf", "[Unit]\nAfter=on.service\n")
 	b.AddSSHKeys("test", "core", []string{"ssh-ed25519 AAAA a", "ssh-ed25519 AAAA b"})
-	config, err := b.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := fixture.Must(b.Encode())
 	ignitiontest.Validate(t, config)
 	root := ignitiontest.NewRoot(t)
 	if err := os.WriteFile(filepath.Join(root, "etc/motd"), []byte("of the image"), 0o666); err != nil { //nolint:gosec // the config must replace it
 		t.Fatal(err)
 	}
-	if err := ignitiontest.Apply(t, root, config); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, ignitiontest.Apply(t, root, config))
 	file := func(mode fs.FileMode, content string) ignitiontest.Entry {
 		return ignitiontest.Entry{Mode: mode, Content: content}
 	}
@@ -110,10 +104,7 @@ func TestEngineRefusesAnotherSum(t *testing.T) {
 	sum := sha512.Sum512([]byte("program"))
 	var b Builder
 	b.AddDownload("test", "usr/local/bin/program", 0o755, server.URL, hex.EncodeToString(sum[:]))
-	config, err := b.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := fixture.Must(b.Encode())
 	root := ignitiontest.NewRoot(t)
 	if err := ignitiontest.Apply(t, root, config); err == nil || !strings.Contains(err.Error(), "hash verification failed") {
 		t.Errorf("error %v", err)
@@ -144,14 +135,8 @@ func TestEngineWritesEnriched(t *testing.T) {
 }`)
 	b := additions()
 	b.AddUnit("sno-install", "etcd-restore.service", service+"[Install]\nWantedBy=multi-user.target\n")
-	alone, err := b.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	enriched, err := Enrich("master.ign", original, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	alone := fixture.Must(b.Encode())
+	enriched := fixture.Must(Enrich("master.ign", original, b))
 	ignitiontest.Validate(t, enriched)
 	want, added, got := applied(t, original), applied(t, alone), applied(t, enriched)
 	if len(want) < 10 || len(added) < 5 {

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/solonode/sno/render/files"
+
+	"github.com/solonode/sno/install/internal/fixture"
 )
 
 func fsMode(m int) fs.FileMode { return fs.FileMode(m) } //nolint:gosec // a mode of the test
@@ -47,21 +49,14 @@ func additions() *Builder {
 
 // All of the original is unchanged in the result (R-BIP-11).
 func TestEnrich(t *testing.T) {
-	text, err := Enrich("master.ign", []byte(master), additions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(Enrich("master.ign", []byte(master), additions()))
 	if !strings.Contains(string(text), `"version":"3.2.0"`) {
 		t.Error("the version of the original has changed")
 	}
 	// Without the additions the result is the original.
 	var got, want map[string]any
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal([]byte(master), &want); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, json.Unmarshal(text, &got))
+	fixture.NoError(t, json.Unmarshal([]byte(master), &want))
 	has := func(key string, names ...string) func(any) bool {
 		return func(v any) bool {
 			m, _ := v.(map[string]any)
@@ -111,10 +106,7 @@ func remove(value any, match func(any) bool) int {
 
 func TestEnrichKeepsLaterVersions(t *testing.T) {
 	original := `{"ignition":{"version":"3.4.0"},"kernelArguments":{"shouldNotExist":["quiet"]},"storage":{"luks":[{"name":"root","device":"/dev/sdc","discard":true}]}}`
-	text, err := Enrich("master.ign", []byte(original), additions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(Enrich("master.ign", []byte(original), additions()))
 	for _, want := range []string{`"version":"3.4.0"`, `"shouldNotExist":["quiet"]`, `"discard":true`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %s in %s", want, text)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/solonode/sno/install/internal/fixture"
 )
 
 var update = flag.Bool("update", false, "write docs/install-fields.md")
@@ -31,14 +33,9 @@ func TestFieldsPage(t *testing.T) {
 		want += fmt.Sprintf("| `%s` | %s | %s |\n", f.Path, f.Effect, f.Why)
 	}
 	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, os.WriteFile(page, []byte(want), 0o644))
 	}
-	got, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := fixture.Must(os.ReadFile(page))
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("run `go test ./installconfig -update` in install; the page is not up to date (-table +page):\n%s", diff)
 	}

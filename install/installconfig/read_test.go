@@ -19,16 +19,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/solonode/sno/render/document"
+
+	"github.com/solonode/sno/install/internal/fixture"
 )
 
 const file = "testdata/install-config.yaml"
 
 func base(t testing.TB) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(os.ReadFile(file))
 	return string(text)
 }
 
@@ -326,14 +325,8 @@ func TestConfiguredNetworks(t *testing.T) {
 
 // The rule for repositories is that of openshift/api.
 func TestRepositoryPattern(t *testing.T) {
-	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	crd, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_imagedigestmirrorsets.crd.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := fixture.Must(exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output())
+	crd := fixture.Must(os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_imagedigestmirrorsets.crd.yaml")))
 	if !strings.Contains(string(crd), "pattern: "+repositoryName.String()+"\n") {
 		t.Errorf("ImageDigestMirrorSet has another pattern than %s", repositoryName)
 	}

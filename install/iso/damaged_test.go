@@ -8,14 +8,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"testing"
+
+	"github.com/solonode/sno/install/internal/fixture"
 )
 
 // A damaged image is read or refused, without a panic.
 func TestDamagedImages(t *testing.T) {
-	whole, err := os.ReadFile(image(t, map[string][]byte{"images/ignition.img": make([]byte, 100), "coreos/igninfo.json": []byte(`{"file":"images/ignition.img"}`)}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := fixture.Must(os.ReadFile(image(t, map[string][]byte{"images/ignition.img": make([]byte, 100), "coreos/igninfo.json": []byte(`{"file":"images/ignition.img"}`)})))
 	refused := 0
 	damage := func(content []byte) {
 		switch _, err := find(bytes.NewReader(content), int64(len(content))); {

@@ -22,29 +22,20 @@ import (
 	"github.com/solonode/sno/render/files"
 
 	"github.com/solonode/sno/install/ignition"
+	"github.com/solonode/sno/install/internal/fixture"
 )
 
 const capacity = 256 << 10
 
 func image(t testing.TB, content map[string][]byte) string {
 	t.Helper()
-	w, err := iso9660.NewWriter()
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := fixture.Must(iso9660.NewWriter())
 	defer w.Cleanup() //nolint:errcheck // of the test
 	for path, data := range content {
-		if err := w.AddFile(bytes.NewReader(data), path); err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, w.AddFile(bytes.NewReader(data), path))
 	}
-	file, err := os.Create(filepath.Join(t.TempDir(), "live.iso"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.WriteTo(file, "live"), file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	file := fixture.Must(os.Create(filepath.Join(t.TempDir(), "live.iso")))
+	fixture.NoError(t, errors.Join(w.WriteTo(file, "live"), file.Close()))
 	return file.Name()
 }
 
@@ -60,33 +51,21 @@ func config(t *testing.T, size int) []byte {
 	_, _ = rand.Read(random)
 	var b ignition.Builder
 	b.AddFile("test", files.File{Path: "usr/local/bin/program", Content: random})
-	text, err := b.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(b.Encode())
 	return text
 }
 
 // members parses a newc archive according to the kernel's documentation, without the library that wrote it.
 func members(t *testing.T, packed []byte) map[string]string {
 	t.Helper()
-	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	unpacked := fixture.Must(gzip.NewReader(bytes.NewReader(packed)))
 	unpacked.Multistream(false)
-	data, err := io.ReadAll(unpacked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixture.Must(io.ReadAll(unpacked))
 	found := map[string]string{}
 	for at := 0; ; {
 		header := string(data[at : at+110])
 		field := func(i int) int {
-			n, err := strconv.ParseInt(header[6+8*i:14+8*i], 16, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := fixture.Must(strconv.ParseInt(header[6+8*i:14+8*i], 16, 64))
 			return int(n)
 		}
 		if header[:6] != "070701" {
@@ -112,19 +91,14 @@ func TestEmbed(t *testing.T) {
 	pad := bytes.Repeat([]byte("x"), 100)
 	old := func(t *testing.T) string {
 		path := image(t, map[string][]byte{"data/area.bin": make([]byte, capacity)})
-		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := fixture.Must(os.ReadFile(path))
 		// The file's offset is that of the only zeros of that length.
 		offset := bytes.LastIndex(content, make([]byte, capacity))
 		header := append([]byte("coreiso+"), make([]byte, 16)...)
 		binary.LittleEndian.PutUint64(header[8:], uint64(offset)) //nolint:gosec // of the test
 		binary.LittleEndian.PutUint64(header[16:], capacity)
 		copy(content[32744:], header)
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, os.WriteFile(path, content, 0o600))
 		return path
 	}
 	for name, in := range map[string]string{
@@ -136,18 +110,10 @@ func TestEmbed(t *testing.T) {
 		"elsewhere in ISO": image(t, map[string][]byte{"boot/deep/area.img": make([]byte, capacity), "coreos/igninfo.json": []byte(`{"file": "boot/deep/area.img"}`)}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			before, err := os.ReadFile(in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			before := fixture.Must(os.ReadFile(in))
 			out := filepath.Join(t.TempDir(), "out.iso")
-			if err := Embed(in, out, text); err != nil {
-				t.Fatal(err)
-			}
-			after, err := os.ReadFile(out)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fixture.NoError(t, Embed(in, out, text))
+			after := fixture.Must(os.ReadFile(out))
 			if again, _ := os.ReadFile(in); !bytes.Equal(again, before) {
 				t.Error("the input has changed")
 			}
@@ -186,15 +152,10 @@ func TestEmbed(t *testing.T) {
 }
 
 func TestEmbedRefuses(t *testing.T) {
-	whole, err := os.ReadFile(live(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := fixture.Must(os.ReadFile(live(t)))
 	file := func(content []byte) string {
 		path := filepath.Join(t.TempDir(), "live.iso")
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, os.WriteFile(path, content, 0o600))
 		return path
 	}
 	small := config(t, 10)
@@ -238,14 +199,8 @@ func TestEmbedRefuses(t *testing.T) {
 // A config may fill the area to its last byte.
 func TestLargestThatFits(t *testing.T) {
 	a := area{length: 2000}
-	text, err := json.Marshal("x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	packed, err := archive(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(json.Marshal("x"))
+	packed := fixture.Must(archive(text))
 	a.length = int64(len(packed))
 	if content, err := a.fill(text); err != nil || len(content) != len(packed) {
 		t.Errorf("exactly as large: %v", err)

@@ -35,6 +35,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/join"
 	"github.com/solonode/sno/install/phase"
 )
@@ -94,10 +95,7 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	config, err := server()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := fixture.Must(server())
 	c := &cluster{t, config, kubernetes.NewForConfigOrDie(config), t.TempDir()}
 	everything := metav1.ListOptions{}
 	c.must(c.CertificatesV1().CertificateSigningRequests().DeleteCollection(t.Context(), metav1.DeleteOptions{}, everything))
@@ -151,8 +149,7 @@ func serving(node string, names ...string) ask {
 
 func (c *cluster) ask(name string, a ask) {
 	c.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	c.must(err)
+	key := fixture.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	der, err := x509.CreateCertificateRequest(rand.Reader, &a.template, key)
 	c.must(err)
 	config := rest.CopyConfig(c.config)
@@ -172,11 +169,9 @@ func (c *cluster) ask(name string, a ask) {
 
 func (c *cluster) register(status corev1.ConditionStatus) {
 	c.Helper()
-	node, err := c.CoreV1().Nodes().Create(c.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host}}, metav1.CreateOptions{})
-	c.must(err)
+	node := fixture.Must(c.CoreV1().Nodes().Create(c.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host}}, metav1.CreateOptions{}))
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
-	_, err = c.CoreV1().Nodes().UpdateStatus(c.Context(), node, metav1.UpdateOptions{})
-	c.must(err)
+	fixture.Must(c.CoreV1().Nodes().UpdateStatus(c.Context(), node, metav1.UpdateOptions{}))
 }
 
 func (c *cluster) serve(node string, end time.Time) {
@@ -186,11 +181,9 @@ func (c *cluster) serve(node string, end time.Time) {
 
 func (c *cluster) write(name, node string, end time.Time) {
 	c.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	c.must(err)
+	key := fixture.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: subject(node), NotAfter: end}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	c.must(err)
+	der := fixture.Must(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))
 	path := filepath.Join(c.root, name)
 	c.must(os.MkdirAll(filepath.Dir(path), 0o700))
 	c.must(os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
@@ -199,8 +192,7 @@ func (c *cluster) write(name, node string, end time.Time) {
 // decided expects the decisions about all requests.
 func (c *cluster) decided(want map[string]string) {
 	c.Helper()
-	list, err := c.CertificatesV1().CertificateSigningRequests().List(c.Context(), metav1.ListOptions{})
-	c.must(err)
+	list := fixture.Must(c.CertificatesV1().CertificateSigningRequests().List(c.Context(), metav1.ListOptions{}))
 	got := map[string]string{}
 	for _, csr := range list.Items {
 		for _, condition := range csr.Status.Conditions {
@@ -393,13 +385,10 @@ func TestKubeletThatLostItsKey(t *testing.T) {
 func (c *cluster) issue(name string) {
 	c.Helper()
 	c.write("issued.pem", host, time.Now().Add(time.Hour))
-	certificate, err := os.ReadFile(filepath.Join(c.root, "issued.pem"))
-	c.must(err)
-	csr, err := c.CertificatesV1().CertificateSigningRequests().Get(c.Context(), name, metav1.GetOptions{})
-	c.must(err)
+	certificate := fixture.Must(os.ReadFile(filepath.Join(c.root, "issued.pem")))
+	csr := fixture.Must(c.CertificatesV1().CertificateSigningRequests().Get(c.Context(), name, metav1.GetOptions{}))
 	csr.Status.Certificate = certificate
-	_, err = c.CertificatesV1().CertificateSigningRequests().UpdateStatus(c.Context(), csr, metav1.UpdateOptions{})
-	c.must(err)
+	fixture.Must(c.CertificatesV1().CertificateSigningRequests().UpdateStatus(c.Context(), csr, metav1.UpdateOptions{}))
 }
 
 // The error of an interrupted command names what is missing.
@@ -435,13 +424,11 @@ func (c *counting) CoreV1() corev1client.CoreV1Interface {
 func TestApprovedByAnotherClient(t *testing.T) {
 	c := newCluster(t)
 	c.ask("client", client(host))
-	csr, err := c.CertificatesV1().CertificateSigningRequests().Get(t.Context(), "client", metav1.GetOptions{})
-	c.must(err)
+	csr := fixture.Must(c.CertificatesV1().CertificateSigningRequests().Get(t.Context(), "client", metav1.GetOptions{}))
 	csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
 		{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Person"},
 	}
-	_, err = c.CertificatesV1().CertificateSigningRequests().UpdateApproval(t.Context(), "client", csr, metav1.UpdateOptions{})
-	c.must(err)
+	fixture.Must(c.CertificatesV1().CertificateSigningRequests().UpdateApproval(t.Context(), "client", csr, metav1.UpdateOptions{}))
 	c.ask("second", client(host))
 	c.pending(c.options())
 	c.decided(map[string]string{"client": "Approved Person"})

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/approver/inventory"
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/join"
 	"github.com/solonode/sno/install/phase"
 )
@@ -57,14 +58,9 @@ var allowed = map[tried]string{
 // What the approver does not approve, the installer does not approve either, on any host, with or without its Node
 // (R-APP-4, U-INS-14).
 func TestStoredHostileRequests(t *testing.T) {
-	text, err := os.ReadFile("../../approver/requests/testdata/hostile-requests.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(os.ReadFile("../../approver/requests/testdata/hostile-requests.yaml"))
 	var file stored
-	if err := yaml.UnmarshalStrict(text, &file); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, yaml.UnmarshalStrict(text, &file))
 	hosts := hostsOf(t, file)
 	// Positive control: the valid requests that the hostile ones are derived from are approved.
 	want := map[tried]bool{
@@ -113,10 +109,7 @@ func approvedOn(t *testing.T, hosts map[string]join.Options, requests []storedRe
 // hostsOf returns options for every host in a request, with the addresses and the window of the inventory.
 func hostsOf(t *testing.T, file stored) map[string]join.Options {
 	t.Helper()
-	known, err := inventory.Load([]byte(file.Inventory))
-	if err != nil {
-		t.Fatal(err)
-	}
+	known := fixture.Must(inventory.Load([]byte(file.Inventory)))
 	// This host is in no inventory: the approver proves its address by its serving certificate.
 	addresses := map[string][]netip.Addr{"other-0": {netip.MustParseAddr("192.0.2.40")}}
 	hosts := map[string]join.Options{}

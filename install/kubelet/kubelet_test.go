@@ -16,6 +16,7 @@ import (
 
 	"github.com/solonode/sno/install/ignition"
 	"github.com/solonode/sno/install/ignition/ignitiontest"
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/kubelet"
 	"github.com/solonode/sno/install/node"
 )
@@ -108,13 +109,8 @@ func TestAdd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b ignition.Builder
-			if err := test.add(&b); err != nil {
-				t.Fatal(err)
-			}
-			text, err := b.Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
+			fixture.NoError(t, test.add(&b))
+			text := fixture.Must(b.Encode())
 			ignitiontest.Validate(t, text)
 			entries, units := ignitiontest.Read(t, text)
 			if diff := cmp.Diff(map[string]string{"kubelet.service": test.unit}, units); diff != "" {
@@ -123,9 +119,7 @@ func TestAdd(t *testing.T) {
 			test.config["apiVersion"], test.config["kind"] = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"
 			test.config["staticPodPath"], test.config["containerRuntimeEndpoint"], test.config["cgroupDriver"] = "/"+node.ManifestDir, test.runtime, "systemd"
 			var config map[string]any
-			if err := yaml.UnmarshalStrict([]byte(entries["/"+kubelet.ConfigFile].Content), &config); err != nil {
-				t.Fatal(err)
-			}
+			fixture.NoError(t, yaml.UnmarshalStrict([]byte(entries["/"+kubelet.ConfigFile].Content), &config))
 			if diff := cmp.Diff(test.config, config); diff != "" {
 				t.Errorf("configuration (-want +got):\n%s", diff)
 			}
@@ -166,18 +160,10 @@ func TestAccess(t *testing.T) {
 	original.AuthInfos["kubelet"] = &clientcmdapi.AuthInfo{ClientCertificateData: []byte("a certificate"), ClientKeyData: []byte("a key")}
 	original.Contexts["kubelet"] = &clientcmdapi.Context{Cluster: "lb", AuthInfo: "kubelet"}
 	original.CurrentContext = "kubelet"
-	text, err := clientcmd.Write(*original)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := kubelet.AccessFiles(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(clientcmd.Write(*original))
+	got := fixture.Must(kubelet.AccessFiles(text))
 	original.Clusters["lb"].CertificateAuthority, original.Clusters["lb"].CertificateAuthorityData = "/etc/kubernetes/apiserver-ca.crt", nil
-	if text, err = clientcmd.Write(*original); err != nil {
-		t.Fatal(err)
-	}
+	text = fixture.Must(clientcmd.Write(*original))
 	want := []files.File{
 		{Path: "etc/kubernetes/apiserver-ca.crt", Mode: 0o644, Content: []byte("a bundle")}, {Path: "etc/kubernetes/kubeconfig", Mode: 0o600, Content: text},
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/solonode/sno/render/inputs"
 
 	"github.com/solonode/sno/install/credentials"
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/node"
 )
 
@@ -36,20 +37,14 @@ const (
 
 func issued(t *testing.T, issuer, subject string) string {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := fixture.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	certificate := func(name string) *x509.Certificate {
 		return &x509.Certificate{
 			SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<32, 0),
 			IsCA: name == issuer, BasicConstraintsValid: true,
 		}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, certificate(subject), certificate(issuer), key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := fixture.Must(x509.CreateCertificate(rand.Reader, certificate(subject), certificate(issuer), key.Public(), key))
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
@@ -58,26 +53,11 @@ func kubeconfig(certificate string) string {
 		base64.StdEncoding.EncodeToString([]byte(certificate)) + "\n"
 }
 
-func put(t *testing.T, root, name, text string) {
-	t.Helper()
-	file := filepath.Join(root, name)
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func link(t *testing.T, root, name string) {
 	t.Helper()
 	file := filepath.Join(root, name)
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("../nowhere", file); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	fixture.NoError(t, os.Symlink("../nowhere", file))
 }
 
 const presetLines = "enable kubelet.service\ndisable aiokube.service\nenable my-bootkube.service\n"
@@ -102,7 +82,7 @@ func clean(t *testing.T) string {
 		node.ResourceDir + "/kube-apiserver-pod-1/secrets/kubeconfig": kubeconfig(issued(t, admin, "system:admin")),
 		node.UnitDir + "/kubelet.service.d/20-other.conf":             "[Service]\n",
 	} {
-		put(t, root, name, text)
+		fixture.Put(t, root, name, text)
 	}
 	link(t, root, node.UnitDir+"/multi-user.target.wants/kubelet.service")
 	return root
@@ -153,10 +133,7 @@ func TestCheck(t *testing.T) {
 	}
 	check := func(t *testing.T, root string, want []planted) {
 		t.Helper()
-		found, err := Check(t.Context(), root, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := fixture.Must(Check(t.Context(), root, Options{}))
 		if len(found) != len(want) {
 			t.Errorf("found %d, want %d: %v", len(found), len(want), found)
 		}
@@ -175,7 +152,7 @@ func TestCheck(t *testing.T) {
 		if p.text == "" {
 			link(t, root, p.path)
 		} else {
-			put(t, root, p.path, p.text)
+			fixture.Put(t, root, p.path, p.text)
 		}
 	}
 	t.Run("clean", func(t *testing.T) { check(t, clean(t), nil) })
@@ -195,12 +172,12 @@ func TestCheck(t *testing.T) {
 			}
 			add(t, root, p)
 		}
-		put(t, root, node.Preset, preset)
+		fixture.Put(t, root, node.Preset, preset)
 		check(t, root, slices.Collect(maps.Values(tests)))
 	})
 	t.Run("program of the image", func(t *testing.T) {
 		root := clean(t)
-		put(t, root, node.ImageProgram, "x")
+		fixture.Put(t, root, node.ImageProgram, "x")
 		if found, err := Check(t.Context(), root, Options{}); err != nil || len(found) > 0 {
 			t.Errorf("%v, %v", found, err)
 		}
@@ -210,9 +187,7 @@ func TestCheck(t *testing.T) {
 func crictl(t *testing.T, script string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "crictl"), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.WriteFile(filepath.Join(dir, "crictl"), []byte("#!/bin/sh\n"+script+"\n"), 0o700))
 	return dir
 }
 
@@ -248,7 +223,7 @@ func TestErrors(t *testing.T) {
 		"no image": {"echo '{}'", ""},
 	} {
 		root := clean(t)
-		put(t, root, node.GatherScript, "x")
+		fixture.Put(t, root, node.GatherScript, "x")
 		found, err := Check(t.Context(), root, Options{Programs: crictl(t, test.script), Images: []string{"example.com/release:1"}})
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", name, err)
@@ -260,9 +235,9 @@ func TestErrors(t *testing.T) {
 	// A file at the path of a folder, and a folder at that of a file.
 	for _, name := range []string{node.UnitDir, "etc/kubernetes", "var/lib", node.Preset + "/folder"} {
 		root := t.TempDir()
-		put(t, root, "etc/hostname", "cp-1\n")
-		put(t, root, node.GatherScript, "x")
-		put(t, root, name, "x")
+		fixture.Put(t, root, "etc/hostname", "cp-1\n")
+		fixture.Put(t, root, node.GatherScript, "x")
+		fixture.Put(t, root, name, "x")
 		found, err := Check(t.Context(), root, Options{})
 		if err == nil || !strings.Contains(err.Error(), strings.TrimSuffix(name, "/folder")) {
 			t.Errorf("%s: %v", name, err)

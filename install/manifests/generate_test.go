@@ -22,16 +22,14 @@ import (
 	"github.com/solonode/sno/topology"
 
 	"github.com/solonode/sno/install/installconfig"
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/manifests"
 )
 
 func config(t testing.TB, change func(string) string) *installconfig.Config {
 	t.Helper()
 	const file = "../installconfig/testdata/install-config.yaml"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(os.ReadFile(file))
 	c, _, err := installconfig.Read(file, []byte(change(string(text))), installconfig.Options{Purpose: installconfig.SingleNode})
 	if err != nil {
 		t.Fatal(err)
@@ -44,26 +42,15 @@ func same(text string) string { return text }
 func read(t *testing.T, lists ...[]files.File) *inputs.Cluster {
 	t.Helper()
 	dir := t.TempDir()
-	node, err := manifests.Node("master0", []netip.Addr{netip.MustParseAddr("192.0.2.10")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	merged, err := manifests.Merge(append(lists, []files.File{node})...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := fixture.Must(manifests.Node("master0", []netip.Addr{netip.MustParseAddr("192.0.2.10")}))
+	merged := fixture.Must(manifests.Merge(append(lists, []files.File{node})...))
 	for _, f := range merged {
 		if f.Mode != 0o600 {
 			t.Errorf("%s has mode %o", f.Path, f.Mode)
 		}
-		if err := os.WriteFile(filepath.Join(dir, f.Path), f.Content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, os.WriteFile(filepath.Join(dir, f.Path), f.Content, 0o600))
 	}
-	cluster, err := inputs.Read(os.DirFS(dir), time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster := fixture.Must(inputs.Read(os.DirFS(dir), time.Now()))
 	return cluster
 }
 
@@ -71,10 +58,7 @@ func read(t *testing.T, lists ...[]files.File) *inputs.Cluster {
 func TestSameTwice(t *testing.T) {
 	for _, profile := range []inputs.Profile{inputs.Kubernetes, inputs.OpenShift} {
 		in := manifests.Input{Config: config(t, same), Profile: profile, ClusterID: "6f9c", InfraID: "sno-x7k2p"}
-		list, err := manifests.Generate(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := fixture.Must(manifests.Generate(in))
 		in.Config = config(t, same)
 		again, err := manifests.Generate(in)
 		if diff := cmp.Diff(list, again); err != nil || diff != "" {
@@ -115,10 +99,7 @@ func TestTopology(t *testing.T) {
 				}
 				return strings.Replace(text, "replicas: 0", "replicas: "+test.workers, 1)
 			})
-			list, err := manifests.Generate(manifests.Input{Config: c, Policy: test.policy, Profile: inputs.Kubernetes, InfraID: "sno-x7k2p"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			list := fixture.Must(manifests.Generate(manifests.Input{Config: c, Policy: test.policy, Profile: inputs.Kubernetes, InfraID: "sno-x7k2p"}))
 			cluster := read(t, list)
 			status := cluster.Infrastructure.Status
 			got := row{status.InfrastructureTopology, cluster.Ingress.Status.DefaultPlacement, cluster.Scheduler.Spec.MastersSchedulable}
@@ -142,10 +123,7 @@ func TestContents(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.AdditionalTrustBundle = string(bundle)
-	list, err := manifests.Generate(manifests.Input{Config: c, Profile: inputs.OpenShift, ClusterID: "6f9c0e56", InfraID: "sno-x7k2p"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := fixture.Must(manifests.Generate(manifests.Input{Config: c, Profile: inputs.OpenShift, ClusterID: "6f9c0e56", InfraID: "sno-x7k2p"}))
 	texts := map[string]string{}
 	for _, f := range list {
 		texts[f.Path] = string(f.Content)
@@ -184,10 +162,7 @@ func TestContents(t *testing.T) {
 	c.Proxy = nil
 	for policy, want := range map[installconfig.TrustBundlePolicy]bool{installconfig.TrustBundleProxyOnly: false, installconfig.TrustBundleAlways: true} {
 		c.AdditionalTrustBundlePolicy = policy
-		list, err := manifests.Generate(manifests.Input{Config: c, Profile: inputs.OpenShift, InfraID: "sno-x7k2p"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := fixture.Must(manifests.Generate(manifests.Input{Config: c, Profile: inputs.OpenShift, InfraID: "sno-x7k2p"}))
 		if got := read(t, list).Proxy.Spec.TrustedCA.Name == "user-ca-bundle"; got != want {
 			t.Errorf("%s: bundle set: %t", policy, got)
 		}
@@ -196,10 +171,7 @@ func TestContents(t *testing.T) {
 
 func TestUserManifests(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
-	generated, err := manifests.Generate(manifests.Input{Config: config(t, same), Profile: inputs.Kubernetes, InfraID: "sno-x7k2p"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	generated := fixture.Must(manifests.Generate(manifests.Input{Config: config(t, same), Profile: inputs.Kubernetes, InfraID: "sno-x7k2p"}))
 	const quota = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n"
 	user, skipped, err := manifests.ReadUserManifests("manifests", fstest.MapFS{
 		"a.yaml": file(quota + "---\n" + `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"b"}}`), "b.json": file(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"c"}}`),

@@ -20,6 +20,7 @@ import (
 
 	"github.com/solonode/sno/install/credentials"
 	"github.com/solonode/sno/install/installconfig"
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/manifests"
 )
 
@@ -41,27 +42,15 @@ func TestRenderedControlPlane(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := manifests.Generate(manifests.Input{Config: c, Profile: inputs.Kubernetes, ClusterID: state.ClusterID, InfraID: state.InfraID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := fixture.Must(manifests.Generate(manifests.Input{Config: c, Profile: inputs.Kubernetes, ClusterID: state.ClusterID, InfraID: state.InfraID}))
 	o := inputs.Options{Profile: inputs.Kubernetes, Version: "1.35.2"}
-	s, err := read(t, list, state.Manifests).Settings(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Must(read(t, list, state.Manifests).Settings(o))
 	// The context of a subtest ends before its clean-up.
-	result, err := render.Run(context.WithoutCancel(t.Context()), s, render.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := fixture.Must(render.Run(context.WithoutCancel(t.Context()), s, render.Options{}))
 	if _, err := export.Manifests(result.Objects); err != nil {
 		t.Errorf("export: %v", err)
 	}
-	kubeconfig, err := clientcmd.RESTConfigFromKubeConfig(state.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kubeconfig := fixture.Must(clientcmd.RESTConfigFromKubeConfig(state.Kubeconfig))
 	serving := object[*corev1.Secret](t, result.Objects, "openshift-kube-apiserver/external-loadbalancer-serving-certkey")
 	verify(t, kubeconfig.CAData, serving.Data[corev1.TLSCertKey], x509.VerifyOptions{DNSName: "api.sno.example.com"})
 	clients := object[*corev1.ConfigMap](t, result.Objects, "openshift-kube-apiserver/client-ca")
@@ -90,10 +79,7 @@ func verify(t *testing.T, bundle, certificate []byte, o x509.VerifyOptions) {
 	t.Helper()
 	o.Roots = x509.NewCertPool()
 	o.Roots.AppendCertsFromPEM(bundle)
-	chain, err := cert.ParseCertsPEM(certificate)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chain := fixture.Must(cert.ParseCertsPEM(certificate))
 	if _, err := chain[0].Verify(o); err != nil {
 		t.Errorf("%s: %v", chain[0].Subject, err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"k8s.io/client-go/util/cert"
 
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/phase"
 )
 
@@ -31,14 +32,8 @@ func served(t *testing.T, files ...string) Machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair, err := tls.X509KeyPair(certificate, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := fixture.Must(tls.X509KeyPair(certificate, key))
+	l := fixture.Must(net.Listen("tcp", "127.0.0.1:0"))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
@@ -65,9 +60,7 @@ func TestServe(t *testing.T) {
 		t.Errorf("before the first phase: %v, %v", all, err)
 	}
 	for text, want := range map[string]string{"{": "500 Internal Server Error", failed: ""} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		all, err := m.fetch(t.Context(), client)
 		if want != "" {
 			if err == nil || !strings.Contains(err.Error(), want) {
@@ -89,14 +82,8 @@ func TestServe(t *testing.T) {
 		}
 	}
 	for _, request := range []struct{ method, path string }{{"POST", Path}, {"DELETE", Path}, {"GET", "/"}, {"GET", Path + "/../etc/passwd"}} {
-		r, err := http.NewRequestWithContext(t.Context(), request.method, "https://"+m.Name+request.path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := fixture.Must(http.NewRequestWithContext(t.Context(), request.method, "https://"+m.Name+request.path, nil))
+		answer := fixture.Must(client.Do(r))
 		if answer.StatusCode < 400 {
 			t.Errorf("%s %s: %s", request.method, request.path, answer.Status)
 		}

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/solonode/sno/render/document"
+
+	"github.com/solonode/sno/install/internal/fixture"
 )
 
 var update = flag.Bool("update", false, "write testdata")
@@ -25,14 +27,8 @@ var update = flag.Bool("update", false, "write testdata")
 func parsed(t *testing.T, name string) *Config {
 	t.Helper()
 	path := filepath.Join("testdata", name+".yaml")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := Parse(path, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(os.ReadFile(path))
+	c := fixture.Must(Parse(path, text))
 	return c
 }
 
@@ -49,25 +45,15 @@ func TestKeyfiles(t *testing.T) {
 				got[filepath.Base(f.Path)] = string(f.Content)
 			}
 			if *update {
-				if err := os.MkdirAll(folder, 0o755); err != nil {
-					t.Fatal(err)
-				}
+				fixture.NoError(t, os.MkdirAll(folder, 0o755))
 				for file, content := range got {
-					if err := os.WriteFile(filepath.Join(folder, file), []byte(content), 0o644); err != nil {
-						t.Fatal(err)
-					}
+					fixture.NoError(t, os.WriteFile(filepath.Join(folder, file), []byte(content), 0o644))
 				}
 			}
 			want := map[string]string{}
-			found, err := filepath.Glob(filepath.Join(folder, "*.nmconnection"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := fixture.Must(filepath.Glob(filepath.Join(folder, "*.nmconnection")))
 			for _, path := range found {
-				content, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
+				content := fixture.Must(os.ReadFile(path))
 				want[filepath.Base(path)] = string(content)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -255,10 +241,7 @@ func TestAllAtOnce(t *testing.T) {
 
 // NMState reads a boolean in quotes.
 func TestQuotedBoolean(t *testing.T) {
-	c, err := Parse("f", []byte("interfaces: [{name: eno1, type: ethernet, ipv4: {enabled: 'true', dhcp: \"yes\"}, ipv6: {enabled: 'False'}}]"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := fixture.Must(Parse("f", []byte("interfaces: [{name: eno1, type: ethernet, ipv4: {enabled: 'true', dhcp: \"yes\"}, ipv6: {enabled: 'False'}}]")))
 	if ipv4, ipv6 := c.Automatic(); !ipv4 || ipv6 || c.interfaces[0].ip[six].enabled {
 		t.Errorf("automatic %t %t: %+v", ipv4, ipv6, c.interfaces[0])
 	}

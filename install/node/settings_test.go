@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/solonode/sno/install/internal/fixture"
 )
 
 func TestSettings(t *testing.T) {
@@ -23,18 +25,10 @@ func TestSettings(t *testing.T) {
 		InstallationDisk: "/dev/disk/by-id/wwn-0x1", InstallerArguments: []string{"--copy-network"}, KernelArguments: []string{"nosmt"},
 		MasterIgnition: "http://localhost:22624/config/master", ProgramInImage: true, Created: "2026-11-25T08:00:00Z",
 	}
-	text, err := want.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(want.Encode())
 	file := filepath.Join(t.TempDir(), "sno-install.yaml")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	got, err := Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.WriteFile(file, text, 0o600))
+	got := fixture.Must(Read(file))
 	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -59,9 +53,7 @@ func TestUnusableSettings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(dir, "sno-install.yaml")
-			if err := os.WriteFile(file, []byte(test.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fixture.NoError(t, os.WriteFile(file, []byte(test.text), 0o600))
 			if _, err := Read(file); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), file) {
 				t.Errorf("error %v, want %q and the file", err, test.want)
 			}

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/install/internal/fixture"
 )
 
 // recorded are outputs of real renders, where they are: see podman.
@@ -257,9 +259,6 @@ func imageReferences(t *testing.T, without string) string {
 		}
 		tags = append(tags, of)
 	}
-	text, err := json.Marshal(tag{"kind": "ImageStream", "spec": tag{"tags": tags}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(json.Marshal(tag{"kind": "ImageStream", "spec": tag{"tags": tags}}))
 	return string(text)
 }

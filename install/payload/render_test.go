@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/solonode/sno/install/credentials"
+	"github.com/solonode/sno/install/internal/fixture"
 )
 
 type machine struct {
@@ -51,17 +52,13 @@ func newMachine(t *testing.T) *machine {
 
 func (m *machine) has(t *testing.T, name, text string) {
 	t.Helper()
-	if err := put(filepath.Join(m.Assets, name), text); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, put(filepath.Join(m.Assets, name), text))
 }
 
 // says changes the stand-in.
 func (m *machine) says(t *testing.T, name, text string) {
 	t.Helper()
-	if err := put(filepath.Join(m.state, name), text); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, put(filepath.Join(m.state, name), text))
 }
 
 func (m *machine) render(ctx context.Context) error {
@@ -87,9 +84,7 @@ func TestRender(t *testing.T) {
 	t.Setenv(stateVariable, m.state)
 	m.execute = nil // a process, as podman is
 	for range 2 {
-		if err := m.render(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, m.render(t.Context()))
 	}
 	if diff := cmp.Diff(Names(), m.calls(t)); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
@@ -123,9 +118,7 @@ func TestResume(t *testing.T) {
 		m.has(t, filepath.Join(s.output+".part", manifestDir, "half.yaml"), "apiVersion: v1\n")
 		m.says(t, "fault-"+s.name, "")
 	}
-	if err := m.render(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, m.render(t.Context()))
 	var want []string
 	for _, s := range steps {
 		want = append(want, s.name, s.name)
@@ -180,9 +173,7 @@ func TestFaults(t *testing.T) {
 	}{
 		"a key is empty": {func(t *testing.T, m *machine) { m.has(t, "tls/kubelet-signer.key", " \n") }, ErrMissing, "before the renders: tls/kubelet-signer.key: missing or empty"},
 		"a key is missing": {func(t *testing.T, m *machine) {
-			if err := os.Remove(filepath.Join(m.Assets, "tls/service-account.pub")); err != nil {
-				t.Fatal(err)
-			}
+			fixture.NoError(t, os.Remove(filepath.Join(m.Assets, "tls/service-account.pub")))
 		}, ErrMissing, "tls/service-account.pub: missing or empty"},
 		"no kubeconfig":      {func(t *testing.T, m *machine) { m.has(t, "auth/kubeconfig", "") }, ErrMissing, "auth/kubeconfig"},
 		"a tag":              {func(t *testing.T, m *machine) { m.says(t, references, imageReferences(t, "cluster-etcd-operator")) }, ErrTag, "etcd-render: release image " + testRelease + ": the release payload has no image of this name: cluster-etcd-operator"},
@@ -219,14 +210,9 @@ func TestFaults(t *testing.T) {
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	release, err := m.Release(t.Context(), testRelease)
-	if err != nil {
-		t.Fatal(err)
-	}
+	release := fixture.Must(m.Release(t.Context(), testRelease))
 	slow := filepath.Join(t.TempDir(), "podman")
-	if err := os.WriteFile(slow, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.WriteFile(slow, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o700))
 	hangs := m.Renderer
 	hangs.Podman, hangs.Limit, hangs.execute = slow, 50*time.Millisecond, nil
 	if err := hangs.Render(t.Context(), release, func(string) {}); !errors.Is(err, ErrCommand) || !strings.Contains(err.Error(), "api-render of image quay.io/example/cluster-config-api") || !strings.Contains(err.Error(), "it has not ended after 50ms") {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/solonode/sno/install/internal/fixture"
 )
 
 var errKilled = errors.New("killed")
@@ -78,9 +80,7 @@ func TestKilledAnywhere(t *testing.T) {
 				t.Fatalf("not killed: %v", err)
 			}
 			before := len(f.ran)
-			if err := Run(t.Context(), f.phases(), Options{}); err != nil {
-				t.Fatal(err)
-			}
+			fixture.NoError(t, Run(t.Context(), f.phases(), Options{}))
 			for name, want := range map[string]bool{"one": false, "two": false, "kept": true, "last": true} {
 				if got := f.exists(name); got != want {
 					t.Errorf("%s exists: %t, want %t", name, got, want)
@@ -168,10 +168,7 @@ func TestInterrupted(t *testing.T) {
 func TestStatusFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run", "status.json")
 	read := func() Status {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := fixture.Must(os.ReadFile(file))
 		var s Status
 		if err := json.Unmarshal(text, &s); err != nil {
 			t.Fatalf("%v in %s", err, text)
@@ -232,9 +229,7 @@ func TestTwice(t *testing.T) {
 		second = Run(ctx, nil, Options{StatusFile: file})
 		return nil
 	}}
-	if err := Run(t.Context(), []Phase{p}, Options{StatusFile: file}); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, Run(t.Context(), []Phase{p}, Options{StatusFile: file}))
 	if !errors.Is(second, ErrRunning) {
 		t.Errorf("the second run: %v", second)
 	}
@@ -246,9 +241,7 @@ func TestTwice(t *testing.T) {
 // A status file that cannot be written stops no phase, and is reported.
 func TestStatusCannotBeWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.WriteFile(file, nil, 0o600))
 	ran, reported := 0, ""
 	p := Phase{Name: "p", Limit: time.Minute, Run: func(context.Context, *Progress) error { ran++; return nil }}
 	err := Run(t.Context(), []Phase{p, p}, Options{StatusFile: filepath.Join(file, "status.json"), Report: func(s Status) { reported = s.Unwritable }})

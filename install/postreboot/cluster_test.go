@@ -34,6 +34,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/join"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
@@ -116,16 +117,11 @@ var kept = map[string]string{
 
 func newMachine(t *testing.T, profile string) *machine {
 	t.Helper()
-	config, err := server()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := fixture.Must(server())
 	m := &machine{T: t, Interface: kubernetes.NewForConfigOrDie(config), config: config, root: t.TempDir(), at: func() error { return nil }}
 	m.empty()
-	user, err := environment.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
-	m.must(err)
-	kubeconfig, err := user.KubeConfig()
-	m.must(err)
+	user := fixture.Must(environment.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil))
+	kubeconfig := fixture.Must(user.KubeConfig())
 	m.writeFiles(string(kubeconfig), profile)
 	return m
 }
@@ -267,8 +263,7 @@ func subject(name string) pkix.Name {
 // ask creates a node's request: for a client certificate by the bootstrapper, or for a serving certificate by the node.
 func (m *machine) ask(request, name string, serving bool, address string) {
 	m.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	m.must(err)
+	key := fixture.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := x509.CertificateRequest{Subject: subject(name)}
 	csr := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: request}}
 	csr.Spec.SignerName = certificatesv1.KubeAPIServerClientKubeletSignerName
@@ -283,8 +278,7 @@ func (m *machine) ask(request, name string, serving bool, address string) {
 		csr.Spec.Usages[1] = certificatesv1.UsageServerAuth
 		user = rest.ImpersonationConfig{UserName: "system:node:" + name, Groups: []string{"system:authenticated", "system:nodes"}}
 	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &template, key)
-	m.must(err)
+	der := fixture.Must(x509.CreateCertificateRequest(rand.Reader, &template, key))
 	csr.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
 	config := rest.CopyConfig(m.config)
 	config.Impersonate = user
@@ -301,8 +295,7 @@ func (m *machine) ask(request, name string, serving bool, address string) {
 
 func (m *machine) approved() []string {
 	m.Helper()
-	list, err := m.CertificatesV1().CertificateSigningRequests().List(m.Context(), metav1.ListOptions{})
-	m.must(err)
+	list := fixture.Must(m.CertificatesV1().CertificateSigningRequests().List(m.Context(), metav1.ListOptions{}))
 	names := []string{}
 	for _, csr := range list.Items {
 		for _, c := range csr.Status.Conditions {
@@ -320,17 +313,14 @@ func (m *machine) register(ready corev1.ConditionStatus) {
 	}
 	m.must(err)
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
-	_, err = m.CoreV1().Nodes().UpdateStatus(m.Context(), n, metav1.UpdateOptions{})
-	m.must(err)
+	fixture.Must(m.CoreV1().Nodes().UpdateStatus(m.Context(), n, metav1.UpdateOptions{}))
 }
 
 func (m *machine) serve() {
 	m.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	m.must(err)
+	key := fixture.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: subject(host), NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	m.must(err)
+	der := fixture.Must(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))
 	m.put(join.ServingCertificate, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
 }
 
@@ -350,8 +340,7 @@ func (m *machine) pod(s staticPod, revision string, ready corev1.ConditionStatus
 	}
 	m.must(err)
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
-	_, err = pods.UpdateStatus(m.Context(), p, metav1.UpdateOptions{})
-	m.must(err)
+	fixture.Must(pods.UpdateStatus(m.Context(), p, metav1.UpdateOptions{}))
 }
 
 type state struct {

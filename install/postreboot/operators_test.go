@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/node"
 )
 
@@ -82,14 +83,9 @@ func TestNamesOfPods(t *testing.T) {
 		"etcd/testdata/openshift/one-pod.yaml", "kubeapiserver/testdata/one-node-openshift/pod.yaml",
 		"kubecontrollermanager/testdata/openshift/pod.yaml", "kubescheduler/testdata/openshift/pod.yaml",
 	} {
-		text, err := os.ReadFile("../../render/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := fixture.Must(os.ReadFile("../../render/" + file))
 		var pod corev1.Pod
-		if err := yaml.Unmarshal(text, &pod); err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, yaml.Unmarshal(text, &pod))
 		if s := staticPods[i]; pod.Name != s.name || pod.Namespace != s.namespace || pod.Labels["revision"] != "REVISION" {
 			t.Errorf("%s has the pod %s/%s with the labels %v", file, pod.Namespace, pod.Name, pod.Labels)
 		}

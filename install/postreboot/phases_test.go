@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/join"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
@@ -93,8 +94,7 @@ func TestInstallation(t *testing.T) {
 func TestKilledAnywhere(t *testing.T) {
 	m := newMachine(t, "openshift")
 	m.installed()
-	kubeconfig, err := os.ReadFile(filepath.Join(m.root, node.BootstrapKubeconfig))
-	m.must(err)
+	kubeconfig := fixture.Must(os.ReadFile(filepath.Join(m.root, node.BootstrapKubeconfig)))
 	for killAt := 1; ; killAt++ {
 		if err := m.CoreV1().ConfigMaps("kube-system").Delete(t.Context(), "bootstrap", metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
 			m.must(err)
@@ -160,9 +160,7 @@ func TestKilledInsideRemoval(t *testing.T) {
 			m := &machine{T: t, root: t.TempDir(), at: func() error { return nil }}
 			m.writeFiles("", "openshift")
 			change(m)
-			if err := m.run(Phases(m.options())); err != nil {
-				t.Fatal(err)
-			}
+			fixture.NoError(t, m.run(Phases(m.options())))
 			if diff := cmp.Diff(kept, m.tree()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -178,9 +176,7 @@ func TestOtherUnits(t *testing.T) {
 	other := node.UnitDir + "/kubelet.service.d/20-logging.conf"
 	m.put(other, "[Service]\n")
 	m.put(node.Preset, "enable post-reboot.service\nenable etcd-restore.service\n")
-	if err := m.run(Phases(m.options())); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, m.run(Phases(m.options())))
 	got := m.tree()
 	if _, is := got[node.Preset]; is || got[other] != "[Service]\n" {
 		t.Errorf("left are %v", got)

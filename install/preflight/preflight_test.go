@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/phase"
 	"github.com/solonode/sno/render/files"
 )
@@ -77,10 +78,7 @@ func addresses(all ...string) []netip.Addr {
 // "silent".
 func resolver(t *testing.T, records map[string]string) *net.Resolver {
 	t.Helper()
-	server, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := fixture.Must(net.ListenPacket("udp", "127.0.0.1:0"))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -247,9 +245,7 @@ func TestAddress(t *testing.T) {
 func TestDisk(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"dev/sda", "dev/null"} {
-		if err := errors.Join(os.MkdirAll(filepath.Join(root, "dev"), 0o755), os.WriteFile(filepath.Join(root, name), nil, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, errors.Join(os.MkdirAll(filepath.Join(root, "dev"), 0o755), os.WriteFile(filepath.Join(root, name), nil, 0o600)))
 	}
 	const part = `{"path":"/dev/sda1","type":"part","size":1,"ro":false,"mountpoints":[`
 	for name, test := range map[string]struct {
@@ -312,9 +308,7 @@ func TestPrograms(t *testing.T) {
 // A kind of openshift/api is never one that nothing serves.
 func TestReleaseGroups(t *testing.T) {
 	known := runtime.NewScheme()
-	if err := api.Install(known); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, api.Install(known))
 	for _, version := range known.PrioritizedVersionsAllGroups() {
 		isFile := strings.HasSuffix(version.Group, ".config.openshift.io") // kinds of files of a program
 		if !isFile && !slices.Contains(releaseGroups, version.Group) && !scheme.Scheme.IsGroupRegistered(version.Group) {

@@ -19,6 +19,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/solonode/sno/install/installconfig"
+	"github.com/solonode/sno/install/internal/fixture"
 )
 
 var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
@@ -43,14 +44,9 @@ func TestRegistries(t *testing.T) {
 	open, bundle := registryServer(t, http.StatusOK)
 	closed, _ := registryServer(t, http.StatusUnauthorized)
 	other, _ := registryServer(t, http.StatusForbidden)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(net.Listen("tcp", "127.0.0.1:0"))
 	unavailable := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, l.Close())
 	for name, test := range map[string]struct {
 		in     Input
 		hosts  []string

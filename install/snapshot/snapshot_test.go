@@ -22,6 +22,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/snapshot"
 )
 
@@ -103,10 +104,7 @@ func TestMain(m *testing.M) {
 
 func file(t *testing.T) string {
 	t.Helper()
-	f, err := saved()
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := fixture.Must(saved())
 	return f
 }
 
@@ -123,9 +121,7 @@ func TestRestored(t *testing.T) {
 		t.Errorf("files next to the snapshot: %v, %v", entries, err)
 	}
 	dir := filepath.Join(t.TempDir(), "etcd")
-	if err := snapshot.Restore(snapshot.Options{Path: f, Name: name, PeerURL: peerURL, DataDir: dir}); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, snapshot.Restore(snapshot.Options{Path: f, Name: name, PeerURL: peerURL, DataDir: dir}))
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 		t.Errorf("in the data folder: %v, %v", left, err)
 	}
@@ -147,10 +143,7 @@ func TestRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop()
-	client, err := dial(endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := fixture.Must(dial(endpoint))
 	defer client.Close() //nolint:errcheck // of a test
 	got, err := client.Get(t.Context(), "/key/", clientv3.WithPrefix())
 	if err != nil || len(got.Kvs) != keys || len(got.Kvs[499].Value) != 499 {
@@ -173,10 +166,7 @@ func TestRestored(t *testing.T) {
 }
 
 func TestDamaged(t *testing.T) {
-	whole, err := os.ReadFile(file(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := fixture.Must(os.ReadFile(file(t)))
 	flipped := slices.Clone(whole)
 	flipped[len(flipped)/2] ^= 1
 	garbage := make([]byte, 4096)
@@ -196,9 +186,7 @@ func TestDamaged(t *testing.T) {
 		t.Run(test, func(t *testing.T) {
 			dir := t.TempDir()
 			f := filepath.Join(dir, "snapshot.db")
-			if err := os.WriteFile(f, c.text, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fixture.NoError(t, os.WriteFile(f, c.text, 0o600))
 			data := filepath.Join(dir, "etcd")
 			err := snapshot.Restore(snapshot.Options{Path: f, Name: name, PeerURL: peerURL, DataDir: data})
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), f) {
@@ -245,16 +233,10 @@ func TestKilled(t *testing.T) {
 		t.Fatalf("restored: %t, %v", done, err)
 	}
 	o := snapshot.Options{Path: file(t), Name: name, PeerURL: peerURL, DataDir: dir}
-	if err := snapshot.Restore(o); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, snapshot.Restore(o))
 	// The remains of a run that was killed after the move are removed.
-	if err := os.Mkdir(filepath.Join(dir, ".restoring"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := snapshot.Restore(o); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.Mkdir(filepath.Join(dir, ".restoring"), 0o700))
+	fixture.NoError(t, snapshot.Restore(o))
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != "member" {
 		t.Errorf("in the data folder: %v, %v", left, err)
 	}

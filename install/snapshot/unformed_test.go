@@ -14,37 +14,20 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 	"go.uber.org/zap"
 
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/snapshot"
 )
 
 func killed(t *testing.T, entries ...raftpb.Entry) string {
 	t.Helper()
-	peers, err := types.NewURLsMap(name + "=" + peerURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cluster, err := membership.NewClusterFromURLsMap(zap.NewNop(), "etcd-cluster", peers)
-	if err != nil {
-		t.Fatal(err)
-	}
-	metadata, err := (&etcdserverpb.Metadata{NodeID: uint64(cluster.MemberByName(name).ID), ClusterID: uint64(cluster.ID())}).Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	peers := fixture.Must(types.NewURLsMap(name + "=" + peerURL))
+	cluster := fixture.Must(membership.NewClusterFromURLsMap(zap.NewNop(), "etcd-cluster", peers))
+	metadata := fixture.Must((&etcdserverpb.Metadata{NodeID: uint64(cluster.MemberByName(name).ID), ClusterID: uint64(cluster.ID())}).Marshal())
 	dir := filepath.Join(t.TempDir(), "etcd")
-	if err := os.MkdirAll(filepath.Join(dir, "member", "snap"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	log, err := wal.Create(zap.NewNop(), filepath.Join(dir, "member", "wal"), metadata)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := log.Save(raftpb.HardState{}, entries); err != nil {
-		t.Fatal(err)
-	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.MkdirAll(filepath.Join(dir, "member", "snap"), 0o700))
+	log := fixture.Must(wal.Create(zap.NewNop(), filepath.Join(dir, "member", "wal"), metadata))
+	fixture.NoError(t, log.Save(raftpb.HardState{}, entries))
+	fixture.NoError(t, log.Close())
 	return dir
 }
 
@@ -73,31 +56,23 @@ func TestRemoveUnformed(t *testing.T) {
 		"formed": {dir: formed},
 		"restored": {dir: func(t *testing.T) string {
 			dir := filepath.Join(t.TempDir(), "etcd")
-			if err := snapshot.Restore(snapshot.Options{Path: file(t), Name: name, PeerURL: peerURL, DataDir: dir}); err != nil {
-				t.Fatal(err)
-			}
+			fixture.NoError(t, snapshot.Restore(snapshot.Options{Path: file(t), Name: name, PeerURL: peerURL, DataDir: dir}))
 			return dir
 		}},
 		"no folder": {dir: func(t *testing.T) string { return filepath.Join(t.TempDir(), "none") }},
 		"no log": {dir: func(t *testing.T) string {
 			dir := killed(t)
-			if err := os.RemoveAll(filepath.Join(dir, "member", "wal")); err != nil {
-				t.Fatal(err)
-			}
+			fixture.NoError(t, os.RemoveAll(filepath.Join(dir, "member", "wal")))
 			return dir
 		}},
 		"a log without its first file": {dir: func(t *testing.T) string {
 			dir := formed(t)
-			if err := os.Rename(filepath.Join(dir, log), filepath.Join(dir, "member", "wal", "0000000000000001-0000000000000009.wal")); err != nil {
-				t.Fatal(err)
-			}
+			fixture.NoError(t, os.Rename(filepath.Join(dir, log), filepath.Join(dir, "member", "wal", "0000000000000001-0000000000000009.wal")))
 			return dir
 		}},
 		"a damaged log": {dir: func(t *testing.T) string {
 			dir := killed(t)
-			if err := os.WriteFile(filepath.Join(dir, log), []byte("damaged: no record begins like this"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fixture.NoError(t, os.WriteFile(filepath.Join(dir, log), []byte("damaged: no record begins like this"), 0o600))
 			return dir
 		}, fail: true},
 	} {

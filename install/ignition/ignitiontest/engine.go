@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/solonode/sno/install/internal/fixture"
 )
 
 var errEngine = errors.New("the Ignition engine failed")
@@ -29,10 +31,7 @@ var accounts = map[string]string{
 func NewRoot(t *testing.T) string {
 	t.Helper()
 	// t.TempDir is readable by its owner only, and the engine writes a user's keys as that user.
-	root, err := os.MkdirTemp("", "root-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := fixture.Must(os.MkdirTemp("", "root-"))
 	t.Cleanup(func() {
 		if err := os.RemoveAll(root); err != nil {
 			t.Error(err)
@@ -45,9 +44,7 @@ func NewRoot(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for path, text := range accounts {
-		if err := os.WriteFile(filepath.Join(root, path), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, os.WriteFile(filepath.Join(root, path), []byte(text), 0o600))
 	}
 	return root
 }
@@ -61,9 +58,7 @@ func Apply(t *testing.T, root string, config []byte) error {
 	}
 	engine, work := Tool(t, "ignition"), t.TempDir()
 	file := filepath.Join(work, "config.ign")
-	if err := os.WriteFile(file, config, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, os.WriteFile(file, config, 0o600))
 	for _, stage := range []string{"fetch", "files"} {
 		cmd := exec.CommandContext(t.Context(), engine, "--platform", "file", "--stage", stage, "--root", root, "--log-to-stdout",
 			"--config-cache", filepath.Join(work, "cache"), "--state-file", filepath.Join(work, "state"))

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/vincent-petithory/dataurl"
+
+	"github.com/solonode/sno/install/internal/fixture"
 )
 
 // Read returns the files and folders of a config by path, and the texts of enabled units by name. The content of a
@@ -31,9 +33,7 @@ func Read(t testing.TB, text []byte) (entries map[string]Entry, units map[string
 			}
 		}
 	}
-	if err := json.Unmarshal(text, &c); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, json.Unmarshal(text, &c))
 	entries, units = map[string]Entry{}, map[string]string{}
 	for _, f := range c.Storage.Files {
 		content, err := content(f.Contents.Source, f.Contents.Compression)

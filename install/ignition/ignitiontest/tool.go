@@ -8,15 +8,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/solonode/sno/install/internal/fixture"
 )
 
 // Tool returns the path of a program that tools/run builds.
 func Tool(t *testing.T, name string) string {
 	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := fixture.Must(os.Getwd())
 	run := filepath.Join(dir, "tools", "run")
 	for ; ; run = filepath.Join(dir, "tools", "run") {
 		if _, err := os.Stat(run); err == nil {
