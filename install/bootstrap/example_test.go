@@ -3,10 +3,7 @@
 package bootstrap_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"os"
 
 	"github.com/solonode/sno/install/bootstrap"
 )
@@ -30,15 +27,4 @@ func ExamplePhases() {
 	// enrich 10m0s
 	// write-disk 1h0m0s
 	// reboot 10m0s
-}
-
-func ExampleRestore() {
-	root, err := os.MkdirTemp("", "")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer os.RemoveAll(root) //nolint:errcheck // of the example
-	fmt.Println(errors.Is(bootstrap.Restore(context.Background(), root), bootstrap.ErrNoData))
-	// Output: true
 }
