@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/solonode/sno/render/files"
@@ -493,58 +492,5 @@ func TestPreflight(t *testing.T) {
 	fixture.Put(t, m.root, node.LiveSettings, "profile: [")
 	if err := l.preflight(t.Context(), nil); !errors.Is(err, phase.ErrInput) || !errors.Is(err, node.ErrSettings) {
 		t.Errorf("settings that cannot be read: %v", err)
-	}
-}
-
-// If there is no space a phase fails without a partial file, and continues when there is.
-func TestNoSpace(t *testing.T) {
-	if testing.Short() {
-		t.Skip("gathers the logs and makes the config several times")
-	}
-	m := newMachine(t)
-	m.rendered(t)
-	fixture.Put(t, m.root, applied, "")
-	if _, err := m.run(t, "log-bundle"); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	save(t, filepath.Join(m.root, node.LiveSnapshot))
-	small := filepath.Join(t.TempDir(), "small")
-	fixture.NoError(t, os.Mkdir(small, 0o700))
-	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=8m"); err != nil {
-		t.Skipf("no file system without space can be mounted: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(small, 0); err != nil {
-			t.Error(err)
-		}
-	})
-	full := filepath.Join(small, "full")
-	fixture.NoError(t, os.CopyFS(filepath.Join(small, "opt"), os.DirFS(filepath.Join(m.root, "opt"))))
-	m.root, m.Root = small, small
-	fill(t, full)
-	if _, err := m.run(t, ""); err == nil || !strings.Contains(err.Error(), "no space left on device") {
-		t.Fatalf("error %v", err)
-	}
-	if _, err := os.Stat(filepath.Join(small, node.MasterIgnition)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a config: %v", err)
-	}
-	fixture.NoError(t, os.Remove(full))
-	if _, err := m.run(t, ""); err != nil {
-		t.Error(err)
-	}
-}
-
-func fill(t *testing.T, name string) {
-	t.Helper()
-	file, err := os.Create(name) //nolint:gosec // of a test
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close() //nolint:errcheck // of a test
-	for err == nil {
-		_, err = file.Write(make([]byte, 4096))
-	}
-	if !errors.Is(err, unix.ENOSPC) {
-		t.Fatal(err)
 	}
 }
