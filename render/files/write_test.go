@@ -182,6 +182,14 @@ func TestFullDisk(t *testing.T) {
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("error %v", err)
 	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close() //nolint:errcheck // of a test
+	if _, err := Update(root, File{"larger", 0o600, make([]byte, 1<<20)}); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("one file: error %v", err)
+	}
 	want := map[string]string{"out": "drwx------"}
 	for name, mode := range wantPair {
 		want["out/"+name] = mode
