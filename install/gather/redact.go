@@ -99,7 +99,7 @@ var (
 	harmless  = regexp.MustCompile(`(?i)^` + quote + `(?:true|false|null|nil|~|none|yes|no|[*.x]+|\d{1,3}|\$[({]\w+[)}]|[{\[]+)` + quote + `(?:[\s,;&}\])]|$)|^(?:\\*["']){2}`)
 	upperCase = regexp.MustCompile(`[A-Z]`)
 	// sentence matches what may follow a colon in a message, as in "failed to fetch token: connection refused".
-	sentence = regexp.MustCompile(`^["']?[A-Za-z]+["']?[\s,:]+\S`)
+	sentence = regexp.MustCompile(`^["']?[A-Za-z']+[\s,:]+\S`)
 )
 
 // patterns match what precedes a secret, or one itself. It begins at the end of the last group.
@@ -118,7 +118,7 @@ var patterns = []struct {
 	{[]string{"data:"}, regexp.MustCompile(`(\bdata:[\w/;=.+-]*,)`), nil}, // a file in an Ignition config
 	{[]string{"private"}, regexp.MustCompile(`()-----BEGIN[\w% ]*PRIVATE`), nil},
 	{[]string{"eyj"}, regexp.MustCompile(`()eyJ[\w-]{5,}\.[\w-]{5}`), nil},
-	{[]string{"sha256~", "gh", "glpat-", "xox", "akia", "asia"}, regexp.MustCompile(`()(?:sha256~[\w-]{20}|\b(?:gh[pousr]_\w{30}|github_pat_\w{20}|glpat-[\w-]{20}|xox[abprs]-[\w-]{10}|A[KS]IA[0-9A-Z]{16}\b))`), nil},
+	{[]string{"sha256~", "gh", "github_pat_", "glpat-", "xox", "akia", "asia"}, regexp.MustCompile(`()(?:sha256~[\w-]{20}|\b(?:gh[pousr]_\w{30}|github_pat_\w{20}|glpat-[\w-]{20}|xox[abprs]-[\w-]{10}|A[KS]IA[0-9A-Z]{16}\b))`), nil},
 	{[]string{"."}, regexp.MustCompile(`()\b[a-z0-9]{6}\.[a-z0-9]{16}\b`), nil}, // of kubeadm
 	{[]string{"$"}, regexp.MustCompile(`()\$(?:1|2[abxy]?|5|6|7|y|gy|sha1|argon2(?:i|d|id)|apr1)\$[\w./$=,+-]{8}`), nil},
 	// Base64 or hexadecimal that is longer than a digest, and the password of kubeadmin.

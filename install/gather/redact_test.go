@@ -49,7 +49,7 @@ func plant() []planted {
 	for _, text := range []string{
 		// Private keys.
 		key, strings.ReplaceAll(key, "PRIVATE", "RSA PRIVATE"), each(journal, key), "tls.key: |\n" + each("  ", key), `{"a":"x\n` + strings.ReplaceAll(key, "\n", `\n`) + `\n"}`,
-		strings.Join(lines[:3], "\n"), strings.Join(lines[2:], "\n"), "tls.key: " + encoded(block), `x\n` + encoded(block), wrapped,
+		strings.Join(lines[:3], "\n"), "-----BEGIN PRIVATE KEY-----\n«MC4CAQAwBQYDK2Vw»\n«BCIEIAABAgME»\n", strings.Join(lines[2:], "\n"), "tls.key: " + encoded(block), `x\n` + encoded(block), wrapped,
 		"read " + encoded(string(der)), "read «" + base64.RawURLEncoding.EncodeToString(der) + "»", "read «" + hex.EncodeToString(der) + "»",
 		`"source": "data:,«` + url.PathEscape(block) + "»", `"source": "data:text/plain;charset=utf-8;base64,«aHVudGVy»"`,
 		// Kubeconfigs, pull secrets and Secrets.
@@ -61,9 +61,9 @@ func plant() []planted {
 		// Fields, variables and flags.
 		"token: «hunter2»", `{"token":"«hunter2»","a":1}`, `{"x":"{\"token\":\"«hunter2»\",\"a\":1}"}`, "token: |\n  «hunter2»\n\n  «hunter3»", each(journal, "token: |\n  «hunter2»\n\n  «hunter3»"), "sent the token: «hunter2»",
 		"kubelet --bootstrap-token=«abcdef.0123456789» --v=2", "tool --token «hunter2» --v 2", `["--token", "«hunter2»"]`,
-		"DB_PASSWORD=«hunter2»", `Environment="A=b" "DB_PASSWORD=«hunter2»"`, "export DB_PASSWORD=«correct» «horse»", "env DB_PASS=«hunter2» MYSQL_PWD=«hunter3»",
+		"DB_PASSWORD=«hunter2»", `Environment="A=b" "DB_PASSWORD=«hunter2»"`, "export DB_PASSWORD=«correct» «horse»", "env DB_PASS=«hunter2» A=«b-after-it»", "MYSQL_PWD=«hunter3»",
 		`{"name":"DB_PASSWORD","value":"«hunter2»"}`, "{\n \"name\": \"DB_PASSWORD\",\n \"value\": \"«hunter2»\"\n}", "- name: DB_PASSWORD\n  value: «hunter2»",
-		"password: «correct» «horse» «battery»", "{\"password\":\n    \"«hunter2» and more\"}", "aws_secret_access_key = «hunter2»", `apiKey: '«hunter2»'`,
+		"password: «correct» «horse» «battery»", "{\"password\":\n    \"«hunter2» and more\"}", "aws_secret_access_key = «hunter2»", `apiKey: '«hunter2»'`, "client-secret: «hunter2»", "--passphrase=«hunter2»",
 		// Credentials in URLs and headers, and of curl.
 		"HTTPS_PROXY=http://«user:hunter2»@proxy.example.com:3128", "http_proxy=http://user:«a@b»@proxy.example.com", "https_proxy=user:«hunter2»@proxy.example.com",
 		`DefaultEnvironment="HTTP_PROXY=http://user:«hunt%%40er»@proxy.example.com"`, "clone https://«ghp0123»@example.com/repo", "+ curl -sk -u admin:«hunter2» https://a",
