@@ -5,15 +5,8 @@ package allinone_test
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"io"
-	"math/big"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -38,6 +31,7 @@ import (
 	"github.com/solonode/sno/install/installconfig"
 	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/join"
+	"github.com/solonode/sno/install/join/jointest"
 	"github.com/solonode/sno/install/kubelet"
 	"github.com/solonode/sno/install/monitor"
 	"github.com/solonode/sno/install/node"
@@ -122,7 +116,7 @@ func TestPhases(t *testing.T) {
 	}
 	ready.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	fixture.Must(client.CoreV1().Nodes().UpdateStatus(t.Context(), ready, metav1.UpdateOptions{}))
-	serving(t, filepath.Join(root, join.ServingCertificate))
+	jointest.Certificate(t, root, join.ServingCertificate, "master0", time.Now().Add(time.Hour))
 	fixture.Put(t, root, node.AllInOneStatus, `{"command": "aiokube"}`)
 	fixture.NoError(t, run(allinone.Phases(m), ""))
 	// Another machine reads that it is installed (R-BIP-3).
@@ -214,13 +208,4 @@ func expire(t *testing.T, m *controlplane.Machine) []byte {
 	fixture.NoError(t, os.WriteFile(found[0], text, 0o600))
 	before := fixture.Must(os.ReadFile(m.Path(certificate)))
 	return before
-}
-
-func serving(t *testing.T, file string) {
-	t.Helper()
-	key := fixture.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "system:node:master0"}, NotAfter: time.Now().Add(time.Hour)}
-	der := fixture.Must(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))
-	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	fixture.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, text, 0o600)))
 }

@@ -4,16 +4,8 @@ package join_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -24,12 +16,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
@@ -37,6 +26,7 @@ import (
 
 	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/join"
+	"github.com/solonode/sno/install/join/jointest"
 	"github.com/solonode/sno/install/phase"
 )
 
@@ -49,25 +39,7 @@ var server = sync.OnceValues(func() (*rest.Config, error) {
 		return nil, fmt.Errorf("start an API server (KUBEBUILDER_ASSETS names the folder of its programs): %w", err)
 	}
 	config.QPS = -1
-	client, ctx := kubernetes.NewForConfigOrDie(config), context.Background()
-	const group = "system:authenticated"
-	_, err = client.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "ask"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node-bootstrapper"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: group}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		return nil, err
-	}
-	// The authorizer's cache has the binding a moment later.
-	return config, wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		review, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
-			Spec: authorizationv1.SubjectAccessReviewSpec{User: "user", Groups: []string{group}, ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Group: certificatesv1.GroupName, Resource: "certificatesigningrequests", Verb: "create",
-			}},
-		}, metav1.CreateOptions{})
-		return err == nil && review.Status.Allowed, err
-	})
+	return config, jointest.Allow(context.Background(), config)
 })
 
 func TestMain(m *testing.M) {
@@ -76,15 +48,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-const (
-	bootstrapper = "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper"
-	host         = "master0"
-)
-
-var (
-	bootstrapperGroups = []string{"system:serviceaccounts", "system:serviceaccounts:openshift-machine-config-operator", "system:authenticated"}
-	nodeGroups         = []string{"system:nodes", "system:authenticated"}
-)
+const host = "master0"
 
 type cluster struct {
 	*testing.T
@@ -110,61 +74,9 @@ func (c *cluster) must(err error) {
 	}
 }
 
-// ask has the parts of a request, and the user who makes it.
-type ask struct {
-	user     string
-	groups   []string
-	signer   string
-	usages   []certificatesv1.KeyUsage
-	template x509.CertificateRequest
-}
-
-func subject(node string) pkix.Name {
-	return pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:node:" + node}
-}
-
-func client(node string) ask {
-	return ask{
-		bootstrapper, bootstrapperGroups, certificatesv1.KubeAPIServerClientKubeletSignerName,
-		[]certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
-		x509.CertificateRequest{Subject: subject(node)},
-	}
-}
-
-func serving(node string, names ...string) ask {
-	a := ask{
-		"system:node:" + node, nodeGroups, certificatesv1.KubeletServingSignerName,
-		[]certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth},
-		x509.CertificateRequest{Subject: subject(node)},
-	}
-	for _, name := range names {
-		if ip := net.ParseIP(name); ip != nil {
-			a.template.IPAddresses = append(a.template.IPAddresses, ip)
-		} else {
-			a.template.DNSNames = append(a.template.DNSNames, name)
-		}
-	}
-	return a
-}
-
-func (c *cluster) ask(name string, a ask) {
+func (c *cluster) ask(name string, r jointest.Request) {
 	c.Helper()
-	key := fixture.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	der, err := x509.CreateCertificateRequest(rand.Reader, &a.template, key)
-	c.must(err)
-	config := rest.CopyConfig(c.config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: a.user, Groups: a.groups}
-	csr := &certificatesv1.CertificateSigningRequest{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: certificatesv1.CertificateSigningRequestSpec{
-			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
-			SignerName: a.signer, Usages: a.usages,
-		},
-	}
-	_, err = kubernetes.NewForConfigOrDie(config).CertificatesV1().CertificateSigningRequests().Create(c.Context(), csr, metav1.CreateOptions{})
-	if err != nil {
-		c.Fatalf("%s: %v", name, err)
-	}
+	r.Create(c, c.config, name)
 }
 
 func (c *cluster) register(status corev1.ConditionStatus) {
@@ -181,12 +93,7 @@ func (c *cluster) serve(node string, end time.Time) {
 
 func (c *cluster) write(name, node string, end time.Time) {
 	c.Helper()
-	key := fixture.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: subject(node), NotAfter: end}
-	der := fixture.Must(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))
-	path := filepath.Join(c.root, name)
-	c.must(os.MkdirAll(filepath.Dir(path), 0o700))
-	c.must(os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	jointest.Certificate(c, c.root, name, node, end)
 }
 
 // decided expects the decisions about all requests.
@@ -235,12 +142,12 @@ const approved = "Approved " + join.ApprovalReason
 // Only this host's two requests are approved, in turn, and a killed command continues (R-APP-4).
 func TestThisHostJoins(t *testing.T) {
 	c := newCluster(t)
-	c.ask("client", client(host))
-	c.ask("early", serving(host, host))
+	c.ask("client", jointest.Client(host))
+	c.ask("early", jointest.Serving(host, host))
 	c.pending(c.options(), "early")
 	c.decided(map[string]string{"client": approved})
 	c.register(corev1.ConditionFalse)
-	c.ask("serving", serving(host, host, "192.0.2.10", "2001:db8::10"))
+	c.ask("serving", jointest.Serving(host, host, "192.0.2.10", "2001:db8::10"))
 	c.pending(c.options(), "not Ready")
 	c.decided(map[string]string{"client": approved, "early": approved, "serving": approved})
 }
@@ -269,17 +176,17 @@ func TestKubeletIsRestarted(t *testing.T) {
 	}{
 		"no request":              {func(*cluster) {}, nil, 1},
 		"failed restart":          {func(*cluster) {}, errors.New("no such unit"), 1},
-		"request of another host": {func(c *cluster) { c.ask("other", client("master1")) }, nil, 1},
-		"request":                 {func(c *cluster) { c.ask("client", client(host)) }, nil, 0},
+		"request of another host": {func(c *cluster) { c.ask("other", jointest.Client("master1")) }, nil, 1},
+		"request":                 {func(c *cluster) { c.ask("client", jointest.Client(host)) }, nil, 0},
 		"client certificate":      {func(c *cluster) { c.write(join.ClientCertificate, host, time.Now().Add(time.Hour)) }, nil, 0},
 		"certificate has ended":   {func(c *cluster) { c.write(join.ClientCertificate, host, time.Now().Add(-30*time.Second)) }, nil, 1},
 		"serving certificate":     {func(c *cluster) { c.serve(host, time.Now().Add(time.Hour)) }, nil, 1},
 		"request after the certificate has ended": {func(c *cluster) {
 			c.write(join.ClientCertificate, host, time.Now().Add(-30*time.Second))
-			c.ask("client", client(host))
+			c.ask("client", jointest.Client(host))
 		}, nil, 0},
 		"request before the certificate has ended": {func(c *cluster) {
-			c.ask("client", client(host))
+			c.ask("client", jointest.Client(host))
 			_ = c.approveTwice(c.options())
 			c.write(join.ClientCertificate, host, time.Now().Add(30*time.Second))
 		}, nil, 1},
@@ -314,14 +221,14 @@ func TestKubeletIsRestarted(t *testing.T) {
 // requests since then one is approved, unless there are several again.
 func TestKubeletThatLostItsKey(t *testing.T) {
 	issued := func(c *cluster) {
-		c.ask("first", client(host))
+		c.ask("first", jointest.Client(host))
 		_ = c.approveTwice(c.options())
 		c.issue("first")
-		c.ask("before", client(host))
+		c.ask("before", jointest.Client(host))
 	}
 	competing := func(c *cluster) {
-		c.ask("first", client(host))
-		c.ask("before", client(host))
+		c.ask("first", jointest.Client(host))
+		c.ask("before", jointest.Client(host))
 	}
 	ended := func(prepare func(*cluster)) func(*cluster) {
 		return func(c *cluster) {
@@ -362,7 +269,7 @@ func TestKubeletThatLostItsKey(t *testing.T) {
 			o.Restart = func(context.Context) error {
 				restarted++
 				for _, name := range test.asked {
-					c.ask(name, client(host))
+					c.ask(name, jointest.Client(host))
 				}
 				return nil
 			}
@@ -394,7 +301,7 @@ func (c *cluster) issue(name string) {
 // The error of an interrupted command names what is missing.
 func TestKilledAfterTheApproval(t *testing.T) {
 	c := newCluster(t)
-	c.ask("client", client(host))
+	c.ask("client", jointest.Client(host))
 	ctx, kill := context.WithCancel(t.Context())
 	defer kill()
 	reads := 0
@@ -423,13 +330,13 @@ func (c *counting) CoreV1() corev1client.CoreV1Interface {
 
 func TestApprovedByAnotherClient(t *testing.T) {
 	c := newCluster(t)
-	c.ask("client", client(host))
+	c.ask("client", jointest.Client(host))
 	csr := fixture.Must(c.CertificatesV1().CertificateSigningRequests().Get(t.Context(), "client", metav1.GetOptions{}))
 	csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
 		{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Person"},
 	}
 	fixture.Must(c.CertificatesV1().CertificateSigningRequests().UpdateApproval(t.Context(), "client", csr, metav1.UpdateOptions{}))
-	c.ask("second", client(host))
+	c.ask("second", jointest.Client(host))
 	c.pending(c.options())
 	c.decided(map[string]string{"client": "Approved Person"})
 }
@@ -438,14 +345,14 @@ func TestApprovedByAnotherClient(t *testing.T) {
 // approved while it is not known which is the kubelet's, and a person's decision ends that.
 func TestTwoClientRequestsAtOnce(t *testing.T) {
 	c := newCluster(t)
-	c.ask("kubelet", client(host))
-	c.ask("hostile", client(host))
+	c.ask("kubelet", jointest.Client(host))
+	c.ask("hostile", jointest.Client(host))
 	c.pending(c.options(), "kubelet: More requests are pending", "hostile: More requests are pending")
 	c.decided(nil)
 	c.must(c.CertificatesV1().CertificateSigningRequests().Delete(t.Context(), "hostile", metav1.DeleteOptions{}))
 	c.pending(c.options())
 	c.decided(map[string]string{"kubelet": approved})
-	c.ask("late", client(host))
+	c.ask("late", jointest.Client(host))
 	c.pending(c.options(), "late: ")
 	c.decided(map[string]string{"kubelet": approved})
 }
@@ -453,23 +360,23 @@ func TestTwoClientRequestsAtOnce(t *testing.T) {
 // Requests that upstream's script would approve stay pending (U-INS-14). TestStoredHostileRequests has all of them.
 func TestHostileRequestsStayPending(t *testing.T) {
 	c := newCluster(t)
-	c.ask("client-of-another-node", client("worker0"))
-	admin := client(host)
-	admin.user, admin.groups = "system:admin", []string{"system:masters"}
+	c.ask("client-of-another-node", jointest.Client("worker0"))
+	admin := jointest.Client(host)
+	admin.User = rest.ImpersonationConfig{UserName: "system:admin", Groups: []string{"system:masters"}}
 	c.ask("client-by-an-admin", admin)
 	c.pending(c.options())
 	c.decided(nil)
 	c.register(corev1.ConditionTrue)
-	c.ask("client-of-a-node-that-exists", client(host))
-	c.ask("serving-another-address", serving(host, host, "192.0.2.11"))
-	c.ask("z-this-host", serving(host, host, "192.0.2.10"))
+	c.ask("client-of-a-node-that-exists", jointest.Client(host))
+	c.ask("serving-another-address", jointest.Serving(host, host, "192.0.2.11"))
+	c.ask("z-this-host", jointest.Serving(host, host, "192.0.2.10"))
 	c.pending(c.options())
 	c.decided(map[string]string{"z-this-host": approved})
 }
 
 func TestRequestsBeforeTheInstallation(t *testing.T) {
 	c := newCluster(t)
-	c.ask("client", client(host))
+	c.ask("client", jointest.Client(host))
 	o := c.options()
 	o.Since = time.Now().Add(time.Minute)
 	c.pending(o)
@@ -489,7 +396,7 @@ func TestRejoinAfterCertificateEnded(t *testing.T) {
 	c := newCluster(t)
 	c.register(corev1.ConditionTrue)
 	c.serve(host, time.Now().Add(time.Hour))
-	c.ask("first", client(host))
+	c.ask("first", jointest.Client(host))
 	o := c.options()
 	end := time.Now().Add(time.Hour)
 	c.write(join.ClientCertificate, host, end)
@@ -501,16 +408,16 @@ func TestRejoinAfterCertificateEnded(t *testing.T) {
 	c.decided(nil)
 	o.Now = time.Now
 	c.write(join.ClientCertificate, host, o.Since.Add(time.Second))
-	c.ask("another", client("master1"))
-	c.ask("second", client(host))
-	c.ask("third", client(host))
+	c.ask("another", jointest.Client("master1"))
+	c.ask("second", jointest.Client(host))
+	c.ask("third", jointest.Client(host))
 	c.pending(o)
 	c.decided(nil)
 	for _, name := range []string{"second", "third"} {
 		c.must(c.CertificatesV1().CertificateSigningRequests().Delete(t.Context(), name, metav1.DeleteOptions{}))
 	}
 	_ = c.approveTwice(o)
-	c.ask("fourth", client(host))
+	c.ask("fourth", jointest.Client(host))
 	c.pending(o)
 	c.decided(map[string]string{"first": approved})
 	c.write(join.ClientCertificate, host, end)

@@ -4,17 +4,9 @@ package postreboot
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/big"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,19 +15,17 @@ import (
 	"testing"
 	"time"
 
-	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/join"
+	"github.com/solonode/sno/install/join/jointest"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
 )
@@ -65,12 +55,7 @@ var server = sync.OnceValues(func() (*rest.Config, error) {
 		return nil, fmt.Errorf("start an API server (KUBEBUILDER_ASSETS names the folder of its programs): %w", err)
 	}
 	config.QPS = -1
-	_, err = kubernetes.NewForConfigOrDie(config).RbacV1().ClusterRoleBindings().Create(context.Background(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "ask"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node-bootstrapper"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "system:authenticated"}},
-	}, metav1.CreateOptions{})
-	return config, err
+	return config, jointest.Allow(context.Background(), config)
 })
 
 func TestMain(m *testing.M) {
@@ -166,9 +151,7 @@ func (m *machine) writeFiles(kubeconfig, profile string) {
 
 func (m *machine) put(path, text string) {
 	m.Helper()
-	path = filepath.Join(m.root, path)
-	m.must(os.MkdirAll(filepath.Dir(path), 0o700))
-	m.must(os.WriteFile(path, []byte(text), 0o600))
+	fixture.Put(m, m.root, path, text)
 }
 
 // tree returns the files of the machine, except the kubelet's, and empty folders.
@@ -256,41 +239,9 @@ func (m *machine) run(phases []phase.Phase, steps ...step) error {
 	return err
 }
 
-func subject(name string) pkix.Name {
-	return pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:node:" + name}
-}
-
-// ask creates a node's request: for a client certificate by the bootstrapper, or for a serving certificate by the node.
-func (m *machine) ask(request, name string, serving bool, address string) {
+func (m *machine) ask(name string, r jointest.Request) {
 	m.Helper()
-	key := fixture.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	template := x509.CertificateRequest{Subject: subject(name)}
-	csr := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: request}}
-	csr.Spec.SignerName = certificatesv1.KubeAPIServerClientKubeletSignerName
-	csr.Spec.Usages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
-	user := rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper",
-		Groups:   []string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:openshift-machine-config-operator"},
-	}
-	if serving {
-		template.DNSNames, template.IPAddresses = []string{name}, []net.IP{net.ParseIP(address)}
-		csr.Spec.SignerName = certificatesv1.KubeletServingSignerName
-		csr.Spec.Usages[1] = certificatesv1.UsageServerAuth
-		user = rest.ImpersonationConfig{UserName: "system:node:" + name, Groups: []string{"system:authenticated", "system:nodes"}}
-	}
-	der := fixture.Must(x509.CreateCertificateRequest(rand.Reader, &template, key))
-	csr.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
-	config := rest.CopyConfig(m.config)
-	config.Impersonate = user
-	client := kubernetes.NewForConfigOrDie(config).CertificatesV1().CertificateSigningRequests()
-	// The authorizer's cache has a new binding a moment later.
-	m.must(wait.PollUntilContextTimeout(m.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		_, err := client.Create(ctx, csr, metav1.CreateOptions{})
-		if apierrors.IsForbidden(err) {
-			return false, nil
-		}
-		return err == nil, err
-	}))
+	r.Create(m, m.config, name)
 }
 
 func (m *machine) approved() []string {
@@ -318,10 +269,7 @@ func (m *machine) register(ready corev1.ConditionStatus) {
 
 func (m *machine) serve() {
 	m.Helper()
-	key := fixture.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: subject(host), NotAfter: time.Now().Add(time.Hour)}
-	der := fixture.Must(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))
-	m.put(join.ServingCertificate, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	jointest.Certificate(m, m.root, join.ServingCertificate, host, time.Now().Add(time.Hour))
 }
 
 func (m *machine) pod(s staticPod, revision string, ready corev1.ConditionStatus) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/join"
+	"github.com/solonode/sno/install/join/jointest"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
 )
@@ -33,8 +34,8 @@ func (m *machine) complete() bool {
 // secrets (R-BIP-2, R-BIP-3, R-BIP-17, R-BIP-23, R-APP-4, U-INS-13, U-INS-14, U-INS-15).
 func TestInstallation(t *testing.T) {
 	m := newMachine(t, "openshift")
-	m.ask("client", host, false, "")
-	m.ask("client-of-another-node", "worker0", false, "")
+	m.ask("client", jointest.Client(host))
+	m.ask("client-of-another-node", jointest.Client("worker0"))
 	before, own := m.tree(), join.ApprovalReason
 	err := m.run(Phases(m.options()),
 		step{"there is no such Node", func() {
@@ -42,10 +43,10 @@ func TestInstallation(t *testing.T) {
 				t.Errorf("before the Node exists (-want +got):\n%s", diff)
 			}
 			m.register(corev1.ConditionFalse)
-			m.ask("client-again", host, false, "")
-			m.ask("serving", host, true, "192.0.2.10")
-			m.ask("serving-at-another-address", host, true, "192.0.2.11")
-			m.ask("serving-of-another-node", "worker0", true, "192.0.2.10")
+			m.ask("client-again", jointest.Client(host))
+			m.ask("serving", jointest.Serving(host, host, "192.0.2.10"))
+			m.ask("serving-at-another-address", jointest.Serving(host, host, "192.0.2.11"))
+			m.ask("serving-of-another-node", jointest.Serving("worker0", "worker0", "192.0.2.10"))
 		}},
 		step{"the Node is not Ready", func() { m.register(corev1.ConditionTrue) }},
 		step{"no serving certificate", m.serve},
