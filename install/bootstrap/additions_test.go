@@ -175,12 +175,9 @@ func TestAddedAtCreation(t *testing.T) {
 	}
 	fixture.NoError(t, os.Remove(l.Path(node.MasterIgnition)))
 	for name, test := range map[string]struct{ config, want string }{
-		"a static pod":       {config(`"storage":{"files":[{"path":"/` + node.ManifestDir + `/etcd-pod.yaml"}]}`), "etcd-pod.yaml: defined by two sources: the static pods and the user's additions"},
-		"the snapshot":       {config(`"storage":{"links":[{"path":"/` + node.Snapshot + `","target":"/var/a"}]}`), "etcd-snapshot.db: defined by two sources: sno-install and the user's additions"},
-		"above a static pod": {config(`"storage":{"links":[{"path":"/` + node.ManifestDir + `","target":"/var"}]}`), "the user's additions"},
-		"same drop-in":       {config(`"systemd":{"units":[{"name":"kubelet.service","dropins":[{"name":"` + node.RestoreDropIn + `"}]}]}`), "10-etcd-restore.conf: defined by two sources: sno-install and the user's additions"},
-		"same unit, masked":  {config(`"systemd":{"units":[{"name":"etcd-restore.service","mask":true}]}`), "unit etcd-restore.service: defined by two sources: sno-install and the user's additions"},
-		"a pointer":          {`{"ignition":{"version":"3.2.0","config":{"merge":[{"source":"https://example.com/a"}]}}}`, "the user's additions: ignition.config: "},
+		"a static pod": {config(`"storage":{"files":[{"path":"/` + node.ManifestDir + `/etcd-pod.yaml"}]}`), "etcd-pod.yaml: defined by two sources: the static pods and the user's additions"},
+		"the snapshot": {config(`"storage":{"links":[{"path":"/` + node.Snapshot + `","target":"/var/a"}]}`), "etcd-snapshot.db: defined by two sources: sno-install and the user's additions"},
+		"a pointer":    {`{"ignition":{"version":"3.2.0","config":{"merge":[{"source":"https://example.com/a"}]}}}`, "the user's additions: ignition.config: "},
 	} {
 		fixture.Put(t, m.root, node.NodeAdditions, test.config)
 		err := l.enrich(t.Context(), nil)

@@ -39,26 +39,17 @@ func TestAddConfig(t *testing.T) {
 	}
 }
 
-// A conflict is an error, and a config is added completely or not at all.
+// A conflict is an error, and a config is added completely or not at all. TestEnrichConflicts has all conflicts.
 func TestAddConfigRefuses(t *testing.T) {
 	for name, test := range map[string]struct {
 		config string
 		is     error
 		want   string
 	}{
-		"file":                   {`"storage":{"files":[{"path":"/etc/kubernetes/manifests/etcd-pod.yaml"}]}`, ErrConflict, "path /etc/kubernetes/manifests/etcd-pod.yaml: defined by two sources: sno-install and node.ign"},
-		"folder":                 {`"storage":{"directories":[{"path":"/etc/kubernetes/bootstrap-secrets"}]}`, ErrConflict, "sno-install and node.ign"},
-		"link":                   {`"storage":{"links":[{"path":"/etc/kubernetes/bootstrap-secrets","target":"/tmp"}]}`, ErrConflict, "sno-install and node.ign"},
-		"unit":                   {`"systemd":{"units":[{"name":"post-reboot.service","mask":true}]}`, ErrConflict, "unit post-reboot.service: defined by two sources: sno-install and node.ign"},
-		"drop-in":                {`"systemd":{"units":[{"name":"kubelet.service","dropins":[{"name":"10-etcd-restore.conf","contents":"[Unit]"}]}]}`, ErrConflict, "drop-in kubelet.service 10-etcd-restore.conf: "},
-		"file above an addition": {`"storage":{"files":[{"path":"/etc/kubernetes/bootstrap-secrets/a"},{"path":"/etc/kubernetes/manifests"}]}`, ErrConflict, "path /etc/kubernetes/manifests/etcd-pod.yaml: defined by two sources: node.ign has /etc/kubernetes/manifests, which is no folder, and sno-install"},
-		"file below an addition": {`"storage":{"files":[{"path":"/etc/kubernetes/manifests/etcd-pod.yaml/a"}]}`, ErrConflict, "sno-install has /etc/kubernetes/manifests/etcd-pod.yaml, which is no folder, and node.ign"},
-		"pointer":                {`"ignition":{"config":{"merge":[{"source":"https://example.com/more.ign"}]},"version":"3.2.0"}`, ErrPointer, "node.ign: ignition.config: "},
-		"replaced":               {`"ignition":{"config":{"replace":{"source":"https://example.com/more.ign"}},"version":"3.2.0"}`, ErrPointer, "node.ign: ignition.config: "},
-		"another spec":           {`"ignition":{"version":"2.2.0"}`, ErrVersion, "node.ign: ignition.version"},
-		"invalid config":         {`"storage":[]`, ErrInvalid, "node.ign: "},
-		"an SSH key":             {`"passwd":{"users":[{"name":"core","sshAuthorizedKeys":["k"]}]}`, ErrConflict, "user core: defined by two sources: sshKey and node.ign"},
-		"file of a key":          {`"storage":{"files":[{"path":"/var/home/core/.ssh/authorized_keys.d/more"}]}`, ErrConflict, "sshKey has the SSH keys of user core, and node.ign"},
+		"file":           {`"storage":{"files":[{"path":"/etc/kubernetes/manifests/etcd-pod.yaml"}]}`, ErrConflict, "path /etc/kubernetes/manifests/etcd-pod.yaml: defined by two sources: sno-install and node.ign"},
+		"pointer":        {`"ignition":{"config":{"merge":[{"source":"https://example.com/more.ign"}]},"version":"3.2.0"}`, ErrPointer, "node.ign: ignition.config: "},
+		"invalid config": {`"storage":[]`, ErrInvalid, "node.ign: "},
+		"file of a key":  {`"storage":{"files":[{"path":"/var/home/core/.ssh/authorized_keys.d/more"}]}`, ErrConflict, "sshKey has the SSH keys of user core, and node.ign"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := additions()
