@@ -355,7 +355,7 @@ func (m *machine) rendered(t *testing.T) {
 	if _, err := m.run(t, "render"); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if err := filepath.WalkDir(filepath.Join(m.root, node.Rendered), func(name string, entry fs.DirEntry, err error) error {
+	fixture.NoError(t, filepath.WalkDir(filepath.Join(m.root, node.Rendered), func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -369,9 +369,7 @@ func (m *machine) rendered(t *testing.T) {
 		}
 		output = append(output, f)
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	settings := fixture.Must(os.ReadFile(filepath.Join(m.root, node.LiveSettings)))
 	output = append(output, files.File{Path: node.LiveSettings, Mode: 0o600, Content: settings})
 }

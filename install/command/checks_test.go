@@ -62,9 +62,7 @@ func programs(t *testing.T, output map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range output {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho '"+text+"'\n"), 0o700); err != nil { //nolint:gosec // it is run
-			t.Fatal(err)
-		}
+		fixture.Script(t, dir, name, "echo '"+text+"'")
 	}
 	t.Setenv("PATH", dir)
 }

@@ -72,7 +72,7 @@ func replace(from, to string) func(string) string {
 func tree(t *testing.T, dir string) (modes map[string]fs.FileMode, contents map[string]string) {
 	t.Helper()
 	modes, contents = map[string]fs.FileMode{}, map[string]string{}
-	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, entry fs.DirEntry, err error) error {
+	fixture.NoError(t, fs.WalkDir(os.DirFS(dir), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || name == "." {
 			return err
 		}
@@ -87,10 +87,7 @@ func tree(t *testing.T, dir string) (modes map[string]fs.FileMode, contents map[
 			return err
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return modes, contents
 }
 
@@ -309,12 +306,9 @@ func TestAllErrorsAtOnce(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	old := func(t *testing.T) string {
-		state, err := credentials.New(t.Context(), credentials.Options{
+		state := fixture.Must(credentials.New(t.Context(), credentials.Options{
 			Profile: inputs.OpenShift, Name: "sno", Domain: "sno.example.com", Validity: inputs.DefaultValidity, Now: time.Now().Add(-25 * time.Hour),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		list := fixture.Must(state.Files())
 		dir := folder(t, nil, nil)
 		fixture.NoError(t, files.Write(filepath.Join(dir, credentials.Dir), list))

@@ -14,19 +14,17 @@ import (
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/node"
 )
 
 // Each certificate is valid for its use and as long as the installer's, and no other signer's.
 func TestBootstrapFiles(t *testing.T) {
 	now := time.Date(2026, 11, 28, 8, 0, 0, 0, time.UTC)
-	list, err := BootstrapFiles(t.Context(), BootstrapOptions{
+	list := fixture.Must(BootstrapFiles(t.Context(), BootstrapOptions{
 		Domain: "sno.example.com", ServiceNetwork: []netip.Prefix{netip.MustParsePrefix("172.30.0.0/16"), netip.MustParsePrefix("fd02::/112")}, Now: now,
 		RootCA: []byte("a CA"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	texts := map[string][]byte{}
 	for _, f := range list {
 		if texts[f.Path] != nil || f.Mode != 0o600 {

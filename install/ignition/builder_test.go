@@ -179,16 +179,13 @@ func TestExtra(t *testing.T) {
 		return &fstest.MapFile{Data: []byte(text), Mode: fsMode(mode)}
 	}
 	var b Builder
-	arguments, err := b.AddExtra("extra", fstest.MapFS{
+	arguments := fixture.Must(b.AddExtra("extra", fstest.MapFS{
 		"units/storage.service":               file(service+"[Install]\nWantedBy=multi-user.target\n", 0o644),
 		"units/sshd.service.d/10-limits.conf": file("[Service]\n", 0o644),
 		"files/etc/chrony.conf":               file("server ntp.example.com\n", 0o640),
 		"files/usr/local/bin/check":           file("#!/bin/sh\n", 0o755),
 		"kernel-arguments/10-cpu.conf":        file("# for the radio\nnosmt\n\n  isolcpus=2-7  \n", 0o644),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if diff := cmp.Diff([]string{"nosmt", "isolcpus=2-7"}, arguments); diff != "" {
 		t.Errorf("kernel arguments (-want +got):\n%s", diff)
 	}

@@ -90,12 +90,9 @@ func clean(t *testing.T) string {
 
 // Each leftover is found alone, all are found together, and a clean node has none (R-BIP-2, R-BIP-26).
 func TestCheck(t *testing.T) {
-	state, err := credentials.New(t.Context(), credentials.Options{
+	state := fixture.Must(credentials.New(t.Context(), credentials.Options{
 		Profile: inputs.Kubernetes, Name: "sno", Domain: "sno.example.com", Validity: inputs.DefaultValidity, Now: time.Now(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	type planted struct {
 		path, text string
 		kind       Kind

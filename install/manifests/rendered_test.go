@@ -36,12 +36,9 @@ func TestRenderedControlPlane(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.AdditionalTrustBundle, c.AdditionalTrustBundlePolicy = string(pem), installconfig.TrustBundleAlways
-	state, err := credentials.New(t.Context(), credentials.Options{
+	state := fixture.Must(credentials.New(t.Context(), credentials.Options{
 		Profile: inputs.Kubernetes, Name: c.Name, Domain: c.Domain(), Validity: inputs.DefaultValidity, Now: time.Now(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	list := fixture.Must(manifests.Generate(manifests.Input{Config: c, Profile: inputs.Kubernetes, ClusterID: state.ClusterID, InfraID: state.InfraID}))
 	o := inputs.Options{Profile: inputs.Kubernetes, Version: "1.35.2"}
 	s := fixture.Must(read(t, list, state.Manifests).Settings(o))

@@ -236,12 +236,9 @@ func TestOptionalFlags(t *testing.T) {
 // The installer's files have every key that a render or a static pod reads.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	made, err := credentials.BootstrapFiles(t.Context(), credentials.BootstrapOptions{
+	made := fixture.Must(credentials.BootstrapFiles(t.Context(), credentials.BootstrapOptions{
 		Domain: "sno.example.com", Now: time.Now(), RootCA: []byte("a"), Server: []byte("b"), ServerKey: []byte("c"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	assets := fstest.MapFS{}
 	for _, f := range made {
 		assets[f.Path] = &fstest.MapFile{Data: f.Content}

@@ -125,7 +125,7 @@ func TestRestored(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 		t.Errorf("in the data folder: %v, %v", left, err)
 	}
-	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	fixture.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -134,10 +134,7 @@ func TestRestored(t *testing.T) {
 			t.Errorf("%s has mode %s", path, info.Mode())
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	endpoint, stop, err := start(dir, peerURL)
 	if err != nil {
 		t.Fatal(err)
