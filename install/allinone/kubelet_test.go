@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/solonode/sno/install/allinone"
 	"github.com/solonode/sno/install/controlplane"
 	"github.com/solonode/sno/install/internal/fixture"
@@ -83,9 +81,7 @@ func TestUpdateAccess(t *testing.T) {
 		if err := update(); err != nil {
 			t.Fatalf("%s: %v", step.what, err)
 		}
-		if diff := cmp.Diff(step.want, asked); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", step.what, diff)
-		}
+		fixture.Equal(t, step.what, step.want, asked)
 		if ca, err := os.ReadFile(m.Path(kubelet.ServerCA)); err != nil || string(ca) != "a bundle" {
 			t.Errorf("%s: %s, %v", step.what, ca, err)
 		}

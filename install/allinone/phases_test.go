@@ -111,9 +111,7 @@ func TestPhases(t *testing.T) {
 	if err := run(short, ""); !errors.Is(err, phase.ErrLimit) || !errors.Is(err, join.ErrNotJoined) {
 		t.Fatalf("a node that is not Ready: %v", err)
 	}
-	if diff := cmp.Diff([][]string{{"restart", "kubelet.service"}}, units); diff != "" {
-		t.Errorf("a kubelet without a certificate request (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "a kubelet without a certificate request", [][]string{{"restart", "kubelet.service"}}, units)
 	ready.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	fixture.Must(client.CoreV1().Nodes().UpdateStatus(t.Context(), ready, metav1.UpdateOptions{}))
 	jointest.Certificate(t, root, join.ServingCertificate, "master0", time.Now().Add(time.Hour))
@@ -160,9 +158,7 @@ func TestPhases(t *testing.T) {
 	createMirrorPods(t, m, client, "")
 	all[4].Limit = time.Minute
 	fixture.NoError(t, run(all, ""))
-	if diff := cmp.Diff([][]string{{"stop", "kubelet.service"}, {"start", "kubelet.service"}}, units); diff != "" {
-		t.Errorf("systemctl (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "systemctl", [][]string{{"stop", "kubelet.service"}, {"start", "kubelet.service"}}, units)
 	secret, err := client.CoreV1().Secrets("openshift-kube-apiserver").Get(t.Context(), "localhost-serving-cert-certkey", metav1.GetOptions{})
 	if err != nil || !bytes.Equal(secret.Data[corev1.TLSCertKey], after) {
 		t.Errorf("the API server and the disk have different certificates: %v", err)

@@ -19,7 +19,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -133,9 +132,7 @@ func TestOrder(t *testing.T) {
 		t.Errorf("report %+v", report)
 	}
 	got := []string{value(t, c, "order", "a"), value(t, c, "order", "b"), value(t, c, "order", "c")}
-	if diff := cmp.Diff([]string{"rendered", "release", "c"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "", []string{"rendered", "release", "c"}, got)
 	things := dynamic.NewForConfigOrDie(c).Resource(schema.GroupVersionResource{Group: "order.example.com", Version: "v1", Resource: "things"})
 	before := fixture.Must(things.Get(t.Context(), "a", metav1.GetOptions{}))
 	if revision, _, _ := unstructured.NestedInt64(before.Object, "status", "revision"); revision != 2 {
@@ -146,9 +143,7 @@ func TestOrder(t *testing.T) {
 		t.Errorf("again: %+v", again)
 	}
 	after := fixture.Must(things.Get(t.Context(), "a", metav1.GetOptions{}))
-	if diff := cmp.Diff(before.Object["status"], after.Object["status"]); diff != "" {
-		t.Errorf("status after the second run (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "status after the second run", before.Object["status"], after.Object["status"])
 }
 
 // The error names all that cannot be applied, with file, object and field, and the rest is applied (R-BIP-13,

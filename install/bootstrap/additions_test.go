@@ -144,9 +144,7 @@ func TestUnits(t *testing.T) {
 		"kubelet.service 10-etcd-restore.conf": "[Unit]\nRequires=etcd-restore.service\nAfter=etcd-restore.service\n",
 		"post-reboot.service":                  postreboot.Unit(*s),
 	}
-	if diff := cmp.Diff(want, units); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "", want, units)
 	m.edit(t, func(s *node.Settings) { s.ProgramInImage = true })
 	c := enriched(t, l)
 	if mode, _ := fileOf(t, c, node.Program); mode != 0 {

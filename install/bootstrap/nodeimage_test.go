@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
@@ -78,9 +76,7 @@ func TestNodeImage(t *testing.T) {
 			"rsync -a /var/ostreecontainer/checkout/usr/etc/ /etc", "mount -o bind,ro /usr/lib/modules /var/ostreecontainer/checkout/usr/lib/modules",
 			"mount -o rbind,ro /var/ostreecontainer/checkout/usr /usr",
 		}, start...)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tag, diff)
-		}
+		fixture.Equal(t, tag, want, got)
 		for name, want := range map[string]string{
 			nodeImageCheckout + ".skip": "/usr/etc/hostname\n/usr/etc/crio/own.conf\n",
 			crioSettings:                "[crio.image]\npause_image = \"registry.example.com/pod@sha256:03\"\npause_command = \"/usr/bin/pod\"\n",

@@ -56,9 +56,7 @@ func TestPayload(t *testing.T) {
 	}
 	got := fixture.Must(os.ReadFile(calls))
 	call := "run --quiet --rm --net=none --authfile " + filepath.Join(m.root, node.PullSecret) + " --entrypoint cat " + release + " /release-manifests/"
-	if diff := cmp.Diff(call+"release-metadata\n"+call+"image-references\n", string(got)); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "calls", call+"release-metadata\n"+call+"image-references\n", string(got))
 	other := newMachine(t)
 	calls = other.podman(t, contents)
 	other.edit(t, func(s *node.Settings) { s.Profile = "kubernetes" })
@@ -167,9 +165,7 @@ func TestRendered(t *testing.T) {
 		"manifests/secret-0.yaml":                                                      "apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\n  namespace: kube-system\n",
 		"manifests/status/secret-1-0.yaml":                                             "apiVersion: operator.openshift.io/v1\nkind: Etcd\nmetadata:\n  name: cluster\nstatus:\n  latestAvailableRevision: 1\n",
 	} {
-		if diff := cmp.Diff(want, got[name]); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		fixture.Equal(t, name, want, got[name])
 	}
 	if got["files/etc/kubernetes/manifests/bootstrap-pod.yaml"] != "" || got["first/status/crd-0-0.yaml"] != "" {
 		t.Error("the cluster-version operator's pod is on the node, or a definition's status is applied")

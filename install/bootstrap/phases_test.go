@@ -230,9 +230,7 @@ func TestInstall(t *testing.T) {
 	if !errors.Is(err, errProgram) || phase.ExitCode(err) != phase.ExitFailed || !strings.Contains(m.output.String(), "no such disk") || !strings.HasSuffix(err.Error(), ": no such disk") {
 		t.Fatalf("no disk: %v\n%s", err, m.output.String())
 	}
-	if diff := cmp.Diff([]string{"stop-control-plane", "snapshot", "stop-etcd", "enrich", "write-disk"}, order); diff != "" {
-		t.Errorf("after a damaged snapshot (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "after a damaged snapshot", []string{"stop-control-plane", "snapshot", "stop-etcd", "enrich", "write-disk"}, order)
 	first, err := os.ReadFile(filepath.Join(m.root, node.MasterIgnition))
 	if err != nil {
 		t.Fatal(err)
@@ -241,9 +239,7 @@ func TestInstall(t *testing.T) {
 	if order, err = m.run(t, "write-disk"); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"stop-etcd", "enrich", "write-disk"}, order); diff != "" {
-		t.Errorf("with a disk (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "with a disk", []string{"stop-etcd", "enrich", "write-disk"}, order)
 	if order, err = m.run(t, ""); err != nil || !slices.Equal(order, []string{"reboot"}) {
 		t.Fatalf("%v, %v", order, err)
 	}
@@ -284,9 +280,7 @@ func (m *machine) written(t *testing.T, first []byte) {
 			revisions[revision] = true
 		}
 	}
-	if diff := cmp.Diff(map[string]bool{"1": true}, revisions); diff != "" {
-		t.Errorf("revisions of kube-apiserver (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "revisions of kube-apiserver", map[string]bool{"1": true}, revisions)
 	for name, entry := range tree {
 		for _, secret := range []string{node.BootstrapConfigs, node.BootstrapSecrets, node.SnapshotDir, node.ResourceDir, node.LogBundle, node.KubeletBootstrap} {
 			if strings.HasPrefix(name, "/"+secret) && entry.Mode.Perm()&0o077 != 0 {

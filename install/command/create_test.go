@@ -135,9 +135,7 @@ func TestCreate(t *testing.T) {
 					}
 				}
 			}
-			if diff := cmp.Diff(want, modes); diff != "" {
-				t.Errorf("modes (-want +got):\n%s", diff)
-			}
+			fixture.Equal(t, "modes", want, modes)
 			if test.password && !strings.Contains(first["worker.ign"], `"https://api-int.sno.example.com:22623/config/worker"`) {
 				t.Errorf("worker.ign: %s", first["worker.ign"])
 			}
@@ -210,9 +208,7 @@ func TestCreateFlags(t *testing.T) {
 	s := settings(t, string(live), node.LiveSettings)
 	got := []string{s.Profile, s.ReleaseImage, s.Name, fmt.Sprint(s.Addresses), s.Validity, fmt.Sprint(s.Images), fmt.Sprint(s.KernelArguments), s.MasterIgnition}
 	want := []string{"openshift", release, "master0", "[198.51.100.10]", "48h0m0s", "map[]", "[quiet]", "/" + node.UserMasterIgnition}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("settings (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "settings", want, got)
 	for _, part := range []string{`"/etc/site.conf"`, "/etc/NetworkManager/system-connections/eno1.nmconnection", "manifests_a.yaml", "openshift_b.yaml", fmt.Sprintf("sha512-%x", sha512.Sum512(text))} {
 		if !strings.Contains(string(live), part) {
 			t.Errorf("the config has no %s", part)
@@ -255,9 +251,7 @@ func TestOlderVariable(t *testing.T) {
 	}
 	text := fixture.Must(os.ReadFile(filepath.Join(dir, liveConfig)))
 	s := settings(t, string(text), node.LiveSettings)
-	if diff := cmp.Diff([]string{"/dev/vdb", "--copy-network"}, append([]string{s.InstallationDisk}, s.InstallerArguments...)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "", []string{"/dev/vdb", "--copy-network"}, append([]string{s.InstallationDisk}, s.InstallerArguments...))
 }
 
 func refused(t *testing.T, dir string, arguments []string, want ...string) (errs string) {
@@ -394,9 +388,7 @@ Next: write the image and the config to the machine's disk, and restart:
 			out = figure.ReplaceAllStringFunc(strings.ReplaceAll(out, dir, "DIR"), func(s string) string {
 				return fmt.Sprintf("%*s ", len(s)-1, "N "+strings.Fields(s)[1])
 			})
-			if diff := cmp.Diff(test.want, out); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			fixture.Equal(t, "", test.want, out)
 		})
 	}
 }

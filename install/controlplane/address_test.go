@@ -49,9 +49,7 @@ func TestCompleteSettings(t *testing.T) {
 				return
 			}
 			test.want.MachineNetworks = test.settings.MachineNetworks
-			if diff := cmp.Diff(test.want, got, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			fixture.Equal(t, "", test.want, got, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}))
 		})
 	}
 }
@@ -92,9 +90,7 @@ func TestReadHost(t *testing.T) {
 		}
 	}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, slices.Sorted(slices.Values(got))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "", want, slices.Sorted(slices.Values(got)))
 	// The kernel chooses the source address for another network; nothing is sent.
 	connection, err := net.Dial("udp4", "203.0.113.1:9")
 	if err != nil {

@@ -111,9 +111,7 @@ func TestSingleNode(t *testing.T) {
 			if profile == inputs.Kubernetes {
 				want.MasterIgnition = "/" + node.UserMasterIgnition
 			}
-			if diff := cmp.Diff(want, *settings, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
-				t.Errorf("settings (-want +got):\n%s", diff)
-			}
+			fixture.Equal(t, "settings", want, *settings, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }))
 			for name, entry := range ignitiontest.Tree(t, root) {
 				if strings.HasPrefix(name, "/"+node.LiveDir) && entry.Mode.Perm()&0o077 != 0 {
 					t.Errorf("%s has mode %o", name, entry.Mode.Perm())
@@ -318,9 +316,7 @@ func TestLiveFiles(t *testing.T) {
 		"/" + node.Program:    {Mode: 0o755, Content: in.Program.URL},
 		"/" + node.LiveDir:    {Mode: fs.ModeDir | 0o700},
 	} {
-		if diff := cmp.Diff(want, entries[name]); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		fixture.Equal(t, name, want, entries[name])
 	}
 	if !strings.Contains(string(text), "sha512-"+in.Program.SHA512) {
 		t.Error("the program has no sum")

@@ -110,9 +110,7 @@ func TestOpen(t *testing.T) {
 		s := newState(t, profile)
 		dir := save(t, s)
 		again := fixture.Must(credentials.Open(dir, options(profile)))
-		if diff := cmp.Diff(s, again, cmp.AllowUnexported(credentials.State{})); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		fixture.Equal(t, "", s, again, cmp.AllowUnexported(credentials.State{}))
 		late := options(profile)
 		late.Now = now.Add(25 * time.Hour)
 		old, err := credentials.Open(dir, late)

@@ -34,9 +34,7 @@ func TestAddConfig(t *testing.T) {
 	if removed := remove(got, isAddition); removed != 4 {
 		t.Errorf("%d of 4 earlier additions are there", removed)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "", want, got)
 }
 
 // A conflict is an error, and a config is added completely or not at all. TestEnrichConflicts has all conflicts.

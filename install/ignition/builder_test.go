@@ -15,7 +15,6 @@ import (
 
 	"github.com/coreos/ignition/v2/config/v3_6"
 	"github.com/coreos/ignition/v2/config/v3_6/types"
-	"github.com/google/go-cmp/cmp"
 	"github.com/vincent-petithory/dataurl"
 
 	"github.com/solonode/sno/install/ignition/ignitiontest"
@@ -103,9 +102,7 @@ func TestBuilder(t *testing.T) {
 			t.Errorf("drop-ins: %+v", u)
 		}
 	}
-	if diff := cmp.Diff(map[string]bool{"on.service": true, "off.service": false, "kubelet.service": false}, enabled); diff != "" {
-		t.Errorf("enabled (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "enabled", map[string]bool{"on.service": true, "off.service": false, "kubelet.service": false}, enabled)
 	if u := c.Passwd.Users; len(u) != 1 || u[0].Name != "core" || len(u[0].SSHAuthorizedKeys) != 2 {
 		t.Errorf("users: %+v", u)
 	}
@@ -120,9 +117,7 @@ func TestVersion(t *testing.T) {
 	var b Builder
 	b.AddKernelArguments("nosmt")
 	text := fixture.Must(b.Encode())
-	if diff := cmp.Diff(`{"ignition":{"version":"3.3.0"},"kernelArguments":{"shouldExist":["nosmt"]}}`, string(text)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "", `{"ignition":{"version":"3.3.0"},"kernelArguments":{"shouldExist":["nosmt"]}}`, string(text))
 }
 
 func TestConflicts(t *testing.T) {
@@ -150,9 +145,7 @@ func TestConflicts(t *testing.T) {
 		"unit a.service: defined by two sources: one and four", "drop-in a.service x.conf: defined by two sources: one and five",
 		"user core: defined by two sources: one and two",
 	}
-	if diff := cmp.Diff(strings.Join(want, "\n"), err.Error()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "", strings.Join(want, "\n"), err.Error())
 }
 
 func TestInvalid(t *testing.T) {
@@ -186,9 +179,7 @@ func TestExtra(t *testing.T) {
 		"files/usr/local/bin/check":           file("#!/bin/sh\n", 0o755),
 		"kernel-arguments/10-cpu.conf":        file("# for the radio\nnosmt\n\n  isolcpus=2-7  \n", 0o644),
 	}))
-	if diff := cmp.Diff([]string{"nosmt", "isolcpus=2-7"}, arguments); diff != "" {
-		t.Errorf("kernel arguments (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "kernel arguments", []string{"nosmt", "isolcpus=2-7"}, arguments)
 	text, err := b.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -198,9 +189,7 @@ func TestExtra(t *testing.T) {
 	for _, f := range c.Storage.Files {
 		modes[f.Path] = *f.Mode
 	}
-	if diff := cmp.Diff(map[string]int{"/etc/chrony.conf": 0o640, "/usr/local/bin/check": 0o755}, modes); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "files", map[string]int{"/etc/chrony.conf": 0o640, "/usr/local/bin/check": 0o755}, modes)
 	if len(c.Systemd.Units) != 2 {
 		t.Errorf("units: %+v", c.Systemd.Units)
 	}
@@ -243,9 +232,7 @@ func TestPointer(t *testing.T) {
 			"security":{"tls":{"certificateAuthorities":[{"source":"data:text/plain;charset=utf-8;base64,Q0E="}]}}}}`), &wanted); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(wanted, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		fixture.Equal(t, "", wanted, got)
 		ignitiontest.Validate(t, text)
 	}
 }

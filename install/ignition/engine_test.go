@@ -93,9 +93,7 @@ func TestEngineWritesBuilder(t *testing.T) {
 		home + "/.ssh/authorized_keys.d": core(fs.ModeDir|0o700, ""),
 		home + "/.ssh/authorized_keys.d/ignition": core(0o600, "ssh-ed25519 AAAA a\nssh-ed25519 AAAA b\n"),
 	}
-	if diff := cmp.Diff(want, ignitiontest.Tree(t, root)); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "files", want, ignitiontest.Tree(t, root))
 }
 
 func TestEngineRefusesAnotherSum(t *testing.T) {
@@ -155,7 +153,5 @@ func TestEngineWritesEnriched(t *testing.T) {
 	}
 	maps.Copy(want, added)
 	want[preset] = got[preset]
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "files", want, got)
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/solonode/sno/render/files"
 
 	"github.com/solonode/sno/install/internal/fixture"
@@ -73,9 +71,7 @@ func TestEnrich(t *testing.T) {
 	if removed != 4 {
 		t.Errorf("%d of 4 additions are there", removed)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the original has changed (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "the original has changed", want, got)
 }
 
 func remove(value any, match func(any) bool) int {

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/solonode/sno/install/ignition/ignitiontest"
 	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/render/files"
@@ -65,7 +63,5 @@ func TestTree(t *testing.T) {
 	for _, f := range tree() {
 		want["/"+f.Path] = fmt.Sprintf("%o %q", f.Mode, f.Content)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "", want, got)
 }

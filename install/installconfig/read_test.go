@@ -71,9 +71,7 @@ func TestRead(t *testing.T) {
 		}},
 		AdditionalTrustBundlePolicy: TrustBundleProxyOnly, CPUPartitioning: configv1.CPUPartitioningNone,
 	}
-	if diff := cmp.Diff(want, c, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "", want, c, cmpopts.EquateComparable(netip.Prefix{}))
 	if c.Domain() != "sno.example.com" {
 		t.Errorf("domain %s", c.Domain())
 	}
@@ -262,9 +260,7 @@ func TestAllAtOnce(t *testing.T) {
 		fields = append(fields, f.Problem.Field)
 	}
 	want := []string{"apiVersion", "metadata.name", "baseDomain", "bootstrapInPlace.installationDisk", "pullSecret", "controlPlane.replicas", "compute", "platform.gcp", "speed"}
-	if diff := cmp.Diff(want, fields, cmpopts.SortSlices(strings.Compare)); diff != "" {
-		t.Errorf("fields (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "fields", want, fields, cmpopts.SortSlices(strings.Compare))
 }
 
 func TestWarnings(t *testing.T) {
@@ -278,9 +274,7 @@ func TestWarnings(t *testing.T) {
 		file + ":4: metadata.labels: without effect: only the name is used",
 		file + ":12: compute[0].hyperthreading: without effect: the machine-config server configures workers",
 	}
-	if diff := cmp.Diff(want, warnings); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "", want, warnings)
 }
 
 // What is accepted by openshift-install and the next consumer is accepted here.
@@ -405,9 +399,7 @@ func TestOlderVariable(t *testing.T) {
 			if c.BootstrapInPlace.InstallationDisk != test.disk {
 				t.Errorf("disk %s", c.BootstrapInPlace.InstallationDisk)
 			}
-			if diff := cmp.Diff(test.arguments, c.InstallerArguments); diff != "" {
-				t.Errorf("arguments (-want +got):\n%s", diff)
-			}
+			fixture.Equal(t, "arguments", test.arguments, c.InstallerArguments)
 		})
 	}
 }

@@ -66,17 +66,13 @@ func TestStoredHostileRequests(t *testing.T) {
 	want := map[tried]bool{
 		{"a node that joins", "new-0", false}: true, {"a node that serves", "old-0", true}: true, {"a node that renews", "other-0", true}: true,
 	}
-	if diff := cmp.Diff(want, approvedOn(t, hosts, file.Approved), cmp.AllowUnexported(tried{})); diff != "" {
-		t.Errorf("valid requests (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "valid requests", want, approvedOn(t, hosts, file.Approved), cmp.AllowUnexported(tried{}))
 	hostile := slices.DeleteFunc(file.Hostile, func(r storedRequest) bool { return r.LeftOut != "" })
 	want = map[tried]bool{}
 	for of := range allowed {
 		want[of] = true
 	}
-	if diff := cmp.Diff(want, approvedOn(t, hosts, hostile), cmp.AllowUnexported(tried{})); diff != "" {
-		t.Errorf("approved (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "approved", want, approvedOn(t, hosts, hostile), cmp.AllowUnexported(tried{}))
 	t.Logf("%d hostile requests on hosts of %d names, with and without a Node", len(hostile), len(hosts))
 }
 

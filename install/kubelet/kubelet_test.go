@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
@@ -113,16 +112,12 @@ func TestAdd(t *testing.T) {
 			text := fixture.Must(b.Encode())
 			ignitiontest.Validate(t, text)
 			entries, units := ignitiontest.Read(t, text)
-			if diff := cmp.Diff(map[string]string{"kubelet.service": test.unit}, units); diff != "" {
-				t.Errorf("units (-want +got):\n%s", diff)
-			}
+			fixture.Equal(t, "units", map[string]string{"kubelet.service": test.unit}, units)
 			test.config["apiVersion"], test.config["kind"] = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"
 			test.config["staticPodPath"], test.config["containerRuntimeEndpoint"], test.config["cgroupDriver"] = "/"+node.ManifestDir, test.runtime, "systemd"
 			var config map[string]any
 			fixture.NoError(t, yaml.UnmarshalStrict([]byte(entries["/"+kubelet.ConfigFile].Content), &config))
-			if diff := cmp.Diff(test.config, config); diff != "" {
-				t.Errorf("configuration (-want +got):\n%s", diff)
-			}
+			fixture.Equal(t, "configuration", test.config, config)
 			want := map[string]ignitiontest.Entry{
 				"/etc/kubernetes/kubelet.conf":   {Mode: 0o644, Content: entries["/"+kubelet.ConfigFile].Content},
 				"/etc/kubernetes/kubelet.conf.d": {Mode: fs.ModeDir | 0o755},
@@ -132,9 +127,7 @@ func TestAdd(t *testing.T) {
 			} else {
 				want["/etc/cni/net.d/10-sno.conflist"] = ignitiontest.Entry{Mode: 0o644, Content: test.network}
 			}
-			if diff := cmp.Diff(want, entries); diff != "" {
-				t.Errorf("files (-want +got):\n%s", diff)
-			}
+			fixture.Equal(t, "files", want, entries)
 		})
 	}
 }
@@ -147,9 +140,7 @@ func TestEnvironment(t *testing.T) {
 		"KUBELET_NODE_ARGS=--hostname-override=master0 --node-ip=192.0.2.10,2001:db8::10\n": {Name: "master0", Addresses: addresses},
 	} {
 		file := files.File{Path: "etc/kubernetes/kubelet.env", Mode: 0o644, Content: []byte(want)}
-		if diff := cmp.Diff(file, kubelet.Environment(s)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		fixture.Equal(t, "", file, kubelet.Environment(s))
 	}
 }
 
@@ -167,9 +158,7 @@ func TestAccess(t *testing.T) {
 	want := []files.File{
 		{Path: "etc/kubernetes/apiserver-ca.crt", Mode: 0o644, Content: []byte("a bundle")}, {Path: "etc/kubernetes/kubeconfig", Mode: 0o600, Content: text},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "", want, got)
 	for _, wrong := range []string{"", "{", string(text)} {
 		if _, err := kubelet.AccessFiles([]byte(wrong)); err == nil {
 			t.Errorf("no error for %q", wrong)

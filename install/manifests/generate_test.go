@@ -180,9 +180,7 @@ func TestUserManifests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"manifests/.gitkeep: skipped: not a manifest", "manifests/README.md: skipped: not a manifest"}, skipped); diff != "" {
-		t.Errorf("skipped (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "skipped", []string{"manifests/.gitkeep: skipped: not a manifest", "manifests/README.md: skipped: not a manifest"}, skipped)
 	merged, err := manifests.Merge(generated, user)
 	if err != nil || len(merged) != len(generated)+2 {
 		t.Fatalf("%d files of %d and 2: %v", len(merged), len(generated), err)

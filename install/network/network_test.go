@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -56,9 +55,7 @@ func TestKeyfiles(t *testing.T) {
 				content := fixture.Must(os.ReadFile(path))
 				want[filepath.Base(path)] = string(content)
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("run `go test ./network -update` (-want +got):\n%s", diff)
-			}
+			fixture.Equal(t, "run `go test ./network -update`", want, got)
 		})
 	}
 }
@@ -93,9 +90,7 @@ func TestAddresses(t *testing.T) {
 		"static": {netip.MustParsePrefix("192.0.2.10/24"), netip.MustParsePrefix("198.51.100.10/28"), netip.MustParsePrefix("2001:db8::10/64")},
 		"dhcp":   {netip.MustParsePrefix("192.0.2.7/31")},
 	} {
-		if diff := cmp.Diff(want, parsed(t, name).Addresses(), cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		fixture.Equal(t, name, want, parsed(t, name).Addresses(), cmpopts.EquateComparable(netip.Prefix{}))
 	}
 }
 
@@ -234,9 +229,7 @@ func TestAllAtOnce(t *testing.T) {
 		"f:4: interfaces[0].type: Unsupported value: \"team\": supported values: \"ethernet\", \"bond\", \"vlan\"\n" +
 		"f:7: interfaces[1].mtu: Invalid value: \"big\": write a number from 68 to 65535\n" +
 		"f:8: interfaces[1].ipv4.address: Required value: set addresses, or write dhcp: true or enabled: false"
-	if diff := cmp.Diff(want, err.Error()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "", want, err.Error())
 }
 
 // NMState reads a boolean in quotes.

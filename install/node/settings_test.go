@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/solonode/sno/install/internal/fixture"
@@ -29,9 +28,7 @@ func TestSettings(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sno-install.yaml")
 	fixture.NoError(t, os.WriteFile(file, text, 0o600))
 	got := fixture.Must(Read(file))
-	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "", want, got, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}))
 	if at, err := got.CreatedAt(); err != nil || at.Hour() != 8 {
 		t.Errorf("created at %s, %v", at, err)
 	}

@@ -16,8 +16,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/solonode/sno/install/credentials"
 	"github.com/solonode/sno/install/internal/fixture"
 )
@@ -86,9 +84,7 @@ func TestRender(t *testing.T) {
 	for range 2 {
 		fixture.NoError(t, m.render(t.Context()))
 	}
-	if diff := cmp.Diff(Names(), m.calls(t)); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "calls", Names(), m.calls(t))
 	for _, name := range []string{
 		"manifests/api-render.yaml", "manifests/etcd-render.yaml", "tls/etcd-client.key", "bootstrap-manifests/bootstrap-pod.yaml", "bootstrap-manifests/kube-apiserver-pod.yaml",
 		"bootstrap-manifests/kube-scheduler-pod.yaml", "kube-controller-manager-bootstrap/cpc-config", "etcd-bootstrap/etc-kubernetes/manifests/etcd-member-pod.yaml",
@@ -123,9 +119,7 @@ func TestResume(t *testing.T) {
 	for _, s := range steps {
 		want = append(want, s.name, s.name)
 	}
-	if diff := cmp.Diff(want, m.calls(t)); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "calls", want, m.calls(t))
 	if found, _ := filepath.Glob(filepath.Join(m.Assets, "*", "half.yaml")); len(found) > 0 {
 		t.Errorf("files of an output that was not accepted: %v", found)
 	}

@@ -15,8 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/solonode/sno/install/internal/fixture"
 )
 
@@ -197,9 +195,7 @@ func TestStatusFile(t *testing.T) {
 	if !errors.Is(err, errKilled) {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"etcd: attempt 1", "etcd: attempt 1"}, waited); diff != "" {
-		t.Errorf("waited for (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "waited for", []string{"etcd: attempt 1", "etcd: attempt 1"}, waited)
 	got := read()
 	for i, s := range got.Phases {
 		if had := s.Started != nil; had != slices.Contains([]string{"waits", "fails"}, s.Name) {
@@ -213,9 +209,7 @@ func TestStatusFile(t *testing.T) {
 		Advice: "run the same command again; it continues with this phase",
 		Phases: []Step{{Name: "before", State: Done}, {Name: "waits", State: Done}, {Name: "fails", State: Failed, Error: "killed"}, {Name: "after", State: Pending}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("status (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "status", want, got)
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode of the status file: %v, %v", info, err)
 	}
@@ -302,9 +296,7 @@ func TestInterruptedBetweenPhases(t *testing.T) {
 	if err := Run(ctx, phases, Options{}); !errors.Is(err, context.Canceled) || !errors.As(err, &stopped) || stopped.Phase != "second" {
 		t.Errorf("error %v", err)
 	}
-	if diff := cmp.Diff([]string{"first"}, ran); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "", []string{"first"}, ran)
 }
 
 // late is a context that does not report its end yet.

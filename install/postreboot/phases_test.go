@@ -39,9 +39,7 @@ func TestInstallation(t *testing.T) {
 	before, own := m.tree(), join.ApprovalReason
 	err := m.run(Phases(m.options()),
 		step{"there is no such Node", func() {
-			if diff := cmp.Diff([]string{"client Approved " + own}, m.approved()); diff != "" {
-				t.Errorf("before the Node exists (-want +got):\n%s", diff)
-			}
+			fixture.Equal(t, "before the Node exists", []string{"client Approved " + own}, m.approved())
 			m.register(corev1.ConditionFalse)
 			m.ask("client-again", jointest.Client(host))
 			m.ask("serving", jointest.Serving(host, host, "192.0.2.10"))
@@ -54,9 +52,7 @@ func TestInstallation(t *testing.T) {
 			if !m.complete() {
 				t.Error("the ConfigMap does not mark the end of the bootstrap phase")
 			}
-			if diff := cmp.Diff(before, m.tree()); diff != "" {
-				t.Errorf("without the operators (-want +got):\n%s", diff)
-			}
+			fixture.Equal(t, "without the operators", before, m.tree())
 			m.version("False")
 			m.takenOver()
 		}},
@@ -70,13 +66,9 @@ func TestInstallation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"client Approved " + own, "serving Approved " + own}, m.approved()); diff != "" {
-		t.Errorf("approved (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "approved", []string{"client Approved " + own, "serving Approved " + own}, m.approved())
 	m.must(os.Remove(filepath.Join(m.root, node.PostRebootStatus)))
-	if diff := cmp.Diff(kept, m.tree()); diff != "" {
-		t.Errorf("left on the machine (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "left on the machine", kept, m.tree())
 	status := m.published()
 	if !strings.Contains(status["bootstrap-in-place"], `"write-disk"`) || !strings.Contains(status["post-reboot"], "example.com") || strings.Contains(status["post-reboot"], "hidden") {
 		t.Errorf("the cluster has the status %v", status)
@@ -162,9 +154,7 @@ func TestKilledInsideRemoval(t *testing.T) {
 			m.writeFiles("", "openshift")
 			change(m)
 			fixture.NoError(t, m.run(Phases(m.options())))
-			if diff := cmp.Diff(kept, m.tree()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			fixture.Equal(t, "", kept, m.tree())
 		})
 	}
 }
@@ -204,9 +194,7 @@ func TestNothingIsRemoved(t *testing.T) {
 			if err := m.run(Phases(m.options())); !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.text) {
 				t.Errorf("error %v, want %q", err, test.text)
 			}
-			if diff := cmp.Diff(before, m.tree()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			fixture.Equal(t, "", before, m.tree())
 		})
 	}
 }

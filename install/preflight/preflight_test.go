@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	api "github.com/openshift/api"
 	"golang.org/x/net/dns/dnsmessage"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -51,9 +50,7 @@ func same(t *testing.T, want []string, findings []Finding) {
 			}
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("findings (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "findings", want, got)
 }
 
 // program writes a program that prints text if it has the arguments, and fails otherwise. Its tests are not parallel: a

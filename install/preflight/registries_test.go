@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/solonode/sno/install/installconfig"
@@ -198,9 +197,7 @@ func TestSources(t *testing.T) {
 		"no secret": {"", nil, `{"auths":{"quay.io":{"auth":hidden}}}`, nil, "not a JSON object"},
 	} {
 		got, err := Sources(test.release, test.mirrors, test.secret)
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		fixture.Equal(t, name, test.want, got)
 		if (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%s: error %v, want %q", name, err, test.err)
 		}

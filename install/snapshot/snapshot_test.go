@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 
@@ -150,9 +149,7 @@ func TestRestored(t *testing.T) {
 	if err != nil || len(members.Members) != 1 || members.Members[0].Name != name {
 		t.Fatalf("members %v, %v", members, err)
 	}
-	if diff := cmp.Diff([]string{peerURL}, members.Members[0].PeerURLs); diff != "" {
-		t.Errorf("peer URLs (-want +got):\n%s", diff)
-	}
+	fixture.Equal(t, "peer URLs", []string{peerURL}, members.Members[0].PeerURLs)
 	// A second call does not change the member, and needs no snapshot.
 	if err := snapshot.Restore(snapshot.Options{Path: "none", Name: name, PeerURL: peerURL, DataDir: dir}); err != nil {
 		t.Errorf("restored again: %v", err)
