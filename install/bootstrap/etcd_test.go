@@ -27,29 +27,40 @@ import (
 	"github.com/solonode/sno/install/snapshot"
 )
 
-func (m *machine) serve(t *testing.T) string {
+// startEtcd starts an etcd, with TLS if the address has it, and returns its endpoint.
+func startEtcd(t *testing.T, scheme string, server transport.TLSInfo) string {
 	t.Helper()
-	certs := filepath.Join(m.root, node.ResourceDir, "etcd-certs")
-	address := fixture.Must(url.Parse("https://127.0.0.1:0"))
 	cfg := embed.NewConfig()
 	cfg.Dir, cfg.LogLevel, cfg.LogOutputs = t.TempDir(), "fatal", []string{os.DevNull}
-	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{*address}, []url.URL{*address}
-	cfg.ListenPeerUrls = []url.URL{{Scheme: "http", Host: address.Host}}
-	cfg.ClientTLSInfo = transport.TLSInfo{
-		CertFile: filepath.Join(certs, "secrets/etcd-all-certs/etcd-serving-master0.crt"), KeyFile: filepath.Join(certs, "secrets/etcd-all-certs/etcd-serving-master0.key"),
-		TrustedCAFile: filepath.Join(certs, "configmaps/etcd-all-bundles/server-ca-bundle.crt"), ClientCertAuth: true,
-	}
-	e, err := embed.StartEtcd(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := url.URL{Scheme: scheme, Host: "127.0.0.1:0"}
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls, cfg.ListenPeerUrls = []url.URL{address}, []url.URL{address}, []url.URL{{Scheme: "http", Host: address.Host}}
+	cfg.ClientTLSInfo = server
+	e := fixture.Must(embed.StartEtcd(cfg))
 	t.Cleanup(e.Close)
 	select {
 	case <-e.Server.ReadyNotify():
 	case err := <-e.Err():
 		t.Fatal(err)
 	}
-	return "https://" + e.Clients[0].Addr().String()
+	return scheme + "://" + e.Clients[0].Addr().String()
+}
+
+func (m *machine) serve(t *testing.T) string {
+	t.Helper()
+	certs := filepath.Join(m.root, node.ResourceDir, "etcd-certs")
+	return startEtcd(t, "https", transport.TLSInfo{
+		CertFile: filepath.Join(certs, "secrets/etcd-all-certs/etcd-serving-master0.crt"), KeyFile: filepath.Join(certs, "secrets/etcd-all-certs/etcd-serving-master0.key"),
+		TrustedCAFile: filepath.Join(certs, "configmaps/etcd-all-bundles/server-ca-bundle.crt"), ClientCertAuth: true,
+	})
+}
+
+// save writes a snapshot of an etcd with the key /k.
+func save(t *testing.T, file string) {
+	t.Helper()
+	endpoint := startEtcd(t, "http", transport.TLSInfo{})
+	write(t, endpoint, nil, "/k")
+	fixture.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	fixture.NoError(t, snapshot.Save(t.Context(), endpoint, nil, file))
 }
 
 func (m *machine) withStaticPods(t *testing.T) *live {

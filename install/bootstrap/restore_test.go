@@ -3,41 +3,16 @@
 package bootstrap
 
 import (
-	"context"
 	"errors"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/server/v3/embed"
 
 	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/snapshot"
 )
-
-func save(t *testing.T, file string) {
-	t.Helper()
-	local := fixture.Must(url.Parse("http://127.0.0.1:0"))
-	cfg := embed.NewConfig()
-	cfg.Dir, cfg.LogLevel, cfg.LogOutputs = t.TempDir(), "error", []string{os.DevNull}
-	cfg.ListenClientUrls, cfg.AdvertiseClientUrls, cfg.ListenPeerUrls = []url.URL{*local}, []url.URL{*local}, []url.URL{*local}
-	e := fixture.Must(embed.StartEtcd(cfg))
-	defer e.Close()
-	<-e.Server.ReadyNotify()
-	endpoint := "http://" + e.Clients[0].Addr().String()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	client := fixture.Must(clientv3.New(clientv3.Config{Endpoints: []string{endpoint}}))
-	defer client.Close() //nolint:errcheck // of a test
-	fixture.Must(client.Put(ctx, "/k", "v"))
-	fixture.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
-	fixture.NoError(t, snapshot.Save(ctx, endpoint, nil, file))
-}
 
 const settings = "profile: kubernetes\nclusterName: sno\nbaseDomain: example.com\nvalidity: 1h\ncreated: \"2026-11-25T08:00:00Z\"\nname: cp-1.example\n"
 
