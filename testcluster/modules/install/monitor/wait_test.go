@@ -57,7 +57,7 @@ func (m *machine) serve(all ...phase.Status) (stop func()) {
 	ctx, cancel := context.WithCancel(m.Context())
 	ended := make(chan error)
 	go func() {
-		ended <- monitor.Serve(ctx, l, m.pair, func(context.Context) ([]phase.Status, error) { return all, nil })
+		ended <- monitor.Serve(ctx, l, m.pair, func() ([]phase.Status, error) { return all, nil })
 	}()
 	return func() {
 		m.Helper()
