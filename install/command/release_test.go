@@ -63,7 +63,9 @@ func TestRelease(t *testing.T) {
 			return controlplane.Host{Name: "master0", Interfaces: []controlplane.Interface{{Name: "eno1", Addresses: []netip.Prefix{netip.MustParsePrefix("198.51.100.10/24")}}}}, nil
 		},
 	})
-	phases = slices.DeleteFunc(phases, func(p phase.Phase) bool { return !slices.Contains([]string{"release-payload", "render", "static-pods"}, p.Name) })
+	phases = slices.DeleteFunc(phases, func(p phase.Phase) bool {
+		return !slices.Contains([]string{"release-payload", "render", "static-pods"}, p.Name)
+	})
 	if err := phase.Run(t.Context(), phases, phase.Options{}); err != nil {
 		t.Fatal(err)
 	}
