@@ -146,6 +146,27 @@ func TestReboot(t *testing.T) {
 	}
 }
 
+// A command of a person that hangs is ended at the limit of its act.
+func TestHangingCommand(t *testing.T) {
+	for act, limit := range map[catalogue.Act]func(cluster.Times) time.Duration{
+		catalogue.RestartNodes:   func(all cluster.Times) time.Duration { return all.Restart },
+		catalogue.UpgradeCluster: func(all cluster.Times) time.Duration { return all.Upgrade },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			hangs := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+			d, end := newWorld().disturber(t, cluster.Target{RestartNode: func(ctx context.Context, _ string) error { return hangs(ctx) }, Upgrade: hangs})
+			defer end()
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+			defer cancel()
+			_, err := d.Perform(ctx, act)
+			if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took < limit(d.Target.Times) || ctx.Err() != nil {
+				t.Errorf("%v: %v after %s", act, err, took)
+			}
+		})
+	}
+}
+
 // An act that did not happen is not tried again for another check.
 func TestFailedActIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
