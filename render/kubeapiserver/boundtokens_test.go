@@ -4,6 +4,8 @@ package kubeapiserver
 
 import (
 	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,8 +53,9 @@ func TestSigningKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := private.(*rsa.PrivateKey)
-	public, err := keyutil.ParsePublicKeysPEM([]byte(fixture.ConfigMapData(t, st, Namespace, "bound-sa-token-signing-certs-1")["service-account-001.pub"]))
-	if err != nil || !key.PublicKey.Equal(public[0]) {
+	block, _ := pem.Decode([]byte(fixture.ConfigMapData(t, st, Namespace, "bound-sa-token-signing-certs-1")["service-account-001.pub"]))
+	public, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err != nil || !key.PublicKey.Equal(public) {
 		t.Errorf("the published key is not that of the private key: %v", err)
 	}
 	if bits := key.N.BitLen(); bits != 4096 {

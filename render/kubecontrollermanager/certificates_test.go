@@ -5,6 +5,7 @@ package kubecontrollermanager
 import (
 	"crypto/rsa"
 	"crypto/x509"
+	"encoding/pem"
 	"slices"
 	"testing"
 	"time"
@@ -45,8 +46,9 @@ func TestCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	public, err := keyutil.ParsePublicKeysPEM([]byte(fixture.ConfigMapData(t, st, publicKeys.Namespace, publicKeys.Name)["service-account-001.pub"]))
-	if err != nil || !private.(*rsa.PrivateKey).PublicKey.Equal(public[0]) {
+	block, _ := pem.Decode([]byte(fixture.ConfigMapData(t, st, publicKeys.Namespace, publicKeys.Name)["service-account-001.pub"]))
+	public, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err != nil || !private.(*rsa.PrivateKey).PublicKey.Equal(public) {
 		t.Errorf("the published key is not that of the private key: %v", err)
 	}
 }
