@@ -62,7 +62,10 @@ func (s *site) guards(want string) {
 		for i := range pods.Items {
 			pod := &pods.Items[i]
 			if pod.DeletionTimestamp != nil {
-				return s.admin.Delete(s.Context(), pod, client.GracePeriodSeconds(0))
+				if err := s.admin.Delete(s.Context(), pod, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+					return err
+				}
+				continue
 			}
 			if len(pod.Status.Conditions) == 0 && pod.Status.Phase != corev1.PodFailed {
 				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
