@@ -130,7 +130,7 @@ var patterns = []struct {
 func isValue(line []byte, groups []int) bool {
 	value := line[groups[len(groups)-1]:]
 	message := groups[2] >= 0 && bytes.Equal(line[groups[len(groups)-2]:groups[len(groups)-1]], []byte(": "))
-	return !harmless.Match(value) && !(message && sentence.Match(value))
+	return !harmless.Match(value) && (!message || !sentence.Match(value))
 }
 
 // isRandom reports whether a word is no name: it is very long, or has digits and many capitals.
