@@ -17,15 +17,16 @@ import (
 	"github.com/solonode/sno/auth"
 	"github.com/solonode/sno/auth/internal/fixture"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 // R-AUTH-3, and R-AUTH-1 with one node.
 func TestReplicas(t *testing.T) {
-	byInfrastructure := map[configv1.TopologyMode]int32{fixture.SR: 1, fixture.HA: 2, fixture.Arbiter: 2, fixture.Dual: 2, fixture.External: 2, fixture.Empty: 2, fixture.Unknown: 2}
+	byInfrastructure := map[configv1.TopologyMode]int32{topologytest.SR: 1, topologytest.HA: 2, topologytest.Arbiter: 2, topologytest.Dual: 2, topologytest.External: 2, topologytest.Empty: 2, topologytest.Unknown: 2}
 	for _, nodes := range []int32{-1, 0, 1, 2, 3, 5} {
-		for _, infrastructure := range fixture.AllModes {
+		for _, infrastructure := range topologytest.AllModes {
 			for mode, want := range map[configv1.TopologyMode]int32{
-				fixture.SR: 1, fixture.Dual: 2, fixture.Arbiter: 2, fixture.HA: nodes, fixture.Empty: nodes, fixture.Unknown: nodes, fixture.External: byInfrastructure[infrastructure],
+				topologytest.SR: 1, topologytest.Dual: 2, topologytest.Arbiter: 2, topologytest.HA: nodes, topologytest.Empty: nodes, topologytest.Unknown: nodes, topologytest.External: byInfrastructure[infrastructure],
 			} {
 				var wantErr error
 				if want < 1 {
@@ -42,7 +43,7 @@ func TestReplicas(t *testing.T) {
 // A Cluster that was not read must not count as highly available.
 func TestClusterNotRead(t *testing.T) {
 	for name, cluster := range map[string]topology.Cluster{
-		"zero": {}, "no infrastructure": {ControlPlane: topology.ReadingOf(fixture.SR)}, "no control plane": {Infrastructure: topology.ReadingOf(fixture.SR)},
+		"zero": {}, "no infrastructure": {ControlPlane: topology.ReadingOf(topologytest.SR)}, "no control plane": {Infrastructure: topology.ReadingOf(topologytest.SR)},
 	} {
 		for function, call := range map[string]func() (any, error){
 			"Replicas":                          func() (any, error) { return auth.Replicas(cluster, 3) },
@@ -91,23 +92,23 @@ func TestShapeRollout(t *testing.T) {
 		nodes                        int32
 		server, apiServer            shape
 	}{
-		"single":                            {fixture.SR, fixture.SR, 1, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
-		"single with workers":               {fixture.SR, fixture.HA, 1, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
-		"single, nodes not counted":         {fixture.SR, fixture.SR, 0, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
-		"single, still three nodes":         {fixture.SR, fixture.SR, 3, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
-		"two nodes":                         {fixture.Dual, fixture.HA, 2, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
-		"two nodes, one lost":               {fixture.Dual, fixture.HA, 1, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
-		"arbiter":                           {fixture.Arbiter, fixture.HA, 2, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
-		"highly available":                  {fixture.HA, fixture.HA, 3, shape{3, 2, 3, "revision"}, shape{3, 1, 0, "all"}},
-		"highly available, one node so far": {fixture.HA, fixture.HA, 1, shape{1, 1, 1, "revision"}, shape{1, 1, 0, "all"}},
-		"highly available, five nodes":      {fixture.HA, fixture.HA, 5, shape{5, 4, 5, "revision"}, shape{5, 1, 0, "all"}},
-		"unknown":                           {fixture.Unknown, fixture.Unknown, 3, shape{3, 2, 3, "revision"}, shape{3, 1, 0, "all"}},
-		"external":                          {fixture.External, fixture.HA, 0, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
-		"external, one worker":              {fixture.External, fixture.SR, 0, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
+		"single":                            {topologytest.SR, topologytest.SR, 1, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
+		"single with workers":               {topologytest.SR, topologytest.HA, 1, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
+		"single, nodes not counted":         {topologytest.SR, topologytest.SR, 0, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
+		"single, still three nodes":         {topologytest.SR, topologytest.SR, 3, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
+		"two nodes":                         {topologytest.Dual, topologytest.HA, 2, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
+		"two nodes, one lost":               {topologytest.Dual, topologytest.HA, 1, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
+		"arbiter":                           {topologytest.Arbiter, topologytest.HA, 2, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
+		"highly available":                  {topologytest.HA, topologytest.HA, 3, shape{3, 2, 3, "revision"}, shape{3, 1, 0, "all"}},
+		"highly available, one node so far": {topologytest.HA, topologytest.HA, 1, shape{1, 1, 1, "revision"}, shape{1, 1, 0, "all"}},
+		"highly available, five nodes":      {topologytest.HA, topologytest.HA, 5, shape{5, 4, 5, "revision"}, shape{5, 1, 0, "all"}},
+		"unknown":                           {topologytest.Unknown, topologytest.Unknown, 3, shape{3, 2, 3, "revision"}, shape{3, 1, 0, "all"}},
+		"external":                          {topologytest.External, topologytest.HA, 0, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
+		"external, one worker":              {topologytest.External, topologytest.SR, 0, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
 	} {
 		cluster := fixture.ClusterOf(test.controlPlane, test.infrastructure)
 		role, tolerations := "node-role.kubernetes.io/master", []corev1.Toleration{fixture.Unreachable, master, controlPlane}
-		if test.controlPlane == fixture.External {
+		if test.controlPlane == topologytest.External {
 			role, tolerations = "node-role.kubernetes.io/worker", tolerations[:1]
 		}
 		selector := map[string]string{"kubernetes.io/os": "linux", role: ""}
@@ -140,14 +141,14 @@ func TestShapeIsPure(t *testing.T) {
 		"oauth-apiserver": {fixture.APIServer(full), auth.ShapeOAuthAPIServer},
 	} {
 		before := test.from.DeepCopy()
-		for _, mode := range fixture.AllModes {
-			cluster := fixture.ClusterOf(mode, fixture.SR)
+		for _, mode := range topologytest.AllModes {
+			cluster := fixture.ClusterOf(mode, topologytest.SR)
 			shaped := must(test.shape(test.from, cluster, 3))
-			twice, back := must(test.shape(shaped, cluster, 3)), must(test.shape(must(test.shape(shaped, fixture.ClusterOf(fixture.HA, fixture.HA), 3)), cluster, 3))
+			twice, back := must(test.shape(shaped, cluster, 3)), must(test.shape(must(test.shape(shaped, fixture.ClusterOf(topologytest.HA, topologytest.HA), 3)), cluster, 3))
 			if diff := cmp.Diff(shaped, twice); diff != "" {
 				t.Errorf("%s, %q, twice (-want +got):\n%s", target, mode, diff)
 			}
-			if diff := cmp.Diff(shaped, back); mode != fixture.External && diff != "" {
+			if diff := cmp.Diff(shaped, back); mode != topologytest.External && diff != "" {
 				t.Errorf("%s, %q, after HighlyAvailable (-want +got):\n%s", target, mode, diff)
 			}
 			pod, was := &twice.Spec.Template.Spec, before.Spec.Template.Spec
@@ -169,14 +170,14 @@ func TestShapeIsPure(t *testing.T) {
 
 // topology/workload tests the other fields.
 func TestPodDisruptionBudgets(t *testing.T) {
-	for _, controlPlane := range fixture.AllModes {
-		for _, infrastructure := range []configv1.TopologyMode{fixture.SR, fixture.HA} {
+	for _, controlPlane := range topologytest.AllModes {
+		for _, infrastructure := range []configv1.TopologyMode{topologytest.SR, topologytest.HA} {
 			cluster := fixture.ClusterOf(controlPlane, infrastructure)
 			for name, got := range map[string]*policyv1.PodDisruptionBudget{
 				"openshift-authentication/oauth-openshift-pdb":  must(auth.OAuthServerPodDisruptionBudget(cluster, fixture.ServerLabels)),
 				"openshift-oauth-apiserver/oauth-apiserver-pdb": must(auth.OAuthAPIServerPodDisruptionBudget(cluster, fixture.ServerLabels)),
 			} {
-				single := controlPlane == fixture.SR || (controlPlane == fixture.External && infrastructure == fixture.SR)
+				single := controlPlane == topologytest.SR || (controlPlane == topologytest.External && infrastructure == topologytest.SR)
 				if (got == nil) != single || got != nil && (got.Namespace+"/"+got.Name != name || !cmp.Equal(got.Spec.Selector.MatchLabels, fixture.ServerLabels)) {
 					t.Errorf("%q, %q, %s: %+v", controlPlane, infrastructure, name, got)
 				}

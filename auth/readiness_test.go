@@ -12,7 +12,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/solonode/sno/auth"
-	"github.com/solonode/sno/auth/internal/fixture"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 var (
@@ -46,7 +46,7 @@ func TestWellKnownReadiness(t *testing.T) {
 	}
 	for bits := range 7 * 3 * 3 * 2 * 7 * 7 {
 		pick := func(n int) int { i := bits % n; bits /= n; return i }
-		mode, ok, failed, was, failing, silent := fixture.AllModes[pick(7)], pick(3), pick(3), pick(2) == 1, ages[pick(7)], ages[pick(7)]
+		mode, ok, failed, was, failing, silent := topologytest.AllModes[pick(7)], pick(3), pick(3), pick(2) == 1, ages[pick(7)], ages[pick(7)]
 		before := auth.WellKnownState{Available: was, FailingSince: at(failing), SilentSince: at(silent)}
 		got := auth.WellKnownReadiness(mode, probes(ok, failed), before, start)
 
@@ -58,13 +58,13 @@ func TestWellKnownReadiness(t *testing.T) {
 		case !none:
 			want = auth.Readiness{Available: true, Degraded: failing > 5*m, Reason: "AtLeastOneWellKnownAvailable", After: after(failing, 5*m),
 				State: auth.WellKnownState{Available: true, FailingSince: since(failing)}}
-		case mode == fixture.SR && silent <= 2*m:
+		case mode == topologytest.SR && silent <= 2*m:
 			want = auth.Readiness{Available: was, Progressing: true, Reason: "APIServerRollingOut", After: after(silent, 2*m),
 				State: auth.WellKnownState{Available: was, FailingSince: since(failing), SilentSince: since(silent)}}
 		default:
 			want = auth.Readiness{Degraded: true, Reason: "WellKnownNotReady",
 				State: auth.WellKnownState{FailingSince: since(failing), SilentSince: since(silent)}}
-			if mode == fixture.SR {
+			if mode == topologytest.SR {
 				want.Degraded, want.After = silent > 5*m, after(silent, 5*m)
 			}
 			if failed == 0 {
@@ -92,18 +92,18 @@ func TestWellKnownOverTime(t *testing.T) {
 		mode  configv1.TopologyMode
 		steps []step
 	}{
-		"installation, then two rollouts of the only API server": {fixture.SR, []step{
+		"installation, then two rollouts of the only API server": {topologytest.SR, []step{
 			{0, 0, 1, "P"}, {60, 0, 1, "P"}, {200, 0, 1, ""}, {400, 0, 1, "D"}, {410, 1, 0, "A"},
 			{1000, 0, 1, "AP"}, {1060, 0, 0, "AP"}, {1119, 0, 1, "AP"}, {1125, 1, 0, "A"},
 			{1130, 0, 1, "AP"}, {1250, 0, 1, "AP"}, {1251, 0, 1, ""}, {1252, 0, 1, ""}, {1431, 0, 1, "D"}, {1440, 1, 0, "A"},
 		}},
-		"a rolling update of three API servers": {fixture.HA, []step{
+		"a rolling update of three API servers": {topologytest.HA, []step{
 			{0, 3, 0, "A"}, {10, 2, 1, "A"}, {200, 2, 1, "A"}, {311, 2, 1, "AD"}, {312, 3, 0, "A"}, {313, 0, 3, "D"}, {314, 1, 2, "A"},
 		}},
-		"a clock that is set back by an hour delays the limit once": {fixture.SR, []step{
+		"a clock that is set back by an hour delays the limit once": {topologytest.SR, []step{
 			{0, 1, 0, "A"}, {10, 0, 1, "AP"}, {-3600, 0, 1, "AP"}, {-3500, 0, 1, "AP"}, {-3479, 0, 1, ""}, {-3299, 0, 1, "D"}, {-3200, 1, 0, "A"},
 		}},
-		"a clock that is set back does not make an outage available": {fixture.SR, []step{
+		"a clock that is set back does not make an outage available": {topologytest.SR, []step{
 			{0, 1, 0, "A"}, {10, 0, 1, "AP"}, {200, 0, 1, ""}, {5, 0, 1, "P"},
 		}},
 	} {

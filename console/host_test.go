@@ -18,12 +18,13 @@ import (
 	"github.com/solonode/sno/console"
 	"github.com/solonode/sno/console/internal/fixture"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 // A Cluster that was not read must not count as highly available.
 func TestClusterNotRead(t *testing.T) {
 	for name, cluster := range map[string]topology.Cluster{
-		"zero": {}, "no infrastructure": {ControlPlane: topology.ReadingOf(fixture.SR)}, "no control plane": {Infrastructure: topology.ReadingOf(fixture.SR)},
+		"zero": {}, "no infrastructure": {ControlPlane: topology.ReadingOf(topologytest.SR)}, "no control plane": {Infrastructure: topology.ReadingOf(topologytest.SR)},
 	} {
 		for function, call := range map[string]func() (any, error){
 			"Pool":                func() (any, error) { return console.Pool(cluster) },
@@ -103,7 +104,7 @@ func TestShapeDeploymentKeepsOtherFields(t *testing.T) {
 		pod.NodeSelector = map[string]string{"disk": "ssd", "node-role.kubernetes.io/master": "", "node-role.kubernetes.io/control-plane": ""}
 		pod.Tolerations = append(pod.Tolerations, corev1.Toleration{Key: "dedicated", Operator: corev1.TolerationOpExists})
 	})
-	for _, mode := range fixture.AllModes {
+	for _, mode := range topologytest.AllModes {
 		got := shapedFor(t, start, fixture.ClusterOf(mode, mode))
 		keys := ""
 		for _, toleration := range got.Spec.Template.Spec.Tolerations {
@@ -111,7 +112,7 @@ func TestShapeDeploymentKeepsOtherFields(t *testing.T) {
 		}
 		selector := map[string]string{"disk": "ssd", "node-role.kubernetes.io/master": ""}
 		wantKeys := " node-role.kubernetes.io/master node.kubernetes.io/not-ready dedicated"
-		if mode == fixture.External {
+		if mode == topologytest.External {
 			selector = map[string]string{"disk": "ssd"}
 		}
 		if diff := cmp.Diff(selector, got.Spec.Template.Spec.NodeSelector); diff != "" || keys != wantKeys || got.Annotations["a"] != "b" {
@@ -161,7 +162,7 @@ func TestShapeDeploymentKeepsTheOperators(t *testing.T) {
 		"by both components":                          {apart("component", "ui", "downloads"), fixture.Manifest("console").Spec.Template.Spec.Affinity},
 		"by either of two of its own":                 {apart("component", "ui", "web"), apart("component", "ui", "web")},
 	} {
-		got := shapedFor(t, stock("console", 2, several, test.affinity, "master"), fixture.ClusterOf(fixture.HA, fixture.HA)).Spec.Template.Spec.Affinity
+		got := shapedFor(t, stock("console", 2, several, test.affinity, "master"), fixture.ClusterOf(topologytest.HA, topologytest.HA)).Spec.Template.Spec.Affinity
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -175,7 +176,7 @@ func TestShapeDeploymentSelector(t *testing.T) {
 	got := shapedFor(t, fixture.Manifest("other", func(d *appsv1.Deployment) {
 		d.Spec.Selector, d.Spec.Template.Labels = selector, map[string]string{"own": "label", "component": "downloads"}
 		d.Spec.Template.Spec.Affinity = nil
-	}), fixture.ClusterOf(fixture.HA, fixture.HA)).Spec.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}), fixture.ClusterOf(topologytest.HA, topologytest.HA)).Spec.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	if diff := cmp.Diff([]corev1.PodAffinityTerm{{LabelSelector: selector, TopologyKey: "kubernetes.io/hostname"}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -187,7 +188,7 @@ func TestShapeDeploymentSelector(t *testing.T) {
 		"no selector":       fixture.Manifest("downloads", func(d *appsv1.Deployment) { d.Spec.Selector = nil }),
 		"an empty selector": fixture.Manifest("downloads", func(d *appsv1.Deployment) { d.Spec.Selector = &metav1.LabelSelector{} }),
 	} {
-		for _, mode := range fixture.AllModes {
+		for _, mode := range topologytest.AllModes {
 			if got, err := console.ShapeDeployment(d, fixture.ClusterOf(mode, mode)); !errors.Is(err, console.ErrDeployment) || got != nil {
 				t.Errorf("%q, %s: %v, %v, want %v", mode, name, got, err, console.ErrDeployment)
 			}
@@ -207,7 +208,7 @@ func TestPodDisruptionBudget(t *testing.T) {
 			}
 		}
 	})
-	if got, err := console.PodDisruptionBudget("consoel", fixture.ClusterOf(fixture.HA, fixture.HA)); !errors.Is(err, console.ErrName) || got != nil {
+	if got, err := console.PodDisruptionBudget("consoel", fixture.ClusterOf(topologytest.HA, topologytest.HA)); !errors.Is(err, console.ErrName) || got != nil {
 		t.Errorf("another name: %v, %v, want %v", got, err, console.ErrName)
 	}
 }

@@ -25,11 +25,12 @@ import (
 	"github.com/solonode/sno/etcdguard/internal/fixture"
 	"github.com/solonode/sno/patch/golden"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 func TestHostErrors(t *testing.T) {
-	raw, half := fixture.ClusterOf(fixture.SR), fixture.ClusterOf(fixture.SR)
-	raw.ControlPlane.Mode = fixture.Unknown
+	raw, half := fixture.ClusterOf(topologytest.SR), fixture.ClusterOf(topologytest.SR)
+	raw.ControlPlane.Mode = topologytest.Unknown
 	half.ControlPlane = topology.Reading{}
 	for name, cluster := range map[string]topology.Cluster{
 		"nothing": {}, "platform only": {Platform: configv1.NonePlatformType}, "half a Cluster": half, "a mode that was not read": raw,
@@ -43,13 +44,13 @@ func TestHostErrors(t *testing.T) {
 			t.Errorf("%s: %+v, %d, %+v, %+v", name, host, minimum, remove, restart)
 		}
 	}
-	for mode, members := range map[configv1.TopologyMode]int{fixture.HA: 0, fixture.SR: 0, fixture.External: -1} {
+	for mode, members := range map[configv1.TopologyMode]int{topologytest.HA: 0, topologytest.SR: 0, topologytest.External: -1} {
 		host, err := etcdguard.NewHost(fixture.ClusterOf(mode), members, "cli")
 		if wantErrors(t, string(mode), etcdguard.ErrNoMembers, err); host != (etcdguard.Host{}) {
 			t.Errorf("%s, %d members: %+v", mode, members, host)
 		}
 	}
-	for _, mode := range fixture.AllModes {
+	for _, mode := range topologytest.AllModes {
 		var noImage, noNodes error
 		if fixture.NeedsGuard(mode) {
 			noImage, noNodes = etcdguard.ErrNoImage, etcdguard.ErrNoNodes
@@ -84,7 +85,7 @@ func wantErrors(t *testing.T, name string, want error, errs ...error) {
 func wantNoPods(t *testing.T, name string, host etcdguard.Host, want error) {
 	t.Helper()
 	deployment, inDeployment := etcdguard.Deployment(host)
-	pods, inPods := etcdguard.Pods(host, fixture.NodesOf(fixture.HA, 3))
+	pods, inPods := etcdguard.Pods(host, fixture.NodesOf(topologytest.HA, 3))
 	if wantErrors(t, name, want, inDeployment, inPods); deployment != nil || pods != nil {
 		t.Errorf("%s: Deployment %v, Pods %v", name, deployment, pods)
 	}
@@ -119,7 +120,7 @@ func TestHostGolden(t *testing.T) {
 
 // TestGuardedAndSize shows R-ETC-2: the topology determines the number of guards.
 func TestGuardedAndSize(t *testing.T) {
-	for _, mode := range fixture.AllModes {
+	for _, mode := range topologytest.AllModes {
 		for n := 1; n <= maxMembers; n++ {
 			if got := fixture.Must(etcdguard.Size(fixture.HostOf(mode, n))); got != max(n, fixture.ExpectedMembers(mode)) {
 				t.Errorf("%q, %d members: size %d", mode, n, got)
@@ -138,7 +139,7 @@ func TestGuardedAndSize(t *testing.T) {
 func TestReadmeTable(t *testing.T) {
 	readme := string(fixture.Must(os.ReadFile("README.md")))
 	for mode, name := range map[configv1.TopologyMode]string{
-		fixture.HA: "HighlyAvailable, empty, unknown", fixture.Arbiter: string(fixture.Arbiter), fixture.Dual: string(fixture.Dual), fixture.SR: string(fixture.SR), fixture.External: string(fixture.External),
+		topologytest.HA: "HighlyAvailable, empty, unknown", topologytest.Arbiter: string(topologytest.Arbiter), topologytest.Dual: string(topologytest.Dual), topologytest.SR: string(topologytest.SR), topologytest.External: string(topologytest.External),
 	} {
 		row := "none | no budget"
 		if fixture.NeedsGuard(mode) {
@@ -163,13 +164,13 @@ func evictable(budget *policyv1.PodDisruptionBudget, expected, ready int) int {
 // TestEvictable checks that exactly as many guards may be evicted as etcd tolerates. Expected members that do not exist
 // count as down; with fencing one of two may be evicted.
 func TestEvictable(t *testing.T) {
-	for _, mode := range []configv1.TopologyMode{fixture.HA, fixture.Arbiter, fixture.Dual, fixture.Empty, fixture.Unknown} {
+	for _, mode := range []configv1.TopologyMode{topologytest.HA, topologytest.Arbiter, topologytest.Dual, topologytest.Empty, topologytest.Unknown} {
 		eachHealth(maxMembers, func(n int, members, healthy uint) {
 			host := fixture.HostOf(mode, n)
 			ready := bits.OnesCount(healthy) // a guard is ready if its member is healthy
 			missing := max(fixture.ExpectedMembers(mode)-n, 0)
 			want := tolerance(members<<missing|(1<<missing-1), healthy<<missing)
-			if mode == fixture.Dual && n == 2 {
+			if mode == topologytest.Dual && n == 2 {
 				want = max(ready-1, 0)
 			}
 			deployment := fixture.Must(etcdguard.Deployment(host))
@@ -198,9 +199,9 @@ func TestPods(t *testing.T) {
 		fixture.Node(strings.Repeat("n", 252)+"1", "master"), fixture.Node(strings.Repeat("n", 252)+"2", "master"), fixture.Node("m", "master"),
 	}
 	others := []corev1.Node{fixture.Node("w", "worker"), cordoned, tainted("tainted", "unschedulable", corev1.TaintEffectNoSchedule)}
-	budget := fixture.Must(etcdguard.PodsDisruptionBudget(fixture.HostOf(fixture.HA, 5)))
+	budget := fixture.Must(etcdguard.PodsDisruptionBudget(fixture.HostOf(topologytest.HA, 5)))
 	names := map[string]bool{}
-	for i, pod := range fixture.Must(etcdguard.Pods(fixture.HostOf(fixture.HA, 5), append(others, want...))) {
+	for i, pod := range fixture.Must(etcdguard.Pods(fixture.HostOf(topologytest.HA, 5), append(others, want...))) {
 		names[pod.Name] = true
 		if pod.Spec.NodeName != want[i].Name || pod.Namespace != "openshift-etcd" || !strings.HasPrefix(pod.Name, "etcd-guard-") {
 			t.Errorf("%s/%s on %s; want it on %s", pod.Namespace, pod.Name, pod.Spec.NodeName, want[i].Name)
@@ -215,7 +216,7 @@ func TestPods(t *testing.T) {
 	if len(names) != len(want) || !names["etcd-guard-m"] {
 		t.Errorf("names: %v", names)
 	}
-	if pods := fixture.Must(etcdguard.Pods(fixture.HostOf(fixture.HA, 3), []corev1.Node{cordoned})); pods == nil || len(pods) > 0 {
+	if pods := fixture.Must(etcdguard.Pods(fixture.HostOf(topologytest.HA, 3), []corev1.Node{cordoned})); pods == nil || len(pods) > 0 {
 		t.Errorf("every node cordoned: %v; want an empty list that is not nil", pods)
 	}
 }
@@ -225,7 +226,7 @@ func TestPodsAreOnMembers(t *testing.T) {
 	both.Labels["node-role.kubernetes.io/worker"] = ""
 	nodes := []corev1.Node{fixture.Node("w", "worker"), fixture.Node("m", "master"), fixture.Node("a", "arbiter"), both, {}}
 	for mode, want := range map[configv1.TopologyMode]string{
-		fixture.HA: " m both", fixture.Empty: " m both", fixture.Unknown: " m both", fixture.Dual: " m both", fixture.Arbiter: " m a both", fixture.SR: "", fixture.External: "",
+		topologytest.HA: " m both", topologytest.Empty: " m both", topologytest.Unknown: " m both", topologytest.Dual: " m both", topologytest.Arbiter: " m a both", topologytest.SR: "", topologytest.External: "",
 	} {
 		on := ""
 		for _, pod := range fixture.Must(etcdguard.Pods(fixture.HostOf(mode, 3), nodes)) {
@@ -239,7 +240,7 @@ func TestPodsAreOnMembers(t *testing.T) {
 
 func TestHostIsPure(t *testing.T) {
 	made := func() *appsv1.Deployment {
-		return fixture.Must(etcdguard.Deployment(fixture.HostOf(fixture.Arbiter, 3)))
+		return fixture.Must(etcdguard.Deployment(fixture.HostOf(topologytest.Arbiter, 3)))
 	}
 	before, d := fixture.Text(made()), made()
 	d.Spec.Template.Labels["k8s-app"], d.Spec.Selector.MatchLabels["k8s-app"] = "x", "y"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/solonode/sno/etcdguard"
 	"github.com/solonode/sno/etcdguard/internal/fixture"
+	"github.com/solonode/sno/topology/topologytest"
 	"github.com/solonode/sno/topology/unsupportedconfig"
 )
 
@@ -81,9 +82,9 @@ func mayRemove(mode configv1.TopologyMode, voters, healthy, member uint) string 
 }
 
 func mayRestart(mode configv1.TopologyMode, voters, healthy, member uint) string {
-	fencing := mode == fixture.Dual && bits.OnesCount(voters) == 2
+	fencing := mode == topologytest.Dual && bits.OnesCount(voters) == 2
 	switch others := healthy &^ member; {
-	case voters&member == 0, mode == fixture.SR && voters == member, fencing && others != 0, hasQuorum(voters, others):
+	case voters&member == 0, mode == topologytest.SR && voters == member, fencing && others != 0, hasQuorum(voters, others):
 		return ""
 	case fencing:
 		return etcdguard.RestartOfLastHealthy
@@ -99,7 +100,7 @@ func TestSafe(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %+v", at, got, err, want)
 		}
 	}
-	for _, mode := range fixture.AllModes {
+	for _, mode := range topologytest.AllModes {
 		eachHealth(6, func(n int, all, healthy uint) {
 			for learners := uint(0); learners <= all; learners++ {
 				members := listed(all, healthy)
@@ -111,7 +112,7 @@ func TestSafe(t *testing.T) {
 					remove, err := etcdguard.SafeToRemove(fixture.ClusterOf(mode), nil, members, uint64(i+1))
 					check(at+" removed", mayRemove(mode, all&^learners, healthy&^learners, 1<<i), remove, err)
 					restart, err := etcdguard.SafeToRestart(fixture.ClusterOf(mode), members, uint64(i+1))
-					if mode != fixture.External {
+					if mode != topologytest.External {
 						check(at+" restarted", mayRestart(mode, all&^learners, healthy&^learners, 1<<i), restart, err)
 					} else if restart.Safe || !errors.Is(err, etcdguard.ErrMember) {
 						t.Errorf("%s restarted: %+v, %v; there is no etcd", at, restart, err)
@@ -133,8 +134,8 @@ func TestMemberErrors(t *testing.T) {
 		"2 is listed twice":    {append(fixture.MembersOf(3, 3), etcdguard.Member{ID: 2, Healthy: true}), 1},
 		"has no ID":            {append(fixture.MembersOf(3, 3), etcdguard.Member{Healthy: true}), 0},
 	} {
-		remove, inRemove := etcdguard.SafeToRemove(fixture.ClusterOf(fixture.HA), nil, test.members, test.id)
-		restart, inRestart := etcdguard.SafeToRestart(fixture.ClusterOf(fixture.SR), test.members, test.id)
+		remove, inRemove := etcdguard.SafeToRemove(fixture.ClusterOf(topologytest.HA), nil, test.members, test.id)
+		restart, inRestart := etcdguard.SafeToRestart(fixture.ClusterOf(topologytest.SR), test.members, test.id)
 		for _, err := range []error{inRemove, inRestart} {
 			if !errors.Is(err, etcdguard.ErrMember) || !strings.Contains(err.Error(), message) {
 				t.Errorf("%v; want an error with %q", err, message)
@@ -149,7 +150,7 @@ func TestMemberErrors(t *testing.T) {
 // TestMinimumMembers shows R-ETC-1: the topology determines the minimum. The override lowers it, but a quorum is still
 // required.
 func TestMinimumMembers(t *testing.T) {
-	for mode, want := range map[configv1.TopologyMode]int{fixture.HA: 3, fixture.Arbiter: 3, fixture.Dual: 2, fixture.SR: 1, fixture.External: 0, fixture.Empty: 3, fixture.Unknown: 3} {
+	for mode, want := range map[configv1.TopologyMode]int{topologytest.HA: 3, topologytest.Arbiter: 3, topologytest.Dual: 2, topologytest.SR: 1, topologytest.External: 0, topologytest.Empty: 3, topologytest.Unknown: 3} {
 		for overrides, lowered := range map[string]int{"": want, `{"` + fixture.OverrideKey + `":false}`: want, fixture.OverrideKey + ": 'true'\n": min(want, 1)} {
 			got, deprecation, err := etcdguard.MinimumMembers(fixture.ClusterOf(mode), []byte(overrides))
 			if err != nil || got != lowered || (deprecation == "") != (overrides == "") {
@@ -164,7 +165,7 @@ func TestMinimumMembers(t *testing.T) {
 		}
 	}
 	for healthy, safe := range map[uint]bool{0b111: true, 0b011: false, 0b001: false} {
-		if got := fixture.Must(etcdguard.SafeToRemove(fixture.ClusterOf(fixture.HA), []byte(`{"`+fixture.OverrideKey+`":true}`), listed(0b111, healthy), 1)); got.Safe != safe {
+		if got := fixture.Must(etcdguard.SafeToRemove(fixture.ClusterOf(topologytest.HA), []byte(`{"`+fixture.OverrideKey+`":true}`), listed(0b111, healthy), 1)); got.Safe != safe {
 			t.Errorf("with the override, healthy %b: %+v", healthy, got)
 		}
 	}
@@ -173,7 +174,7 @@ func TestMinimumMembers(t *testing.T) {
 // TestSafeToRestartAgreesWithTheGuard checks that a healthy member may be restarted if and only if a guard may be
 // evicted.
 func TestSafeToRestartAgreesWithTheGuard(t *testing.T) {
-	for _, mode := range []configv1.TopologyMode{fixture.HA, fixture.Arbiter, fixture.Dual, fixture.Empty, fixture.Unknown} {
+	for _, mode := range []configv1.TopologyMode{topologytest.HA, topologytest.Arbiter, topologytest.Dual, topologytest.Empty, topologytest.Unknown} {
 		eachHealth(maxMembers, func(n int, members, healthy uint) {
 			if n < fixture.ExpectedMembers(mode) || healthy == 0 {
 				return

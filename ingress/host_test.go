@@ -21,6 +21,7 @@ import (
 	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/ingress/internal/fixture"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/topologytest"
 	"github.com/solonode/sno/topology/workload"
 )
 
@@ -36,10 +37,10 @@ func TestDefaultIngressController(t *testing.T) {
 		if c.pool == topology.ControlPlanePool {
 			want.Spec.NodePlacement, governing = fixture.Pinned(t), c.controlPlane
 		}
-		if governing == fixture.SR {
+		if governing == topologytest.SR {
 			want.Spec.Replicas = ptr.To[int32](1)
 		}
-		if c.controlPlane == fixture.External {
+		if c.controlPlane == topologytest.External {
 			want = nil
 		}
 		got, err := ingress.DefaultIngressController(fixture.ClusterOf(c.controlPlane, c.infrastructure), c.placement, c.source)
@@ -50,7 +51,7 @@ func TestDefaultIngressController(t *testing.T) {
 	if ic, err := ingress.DefaultIngressController(topology.Cluster{}, "", ""); ic != nil || !errors.Is(err, topology.ErrClusterNotRead) {
 		t.Errorf("zero Cluster: %v, %v", ic, err)
 	}
-	if ic, err := ingress.DefaultIngressController(fixture.ClusterOf(fixture.HA, fixture.HA), "", "guess"); ic != nil || !errors.Is(err, ingress.ErrPlacement) {
+	if ic, err := ingress.DefaultIngressController(fixture.ClusterOf(topologytest.HA, topologytest.HA), "", "guess"); ic != nil || !errors.Is(err, ingress.ErrPlacement) {
 		t.Errorf("unknown source: %v, %v", ic, err)
 	}
 }
@@ -86,7 +87,7 @@ func shaped(t testing.TB, router *appsv1.Deployment, h ingress.Host) *appsv1.Dep
 
 // Errors must not result in the values of a highly available cluster.
 func TestNewHostErrors(t *testing.T) {
-	raw, half := fixture.ClusterOf(fixture.SR, fixture.SR), fixture.ClusterOf(fixture.SR, fixture.SR)
+	raw, half := fixture.ClusterOf(topologytest.SR, topologytest.SR), fixture.ClusterOf(topologytest.SR, topologytest.SR)
 	raw.Infrastructure.Mode = "Quantum"
 	half.ControlPlane = topology.Reading{}
 	both := fixture.Expressing("a", metav1.LabelSelectorOpExists)
@@ -101,14 +102,14 @@ func TestNewHostErrors(t *testing.T) {
 		"platform only":                   {topology.Cluster{Platform: configv1.NonePlatformType}, liveIC(), topology.ErrClusterNotRead},
 		"half a Cluster":                  {half, liveIC(), topology.ErrClusterNotRead},
 		"an unknown mode":                 {raw, liveIC(), topology.ErrClusterNotRead},
-		"no IngressController":            {fixture.ClusterOf(fixture.SR, fixture.SR), nil, ingress.ErrNoIngressController},
-		"a label exists":                  {fixture.ClusterOf(fixture.SR, fixture.SR), liveIC(fixture.Labelled(fixture.Expressing("a", "Exists"))), ingress.ErrNodeSelector},
-		"a label does not exist":          {fixture.ClusterOf(fixture.SR, fixture.SR), liveIC(fixture.Labelled(fixture.Expressing("a", "DoesNotExist"))), ingress.ErrNodeSelector},
-		"a label is one of two":           {fixture.ClusterOf(fixture.SR, fixture.SR), liveIC(fixture.Labelled(fixture.Expressing("a", "In", "x", "y"))), ingress.ErrNodeSelector},
-		"a label is one of none":          {fixture.ClusterOf(fixture.SR, fixture.SR), liveIC(fixture.Labelled(fixture.Expressing("a", "In"))), ingress.ErrNodeSelector},
-		"a label is not one":              {fixture.ClusterOf(fixture.SR, fixture.SR), liveIC(fixture.Labelled(fixture.Expressing("a", "NotIn", "x"))), ingress.ErrNodeSelector},
-		"a usable and an unusable one":    {fixture.ClusterOf(fixture.HA, fixture.HA), liveIC(fixture.Labelled(both)), ingress.ErrNodeSelector},
-		"an operator that does not exist": {fixture.ClusterOf(fixture.HA, fixture.HA), liveIC(fixture.Labelled(fixture.Expressing("a", "Near", "x"))), ingress.ErrNodeSelector},
+		"no IngressController":            {fixture.ClusterOf(topologytest.SR, topologytest.SR), nil, ingress.ErrNoIngressController},
+		"a label exists":                  {fixture.ClusterOf(topologytest.SR, topologytest.SR), liveIC(fixture.Labelled(fixture.Expressing("a", "Exists"))), ingress.ErrNodeSelector},
+		"a label does not exist":          {fixture.ClusterOf(topologytest.SR, topologytest.SR), liveIC(fixture.Labelled(fixture.Expressing("a", "DoesNotExist"))), ingress.ErrNodeSelector},
+		"a label is one of two":           {fixture.ClusterOf(topologytest.SR, topologytest.SR), liveIC(fixture.Labelled(fixture.Expressing("a", "In", "x", "y"))), ingress.ErrNodeSelector},
+		"a label is one of none":          {fixture.ClusterOf(topologytest.SR, topologytest.SR), liveIC(fixture.Labelled(fixture.Expressing("a", "In"))), ingress.ErrNodeSelector},
+		"a label is not one":              {fixture.ClusterOf(topologytest.SR, topologytest.SR), liveIC(fixture.Labelled(fixture.Expressing("a", "NotIn", "x"))), ingress.ErrNodeSelector},
+		"a usable and an unusable one":    {fixture.ClusterOf(topologytest.HA, topologytest.HA), liveIC(fixture.Labelled(both)), ingress.ErrNodeSelector},
+		"an operator that does not exist": {fixture.ClusterOf(topologytest.HA, topologytest.HA), liveIC(fixture.Labelled(fixture.Expressing("a", "Near", "x"))), ingress.ErrNodeSelector},
 	} {
 		host, err := ingress.NewHost(test.cluster, configv1.DefaultPlacementControlPlane, test.ic)
 		if !errors.Is(err, test.want) {
@@ -165,7 +166,7 @@ func TestShapeRouterAffinity(t *testing.T) {
 		LabelSelector:  &metav1.LabelSelector{MatchLabels: routerLabels},
 		MatchLabelKeys: []string{"pod-template-hash"}, TopologyKey: "kubernetes.io/hostname",
 	}}}
-	available, single := hostOf(t, fixture.HA, fixture.HA, publishing(operatorv1.PrivateStrategyType)), hostOf(t, fixture.SR, fixture.SR)
+	available, single := hostOf(t, topologytest.HA, topologytest.HA, publishing(operatorv1.PrivateStrategyType)), hostOf(t, topologytest.SR, topologytest.SR)
 	own := manifest(func(d *appsv1.Deployment) {
 		d.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: remote, PodAffinity: near, PodAntiAffinity: &corev1.PodAntiAffinity{}}
 	})
@@ -209,13 +210,13 @@ func TestShapeRouterKeepsTheOperators(t *testing.T) {
 		surge       intstr.IntOrString
 		affinity    *corev1.Affinity
 	}{
-		"several":                        {fixture.HA, private, 2, "50%", intstr.FromString("25%"), apart},
-		"several with host ports":        {fixture.HA, ports, 2, "25%", intstr.FromInt32(0), nil},
-		"one":                            {fixture.SR, private, 1, "25%", intstr.FromString("25%"), nil},
-		"one, by numbers":                {fixture.SR, private, 1, "0%", intstr.FromInt32(1), nil},
-		"one, with an empty affinity":    {fixture.SR, private, 1, "25%", intstr.FromString("25%"), &corev1.Affinity{}},
-		"one with host ports":            {fixture.SR, ports, 1, "25%", intstr.FromInt32(0), nil},
-		"one with host ports, by number": {fixture.SR, ports, 1, "100%", intstr.FromInt32(0), nil},
+		"several":                        {topologytest.HA, private, 2, "50%", intstr.FromString("25%"), apart},
+		"several with host ports":        {topologytest.HA, ports, 2, "25%", intstr.FromInt32(0), nil},
+		"one":                            {topologytest.SR, private, 1, "25%", intstr.FromString("25%"), nil},
+		"one, by numbers":                {topologytest.SR, private, 1, "0%", intstr.FromInt32(1), nil},
+		"one, with an empty affinity":    {topologytest.SR, private, 1, "25%", intstr.FromString("25%"), &corev1.Affinity{}},
+		"one with host ports":            {topologytest.SR, ports, 1, "25%", intstr.FromInt32(0), nil},
+		"one with host ports, by number": {topologytest.SR, ports, 1, "100%", intstr.FromInt32(0), nil},
 	} {
 		operators := manifest(func(d *appsv1.Deployment) {
 			unavailable := intstr.FromString(test.unavailable)
@@ -225,7 +226,7 @@ func TestShapeRouterKeepsTheOperators(t *testing.T) {
 			d.Spec.Template.Spec.Affinity = test.affinity
 			d.Spec.Template.Spec.NodeSelector = map[string]string{"node-role.kubernetes.io/worker": "", "kubernetes.io/os": "linux"}
 		})
-		host := newHost(t, fixture.ClusterOf(fixture.HA, test.mode), fixture.ToWorkers, liveIC(publishing(test.publishes)))
+		host := newHost(t, fixture.ClusterOf(topologytest.HA, test.mode), fixture.ToWorkers, liveIC(publishing(test.publishes)))
 		if diff := cmp.Diff(operators, shaped(t, operators, host)); diff != "" {
 			t.Errorf("%s (-operator's +shaped):\n%s", name, diff)
 		}
@@ -253,7 +254,7 @@ func TestShapeRouterHostNetwork(t *testing.T) {
 		"private wanted on None":          {configv1.NonePlatformType, asked(private), unset, false},
 		"in effect is not what is wanted": {configv1.NonePlatformType, asked(private), publishing(ports), true},
 	} {
-		cluster := fixture.ClusterOf(fixture.SR, fixture.SR)
+		cluster := fixture.ClusterOf(topologytest.SR, topologytest.SR)
 		cluster.Platform = test.platform
 		host := newHost(t, cluster, "", liveIC(fixture.Placed(fixture.Pinned(t)), test.wanted, test.inEffect))
 		if unavailable, surge, _ := workload.Steps(shaped(t, manifest(), host).Spec.Strategy, 1); unavailable == surge || surge == 0 != test.ports {
@@ -305,9 +306,9 @@ func TestShapeRouterPlacement(t *testing.T) {
 		"no tolerations": {fixture.ToControlPlane, &operatorv1.NodePlacement{Tolerations: []corev1.Toleration{}}, topology.ControlPlanePool,
 			masters, []corev1.Toleration{}},
 	} {
-		for _, mode := range fixture.AllModes {
+		for _, mode := range topologytest.AllModes {
 			pool, selector, tolerations := test.pool, test.selector, test.tolerations
-			if mode == fixture.External {
+			if mode == topologytest.External {
 				pool = topology.WorkerPool
 				if test.placement == nil || test.placement.NodeSelector == nil {
 					selector = workers
@@ -316,7 +317,7 @@ func TestShapeRouterPlacement(t *testing.T) {
 					tolerations = own
 				}
 			}
-			host := newHost(t, fixture.ClusterOf(mode, fixture.SR), test.def, liveIC(fixture.Placed(test.placement)))
+			host := newHost(t, fixture.ClusterOf(mode, topologytest.SR), test.def, liveIC(fixture.Placed(test.placement)))
 			if got := ingress.PoolOf(host); got != pool {
 				t.Errorf("%s, control plane %q: pool %s, want %s", name, mode, got, pool)
 			}
@@ -340,9 +341,9 @@ func TestShapeRouterIsPure(t *testing.T) {
 		mode      configv1.TopologyMode
 		placement *operatorv1.NodePlacement
 	}{
-		"pinned":     {fixture.SR, fixture.Pinned(t)},
-		"workers":    {fixture.HA, nil},
-		"tolerating": {fixture.HA, &operatorv1.NodePlacement{Tolerations: []corev1.Toleration{{Key: "a", TolerationSeconds: ptr.To[int64](1)}}}},
+		"pinned":     {topologytest.SR, fixture.Pinned(t)},
+		"workers":    {topologytest.HA, nil},
+		"tolerating": {topologytest.HA, &operatorv1.NodePlacement{Tolerations: []corev1.Toleration{{Key: "a", TolerationSeconds: ptr.To[int64](1)}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			build := func() *operatorv1.IngressController {
@@ -392,7 +393,7 @@ func TestPinWithoutWorkers(t *testing.T) {
 		var routers []*appsv1.Deployment
 		var budgets []*policyv1.PodDisruptionBudget
 		for _, placement := range []*operatorv1.NodePlacement{nil, fixture.Pinned(t)} {
-			host := hostOf(t, fixture.SR, fixture.SR, publishing(publishes), fixture.Placed(placement))
+			host := hostOf(t, topologytest.SR, topologytest.SR, publishing(publishes), fixture.Placed(placement))
 			router := shaped(t, manifest(), host)
 			if selector := router.Spec.Template.Spec.NodeSelector; !labels.SelectorFromSet(selector).Matches(node) {
 				t.Errorf("%s: the only node does not fit %v", publishes, selector)
@@ -421,7 +422,7 @@ func TestRouterPodDisruptionBudget(t *testing.T) {
 			UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
 		},
 	}
-	host := hostOf(t, fixture.HA, fixture.HA, fixture.Replicas(3), func(ic *operatorv1.IngressController) { ic.Name = "internal" })
+	host := hostOf(t, topologytest.HA, topologytest.HA, fixture.Replicas(3), func(ic *operatorv1.IngressController) { ic.Name = "internal" })
 	got := must[*policyv1.PodDisruptionBudget](t)(ingress.RouterPodDisruptionBudget(host, labels))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("budget (-want +got):\n%s", diff)

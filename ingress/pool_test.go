@@ -11,6 +11,7 @@ import (
 	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/ingress/internal/fixture"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 type poolCase struct {
@@ -29,7 +30,7 @@ func poolCases() []poolCase {
 	workers := row{[4]string{"W", "W", "W!", "W"}, [4]string{"W", "W", "M!", "W"}}
 	single := row{[4]string{"M", "M!", "M", "M"}, [4]string{"M", "W!", "M", "M"}}
 	rows := map[configv1.TopologyMode]row{
-		fixture.HA: workers, fixture.Arbiter: workers, fixture.SR: single, fixture.Dual: workers, fixture.External: workers, fixture.Empty: workers, fixture.Unknown: workers,
+		topologytest.HA: workers, topologytest.Arbiter: workers, topologytest.SR: single, topologytest.Dual: workers, topologytest.External: workers, topologytest.Empty: workers, topologytest.Unknown: workers,
 	}
 	var cases []poolCase
 	for infrastructure, row := range rows {
@@ -37,9 +38,9 @@ func poolCases() []poolCase {
 			for source, cell := range map[ingress.PlacementSource]string{
 				"": row.byTopology[i], ingress.PlacementFromTopology: row.byTopology[i], ingress.PlacementFromDefaultPlacement: row.byDefault[i],
 			} {
-				for _, controlPlane := range fixture.AllModes {
+				for _, controlPlane := range topologytest.AllModes {
 					pool := topology.WorkerPool
-					if cell[0] == 'M' && controlPlane != fixture.External {
+					if cell[0] == 'M' && controlPlane != topologytest.External {
 						pool = topology.ControlPlanePool
 					}
 					cases = append(cases, poolCase{controlPlane, infrastructure, placement, source, pool, len(cell) > 1})
@@ -65,7 +66,7 @@ func TestRouterPool(t *testing.T) {
 }
 
 func TestRouterPoolErrors(t *testing.T) {
-	raw := topology.Cluster{ControlPlane: topology.Reading{Mode: fixture.Unknown}, Infrastructure: topology.Reading{Mode: fixture.Unknown}}
+	raw := topology.Cluster{ControlPlane: topology.Reading{Mode: topologytest.Unknown}, Infrastructure: topology.Reading{Mode: topologytest.Unknown}}
 	for _, test := range []struct {
 		cluster topology.Cluster
 		source  ingress.PlacementSource
@@ -73,10 +74,10 @@ func TestRouterPoolErrors(t *testing.T) {
 	}{
 		{topology.Cluster{}, "", topology.ErrClusterNotRead},
 		{raw, ingress.PlacementFromTopology, topology.ErrClusterNotRead},
-		{fixture.ClusterOf(fixture.SR, fixture.SR), "guess", ingress.ErrPlacement},
-		{fixture.ClusterOf(fixture.SR, fixture.SR), "Topology", ingress.ErrPlacement},
-		{fixture.ClusterOf(fixture.SR, fixture.SR), "defaultplacement", ingress.ErrPlacement},
-		{fixture.ClusterOf(fixture.SR, fixture.SR), " topology", ingress.ErrPlacement},
+		{fixture.ClusterOf(topologytest.SR, topologytest.SR), "guess", ingress.ErrPlacement},
+		{fixture.ClusterOf(topologytest.SR, topologytest.SR), "Topology", ingress.ErrPlacement},
+		{fixture.ClusterOf(topologytest.SR, topologytest.SR), "defaultplacement", ingress.ErrPlacement},
+		{fixture.ClusterOf(topologytest.SR, topologytest.SR), " topology", ingress.ErrPlacement},
 	} {
 		if pool, disagree, err := ingress.RouterPool(test.cluster, "", test.source); pool != "" || disagree || !errors.Is(err, test.want) {
 			t.Errorf("%+v, %q: %q, %v, %v; want %v", test.cluster, test.source, pool, disagree, err, test.want)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/ingress/internal/fixture"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 const unset = -1
@@ -50,8 +51,8 @@ func singleRollout(n int) (ports, shared, budget string) {
 // available cluster has the values of the stock operator.
 func TestRouterRollout(t *testing.T) {
 	visited := 0
-	for _, controlPlane := range fixture.AllModes {
-		for _, infrastructure := range fixture.AllModes {
+	for _, controlPlane := range topologytest.AllModes {
+		for _, infrastructure := range topologytest.AllModes {
 			for _, where := range []string{"workers", "default placement", "pinned", "infra"} {
 				for n := unset; n <= 12; n++ {
 					for _, publishes := range []operatorv1.EndpointPublishingStrategyType{
@@ -60,10 +61,10 @@ func TestRouterRollout(t *testing.T) {
 					} {
 						visited++
 						name := fmt.Sprintf("control plane %q, infrastructure %q, %s, replicas %d, %s", controlPlane, infrastructure, where, n, publishes)
-						onControlPlane := (where == "default placement" || where == "pinned") && controlPlane != fixture.External
-						single := infrastructure == fixture.SR
+						onControlPlane := (where == "default placement" || where == "pinned") && controlPlane != topologytest.External
+						single := infrastructure == topologytest.SR
 						if onControlPlane {
-							single = controlPlane == fixture.SR
+							single = controlPlane == topologytest.SR
 						}
 						ports, shared, budget := stockRollout(n)
 						number := int32(n)

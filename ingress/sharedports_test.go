@@ -16,6 +16,7 @@ import (
 
 	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/ingress/internal/fixture"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 // onNode returns a router on the host network. All its containers declare ports, and its probes use none.
@@ -40,8 +41,8 @@ func onNode(change ...func(*corev1.PodSpec)) *appsv1.Deployment {
 // without the option.
 func TestSharedHostPorts(t *testing.T) {
 	sharing := 0
-	for _, controlPlane := range fixture.AllModes {
-		for _, infrastructure := range fixture.AllModes {
+	for _, controlPlane := range topologytest.AllModes {
+		for _, infrastructure := range topologytest.AllModes {
 			for _, where := range []string{"workers", "pinned"} {
 				for n := unset; n <= 3; n++ {
 					for _, publishes := range []operatorv1.EndpointPublishingStrategyType{
@@ -56,13 +57,13 @@ func TestSharedHostPorts(t *testing.T) {
 						governing := infrastructure
 						if where == "pinned" {
 							changes = append(changes, fixture.Placed(fixture.Pinned(t)))
-							if controlPlane != fixture.External {
+							if controlPlane != topologytest.External {
 								governing = controlPlane
 							}
 						}
 						host := newHost(t, fixture.ClusterOf(controlPlane, infrastructure), "", liveIC(changes...))
 						want, got := shaped(t, onNode(), host), shaped(t, onNode(), host.WithSharedHostPorts())
-						if publishes == operatorv1.HostNetworkStrategyType && governing == fixture.SR && n <= 1 {
+						if publishes == operatorv1.HostNetworkStrategyType && governing == topologytest.SR && n <= 1 {
 							sharing++
 							quarter := intstr.FromString("25%") // of one router: 0 and 1
 							want.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxUnavailable: &quarter, MaxSurge: &quarter}
@@ -114,7 +115,7 @@ func TestSharedHostPortsErrors(t *testing.T) {
 			pod.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{TCPSocket: tcpSocket}}
 		}, "postStart hook of container router"},
 	} {
-		host := hostOf(t, fixture.SR, fixture.SR)
+		host := hostOf(t, topologytest.SR, topologytest.SR)
 		before := onNode(test.change)
 		router, err := ingress.ShapeRouter(before, host.WithSharedHostPorts())
 		switch {
@@ -130,7 +131,7 @@ func TestSharedHostPortsErrors(t *testing.T) {
 		if _, err := ingress.ShapeRouter(before, host); err != nil {
 			t.Errorf("%s, without the option: %v", name, err)
 		}
-		if _, err := ingress.ShapeRouter(before, hostOf(t, fixture.HA, fixture.HA).WithSharedHostPorts()); err != nil {
+		if _, err := ingress.ShapeRouter(before, hostOf(t, topologytest.HA, topologytest.HA).WithSharedHostPorts()); err != nil {
 			t.Errorf("%s, where the option has no effect: %v", name, err)
 		}
 	}

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	"github.com/solonode/sno/machineconfig/internal/fixture"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
-var allModes = []configv1.TopologyMode{fixture.HA, fixture.Arbiter, fixture.SR, fixture.Dual, fixture.External, fixture.Empty, fixture.Unknown}
+var allModes = []configv1.TopologyMode{topologytest.HA, topologytest.Arbiter, topologytest.SR, topologytest.Dual, topologytest.External, topologytest.Empty, topologytest.Unknown}
 
 func notReady(n corev1.Node) corev1.Node {
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}

@@ -18,6 +18,7 @@ import (
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/machineconfig/fit"
 	"github.com/solonode/sno/machineconfig/internal/fixture"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 func sized(n corev1.Node, cores string) corev1.Node {
@@ -29,7 +30,7 @@ func sized(n corev1.Node, cores string) corev1.Node {
 // of the nodes.
 func running(cores string, on ...string) machineconfig.Inputs {
 	in := machineconfig.Inputs{
-		Cluster: fixture.ClusterOf(fixture.SR), Policy: machineconfig.DrainWorkers, Node: "w1",
+		Cluster: fixture.ClusterOf(topologytest.SR), Policy: machineconfig.DrainWorkers, Node: "w1",
 		Nodes: []corev1.Node{
 			sized(fixture.Node("m1", "master", "control-plane"), "1"), sized(fixture.Node("w1", "worker"), "4"), sized(fixture.Node("w2", "worker"), "4"), sized(fixture.Node("w3", "worker"), "4"),
 		},
@@ -56,7 +57,7 @@ func TestDrainRequired(t *testing.T) {
 		change func(*machineconfig.Inputs)
 		want   string
 	}{
-		{"only the topology", machineconfig.Inputs{Cluster: fixture.ClusterOf(fixture.SR)}, nil, machineconfig.ReasonNowhereToGo},
+		{"only the topology", machineconfig.Inputs{Cluster: fixture.ClusterOf(topologytest.SR)}, nil, machineconfig.ReasonNowhereToGo},
 		{"the control-plane node of plain Kubernetes", running("1", "w2"), func(in *machineconfig.Inputs) {
 			in.Node, in.Nodes[0] = "m1", sized(fixture.Node("m1", "control-plane"), "1")
 		}, machineconfig.ReasonControlPlaneNode},

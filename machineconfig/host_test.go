@@ -12,11 +12,12 @@ import (
 
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/machineconfig/internal/fixture"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 // TestExpectedControlPlaneNodes shows R-MCO-1.
 func TestExpectedControlPlaneNodes(t *testing.T) {
-	want := map[configv1.TopologyMode][2]int{fixture.SR: {1, 0}, fixture.Dual: {2, 0}, fixture.Arbiter: {2, 1}, fixture.HA: {3, 0}, fixture.External: {0, 0}, fixture.Empty: {3, 0}, fixture.Unknown: {3, 0}}
+	want := map[configv1.TopologyMode][2]int{topologytest.SR: {1, 0}, topologytest.Dual: {2, 0}, topologytest.Arbiter: {2, 1}, topologytest.HA: {3, 0}, topologytest.External: {0, 0}, topologytest.Empty: {3, 0}, topologytest.Unknown: {3, 0}}
 	for _, mode := range allModes {
 		masters, arbiters, err := machineconfig.ExpectedControlPlaneNodes(*fixture.ClusterOf(mode))
 		if got := [2]int{masters, arbiters}; got != want[mode] || err != nil {

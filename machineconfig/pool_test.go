@@ -15,6 +15,7 @@ import (
 
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/machineconfig/internal/fixture"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 func TestPoolOf(t *testing.T) {
@@ -122,7 +123,7 @@ func TestMayStart(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			start, waiting, err := machineconfig.MayStart(machineconfig.DrainState{
-				Cluster: *fixture.ClusterOf(fixture.HA), Pools: poolsOf(test.pools), Nodes: nodesOf(test.nodes),
+				Cluster: *fixture.ClusterOf(topologytest.HA), Pools: poolsOf(test.pools), Nodes: nodesOf(test.nodes),
 				Pending: strings.Fields(test.pending), Draining: strings.Fields(test.draining),
 			})
 			if strings.Join(start, " ") != test.start || !maps.Equal(waiting, test.waiting) || !errors.Is(err, test.err) {

@@ -15,6 +15,7 @@ import (
 	"github.com/solonode/sno/machineconfig/fit"
 	"github.com/solonode/sno/machineconfig/internal/fixture"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 type drainNode struct {
@@ -125,7 +126,7 @@ func drainCases(mode configv1.TopologyMode, role, third string, call func(c drai
 
 // TestMayStartTableOfControlPlane has three nodes, of which one may be unavailable, although the pools permit three.
 func TestMayStartTableOfControlPlane(t *testing.T) {
-	for _, mode := range []configv1.TopologyMode{fixture.SR, fixture.Dual, fixture.Arbiter, fixture.HA, fixture.External} {
+	for _, mode := range []configv1.TopologyMode{topologytest.SR, topologytest.Dual, topologytest.Arbiter, topologytest.HA, topologytest.External} {
 		for _, third := range []string{"master", "arbiter"} {
 			drainCases(mode, "master", third, func(c drainCase, _ int) {
 				c.limit = 1
@@ -139,7 +140,7 @@ func TestMayStartTableOfWorkers(t *testing.T) {
 	// By the number of nodes.
 	limits := map[string][4]int{"": {1, 1, 1, 1}, "2": {1, 1, 2, 2}, "34%": {1, 1, 1, 1}, "67%": {1, 1, 1, 2}, "100%": {1, 1, 2, 3}}
 	for maxUnavailable, limit := range limits {
-		drainCases(fixture.SR, "worker", "worker", func(c drainCase, exist int) {
+		drainCases(topologytest.SR, "worker", "worker", func(c drainCase, exist int) {
 			c.limit = limit[exist]
 			c.test(t, maxUnavailable)
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/solonode/sno/auth/decision"
 	"github.com/solonode/sno/auth/internal/fixture"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 func authenticationOwnedBy(manager, fields string) func(*operatorv1.Authentication) {
@@ -47,7 +48,7 @@ func overrideInputs(overrides string, change ...func(*operatorv1.Authentication)
 	for _, f := range change {
 		f(a)
 	}
-	return decision.Inputs{Cluster: ptr.To(fixture.ClusterOf(fixture.SR, fixture.SR)), Authentication: a, ClusterVersion: running("4.7.13")}
+	return decision.Inputs{Cluster: ptr.To(fixture.ClusterOf(topologytest.SR, topologytest.SR)), Authentication: a, ClusterVersion: running("4.7.13")}
 }
 
 func running(release string) *configv1.ClusterVersion {

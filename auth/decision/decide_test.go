@@ -15,6 +15,7 @@ import (
 	"github.com/solonode/sno/auth/decision"
 	"github.com/solonode/sno/auth/internal/fixture"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 // outcome is a result with a part of its message. Without a reason it is an intent.
@@ -59,7 +60,9 @@ func TestDecideOverride(t *testing.T) {
 	unowned := func(a *operatorv1.Authentication) { a.ManagedFields = nil }
 	by := authenticationOwnedBy
 	owned, oc := by(decision.FieldOwner, perKey), by("oc", perKey)
-	several := func(in decision.Inputs) decision.Inputs { return with(in, topologies(fixture.HA, fixture.HA)) }
+	several := func(in decision.Inputs) decision.Inputs {
+		return with(in, topologies(topologytest.HA, topologytest.HA))
+	}
 	released := outcome{patch.NotNeeded, "NotNeeded", notSingle, true}
 	status := func(a *operatorv1.Authentication) {
 		fixture.AddOwner(a, decision.FieldOwner, `{"f:status":{"f:conditions":{}}}`)
@@ -89,7 +92,7 @@ func TestDecideOverride(t *testing.T) {
 		"unreadable where not needed": {with(overrideInputs(`{"`+fixture.Key+`":"maybe"}`), release("4.8.2")),
 			invalid(`spec.unsupportedConfigOverrides.` + fixture.Key + ` is "maybe"; want true or false`)},
 		"no topology": {with(overrideInputs(""), noTopology), outcome{patch.Waiting, "WaitingForInfrastructure", "There is no Infrastructure", false}},
-		"unknown": {with(overrideInputs(""), topologies(fixture.Unknown, fixture.SR)),
+		"unknown": {with(overrideInputs(""), topologies(topologytest.Unknown, topologytest.SR)),
 			notNeeded(notSingle + `; status.controlPlaneTopology has the unknown value "Quantum"`)},
 		"not needed":      {with(overrideInputs(""), release("4.8.2")), notNeeded("This release runs the OAuth servers on one control-plane node")},
 		"unknown release": {with(overrideInputs(""), release("dev")), notNeeded("is not known, so none is set; --override=always sets it")},
@@ -97,7 +100,7 @@ func TestDecideOverride(t *testing.T) {
 			notNeeded("turned off by --override=never")},
 		"not needed, is set": {with(overrideInputs(set, oc), release("4.8.2")),
 			notNeeded("without an override. The override " + fixture.Key + " is deprecated: it is honored")},
-		"several, is false": {with(overrideInputs(off), topologies(fixture.HA, fixture.HA)), notNeeded(notSingle + ". The override " + fixture.Key + " is deprecated and false")},
+		"several, is false": {with(overrideInputs(off), topologies(topologytest.HA, topologytest.HA)), notNeeded(notSingle + ". The override " + fixture.Key + " is deprecated and false")},
 
 		"another's true, by key":  {overrideInputs(set, oc), outcome{patch.NotNeeded, "OverrideSetByOther", "deprecated: it is honored", false}},
 		"another's true, as one":  {overrideInputs(set, by("oc", asOne)), outcome{patch.NotNeeded, "OverrideSetByOther", "Another client has set", false}},
@@ -142,7 +145,7 @@ func TestDecideOverrideTable(t *testing.T) {
 	}
 	type action struct{ intent, release bool }
 	rule := func(s situation) action {
-		needed := s.mode == fixture.SR && (s.policy == decision.OverrideAlways || (s.policy != decision.OverrideNever && s.release == "4.7.13"))
+		needed := s.mode == topologytest.SR && (s.policy == decision.OverrideAlways || (s.policy != decision.OverrideNever && s.release == "4.7.13"))
 		switch {
 		case s.optedOut:
 			return action{false, s.owned}
@@ -162,14 +165,14 @@ func TestDecideOverrideTable(t *testing.T) {
 	for bits := range 7 * 4 * 3 * 4 * 8 {
 		pick := func(n int) int { i := bits % n; bits /= n; return i }
 		s := situation{
-			fixture.AllModes[pick(7)], policies[pick(4)], []string{"", "4.7.13", "4.14.0"}[pick(3)], []string{"", "true", "false", "broken"}[pick(4)],
+			topologytest.AllModes[pick(7)], policies[pick(4)], []string{"", "4.7.13", "4.14.0"}[pick(3)], []string{"", "true", "false", "broken"}[pick(4)],
 			pick(2) == 1, pick(2) == 1, pick(2) == 1,
 		}
 		if s.value == "" && (s.owned || s.others) {
 			continue // an absent field has no owner
 		}
 		in := overrideInputs(raws[s.value])
-		in.Cluster, in.Override, in.ClusterVersion = ptr.To(fixture.ClusterOf(s.mode, fixture.HA)), s.policy, running(s.release)
+		in.Cluster, in.Override, in.ClusterVersion = ptr.To(fixture.ClusterOf(s.mode, topologytest.HA)), s.policy, running(s.release)
 		if s.owned {
 			fixture.AddOwner(in.Authentication, decision.FieldOwner, perKey)
 		}
@@ -189,14 +192,14 @@ func TestDecideOverrideTable(t *testing.T) {
 // patch/operand tests conflicts by field.
 func TestDecideDeployments(t *testing.T) {
 	closed := func(in *decision.Inputs) {
-		in.Cluster = ptr.To(fixture.ClusterOf(fixture.HA, fixture.SR))
+		in.Cluster = ptr.To(fixture.ClusterOf(topologytest.HA, topologytest.SR))
 		for i := range in.ControlPlaneNodes {
 			in.ControlPlaneNodes[i].Spec.Taints = []corev1.Taint{{Key: "example.com/reserved", Effect: corev1.TaintEffectNoSchedule}}
 		}
 	}
 	noNodes := func(mode configv1.TopologyMode) func(*decision.Inputs) {
 		return func(in *decision.Inputs) {
-			in.Cluster, in.ControlPlaneNodes = ptr.To(fixture.ClusterOf(mode, fixture.SR)), nil
+			in.Cluster, in.ControlPlaneNodes = ptr.To(fixture.ClusterOf(mode, topologytest.SR)), nil
 		}
 	}
 	noTopology := func(in *decision.Inputs) { in.Cluster = nil }
@@ -229,13 +232,13 @@ func TestDecideDeployments(t *testing.T) {
 		"being deleted":         {all(owned, deleted), nil, outcome{patch.Waiting, "WaitingForObject", "The Deployment NAME is being deleted", false}},
 		"no Deployments":        {nil, none, outcome{patch.Waiting, "WaitingForObject", "There is no Deployment NAME;", false}},
 		"no topology, owned":    {all(owned), noTopology, outcome{patch.Waiting, "WaitingForInfrastructure", "no Infrastructure object yet", false}},
-		"external, owned":       {all(owned), noNodes(fixture.External), outcome{patch.NotNeeded, "ExternalControlPlane", "The control plane is External", true}},
-		"no node, single":       {nil, noNodes(fixture.SR), outcome{}},
-		"no node, owned":        {all(owned), noNodes(fixture.HA), outcome{patch.Waiting, "WaitingForNodes", "There is no schedulable node", false}},
+		"external, owned":       {all(owned), noNodes(topologytest.External), outcome{patch.NotNeeded, "ExternalControlPlane", "The control plane is External", true}},
+		"no node, single":       {nil, noNodes(topologytest.SR), outcome{}},
+		"no node, owned":        {all(owned), noNodes(topologytest.HA), outcome{patch.Waiting, "WaitingForNodes", "There is no schedulable node", false}},
 		"tainted nodes":         {nil, closed, outcome{patch.Waiting, "WaitingForNodes", "There is no schedulable node", false}},
 		"opted out, unreadable": {all(optOut, deploymentOwnedBy(decision.FieldOwner, `{"f:spec":7}`)), nil, outcome{patch.OptedOut, "OptedOut", "away", true}},
 	} {
-		in := deploymentInputs(fixture.SR, fixture.SR, 3, fixture.Server(test.live...), fixture.APIServer(test.live...))
+		in := deploymentInputs(topologytest.SR, topologytest.SR, 3, fixture.Server(test.live...), fixture.APIServer(test.live...))
 		if test.change != nil {
 			test.change(&in)
 		}
@@ -253,7 +256,7 @@ func TestDecideDeployments(t *testing.T) {
 // A blocked step does not stop the others, and the inputs do not change.
 func TestDecideIndependent(t *testing.T) {
 	three := func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](3) }
-	in := deploymentInputs(fixture.SR, fixture.SR, 1, fixture.Server(three, deploymentOwnedBy("stock", `{"f:spec":{"f:replicas":{}}}`)), fixture.APIServer())
+	in := deploymentInputs(topologytest.SR, topologytest.SR, 1, fixture.Server(three, deploymentOwnedBy("stock", `{"f:spec":{"f:replicas":{}}}`)), fixture.APIServer())
 	in.Authentication, in.Override = overrideInputs("[]").Authentication, decision.OverrideAlways
 	before := fixture.Text(t, in)
 	got := decision.Decide(in)

@@ -11,10 +11,11 @@ import (
 	"github.com/solonode/sno/auth/decision"
 	"github.com/solonode/sno/auth/internal/fixture"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 func TestReplicasByTolerations(t *testing.T) {
-	in := deploymentInputs(fixture.HA, fixture.HA, 3, fixture.Server(), fixture.APIServer())
+	in := deploymentInputs(topologytest.HA, topologytest.HA, 3, fixture.Server(), fixture.APIServer())
 	in.ControlPlaneNodes[0].Spec.Taints = []corev1.Taint{{Key: "example.com/reserved", Effect: corev1.TaintEffectNoSchedule}}
 	in.OAuthAPIServer.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "example.com/reserved", Operator: corev1.TolerationOpExists}}
 	got := decision.Decide(in)

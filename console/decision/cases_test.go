@@ -17,6 +17,7 @@ import (
 	"github.com/solonode/sno/console/decision"
 	"github.com/solonode/sno/console/internal/fixture"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 const cvo, stock, person, own = "cluster-version-operator", "console", "oc", "sno.solonode.github.io/console"
@@ -79,7 +80,7 @@ func withOwner(cv *configv1.ClusterVersion, manager, fields string) *configv1.Cl
 // inputs are those of one node with a release that does not follow the topology.
 func inputs(change ...func(*decision.Inputs)) decision.Inputs {
 	in := decision.Inputs{
-		Cluster: ptr.To(fixture.ClusterOf(fixture.SR, fixture.SR)), ClusterVersion: version(),
+		Cluster: ptr.To(fixture.ClusterOf(topologytest.SR, topologytest.SR)), ClusterVersion: version(),
 		Console:   fixture.Manifest("console", ownedBy("installer", containersJSON)),
 		Downloads: fixture.Manifest("downloads", ownedBy(cvo, manifestJSON)),
 	}

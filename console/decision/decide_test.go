@@ -18,6 +18,7 @@ import (
 	"github.com/solonode/sno/console/decision"
 	"github.com/solonode/sno/console/internal/fixture"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 // situation is all that the decision on downloads and its override depends on.
@@ -59,7 +60,7 @@ var deployed = map[string]*appsv1.Deployment{
 
 func situations() []situation {
 	var all []situation
-	for _, topology := range []configv1.TopologyMode{fixture.SR, fixture.HA, ""} {
+	for _, topology := range []configv1.TopologyMode{topologytest.SR, topologytest.HA, ""} {
 		for version := range versions {
 			for downloads := range deployed {
 				for _, optOut := range []string{"", "annotation", "Removed", "Unmanaged"} {
@@ -154,7 +155,7 @@ func (s situation) rule() verdict {
 		return leave("OptedOut")
 	case s.Topology == "":
 		return verdict{"", "", "WaitingForInfrastructure"}
-	case s.Topology == fixture.HA:
+	case s.Topology == topologytest.HA:
 		return leave("NotNeeded")
 	case unreadable && !s.Force:
 		return verdict{"", "", "Invalid"}
@@ -262,7 +263,7 @@ func TestDecideReports(t *testing.T) {
 		"managed":                   {inputs(managed(operatorv1.Managed)), "shape", ""},
 		"managed by force":          {inputs(managed(operatorv1.Force)), "shape", ""},
 		"unmanaged, forced":         {inputs(managed(operatorv1.Unmanaged), forced), "OptedOut: The managementState", "OptedOut: The managementState"},
-		"unknown":                   {inputs(topologies(fixture.Unknown, fixture.SR)), two + `; status.controlPlaneTopology has the unknown value "Quantum"`, two},
+		"unknown":                   {inputs(topologies(topologytest.Unknown, topologytest.SR)), two + `; status.controlPlaneTopology has the unknown value "Quantum"`, two},
 		"stock, other name": {on(fixture.Manifest("console", ownedBy("console-operator", manifestJSON))),
 			strings.Replace(blocked, `"console"`, `"console-operator"`, 1), ""},
 		"stock, anti-affinity": {on(stockShape("console", func(d *appsv1.Deployment) {
@@ -277,7 +278,7 @@ func TestDecideReports(t *testing.T) {
 		"stuck, two replicas":     {on(fixture.Manifest("console", stuck, ownedBy(stock, manifestJSON))), remedy, ""},
 		"stuck, a person's":       {on(fixture.Manifest("console", stuck, scaled, ownedBy(person, replicasJSON))), remedy, ""},
 		"stuck, newer rollout":    {on(stockShape("console", stuck, func(d *appsv1.Deployment) { d.Generation++ })), operator, ""},
-		"stuck, highly available": {on(stockShape("console", stuck), topologies(fixture.HA, fixture.HA)), two, two},
+		"stuck, highly available": {on(stockShape("console", stuck), topologies(topologytest.HA, topologytest.HA)), two, two},
 		"stuck, removed":          {on(stockShape("console", stuck), managed(operatorv1.Removed)), removed, removed},
 		"stuck, no topology":      {on(stockShape("console", stuck), noCluster), "WaitingForInfrastructure", "WaitingForInfrastructure"},
 		"rolling out": {on(stockShape("console", stuck, func(d *appsv1.Deployment) {

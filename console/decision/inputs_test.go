@@ -14,6 +14,7 @@ import (
 	"github.com/solonode/sno/console/internal/fixture"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 func TestValidate(t *testing.T) {
@@ -48,7 +49,7 @@ func TestValidate(t *testing.T) {
 // A Cluster that was not read must not count as highly available.
 func TestClusterNotRead(t *testing.T) {
 	for name, cluster := range map[string]topology.Cluster{
-		"zero": {}, "no infrastructure": {ControlPlane: topology.ReadingOf(fixture.SR)}, "no control plane": {Infrastructure: topology.ReadingOf(fixture.SR)},
+		"zero": {}, "no infrastructure": {ControlPlane: topology.ReadingOf(topologytest.SR)}, "no control plane": {Infrastructure: topology.ReadingOf(topologytest.SR)},
 	} {
 		in := inputs()
 		in.Cluster = &cluster

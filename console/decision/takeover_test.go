@@ -11,6 +11,7 @@ import (
 
 	"github.com/solonode/sno/console/decision"
 	"github.com/solonode/sno/console/internal/fixture"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 // clusterState is a state during a takeover or release of downloads. The cluster-version-operator acts on the
@@ -34,7 +35,7 @@ const (
 func (s clusterState) inputs() decision.Inputs {
 	in := decision.Inputs{Console: stockShape("console")}
 	if s.mode != "-" {
-		topologies(s.mode, fixture.SR)(&in)
+		topologies(s.mode, topologytest.SR)(&in)
 	}
 	if in.ClusterVersion = versions[s.version].DeepCopy(); in.ClusterVersion != nil && !s.observed {
 		in.ClusterVersion.Generation++
@@ -117,7 +118,7 @@ func (s clusterState) operator() (observed, wrote clusterState) {
 
 func clusterStates() []clusterState {
 	var all []clusterState
-	for _, mode := range append(fixture.AllModes[:len(fixture.AllModes):len(fixture.AllModes)], "-") {
+	for _, mode := range append(topologytest.AllModes[:len(topologytest.AllModes):len(topologytest.AllModes)], "-") {
 		for _, downloads := range []string{missing, release, taken, reverted, byPerson, byOperator, plain} {
 			for _, optOut := range []bool{false, true} {
 				if downloads == missing && optOut {
@@ -206,7 +207,7 @@ func (s clusterState) problem() string {
 	case s.downloads == byOperator, s.downloads == byPerson:
 		return ""
 	}
-	single := s.mode == fixture.SR || s.mode == fixture.External
+	single := s.mode == topologytest.SR || s.mode == topologytest.External
 	switch {
 	case single && !s.optOut && s.downloads != taken && s.version != conflicting:
 		return "not taken over"
@@ -221,11 +222,11 @@ func (s clusterState) problem() string {
 }
 
 func TestTakeoverAndRelease(t *testing.T) {
-	s := clusterState{mode: fixture.SR, version: noEntry, observed: true, downloads: release}
+	s := clusterState{mode: topologytest.SR, version: noEntry, observed: true, downloads: release}
 	takingOver, releasing := "[apply the override apply the shape]", "[release the shape release the override]"
 	for mode, want := range []string{takingOver, releasing, takingOver} {
 		var writes []string
-		s.mode = []configv1.TopologyMode{fixture.SR, fixture.HA, fixture.SR}[mode]
+		s.mode = []configv1.TopologyMode{topologytest.SR, topologytest.HA, topologytest.SR}[mode]
 		if s, writes = s.settle(t); fmt.Sprint(writes) != want {
 			t.Errorf("%s: %v, want %s", s.mode, writes, want)
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/solonode/sno/etcdguard/decision"
 	"github.com/solonode/sno/etcdguard/internal/fixture"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 const cvo, stock, person, fieldOwner = "cluster-version-operator", "cluster-etcd-operator", "oc", "sno.solonode.github.io/etcdguard"
@@ -199,8 +200,8 @@ func released(in *decision.Inputs) {
 	signedOnly(in.Deployment, fieldOwner+"-released", staticGuardJSON)
 }
 func oneEntry(in *decision.Inputs)      { in.ClusterVersion = version(guardEntry(deployment, true)) }
-func ourDeployment(in *decision.Inputs) { in.Deployment = ourGuard(fixture.HA, 5) }
-func smallBudget(in *decision.Inputs)   { in.Budget = ourBudget(fixture.HA, 3) }
+func ourDeployment(in *decision.Inputs) { in.Deployment = ourGuard(topologytest.HA, 5) }
+func smallBudget(in *decision.Inputs)   { in.Budget = ourBudget(topologytest.HA, 3) }
 
 func members(n, healthy int) change {
 	return func(in *decision.Inputs) { in.Members = fixture.MembersOf(n, healthy) }

@@ -16,6 +16,7 @@ import (
 	"github.com/solonode/sno/etcdguard/internal/fixture"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 func TestChecks(t *testing.T) {
@@ -33,40 +34,40 @@ func TestChecks(t *testing.T) {
 		in      decision.Inputs
 		message []string
 	}{
-		"nothing wrong": {with(fixture.HA, 5), nil},
-		"one node":      {with(fixture.SR, 1), nil},
-		"opted out on the guard": {with(fixture.HA, 5, func(in *decision.Inputs) { in.Deployment.Annotations = optOut("etcdguard") }),
+		"nothing wrong": {with(topologytest.HA, 5), nil},
+		"one node":      {with(topologytest.SR, 1), nil},
+		"opted out on the guard": {with(topologytest.HA, 5, func(in *decision.Inputs) { in.Deployment.Annotations = optOut("etcdguard") }),
 			[]string{patch.OptOutAnnotation, "remove it"}},
-		"opted out on the budget": {with(fixture.HA, 5, func(in *decision.Inputs) { in.Budget.Annotations = optOut("ingress, etcdguard") }),
+		"opted out on the budget": {with(topologytest.HA, 5, func(in *decision.Inputs) { in.Budget.Annotations = optOut("ingress, etcdguard") }),
 			[]string{"keeps this module away"}},
-		"opted out on the cluster": {with(fixture.HA, 5, func(in *decision.Inputs) { in.ClusterVersion.Annotations = optOut("all") }),
+		"opted out on the cluster": {with(topologytest.HA, 5, func(in *decision.Inputs) { in.ClusterVersion.Annotations = optOut("all") }),
 			[]string{"keeps this module away"}},
-		"opted out on etcd": {with(fixture.HA, 5, conditions(), func(in *decision.Inputs) { in.Etcd.Annotations = optOut("true") }),
+		"opted out on etcd": {with(topologytest.HA, 5, conditions(), func(in *decision.Inputs) { in.Etcd.Annotations = optOut("true") }),
 			[]string{"keeps this module away"}},
-		"another module opted out": {with(fixture.HA, 5, func(in *decision.Inputs) { in.Deployment.Annotations = optOut("ingress") }), nil},
-		"External":                 {with(fixture.External, 0), []string{"External"}},
-		"an unknown topology":      {with(fixture.Unknown, 3, operatorGuard), []string{"has its own guard", "Quantum"}},
-		"an earlier operator":      {with(fixture.HA, 5, stockGuard), []string{`"cluster-etcd-operator" and has the wrong number`, "--force-conflicts"}},
-		"a person's replicas":      {with(fixture.HA, 5, scaled), []string{".spec.replicas", `"oc"`, "--force-conflicts"}},
-		"a person's budget": {with(fixture.HA, 5, func(in *decision.Inputs) { signedOnly(in.Budget, person, maxUnavailableJSON) }),
+		"another module opted out": {with(topologytest.HA, 5, func(in *decision.Inputs) { in.Deployment.Annotations = optOut("ingress") }), nil},
+		"External":                 {with(topologytest.External, 0), []string{"External"}},
+		"an unknown topology":      {with(topologytest.Unknown, 3, operatorGuard), []string{"has its own guard", "Quantum"}},
+		"an earlier operator":      {with(topologytest.HA, 5, stockGuard), []string{`"cluster-etcd-operator" and has the wrong number`, "--force-conflicts"}},
+		"a person's replicas":      {with(topologytest.HA, 5, scaled), []string{".spec.replicas", `"oc"`, "--force-conflicts"}},
+		"a person's budget": {with(topologytest.HA, 5, func(in *decision.Inputs) { signedOnly(in.Budget, person, maxUnavailableJSON) }),
 			[]string{".spec.maxUnavailable", `"oc"`}},
-		"a person's minAvailable": {with(fixture.HA, 5, minAvailable("1"), func(in *decision.Inputs) {
+		"a person's minAvailable": {with(topologytest.HA, 5, minAvailable("1"), func(in *decision.Inputs) {
 			signedOnly(in.Budget, person, `{"f:spec":{"f:minAvailable":{}}}`)
 		}), []string{".spec.minAvailable", `"oc"`}},
-		"an object without managedFields": {with(fixture.HA, 5, func(in *decision.Inputs) { in.Budget.ManagedFields = nil }),
+		"an object without managedFields": {with(topologytest.HA, 5, func(in *decision.Inputs) { in.Budget.ManagedFields = nil }),
 			[]string{".spec.maxUnavailable", `"before-first-apply"`}},
-		"a conflicting entry": {with(fixture.HA, 5, conflictingEntry), []string{".spec.overrides", `"oc"`, "also with --force-conflicts", "remove the entry"}},
-		"a conflicting entry without an owner": {with(fixture.HA, 5, func(in *decision.Inputs) { in.ClusterVersion = version(guardEntry(budget, false)) }),
+		"a conflicting entry": {with(topologytest.HA, 5, conflictingEntry), []string{".spec.overrides", `"oc"`, "also with --force-conflicts", "remove the entry"}},
+		"a conflicting entry without an owner": {with(topologytest.HA, 5, func(in *decision.Inputs) { in.ClusterVersion = version(guardEntry(budget, false)) }),
 			[]string{"is owned and stays"}},
-		"a list that is one value":   {with(fixture.HA, 5, wholeList), []string{"one value", "by hand"}},
-		"the same with both entries": {with(fixture.HA, 5, claimOfOthers, wholeList), nil},
-		"no ClusterVersion":          {with(fixture.HA, 5, noVersion), []string{"no ClusterVersion"}},
-		"nodes not read":             {with(fixture.HA, 5, noNodes), []string{"nothing is changed"}},
-		"nodes not read on one node": {with(fixture.SR, 1, noNodes), nil},
-		"another container":          {with(fixture.HA, 5, otherContainer), []string{`"guard"`, "delete it"}},
-		"another selector": {with(fixture.HA, 5, func(in *decision.Inputs) { in.Deployment.Spec.Selector.MatchLabels["k8s-app"] = "x" }),
+		"a list that is one value":   {with(topologytest.HA, 5, wholeList), []string{"one value", "by hand"}},
+		"the same with both entries": {with(topologytest.HA, 5, claimOfOthers, wholeList), nil},
+		"no ClusterVersion":          {with(topologytest.HA, 5, noVersion), []string{"no ClusterVersion"}},
+		"nodes not read":             {with(topologytest.HA, 5, noNodes), []string{"nothing is changed"}},
+		"nodes not read on one node": {with(topologytest.SR, 1, noNodes), nil},
+		"another container":          {with(topologytest.HA, 5, otherContainer), []string{`"guard"`, "delete it"}},
+		"another selector": {with(topologytest.HA, 5, func(in *decision.Inputs) { in.Deployment.Spec.Selector.MatchLabels["k8s-app"] = "x" }),
 			[]string{"k8s-app=etcd-quorum-guard"}},
-		"no selector": {with(fixture.HA, 5, func(in *decision.Inputs) { in.Deployment.Spec.Selector = nil }), []string{"k8s-app=etcd-quorum-guard"}},
+		"no selector": {with(topologytest.HA, 5, func(in *decision.Inputs) { in.Deployment.Spec.Selector = nil }), []string{"k8s-app=etcd-quorum-guard"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result, _ := decision.Checks().Run(test.in)
@@ -88,7 +89,7 @@ func TestCertificateMissing(t *testing.T) {
 		"without the ConfigMap etcd-ca-bundle in": {noBundle},
 		"without the Secret etcd-client and the ConfigMap etcd-ca-bundle in the namespace openshift-etcd": {noSecret, noBundle},
 	} {
-		d := decision.Decide(with(fixture.HA, 5, changes...))
+		d := decision.Decide(with(topologytest.HA, 5, changes...))
 		if actionOf(d) != decision.Nothing || d.Result.Reason != decision.ReasonCertificateMissing || !strings.Contains(d.Result.Message, message) {
 			t.Errorf("%s %v; want %q", actionOf(d), d.Result, message)
 		}
@@ -137,7 +138,7 @@ func variants(mode configv1.TopologyMode, n int) [][]variant {
 		{right, {"has a Deployment that is being deleted", deletedDeployment}},
 		{right, {replicas, func(in *decision.Inputs) { *in.Deployment.Spec.Replicas-- }},
 			{replicas, func(in *decision.Inputs) { *in.Deployment.Spec.Replicas++ }}},
-		{right, {when(mode == fixture.Arbiter, "does not run on the arbiter"), func(in *decision.Inputs) {
+		{right, {when(mode == topologytest.Arbiter, "does not run on the arbiter"), func(in *decision.Inputs) {
 			in.Deployment.Spec.Template.Spec.NodeSelector = map[string]string{"node-role.kubernetes.io/master": ""}
 		}}},
 		{right, {"has no readiness probe", func(in *decision.Inputs) {
@@ -156,14 +157,14 @@ func variants(mode configv1.TopologyMode, n int) [][]variant {
 // TestFaults checks that all faults of a guard of an earlier etcd operator are reported, in every combination.
 func TestFaults(t *testing.T) {
 	right := 0
-	for mode, sizes := range map[configv1.TopologyMode][]int{fixture.HA: {3, 4, 5}, fixture.Arbiter: {3, 5}, fixture.Dual: {2, 3}} {
+	for mode, sizes := range map[configv1.TopologyMode][]int{topologytest.HA: {3, 4, 5}, topologytest.Arbiter: {3, 5}, topologytest.Dual: {2, 3}} {
 		for _, n := range sizes {
 			eachChoice(variants(mode, n), nil, func(chosen []variant) {
 				in := with(mode, n)
 				signedOnly(in.Deployment, stock, replicasJSON)
 				signedOnly(in.Budget, stock, `{"f:spec":{"f:maxUnavailable":{},"f:minAvailable":{}}}`)
 				*in.Deployment.Spec.Replicas, in.Deployment.Status.AvailableReplicas = int32(n), int32(n+1)
-				if mode == fixture.Arbiter {
+				if mode == topologytest.Arbiter {
 					in.Deployment.Spec.Template.Spec.NodeSelector = nil
 				}
 				var faults []string
@@ -183,8 +184,8 @@ func TestFaults(t *testing.T) {
 	if right < 50 {
 		t.Errorf("only %d correct guards were tested", right)
 	}
-	wantFaults(t, with(fixture.HA, 3, stockGuard, noDeployment), "has no Deployment")
-	wantFaults(t, with(fixture.HA, 3, stockGuard, noBudget), "has no PodDisruptionBudget")
+	wantFaults(t, with(topologytest.HA, 3, stockGuard, noDeployment), "has no Deployment")
+	wantFaults(t, with(topologytest.HA, 3, stockGuard, noBudget), "has no PodDisruptionBudget")
 }
 
 func eachChoice(all [][]variant, chosen []variant, f func([]variant)) {
@@ -213,7 +214,7 @@ func wantFaults(t *testing.T, in decision.Inputs, faults ...string) {
 }
 
 func TestValidate(t *testing.T) {
-	for _, in := range []decision.Inputs{{}, with(fixture.HA, 3, conditions(), operatorGuard)} {
+	for _, in := range []decision.Inputs{{}, with(topologytest.HA, 3, conditions(), operatorGuard)} {
 		if err := in.Validate(); err != nil {
 			t.Error(err)
 		}
@@ -228,7 +229,7 @@ func TestValidate(t *testing.T) {
 		"PodDisruptionBudget openshift-etcd/x is not":           func(in *decision.Inputs) { in.Budget.Name = "x" },
 		"is not openshift-etcd/etcd-guard-pdb":                  func(in *decision.Inputs) { operatorGuard(in); in.PodsBudget.Name = "" },
 	} {
-		if err := with(fixture.HA, 3, change).Validate(); !errors.Is(err, decision.ErrInputs) || !strings.Contains(err.Error(), message) {
+		if err := with(topologytest.HA, 3, change).Validate(); !errors.Is(err, decision.ErrInputs) || !strings.Contains(err.Error(), message) {
 			t.Errorf("%v; want an error with %q", err, message)
 		}
 	}
@@ -244,16 +245,16 @@ func TestObserve(t *testing.T) {
 		state   patch.State
 		message string
 	}{
-		"all ready":             {with(fixture.HA, 3, deploymentStatus(3, 3, 3, "")), patch.InForce, "has a ready guard"},
-		"unknown topology":      {with(fixture.Unknown, 3, deploymentStatus(3, 3, 3, "")), patch.InForce, "Quantum"},
-		"claimed":               {with(fixture.HA, 5, deploymentStatus(3, 3, 3, ""), claimObserved), patch.InForce, "which blocks upgrades"},
-		"one not ready":         {with(fixture.HA, 3, deploymentStatus(3, 3, 2, "")), patch.Progressing, "fewer nodes"},
-		"not observed yet":      {with(fixture.HA, 3, deploymentStatus(3, 3, 3, deadline), newer), patch.Progressing, "Not every guard"},
-		"an old pod left":       {with(fixture.HA, 3, deploymentStatus(3, 2, 3, "")), patch.Progressing, "Not every guard"},
-		"no budget":             {with(fixture.HA, 3, deploymentStatus(3, 3, 3, ""), noBudget), patch.Progressing, "being written"},
-		"no Deployment":         {with(fixture.HA, 3, noDeployment), patch.Progressing, "being written"},
-		"deadline exceeded":     {with(fixture.HA, 3, deploymentStatus(3, 3, 2, deadline)), patch.Failed, "check the health of etcd"},
-		"blocked by an old pod": {with(fixture.HA, 3, deploymentStatus(3, 1, 2, deadline)), patch.Failed, "delete the old pod"},
+		"all ready":             {with(topologytest.HA, 3, deploymentStatus(3, 3, 3, "")), patch.InForce, "has a ready guard"},
+		"unknown topology":      {with(topologytest.Unknown, 3, deploymentStatus(3, 3, 3, "")), patch.InForce, "Quantum"},
+		"claimed":               {with(topologytest.HA, 5, deploymentStatus(3, 3, 3, ""), claimObserved), patch.InForce, "which blocks upgrades"},
+		"one not ready":         {with(topologytest.HA, 3, deploymentStatus(3, 3, 2, "")), patch.Progressing, "fewer nodes"},
+		"not observed yet":      {with(topologytest.HA, 3, deploymentStatus(3, 3, 3, deadline), newer), patch.Progressing, "Not every guard"},
+		"an old pod left":       {with(topologytest.HA, 3, deploymentStatus(3, 2, 3, "")), patch.Progressing, "Not every guard"},
+		"no budget":             {with(topologytest.HA, 3, deploymentStatus(3, 3, 3, ""), noBudget), patch.Progressing, "being written"},
+		"no Deployment":         {with(topologytest.HA, 3, noDeployment), patch.Progressing, "being written"},
+		"deadline exceeded":     {with(topologytest.HA, 3, deploymentStatus(3, 3, 2, deadline)), patch.Failed, "check the health of etcd"},
+		"blocked by an old pod": {with(topologytest.HA, 3, deploymentStatus(3, 1, 2, deadline)), patch.Failed, "delete the old pod"},
 	} {
 		reason := map[patch.State]string{
 			patch.InForce: patch.ReasonAsExpected, patch.Progressing: patch.ReasonRollingOut, patch.Failed: decision.ReasonRolloutStuck}[test.state]
@@ -281,28 +282,28 @@ func TestHealthOfOtherGuards(t *testing.T) {
 		state   patch.State
 		message string
 	}{
-		"the release's, ready":                   {with(fixture.HA, 3, deploymentStatus(3, 3, 3, "")), patch.NotNeeded, silent},
-		"the release's, rolling out":             {with(fixture.HA, 3, deploymentStatus(3, 1, 3, "")), patch.NotNeeded, silent},
-		"the release's, one not ready":           {with(fixture.HA, 3, deploymentStatus(3, 3, 2, "")), patch.NotNeeded, notReady},
-		"the release's, not observed":            {with(fixture.HA, 3, deploymentStatus(3, 3, 2, deadline), newer), patch.NotNeeded, silent},
-		"the release's, stuck":                   {with(fixture.HA, 3, deploymentStatus(3, 1, 2, deadline)), patch.Failed, stuck},
-		"the release's, stuck and then finished": {with(fixture.HA, 3, deploymentStatus(3, 3, 3, deadline)), patch.NotNeeded, silent},
-		"an earlier operator's, ready":           {with(fixture.HA, 3, stockGuard, deploymentStatus(3, 3, 3, "")), patch.NotNeeded, silent},
-		"an earlier operator's, one not ready":   {with(fixture.HA, 3, stockGuard, deploymentStatus(3, 3, 2, "")), patch.NotNeeded, notReady},
-		"an earlier operator's, stuck":           {with(fixture.HA, 3, stockGuard, deploymentStatus(3, 1, 2, deadline)), patch.Failed, stuck},
-		"wrong size of an operator's":            {with(fixture.HA, 5, stockGuard, deploymentStatus(3, 3, 3, "")), patch.Blocked, silent},
-		"wrong size of an operator's, not ready": {with(fixture.HA, 5, stockGuard, deploymentStatus(3, 3, 2, "")), patch.Blocked, notReady},
-		"wrong size of an operator's, stuck":     {with(fixture.HA, 5, stockGuard, deploymentStatus(3, 1, 2, deadline)), patch.Failed, stuck},
-		"a person's, stuck":                      {with(fixture.HA, 5, scaled, deploymentStatus(3, 0, 0, deadline)), patch.Failed, stuck},
-		"current operator's, ready":              {with(fixture.HA, 3, pods(2, 3, 3)), patch.NotNeeded, silent},
-		"current operator's, one not ready":      {with(fixture.HA, 3, pods(2, 3, 2)), patch.NotNeeded, notReady},
-		"current operator's, no pods":            {with(fixture.HA, 3, pods(2, 0, 0)), patch.NotNeeded, notReady},
-		"current operator's, not observed":       {with(fixture.HA, 3, pods(1, 3, 2)), patch.NotNeeded, silent},
-		"current operator's, never observed":     {with(fixture.HA, 3, pods(0, 3, 2), neverObserved), patch.NotNeeded, silent},
-		"current operator's, no budget yet":      {with(fixture.HA, 3, conditions("GuardControllerDegraded")), patch.NotNeeded, silent},
-		"current operator's, a Deployment left":  {with(fixture.HA, 3, pods(2, 3, 3), deploymentStatus(3, 1, 2, deadline)), patch.NotNeeded, silent},
-		"External":                               {with(fixture.External, 0, deploymentStatus(3, 1, 2, deadline)), patch.NotNeeded, silent},
-		"opted out":                              {with(fixture.HA, 3, optOut, deploymentStatus(3, 1, 2, deadline)), patch.OptedOut, silent},
+		"the release's, ready":                   {with(topologytest.HA, 3, deploymentStatus(3, 3, 3, "")), patch.NotNeeded, silent},
+		"the release's, rolling out":             {with(topologytest.HA, 3, deploymentStatus(3, 1, 3, "")), patch.NotNeeded, silent},
+		"the release's, one not ready":           {with(topologytest.HA, 3, deploymentStatus(3, 3, 2, "")), patch.NotNeeded, notReady},
+		"the release's, not observed":            {with(topologytest.HA, 3, deploymentStatus(3, 3, 2, deadline), newer), patch.NotNeeded, silent},
+		"the release's, stuck":                   {with(topologytest.HA, 3, deploymentStatus(3, 1, 2, deadline)), patch.Failed, stuck},
+		"the release's, stuck and then finished": {with(topologytest.HA, 3, deploymentStatus(3, 3, 3, deadline)), patch.NotNeeded, silent},
+		"an earlier operator's, ready":           {with(topologytest.HA, 3, stockGuard, deploymentStatus(3, 3, 3, "")), patch.NotNeeded, silent},
+		"an earlier operator's, one not ready":   {with(topologytest.HA, 3, stockGuard, deploymentStatus(3, 3, 2, "")), patch.NotNeeded, notReady},
+		"an earlier operator's, stuck":           {with(topologytest.HA, 3, stockGuard, deploymentStatus(3, 1, 2, deadline)), patch.Failed, stuck},
+		"wrong size of an operator's":            {with(topologytest.HA, 5, stockGuard, deploymentStatus(3, 3, 3, "")), patch.Blocked, silent},
+		"wrong size of an operator's, not ready": {with(topologytest.HA, 5, stockGuard, deploymentStatus(3, 3, 2, "")), patch.Blocked, notReady},
+		"wrong size of an operator's, stuck":     {with(topologytest.HA, 5, stockGuard, deploymentStatus(3, 1, 2, deadline)), patch.Failed, stuck},
+		"a person's, stuck":                      {with(topologytest.HA, 5, scaled, deploymentStatus(3, 0, 0, deadline)), patch.Failed, stuck},
+		"current operator's, ready":              {with(topologytest.HA, 3, pods(2, 3, 3)), patch.NotNeeded, silent},
+		"current operator's, one not ready":      {with(topologytest.HA, 3, pods(2, 3, 2)), patch.NotNeeded, notReady},
+		"current operator's, no pods":            {with(topologytest.HA, 3, pods(2, 0, 0)), patch.NotNeeded, notReady},
+		"current operator's, not observed":       {with(topologytest.HA, 3, pods(1, 3, 2)), patch.NotNeeded, silent},
+		"current operator's, never observed":     {with(topologytest.HA, 3, pods(0, 3, 2), neverObserved), patch.NotNeeded, silent},
+		"current operator's, no budget yet":      {with(topologytest.HA, 3, conditions("GuardControllerDegraded")), patch.NotNeeded, silent},
+		"current operator's, a Deployment left":  {with(topologytest.HA, 3, pods(2, 3, 3), deploymentStatus(3, 1, 2, deadline)), patch.NotNeeded, silent},
+		"External":                               {with(topologytest.External, 0, deploymentStatus(3, 1, 2, deadline)), patch.NotNeeded, silent},
+		"opted out":                              {with(topologytest.HA, 3, optOut, deploymentStatus(3, 1, 2, deadline)), patch.OptedOut, silent},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reason := map[patch.State]string{patch.NotNeeded: patch.ReasonNotNeeded, patch.Blocked: patch.ReasonFieldOwnedByOther,

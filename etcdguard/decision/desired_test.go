@@ -17,6 +17,7 @@ import (
 	"github.com/solonode/sno/etcdguard/decision"
 	"github.com/solonode/sno/etcdguard/internal/fixture"
 	"github.com/solonode/sno/patch/ownership"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 func describe(d decision.Decision) string {
@@ -54,125 +55,125 @@ func TestDecide(t *testing.T) {
 		want string
 	}{
 		// One node.
-		"one node, claimed and not observed":     {with(fixture.SR, 1, claimUnobserved), "Nothing, (TakingOver)"},
-		"one node, the budget is gone":           {with(fixture.SR, 1, claimObserved, noBudget), "DeleteDeployment, (Removing)"},
-		"one node, the Deployment is gone":       {with(fixture.SR, 1, claimObserved, noDeployment), "DeleteBudget, (Removing)"},
-		"one node, both are gone":                {with(fixture.SR, 1, claimObserved, noGuard), "Nothing, (InForce AsExpected)"},
-		"one node, no guard":                     {with(fixture.SR, 1, noGuard), "Nothing, (NotNeeded NotNeeded)"},
-		"one node, no ClusterVersion, own guard": {with(fixture.SR, 1, ours(fixture.HA, 3), noVersion), "DeleteBudget, (Removing)"},
-		"one node, the bootstrap member":         {with(fixture.SR, 1, claimObserved, members(2, 2)), "Nothing, (Waiting WaitingForMembers)"},
-		"one node, and a learner": {with(fixture.SR, 1, claimObserved, func(in *decision.Inputs) {
+		"one node, claimed and not observed":     {with(topologytest.SR, 1, claimUnobserved), "Nothing, (TakingOver)"},
+		"one node, the budget is gone":           {with(topologytest.SR, 1, claimObserved, noBudget), "DeleteDeployment, (Removing)"},
+		"one node, the Deployment is gone":       {with(topologytest.SR, 1, claimObserved, noDeployment), "DeleteBudget, (Removing)"},
+		"one node, both are gone":                {with(topologytest.SR, 1, claimObserved, noGuard), "Nothing, (InForce AsExpected)"},
+		"one node, no guard":                     {with(topologytest.SR, 1, noGuard), "Nothing, (NotNeeded NotNeeded)"},
+		"one node, no ClusterVersion, own guard": {with(topologytest.SR, 1, ours(topologytest.HA, 3), noVersion), "DeleteBudget, (Removing)"},
+		"one node, the bootstrap member":         {with(topologytest.SR, 1, claimObserved, members(2, 2)), "Nothing, (Waiting WaitingForMembers)"},
+		"one node, and a learner": {with(topologytest.SR, 1, claimObserved, func(in *decision.Inputs) {
 			in.Members[0].Learner = true
 			in.Members = append(in.Members, etcdguard.Member{ID: 9, Healthy: true})
 		}), "DeleteBudget, (Removing)"},
-		"one node, of an earlier operator":     {with(fixture.SR, 1, stockGuard), "DeleteBudget, (Removing)"},
-		"one node, claimed on a newer release": {with(fixture.SR, 1, claimObserved, noGuard, conditions("GuardControllerDegraded")), "Unclaim, (Removing)"},
+		"one node, of an earlier operator":     {with(topologytest.SR, 1, stockGuard), "DeleteBudget, (Removing)"},
+		"one node, claimed on a newer release": {with(topologytest.SR, 1, claimObserved, noGuard, conditions("GuardControllerDegraded")), "Unclaim, (Removing)"},
 
 		// A correct guard.
-		"unknown topology, the same":          {with(fixture.Unknown, 3), "Nothing, (NotNeeded NotNeeded)"},
-		"one of three nodes exists":           {with(fixture.HA, 1), "Nothing, (NotNeeded NotNeeded)"},
-		"no nodes yet":                        {with(fixture.HA, 0), "Nothing, (NotNeeded NotNeeded)"},
-		"three nodes without roles":           {with(fixture.HA, 0, noRoles), "Nothing, (NotNeeded NotNeeded)"},
-		"three nodes, guards of the operator": {with(fixture.HA, 3, noGuard, operatorGuard), "Nothing, (NotNeeded NotNeeded)"},
-		"three nodes, minAvailable 2 of 3":    {with(fixture.HA, 3, minAvailable("2")), "Nothing, (NotNeeded NotNeeded)"},
-		"three nodes, a budget of 33%":        {with(fixture.HA, 3, maxUnavailable("33%")), "Nothing, (NotNeeded NotNeeded)"},
-		"three nodes, and learners": {with(fixture.HA, 3, func(in *decision.Inputs) {
+		"unknown topology, the same":          {with(topologytest.Unknown, 3), "Nothing, (NotNeeded NotNeeded)"},
+		"one of three nodes exists":           {with(topologytest.HA, 1), "Nothing, (NotNeeded NotNeeded)"},
+		"no nodes yet":                        {with(topologytest.HA, 0), "Nothing, (NotNeeded NotNeeded)"},
+		"three nodes without roles":           {with(topologytest.HA, 0, noRoles), "Nothing, (NotNeeded NotNeeded)"},
+		"three nodes, guards of the operator": {with(topologytest.HA, 3, noGuard, operatorGuard), "Nothing, (NotNeeded NotNeeded)"},
+		"three nodes, minAvailable 2 of 3":    {with(topologytest.HA, 3, minAvailable("2")), "Nothing, (NotNeeded NotNeeded)"},
+		"three nodes, a budget of 33%":        {with(topologytest.HA, 3, maxUnavailable("33%")), "Nothing, (NotNeeded NotNeeded)"},
+		"three nodes, and learners": {with(topologytest.HA, 3, func(in *decision.Inputs) {
 			in.Members = append(in.Members, etcdguard.Member{ID: 8, Healthy: true, Learner: true}, etcdguard.Member{ID: 9, Healthy: true, Learner: true})
 		}), "Nothing, (NotNeeded NotNeeded)"},
 
 		// The cluster-version-operator corrects its guard.
-		"three nodes, budget being deleted":        {with(fixture.HA, 3, deletedBudget), "Nothing, (Waiting WaitingForObject)"},
-		"three nodes, another selector":            {with(fixture.HA, 3, otherSelector), "Nothing, (Waiting WaitingForObject)"},
-		"three nodes, no Deployment":               {with(fixture.HA, 3, image, noDeployment), "Nothing, (Waiting WaitingForObject)"},
-		"three nodes, no budget, not observed":     {with(fixture.HA, 3, noBudget, versionUnobserved), "Nothing, (Waiting WaitingForObject)"},
-		"three nodes, no budget, claim of others":  {with(fixture.HA, 3, claimOfOthers, noBudget), "ApplyBudget, create, maxUnavailable 1, (RollingOut)"},
-		"three nodes, no budget, own claim":        {with(fixture.HA, 3, claimObserved, noBudget), "ApplyBudget, create, maxUnavailable 1, (RollingOut)"},
-		"three nodes, a released guard, no budget": {with(fixture.HA, 3, noBudget, released), "Claim, 2 entries, (TakingOver)"},
-		"three nodes, no guard":                    {with(fixture.HA, 3, image, noGuard), "Claim, 2 entries, (TakingOver)"},
-		"five: no budget":                          {with(fixture.HA, 5, noBudget), "Claim, 2 entries, (TakingOver)"},
-		"arbiter, no budget":                       {with(fixture.Arbiter, 3, noBudget), "Claim, 2 entries, (TakingOver)"},
+		"three nodes, budget being deleted":        {with(topologytest.HA, 3, deletedBudget), "Nothing, (Waiting WaitingForObject)"},
+		"three nodes, another selector":            {with(topologytest.HA, 3, otherSelector), "Nothing, (Waiting WaitingForObject)"},
+		"three nodes, no Deployment":               {with(topologytest.HA, 3, image, noDeployment), "Nothing, (Waiting WaitingForObject)"},
+		"three nodes, no budget, not observed":     {with(topologytest.HA, 3, noBudget, versionUnobserved), "Nothing, (Waiting WaitingForObject)"},
+		"three nodes, no budget, claim of others":  {with(topologytest.HA, 3, claimOfOthers, noBudget), "ApplyBudget, create, maxUnavailable 1, (RollingOut)"},
+		"three nodes, no budget, own claim":        {with(topologytest.HA, 3, claimObserved, noBudget), "ApplyBudget, create, maxUnavailable 1, (RollingOut)"},
+		"three nodes, a released guard, no budget": {with(topologytest.HA, 3, noBudget, released), "Claim, 2 entries, (TakingOver)"},
+		"three nodes, no guard":                    {with(topologytest.HA, 3, image, noGuard), "Claim, 2 entries, (TakingOver)"},
+		"five: no budget":                          {with(topologytest.HA, 5, noBudget), "Claim, 2 entries, (TakingOver)"},
+		"arbiter, no budget":                       {with(topologytest.Arbiter, 3, noBudget), "Claim, 2 entries, (TakingOver)"},
 
 		// A wrong guard.
-		"five: the release's guard":      {with(fixture.HA, 5), "Claim, 2 entries, (TakingOver)"},
-		"five: one entry":                {with(fixture.HA, 5, oneEntry), "Claim, 1 entries, (TakingOver)"},
-		"five: claimed and not observed": {with(fixture.HA, 5, claimUnobserved), "Nothing, (TakingOver)"},
-		"five: settled, one cordoned and not ready": {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 5), func(in *decision.Inputs) {
+		"five: the release's guard":      {with(topologytest.HA, 5), "Claim, 2 entries, (TakingOver)"},
+		"five: one entry":                {with(topologytest.HA, 5, oneEntry), "Claim, 1 entries, (TakingOver)"},
+		"five: claimed and not observed": {with(topologytest.HA, 5, claimUnobserved), "Nothing, (TakingOver)"},
+		"five: settled, one cordoned and not ready": {with(topologytest.HA, 5, claimObserved, ours(topologytest.HA, 5), func(in *decision.Inputs) {
 			in.Nodes[1].Spec.Unschedulable = true
 			in.Nodes[1].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
 		}), "Nothing"},
-		"five: settled, not observed": {with(fixture.HA, 5, ours(fixture.HA, 5), claimUnobserved), "Nothing"},
-		"five: another image":         {with(fixture.HA, 5, claimObserved, image), "ApplyDeployment, 5 of other, (RollingOut)"},
-		"five: own Deployment":        {with(fixture.HA, 5, claimObserved, ourDeployment), "ApplyBudget, maxUnavailable 2, (RollingOut)"},
-		"five: settled, no version":   {with(fixture.HA, 5, ours(fixture.HA, 5), noVersion), "Nothing"},
-		"five: minAvailable": {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 5), minAvailable("2")),
+		"five: settled, not observed": {with(topologytest.HA, 5, ours(topologytest.HA, 5), claimUnobserved), "Nothing"},
+		"five: another image":         {with(topologytest.HA, 5, claimObserved, image), "ApplyDeployment, 5 of other, (RollingOut)"},
+		"five: own Deployment":        {with(topologytest.HA, 5, claimObserved, ourDeployment), "ApplyBudget, maxUnavailable 2, (RollingOut)"},
+		"five: settled, no version":   {with(topologytest.HA, 5, ours(topologytest.HA, 5), noVersion), "Nothing"},
+		"five: minAvailable": {with(topologytest.HA, 5, claimObserved, ours(topologytest.HA, 5), minAvailable("2")),
 			"ApplyBudget, maxUnavailable 2, unset .spec.minAvailable, (RollingOut)"},
-		"five: always evict":                {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 5), alwaysAllow), "ApplyBudget, maxUnavailable 2, (RollingOut)"},
-		"five: entries removed":             {with(fixture.HA, 5, ours(fixture.HA, 5)), "Claim, 2 entries, (TakingOver)"},
-		"five: no guard, no image":          {with(fixture.HA, 5, noGuard), "Nothing, (Waiting WaitingForObject)"},
-		"five: no guard, no image, claimed": {with(fixture.HA, 5, noGuard, claimObserved), "Unclaim, (Waiting WaitingForObject)"},
-		"five: no guard":                    {with(fixture.HA, 5, noGuard, claimObserved, image), "ApplyBudget, create, maxUnavailable 2, (RollingOut)"},
-		"five: only a budget": {with(fixture.HA, 5, claimObserved, image, ours(fixture.HA, 5), noDeployment),
+		"five: always evict":                {with(topologytest.HA, 5, claimObserved, ours(topologytest.HA, 5), alwaysAllow), "ApplyBudget, maxUnavailable 2, (RollingOut)"},
+		"five: entries removed":             {with(topologytest.HA, 5, ours(topologytest.HA, 5)), "Claim, 2 entries, (TakingOver)"},
+		"five: no guard, no image":          {with(topologytest.HA, 5, noGuard), "Nothing, (Waiting WaitingForObject)"},
+		"five: no guard, no image, claimed": {with(topologytest.HA, 5, noGuard, claimObserved), "Unclaim, (Waiting WaitingForObject)"},
+		"five: no guard":                    {with(topologytest.HA, 5, noGuard, claimObserved, image), "ApplyBudget, create, maxUnavailable 2, (RollingOut)"},
+		"five: only a budget": {with(topologytest.HA, 5, claimObserved, image, ours(topologytest.HA, 5), noDeployment),
 			"ApplyDeployment, create, 5 of other, (RollingOut)"},
-		"five: no budget, three guards":  {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 3), noBudget), "ApplyDeployment, 5 of cli, (RollingOut)"},
-		"five: no budget, five guards":   {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 5), noBudget), "ApplyBudget, create, maxUnavailable 2, (RollingOut)"},
-		"five: being deleted":            {with(fixture.HA, 5, claimObserved, deletedDeployment), "Nothing, (Waiting WaitingForObject)"},
-		"arbiter, the release's guard":   {with(fixture.Arbiter, 3), "Claim, 2 entries, (TakingOver)"},
-		"arbiter, claimed":               {with(fixture.Arbiter, 3, claimObserved), "ApplyBudget, maxUnavailable 1, (RollingOut)"},
-		"two nodes, the release's guard": {with(fixture.Dual, 2), "Claim, 2 entries, (TakingOver)"},
-		"two nodes, own budget":          {with(fixture.Dual, 2, claimObserved, smallBudget), "ApplyDeployment, 2 of cli, (RollingOut)"},
+		"five: no budget, three guards":  {with(topologytest.HA, 5, claimObserved, ours(topologytest.HA, 3), noBudget), "ApplyDeployment, 5 of cli, (RollingOut)"},
+		"five: no budget, five guards":   {with(topologytest.HA, 5, claimObserved, ours(topologytest.HA, 5), noBudget), "ApplyBudget, create, maxUnavailable 2, (RollingOut)"},
+		"five: being deleted":            {with(topologytest.HA, 5, claimObserved, deletedDeployment), "Nothing, (Waiting WaitingForObject)"},
+		"arbiter, the release's guard":   {with(topologytest.Arbiter, 3), "Claim, 2 entries, (TakingOver)"},
+		"arbiter, claimed":               {with(topologytest.Arbiter, 3, claimObserved), "ApplyBudget, maxUnavailable 1, (RollingOut)"},
+		"two nodes, the release's guard": {with(topologytest.Dual, 2), "Claim, 2 entries, (TakingOver)"},
+		"two nodes, own budget":          {with(topologytest.Dual, 2, claimObserved, smallBudget), "ApplyDeployment, 2 of cli, (RollingOut)"},
 
 		// Changes of the size.
-		"grown from three":                 {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 3)), "ApplyDeployment, 5 of cli, (RollingOut)"},
-		"grown, members not read":          {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 3), noMembers), "ApplyDeployment, 5 of cli, (RollingOut)"},
-		"shrunk to four":                   {with(fixture.HA, 4, claimObserved, ours(fixture.HA, 5)), "ApplyBudget, maxUnavailable 1, (RollingOut)"},
-		"shrunk to four, budget changed":   {with(fixture.HA, 4, claimObserved, ours(fixture.HA, 5), smallBudget), "ApplyDeployment, 4 of cli, (RollingOut)"},
-		"shrunk, members have not":         {with(fixture.HA, 3, claimObserved, ours(fixture.HA, 5), members(5, 3)), "Nothing"},
-		"shrunk, members not read":         {with(fixture.HA, 3, claimObserved, ours(fixture.HA, 5), noMembers), "Nothing, (MembersUnhealthy)"},
-		"shrunk, one of three is down":     {with(fixture.HA, 3, claimObserved, ours(fixture.HA, 5), members(3, 2)), "Nothing, (MembersUnhealthy)"},
-		"too strict":                       {with(fixture.HA, 3, claimObserved, ours(fixture.HA, 3), maxUnavailable("0")), "ApplyBudget, maxUnavailable 1, (RollingOut)"},
-		"too strict, one of three is down": {with(fixture.HA, 3, claimObserved, ours(fixture.HA, 3), maxUnavailable("0"), members(3, 2)), "Nothing, (MembersUnhealthy)"},
-		"too weak, one of three is down": {with(fixture.HA, 3, claimObserved, ours(fixture.HA, 3), maxUnavailable("2"), members(3, 2)),
+		"grown from three":                 {with(topologytest.HA, 5, claimObserved, ours(topologytest.HA, 3)), "ApplyDeployment, 5 of cli, (RollingOut)"},
+		"grown, members not read":          {with(topologytest.HA, 5, claimObserved, ours(topologytest.HA, 3), noMembers), "ApplyDeployment, 5 of cli, (RollingOut)"},
+		"shrunk to four":                   {with(topologytest.HA, 4, claimObserved, ours(topologytest.HA, 5)), "ApplyBudget, maxUnavailable 1, (RollingOut)"},
+		"shrunk to four, budget changed":   {with(topologytest.HA, 4, claimObserved, ours(topologytest.HA, 5), smallBudget), "ApplyDeployment, 4 of cli, (RollingOut)"},
+		"shrunk, members have not":         {with(topologytest.HA, 3, claimObserved, ours(topologytest.HA, 5), members(5, 3)), "Nothing"},
+		"shrunk, members not read":         {with(topologytest.HA, 3, claimObserved, ours(topologytest.HA, 5), noMembers), "Nothing, (MembersUnhealthy)"},
+		"shrunk, one of three is down":     {with(topologytest.HA, 3, claimObserved, ours(topologytest.HA, 5), members(3, 2)), "Nothing, (MembersUnhealthy)"},
+		"too strict":                       {with(topologytest.HA, 3, claimObserved, ours(topologytest.HA, 3), maxUnavailable("0")), "ApplyBudget, maxUnavailable 1, (RollingOut)"},
+		"too strict, one of three is down": {with(topologytest.HA, 3, claimObserved, ours(topologytest.HA, 3), maxUnavailable("0"), members(3, 2)), "Nothing, (MembersUnhealthy)"},
+		"too weak, one of three is down": {with(topologytest.HA, 3, claimObserved, ours(topologytest.HA, 3), maxUnavailable("2"), members(3, 2)),
 			"ApplyBudget, maxUnavailable 1, (RollingOut)"},
-		"from one node to three, no image": {with(fixture.HA, 1, claimObserved, noGuard), "Unclaim, (Waiting WaitingForObject)"},
-		"from one node, no certificate":    {with(fixture.HA, 1, claimObserved, noGuard, image, noBundle), "Nothing, (Waiting CertificateMissing)"},
-		"from one node to three":           {with(fixture.HA, 1, claimObserved, noGuard, image), "ApplyBudget, create, maxUnavailable 1, (RollingOut)"},
+		"from one node to three, no image": {with(topologytest.HA, 1, claimObserved, noGuard), "Unclaim, (Waiting WaitingForObject)"},
+		"from one node, no certificate":    {with(topologytest.HA, 1, claimObserved, noGuard, image, noBundle), "Nothing, (Waiting CertificateMissing)"},
+		"from one node to three":           {with(topologytest.HA, 1, claimObserved, noGuard, image), "ApplyBudget, create, maxUnavailable 1, (RollingOut)"},
 
 		// Releasing.
-		"three again, settled":           {with(fixture.HA, 3, claimObserved, ours(fixture.HA, 3)), "DisownDeployment, to cvo, (GivingBack)"},
-		"three again, half released":     {with(fixture.HA, 3, claimObserved, smallBudget), "DisownBudget, to cvo, (GivingBack)"},
-		"three again, released":          {with(fixture.HA, 3, claimObserved), "Unclaim, (GivingBack)"},
-		"three again, entries of others": {with(fixture.HA, 3, ours(fixture.HA, 3), claimOfOthers), "Nothing"},
-		"opted out":                      {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 5), optOut), "DisownDeployment, to cvo, (OptedOut OptedOut)"},
-		"opted out, no ClusterVersion": {with(fixture.HA, 5, ours(fixture.HA, 5), optOut, func(in *decision.Inputs) {
+		"three again, settled":           {with(topologytest.HA, 3, claimObserved, ours(topologytest.HA, 3)), "DisownDeployment, to cvo, (GivingBack)"},
+		"three again, half released":     {with(topologytest.HA, 3, claimObserved, smallBudget), "DisownBudget, to cvo, (GivingBack)"},
+		"three again, released":          {with(topologytest.HA, 3, claimObserved), "Unclaim, (GivingBack)"},
+		"three again, entries of others": {with(topologytest.HA, 3, ours(topologytest.HA, 3), claimOfOthers), "Nothing"},
+		"opted out":                      {with(topologytest.HA, 5, claimObserved, ours(topologytest.HA, 5), optOut), "DisownDeployment, to cvo, (OptedOut OptedOut)"},
+		"opted out, no ClusterVersion": {with(topologytest.HA, 5, ours(topologytest.HA, 5), optOut, func(in *decision.Inputs) {
 			in.Deployment.Annotations, in.ClusterVersion = in.ClusterVersion.Annotations, nil
 		}), "DisownDeployment, to no owner, (OptedOut OptedOut)"},
-		"opted out on one node":  {with(fixture.SR, 1, claimObserved, optOut), "Unclaim, (OptedOut OptedOut)"},
-		"External, claimed":      {with(fixture.External, 0, claimObserved), "Unclaim, (NotNeeded NotNeeded)"},
-		"guards of the operator": {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 5), operatorGuard), "DeleteBudget, (NotNeeded NotNeeded)"},
-		"guards of the operator, not created yet": {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 5), conditions("GuardControllerDegraded")),
+		"opted out on one node":  {with(topologytest.SR, 1, claimObserved, optOut), "Unclaim, (OptedOut OptedOut)"},
+		"External, claimed":      {with(topologytest.External, 0, claimObserved), "Unclaim, (NotNeeded NotNeeded)"},
+		"guards of the operator": {with(topologytest.HA, 5, claimObserved, ours(topologytest.HA, 5), operatorGuard), "DeleteBudget, (NotNeeded NotNeeded)"},
+		"guards of the operator, not created yet": {with(topologytest.HA, 5, claimObserved, ours(topologytest.HA, 5), conditions("GuardControllerDegraded")),
 			"Nothing, (GivingBack)"},
-		"guards of the operator, status not observed": {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 5), operatorGuard, func(in *decision.Inputs) {
+		"guards of the operator, status not observed": {with(topologytest.HA, 5, claimObserved, ours(topologytest.HA, 5), operatorGuard, func(in *decision.Inputs) {
 			in.PodsBudget.Generation, in.PodsBudget.Status.ObservedGeneration = 2, 1
 		}), "Nothing, (GivingBack)"},
-		"guards of the operator, claimed": {with(fixture.HA, 5, claimObserved, noGuard, operatorGuard), "Unclaim, (NotNeeded NotNeeded)"},
+		"guards of the operator, claimed": {with(topologytest.HA, 5, claimObserved, noGuard, operatorGuard), "Unclaim, (NotNeeded NotNeeded)"},
 
 		// Other clients.
-		"a person scaled it":                        {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 5), scaled), "Nothing, (Blocked FieldOwnedByOther)"},
-		"a person scaled it, by force":              {with(fixture.HA, 5, claimObserved, ours(fixture.HA, 5), scaled, force), "ApplyDeployment, 5 of cli, (RollingOut)"},
-		"a person scaled it, on one node":           {with(fixture.SR, 1, claimObserved, scaled), "Nothing, (Blocked FieldOwnedByOther)"},
-		"a person scaled it, on one node, by force": {with(fixture.SR, 1, claimObserved, scaled, force), "DeleteBudget, (Removing)"},
-		"a conflicting entry, by force":             {with(fixture.HA, 5, conflictingEntry, force), "Nothing, (Blocked FieldOwnedByOther)"},
-		"a conflicting entry, own guard":            {with(fixture.HA, 5, conflictingEntry, ours(fixture.HA, 5)), "DisownDeployment, to cvo, (Blocked FieldOwnedByOther)"},
-		"entries of others":                         {with(fixture.HA, 5, claimOfOthers), "ApplyDeployment, 5 of cli, (RollingOut)"},
+		"a person scaled it":                        {with(topologytest.HA, 5, claimObserved, ours(topologytest.HA, 5), scaled), "Nothing, (Blocked FieldOwnedByOther)"},
+		"a person scaled it, by force":              {with(topologytest.HA, 5, claimObserved, ours(topologytest.HA, 5), scaled, force), "ApplyDeployment, 5 of cli, (RollingOut)"},
+		"a person scaled it, on one node":           {with(topologytest.SR, 1, claimObserved, scaled), "Nothing, (Blocked FieldOwnedByOther)"},
+		"a person scaled it, on one node, by force": {with(topologytest.SR, 1, claimObserved, scaled, force), "DeleteBudget, (Removing)"},
+		"a conflicting entry, by force":             {with(topologytest.HA, 5, conflictingEntry, force), "Nothing, (Blocked FieldOwnedByOther)"},
+		"a conflicting entry, own guard":            {with(topologytest.HA, 5, conflictingEntry, ours(topologytest.HA, 5)), "DisownDeployment, to cvo, (Blocked FieldOwnedByOther)"},
+		"entries of others":                         {with(topologytest.HA, 5, claimOfOthers), "ApplyDeployment, 5 of cli, (RollingOut)"},
 
 		// Unreadable inputs.
-		"no topology":       {with(fixture.SR, 1, claimObserved, noCluster), "Nothing, (Waiting WaitingForInfrastructure)"},
-		"nodes not read":    {with(fixture.HA, 5, claimObserved, noNodes), "Nothing, (Waiting WaitingForNodes)"},
-		"no ClusterVersion": {with(fixture.SR, 1, noVersion), "Nothing, (Waiting WaitingForObject)"},
-		"damaged managedFields": {with(fixture.SR, 1, claimObserved, func(in *decision.Inputs) { signed(in.Budget, "x", `{"f:spec":1}`) }),
+		"no topology":       {with(topologytest.SR, 1, claimObserved, noCluster), "Nothing, (Waiting WaitingForInfrastructure)"},
+		"nodes not read":    {with(topologytest.HA, 5, claimObserved, noNodes), "Nothing, (Waiting WaitingForNodes)"},
+		"no ClusterVersion": {with(topologytest.SR, 1, noVersion), "Nothing, (Waiting WaitingForObject)"},
+		"damaged managedFields": {with(topologytest.SR, 1, claimObserved, func(in *decision.Inputs) { signed(in.Budget, "x", `{"f:spec":1}`) }),
 			"Nothing, (Failed Invalid)"},
-		"some other Deployment": {with(fixture.HA, 5, claimObserved, otherContainer), "Nothing, (Failed Invalid)"},
-		"a member twice":        {with(fixture.HA, 5, claimObserved, func(in *decision.Inputs) { in.Members[1].ID = 1 }), "Nothing, (Failed Invalid)"},
+		"some other Deployment": {with(topologytest.HA, 5, claimObserved, otherContainer), "Nothing, (Failed Invalid)"},
+		"a member twice":        {with(topologytest.HA, 5, claimObserved, func(in *decision.Inputs) { in.Members[1].ID = 1 }), "Nothing, (Failed Invalid)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := fixture.Text(test.in)
@@ -196,10 +197,10 @@ func TestFailedReads(t *testing.T) {
 	if testing.Short() {
 		sizes = sizes[1:]
 	}
-	for _, mode := range fixture.AllModes {
+	for _, mode := range topologytest.AllModes {
 		for _, n := range sizes {
 			for start, changes := range [][]change{
-				{}, {claimObserved}, {claimObserved, ours(fixture.HA, 5)}, {ours(fixture.HA, 5)}, {stockGuard}, {claimObserved, ours(fixture.HA, 5), force},
+				{}, {claimObserved}, {claimObserved, ours(topologytest.HA, 5)}, {ours(topologytest.HA, 5)}, {stockGuard}, {claimObserved, ours(topologytest.HA, 5), force},
 			} {
 				for removed := range len(remove) * len(remove) {
 					in := with(mode, n, changes...)
@@ -209,7 +210,7 @@ func TestFailedReads(t *testing.T) {
 					d := decision.Decide(in)
 					at := fmt.Sprintf("%q, %d nodes, start %d, removed %d: %s", mode, n, start, removed, describe(d))
 					deletes := actionOf(d) == decision.DeleteBudget || actionOf(d) == decision.DeleteDeployment
-					if deletes && (mode != fixture.SR || in.Cluster == nil || in.Members == nil) {
+					if deletes && (mode != topologytest.SR || in.Cluster == nil || in.Members == nil) {
 						t.Errorf("deletes: %s", at)
 					}
 					if in.Cluster != nil && in.Nodes != nil && in.Members != nil {
@@ -233,7 +234,7 @@ func TestDeprecation(t *testing.T) {
 		"": "", `{"a":1}`: "", `{"` + fixture.OverrideKey + `":"true"}`: "is deprecated: it is honored", fixture.OverrideKey + ": false\n": "is deprecated and false",
 		`{"` + fixture.OverrideKey + `":"maybe"}`: "want true or false",
 	} {
-		for _, mode := range fixture.AllModes {
+		for _, mode := range topologytest.AllModes {
 			in := with(mode, 3, conditions())
 			without := describe(decision.Decide(in))
 			in.Etcd.Spec.UnsupportedConfigOverrides.Raw = []byte(raw)
@@ -251,10 +252,10 @@ func TestDeprecation(t *testing.T) {
 // TestNeedsMembers checks that members do not change a decision that does not need them.
 func TestNeedsMembers(t *testing.T) {
 	needed, unneeded := 0, 0
-	for _, mode := range fixture.AllModes {
+	for _, mode := range topologytest.AllModes {
 		for n := range 6 {
 			for name, changes := range map[string][]change{
-				"static": nil, "ours": {ours(fixture.HA, 5), claimObserved}, "none": {noGuard}, "half": {noDeployment}, "no topology": {noCluster},
+				"static": nil, "ours": {ours(topologytest.HA, 5), claimObserved}, "none": {noGuard}, "half": {noDeployment}, "no topology": {noCluster},
 				"operator": {operatorGuard},
 			} {
 				in := with(mode, n, append(changes, noMembers)...)

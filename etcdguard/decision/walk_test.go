@@ -17,6 +17,7 @@ import (
 
 	"github.com/solonode/sno/etcdguard/decision"
 	"github.com/solonode/sno/etcdguard/internal/fixture"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 type part struct {
@@ -110,7 +111,7 @@ func (p part) disruptionBudget() *policyv1.PodDisruptionBudget {
 	case p.form == static:
 		b = staticBudget()
 	default:
-		b = ourBudget(fixture.HA, 3)
+		b = ourBudget(topologytest.HA, 3)
 	}
 	b.Spec.MaxUnavailable = ptr.To(intstr.FromInt(p.n))
 	p.setManagers(b, maxUnavailableJSON)
@@ -217,7 +218,7 @@ func (c clusterState) step() step {
 	case decision.Claim:
 		writes = false
 		problem(c.entries != none && c.entries != halfEntries, "claims although entries are set: %s", c.entries)
-		problem(c.mode != fixture.Arbiter && fixture.NeedsGuard(c.mode) && c.size() == 3 && (c.guard.release || c.budget.release) && c.entries == none && !c.owned(),
+		problem(c.mode != topologytest.Arbiter && fixture.NeedsGuard(c.mode) && c.size() == 3 && (c.guard.release || c.budget.release) && c.entries == none && !c.owned(),
 			"blocks upgrades for what the cluster-version-operator corrects")
 		after.entries, after.observed = ownEntries, false
 	case decision.Unclaim:
@@ -226,14 +227,14 @@ func (c clusterState) step() step {
 		problem(kept && c.liveMinReady() < c.minReady(), "releases the entries although the guard is too weak")
 		after.entries, after.observed = none, false
 	case decision.ApplyDeployment:
-		form := fixture.HA
-		if c.mode == fixture.Arbiter {
-			form = fixture.Arbiter
+		form := topologytest.HA
+		if c.mode == topologytest.Arbiter {
+			form = topologytest.Arbiter
 		}
 		after.guard.n, after.guard.form, after.guard.owns = int(*deploymentOf(decided).Spec.Replicas), string(form), fully
 		problem(stepOf(decided).Create != (c.guard.n == absent), "creates %t", stepOf(decided).Create)
 	case decision.ApplyBudget:
-		after.budget.n, after.budget.form, after.budget.owns = budgetOf(decided).Spec.MaxUnavailable.IntValue(), string(fixture.HA), fully
+		after.budget.n, after.budget.form, after.budget.owns = budgetOf(decided).Spec.MaxUnavailable.IntValue(), string(topologytest.HA), fully
 		problem(stepOf(decided).Create != (c.budget.n == absent), "creates %t", stepOf(decided).Create)
 	case decision.DisownDeployment, decision.DisownBudget:
 		writes = false
@@ -244,7 +245,7 @@ func (c clusterState) step() step {
 		p.owns, p.release = none, p.release || stepOf(decided).NewOwner == cvo
 		problem(kept && c.entries != conflictingEntries && c.liveMinReady() != c.minReady(), "releases a guard that does not fit")
 	case decision.DeleteBudget, decision.DeleteDeployment:
-		lone := c.mode == fixture.SR && c.listed && c.members <= 1
+		lone := c.mode == topologytest.SR && c.listed && c.members <= 1
 		yields := c.operator && fixture.NeedsGuard(c.mode) && c.owned()
 		problem(!lone && !yields, "removes a guard that is needed")
 		if actionOf(decided) == decision.DeleteBudget {
@@ -300,10 +301,10 @@ func startStates() []clusterState {
 	with := func(n int, scaled bool) part { return part{n: n, form: static, release: true, scaled: scaled} }
 	pairs := [][2]part{
 		{missing, missing}, {fromRelease, with(1, false)}, {fromRelease, missing}, {missing, with(1, false)}, {with(1, true), with(1, false)},
-		{fromRelease, with(2, true)}, {own(3, fixture.HA, true), own(1, fixture.HA, true)}, {own(5, fixture.HA, true), own(2, fixture.HA, false)}, {own(5, fixture.HA, false), own(1, fixture.HA, true)},
-		{own(3, fixture.Arbiter, false), own(1, fixture.HA, false)}, {own(2, fixture.HA, true), own(1, fixture.HA, true)}, {own(3, fixture.HA, false), missing}, {missing, own(2, fixture.HA, false)},
-		{part{n: 3, form: static, owns: partly, release: true}, own(2, fixture.HA, true)},
-		{own(5, fixture.HA, false), part{n: 1, form: static, owns: partly, release: true}},
+		{fromRelease, with(2, true)}, {own(3, topologytest.HA, true), own(1, topologytest.HA, true)}, {own(5, topologytest.HA, true), own(2, topologytest.HA, false)}, {own(5, topologytest.HA, false), own(1, topologytest.HA, true)},
+		{own(3, topologytest.Arbiter, false), own(1, topologytest.HA, false)}, {own(2, topologytest.HA, true), own(1, topologytest.HA, true)}, {own(3, topologytest.HA, false), missing}, {missing, own(2, topologytest.HA, false)},
+		{part{n: 3, form: static, owns: partly, release: true}, own(2, topologytest.HA, true)},
+		{own(5, topologytest.HA, false), part{n: 1, form: static, owns: partly, release: true}},
 		{part{n: 3, form: static}, part{n: 1, form: static}},
 	}
 	var all []clusterState
@@ -311,15 +312,15 @@ func startStates() []clusterState {
 		mode   configv1.TopologyMode
 		counts []counts
 	}{
-		{fixture.SR, []counts{{1, 1, 1, true}, {1, 1, 1, false}, {1, 3, 3, true}}},
-		{fixture.HA, []counts{{3, 3, 3, true}, {3, 3, 2, true}, {5, 5, 5, true}, {3, 5, 5, true}, {1, 1, 1, true}, {4, 4, 4, false}}},
-		{fixture.Arbiter, []counts{{3, 3, 3, true}, {5, 5, 4, true}}}, {fixture.Dual, []counts{{2, 2, 2, true}, {2, 2, 1, true}}},
-		{fixture.External, []counts{{1, 1, 1, true}}}, {fixture.Unknown, []counts{{0, 0, 0, false}}}, {unreadMode, []counts{{1, 1, 1, true}}},
+		{topologytest.SR, []counts{{1, 1, 1, true}, {1, 1, 1, false}, {1, 3, 3, true}}},
+		{topologytest.HA, []counts{{3, 3, 3, true}, {3, 3, 2, true}, {5, 5, 5, true}, {3, 5, 5, true}, {1, 1, 1, true}, {4, 4, 4, false}}},
+		{topologytest.Arbiter, []counts{{3, 3, 3, true}, {5, 5, 4, true}}}, {topologytest.Dual, []counts{{2, 2, 2, true}, {2, 2, 1, true}}},
+		{topologytest.External, []counts{{1, 1, 1, true}}}, {topologytest.Unknown, []counts{{0, 0, 0, false}}}, {unreadMode, []counts{{1, 1, 1, true}}},
 	} {
 		mode := of.mode
 		for _, c := range of.counts {
 			for i, p := range pairs {
-				if mode != fixture.SR && mode != fixture.HA && i%2 == 1 {
+				if mode != topologytest.SR && mode != topologytest.HA && i%2 == 1 {
 					continue // the rules are those of ha
 				}
 				base := clusterState{mode: mode, counts: c, guard: p[0], budget: p[1], image: i%2 == 0}
@@ -360,7 +361,7 @@ func TestWalk(t *testing.T) {
 	}
 	if testing.Short() { // enough for every step
 		queue = slices.DeleteFunc(queue, func(c clusterState) bool {
-			return c.mode != fixture.SR && c.mode != fixture.HA || c.nodes != c.members || !c.listed
+			return c.mode != topologytest.SR && c.mode != topologytest.HA || c.nodes != c.members || !c.listed
 		})
 	}
 	taken := map[decision.Action]int{}
@@ -418,15 +419,15 @@ func violation(c clusterState) string {
 	orphan := !c.version && (c.guard.release || c.budget.release)
 	lacks := c.guard.n == absent || c.budget.n == absent
 	switch {
-	case c.mode == unreadMode, orphan && c.mode != fixture.External:
+	case c.mode == unreadMode, orphan && c.mode != topologytest.External:
 		return "" // no writes
-	case kept && ours, c.mode == fixture.External && ours && !orphan:
+	case kept && ours, c.mode == topologytest.External && ours && !orphan:
 		return "fields or entries of this module are left"
-	case kept || c.mode == fixture.External || c.guard.scaled || c.budget.scaled:
+	case kept || c.mode == topologytest.External || c.guard.scaled || c.budget.scaled:
 		return ""
-	case c.mode == fixture.SR && c.listed && c.members <= 1 && (c.guard.n != absent || c.budget.n != absent):
+	case c.mode == topologytest.SR && c.listed && c.members <= 1 && (c.guard.n != absent || c.budget.n != absent):
 		return "a guard is left on one node"
-	case c.mode == fixture.SR, c.operator && !ours:
+	case c.mode == topologytest.SR, c.operator && !ours:
 		return ""
 	case c.operator:
 		return "the guard of this module is left although the operator has its own"
@@ -440,9 +441,9 @@ func violation(c clusterState) string {
 		return ""
 	case c.liveMinReady() != c.minReady() || c.guard.n != c.size():
 		return "the guard has the wrong size"
-	case c.version && c.size() == 3 && c.mode != fixture.Arbiter && ours && c.entries != otherEntries:
+	case c.version && c.size() == 3 && c.mode != topologytest.Arbiter && ours && c.entries != otherEntries:
 		return "unneeded entries block upgrades"
-	case c.version && (c.size() != 3 || c.mode == fixture.Arbiter) && !c.unmanaged:
+	case c.version && (c.size() != 3 || c.mode == topologytest.Arbiter) && !c.unmanaged:
 		return "the guard has two writers"
 	}
 	return ""
@@ -451,7 +452,7 @@ func violation(c clusterState) string {
 func (c clusterState) disturb(r *rand.Rand) clusterState {
 	switch r.IntN(12) {
 	case 0:
-		c.mode = append(fixture.AllModes, unreadMode, fixture.SR, fixture.HA)[r.IntN(len(fixture.AllModes)+3)]
+		c.mode = append(topologytest.AllModes, unreadMode, topologytest.SR, topologytest.HA)[r.IntN(len(topologytest.AllModes)+3)]
 	case 1, 2:
 		c.nodes = r.IntN(6)
 	case 3, 4:
@@ -484,7 +485,7 @@ func TestWalkAtRandom(t *testing.T) {
 	}
 	for i := range histories {
 		n := 3 + 2*(i%2) // for three the release's guard is correct
-		c := clusterState{mode: fixture.HA, counts: counts{n, n, n, true}, version: true, observed: true, guard: fromRelease, budget: fromRelease}
+		c := clusterState{mode: topologytest.HA, counts: counts{n, n, n, true}, version: true, observed: true, guard: fromRelease, budget: fromRelease}
 		c.image = r.IntN(2) == 0
 		c.budget.n = 1
 		for range 40 {

@@ -23,7 +23,7 @@ import (
 var ErrRefused = errors.New("cannot release")
 
 // private matches packages without a promise (docs/api.md), which only programs of this repository import.
-var private = regexp.MustCompile(`^([^/]+/(controller|decision|internal)|approver/(approve|kubelet)|conformance/extension|patch/(admission|golden))(/|$)`)
+var private = regexp.MustCompile(`^([^/]+/(controller|decision|internal)|approver/(approve|kubelet)|conformance/extension|patch/(admission|golden)|topology/topologytest)(/|$)`)
 
 // compareAPI prints the differences of each library from its last release, and refuses incompatible ones where the next
 // version promises compatibility: in v0 another minor version may have them, from v1 on none. As long as the commit has

@@ -11,6 +11,7 @@ import (
 
 	"github.com/solonode/sno/ingress/decision"
 	"github.com/solonode/sno/ingress/internal/fixture"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 type situation struct {
@@ -24,8 +25,8 @@ type situation struct {
 
 func situations() []situation {
 	var all []situation
-	for _, controlPlane := range fixture.AllModes {
-		for _, infrastructure := range fixture.AllModes {
+	for _, controlPlane := range topologytest.AllModes {
+		for _, infrastructure := range topologytest.AllModes {
 			for bits := range 8 {
 				for _, placement := range []string{"none", "pinned", "moved", "unreadable"} {
 					for _, placementOwner := range []string{own, "oc", stock} {
@@ -75,7 +76,7 @@ func (s situation) inputs(t *testing.T) decision.Inputs {
 // The first rule that matches a situation decides.
 func TestDecideTable(t *testing.T) {
 	one := func(s situation) int32 {
-		if s.controlPlane == fixture.SR {
+		if s.controlPlane == topologytest.SR {
 			return 1
 		}
 		return 2
@@ -87,8 +88,8 @@ func TestDecideTable(t *testing.T) {
 	}{
 		{func(s situation) bool { return s.optedOut }, "release", "a person opted out"},
 		{func(s situation) bool { return !s.known }, "nothing", "the topology is not known"},
-		{func(s situation) bool { return s.controlPlane == fixture.External }, "release", "there is no control plane to pin to"},
-		{func(s situation) bool { return s.infrastructure != fixture.SR }, "release", "the router belongs to the workers"},
+		{func(s situation) bool { return s.controlPlane == topologytest.External }, "release", "there is no control plane to pin to"},
+		{func(s situation) bool { return s.infrastructure != topologytest.SR }, "release", "the router belongs to the workers"},
 		{func(s situation) bool { return !s.forced && s.placement == "unreadable" && s.placementOwner != own }, "nothing", "unsupported node selector"},
 		{func(s situation) bool { return !s.forced && s.placement == "moved" && s.placementOwner != own }, "release", "another client placed the router"},
 		{func(s situation) bool {

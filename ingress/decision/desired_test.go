@@ -17,6 +17,7 @@ import (
 	"github.com/solonode/sno/ingress/internal/fixture"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 const stock, own, released = "cluster-ingress-operator", "sno.solonode.github.io/ingress", "sno.solonode.github.io/ingress-released"
@@ -71,9 +72,9 @@ func TestDecideTopologies(t *testing.T) {
 		}
 		want := "release; NotNeeded (NotNeeded)"
 		switch {
-		case c.controlPlane == fixture.External:
+		case c.controlPlane == topologytest.External:
 			want = "release; NotNeeded (ExternalControlPlane)"
-		case pool == topology.ControlPlanePool && c.controlPlane == fixture.SR:
+		case pool == topology.ControlPlanePool && c.controlPlane == topologytest.SR:
 			want = "one pinned"
 		case pool == topology.ControlPlanePool:
 			want = "two pinned"
@@ -82,8 +83,8 @@ func TestDecideTopologies(t *testing.T) {
 			t.Errorf("%+v: %s, want %s", c, got, want)
 		}
 	}
-	for _, controlPlane := range fixture.AllModes {
-		for _, infrastructure := range fixture.AllModes {
+	for _, controlPlane := range topologytest.AllModes {
+		for _, infrastructure := range topologytest.AllModes {
 			for _, placement := range []configv1.DefaultPlacement{"", fixture.ToWorkers, fixture.ToControlPlane, "Elsewhere"} {
 				check(cell{controlPlane, infrastructure, placement, ""})
 				check(cell{controlPlane, infrastructure, placement, ingress.PlacementFromTopology})
@@ -185,99 +186,99 @@ func TestDecide(t *testing.T) {
 		want string
 	}{
 		// The checks.
-		"unknown --placement": {with(inputs(fixture.SR, fixture.SR), func(in *decision.Inputs) { in.Placement = "both" }),
+		"unknown --placement": {with(inputs(topologytest.SR, topologytest.SR), func(in *decision.Inputs) { in.Placement = "both" }),
 			invalid(`unknown placement source: "both"; want "topology" or "defaultPlacement"`)},
-		"a Cluster that was not read": {with(inputs(fixture.SR, fixture.SR), func(in *decision.Inputs) { in.Cluster = &topology.Cluster{} }),
+		"a Cluster that was not read": {with(inputs(topologytest.SR, topologytest.SR), func(in *decision.Inputs) { in.Cluster = &topology.Cluster{} }),
 			invalid(`no topology: read the Cluster with topology.FromInfrastructure: mode ""`)},
-		"another IngressController": {inputs(fixture.SR, fixture.SR, renamed("openshift-ingress-operator", "internal")),
+		"another IngressController": {inputs(topologytest.SR, topologytest.SR, renamed("openshift-ingress-operator", "internal")),
 			invalid("invalid inputs: IngressController openshift-ingress-operator/internal is not the default one (openshift-ingress-operator/default)")},
-		"another namespace": {inputs(fixture.SR, fixture.SR, renamed("elsewhere", "default")),
+		"another namespace": {inputs(topologytest.SR, topologytest.SR, renamed("elsewhere", "default")),
 			invalid("invalid inputs: IngressController elsewhere/default is not the default one (openshift-ingress-operator/default)")},
-		"another Ingress": {with(withDefaultPlacement(inputs(fixture.SR, fixture.SR), ""), func(in *decision.Inputs) { in.Ingress.Name = "second" }),
+		"another Ingress": {with(withDefaultPlacement(inputs(topologytest.SR, topologytest.SR), ""), func(in *decision.Inputs) { in.Ingress.Name = "second" }),
 			invalid(`invalid inputs: Ingress "second" is not the cluster's ("cluster")`)},
 		"no inputs":                            {decision.Inputs{}, none},
-		"no IngressController":                 {with(inputs(fixture.SR, fixture.SR), func(in *decision.Inputs) { in.IngressController = nil }), none},
-		"being deleted":                        {inputs(fixture.SR, fixture.SR, owned(deleting)...), dying},
-		"opted out":                            {inputs(fixture.SR, fixture.SR, owned(optOut)...), "release" + optedOut},
-		"opted out, topology not known":        {with(inputs(fixture.SR, fixture.SR, optedOutOf("console, ingress")), noCluster), "release" + optedOut},
-		"topology not known":                   {with(inputs(fixture.SR, fixture.SR, owned()...), noCluster), notKnown},
-		"external control plane":               {inputs(fixture.External, fixture.SR), "release" + hosted},
-		"external, defaultPlacement decides":   {with(withDefaultPlacement(inputs(fixture.External, fixture.SR), fixture.ToControlPlane), fromDefault), "release" + hosted},
-		"highly available":                     {inputs(fixture.SR, fixture.HA), "release" + workers},
-		"empty":                                {inputs(fixture.Empty, fixture.Empty), "release" + workers},
-		"unknown infrastructure":               {inputs(fixture.SR, fixture.Unknown), "release" + workers + unknownInfrastructure},
-		"both unknown":                         {inputs(fixture.Unknown, fixture.Unknown), "release" + workers + unknownControlPlane + unknownInfrastructure},
-		"topology beats defaultPlacement":      {withDefaultPlacement(inputs(fixture.SR, fixture.HA), fixture.ToControlPlane), byTopology},
-		"defaultPlacement beats topology":      {with(withDefaultPlacement(inputs(fixture.SR, fixture.SR), fixture.ToWorkers), fromDefault), byDefault},
-		"a person's placement, nothing to pin": {inputs(fixture.HA, fixture.HA, movedBy("oc")...), "release" + workers},
+		"no IngressController":                 {with(inputs(topologytest.SR, topologytest.SR), func(in *decision.Inputs) { in.IngressController = nil }), none},
+		"being deleted":                        {inputs(topologytest.SR, topologytest.SR, owned(deleting)...), dying},
+		"opted out":                            {inputs(topologytest.SR, topologytest.SR, owned(optOut)...), "release" + optedOut},
+		"opted out, topology not known":        {with(inputs(topologytest.SR, topologytest.SR, optedOutOf("console, ingress")), noCluster), "release" + optedOut},
+		"topology not known":                   {with(inputs(topologytest.SR, topologytest.SR, owned()...), noCluster), notKnown},
+		"external control plane":               {inputs(topologytest.External, topologytest.SR), "release" + hosted},
+		"external, defaultPlacement decides":   {with(withDefaultPlacement(inputs(topologytest.External, topologytest.SR), fixture.ToControlPlane), fromDefault), "release" + hosted},
+		"highly available":                     {inputs(topologytest.SR, topologytest.HA), "release" + workers},
+		"empty":                                {inputs(topologytest.Empty, topologytest.Empty), "release" + workers},
+		"unknown infrastructure":               {inputs(topologytest.SR, topologytest.Unknown), "release" + workers + unknownInfrastructure},
+		"both unknown":                         {inputs(topologytest.Unknown, topologytest.Unknown), "release" + workers + unknownControlPlane + unknownInfrastructure},
+		"topology beats defaultPlacement":      {withDefaultPlacement(inputs(topologytest.SR, topologytest.HA), fixture.ToControlPlane), byTopology},
+		"defaultPlacement beats topology":      {with(withDefaultPlacement(inputs(topologytest.SR, topologytest.SR), fixture.ToWorkers), fromDefault), byDefault},
+		"a person's placement, nothing to pin": {inputs(topologytest.HA, topologytest.HA, movedBy("oc")...), "release" + workers},
 
 		// Pinned.
-		"pinned": {inputs(fixture.SR, fixture.SR), "one pinned"},
-		"two control-plane nodes, old defaulting": {inputs(fixture.Dual, fixture.SR), "two pinned"},
-		"pinned already":             {inputs(fixture.SR, fixture.SR, owned()...), "one pinned"},
-		"the module's old placement": {inputs(fixture.SR, fixture.SR, fixture.Placed(fixture.Moved()), ownedBy(own, bothJSON)), "one pinned"},
-		"the module's expression":    {inputs(fixture.SR, fixture.SR, expressed("node-role.kubernetes.io/infra", "In", "")[0], ownedBy(own, bothJSON)), "one pinned"},
-		"another module opted out":   {inputs(fixture.SR, fixture.SR, optedOutOf("console")), "one pinned"},
-		"defaultPlacement pins":      {with(withDefaultPlacement(inputs(fixture.SR, fixture.HA), fixture.ToControlPlane), fromDefault), "one pinned"},
-		"empty defaultPlacement":     {with(withDefaultPlacement(inputs(fixture.SR, fixture.SR), ""), fromDefault), "one pinned"},
-		"no defaultPlacement":        {with(inputs(fixture.SR, fixture.SR), fromDefault), "one pinned"},
+		"pinned": {inputs(topologytest.SR, topologytest.SR), "one pinned"},
+		"two control-plane nodes, old defaulting": {inputs(topologytest.Dual, topologytest.SR), "two pinned"},
+		"pinned already":             {inputs(topologytest.SR, topologytest.SR, owned()...), "one pinned"},
+		"the module's old placement": {inputs(topologytest.SR, topologytest.SR, fixture.Placed(fixture.Moved()), ownedBy(own, bothJSON)), "one pinned"},
+		"the module's expression":    {inputs(topologytest.SR, topologytest.SR, expressed("node-role.kubernetes.io/infra", "In", "")[0], ownedBy(own, bothJSON)), "one pinned"},
+		"another module opted out":   {inputs(topologytest.SR, topologytest.SR, optedOutOf("console")), "one pinned"},
+		"defaultPlacement pins":      {with(withDefaultPlacement(inputs(topologytest.SR, topologytest.HA), fixture.ToControlPlane), fromDefault), "one pinned"},
+		"empty defaultPlacement":     {with(withDefaultPlacement(inputs(topologytest.SR, topologytest.SR), ""), fromDefault), "one pinned"},
+		"no defaultPlacement":        {with(inputs(topologytest.SR, topologytest.SR), fromDefault), "one pinned"},
 
 		// Placements of others.
-		"a person's":                  {inputs(fixture.SR, fixture.SR, movedBy("oc")...), elsewhere(`"oc"`)},
-		"a person's, forced":          {with(inputs(fixture.SR, fixture.SR, movedBy("oc")...), forced), "one pinned"},
-		"two people's":                {inputs(fixture.SR, fixture.SR, append(movedBy("oc"), movedBy("argocd")...)...), elsewhere(`"argocd", "oc"`)},
-		"the ingress operator's":      {inputs(fixture.SR, fixture.SR, movedBy(stock)...), elsewhere(`"` + stock + `"`)}, // no creation-time default
-		"a person's, module's number": {inputs(fixture.SR, fixture.SR, append(movedBy("oc"), fixture.Replicas(1), ownedBy(own, replicasJSON))...), elsewhere(`"oc"`)},
-		"placement, no managedFields": {inputs(fixture.SR, fixture.SR, fixture.Placed(fixture.Moved()), noManagedFields), elsewhere(`"before-first-apply"`)},
-		"equal":                       {inputs(fixture.SR, fixture.SR, fixture.Placed(fixture.Pinned(t)), ownedBy("oc", placedJSON)), "one pinned"},
-		"equal, by an expression": {inputs(fixture.SR, fixture.SR, fixture.Placed(pinnedByExpression(t)), ownedBy("oc", placedJSON)),
+		"a person's":                  {inputs(topologytest.SR, topologytest.SR, movedBy("oc")...), elsewhere(`"oc"`)},
+		"a person's, forced":          {with(inputs(topologytest.SR, topologytest.SR, movedBy("oc")...), forced), "one pinned"},
+		"two people's":                {inputs(topologytest.SR, topologytest.SR, append(movedBy("oc"), movedBy("argocd")...)...), elsewhere(`"argocd", "oc"`)},
+		"the ingress operator's":      {inputs(topologytest.SR, topologytest.SR, movedBy(stock)...), elsewhere(`"` + stock + `"`)}, // no creation-time default
+		"a person's, module's number": {inputs(topologytest.SR, topologytest.SR, append(movedBy("oc"), fixture.Replicas(1), ownedBy(own, replicasJSON))...), elsewhere(`"oc"`)},
+		"placement, no managedFields": {inputs(topologytest.SR, topologytest.SR, fixture.Placed(fixture.Moved()), noManagedFields), elsewhere(`"before-first-apply"`)},
+		"equal":                       {inputs(topologytest.SR, topologytest.SR, fixture.Placed(fixture.Pinned(t)), ownedBy("oc", placedJSON)), "one pinned"},
+		"equal, by an expression": {inputs(topologytest.SR, topologytest.SR, fixture.Placed(pinnedByExpression(t)), ownedBy("oc", placedJSON)),
 			"one pinned by an expression"},
-		"another, by an expression": {inputs(fixture.SR, fixture.SR, expressed("node-role.kubernetes.io/infra", "In", "")...), elsewhere(`"oc"`)},
+		"another, by an expression": {inputs(topologytest.SR, topologytest.SR, expressed("node-role.kubernetes.io/infra", "In", "")...), elsewhere(`"oc"`)},
 		// Those that pin to the control plane too.
-		"without the tolerations, by an expression": {inputs(fixture.SR, fixture.SR, expressed("node-role.kubernetes.io/master", "In", "")...), "one"},
-		"without the tolerations, forced": {with(inputs(fixture.SR, fixture.SR, expressed("node-role.kubernetes.io/master", "In", "")...), forced),
+		"without the tolerations, by an expression": {inputs(topologytest.SR, topologytest.SR, expressed("node-role.kubernetes.io/master", "In", "")...), "one"},
+		"without the tolerations, forced": {with(inputs(topologytest.SR, topologytest.SR, expressed("node-role.kubernetes.io/master", "In", "")...), forced),
 			"one pinned by an expression"},
-		"without the tolerations, three": {inputs(fixture.SR, fixture.SR, append(narrowedBy("oc"), fixture.Replicas(3), byPerson)...),
+		"without the tolerations, three": {inputs(topologytest.SR, topologytest.SR, append(narrowedBy("oc"), fixture.Replicas(3), byPerson)...),
 			blocked("nothing of the placement", ".spec.replicas", `"oc"`)},
-		"by more labels":                   {inputs(fixture.SR, fixture.SR, narrowedBy("oc")...), "one"},
-		"by more labels, highly available": {inputs(fixture.HA, fixture.HA, narrowedBy("oc")...), "release" + workers},
-		"by the newer label":               {inputs(fixture.SR, fixture.SR, expressed("node-role.kubernetes.io/control-plane", "In", "")...), "one"},
-		"by more tolerations":              {inputs(fixture.SR, fixture.SR, fixture.Placed(tolerating(t, infraToleration)), ownedBy("oc", placedJSON)), "one"},
-		"more labels beside the module's tolerations": {inputs(fixture.SR, fixture.SR, fixture.Placed(narrowed(t)), ownedBy(own, tolerationsJSON), ownedBy("oc",
+		"by more labels":                   {inputs(topologytest.SR, topologytest.SR, narrowedBy("oc")...), "one"},
+		"by more labels, highly available": {inputs(topologytest.HA, topologytest.HA, narrowedBy("oc")...), "release" + workers},
+		"by the newer label":               {inputs(topologytest.SR, topologytest.SR, expressed("node-role.kubernetes.io/control-plane", "In", "")...), "one"},
+		"by more tolerations":              {inputs(topologytest.SR, topologytest.SR, fixture.Placed(tolerating(t, infraToleration)), ownedBy("oc", placedJSON)), "one"},
+		"more labels beside the module's tolerations": {inputs(topologytest.SR, topologytest.SR, fixture.Placed(narrowed(t)), ownedBy(own, tolerationsJSON), ownedBy("oc",
 			`{"f:spec":{"f:nodePlacement":{"f:nodeSelector":{}}}}`)), "one tolerating"},
-		"the module's own, by more labels": {inputs(fixture.SR, fixture.SR, fixture.Placed(narrowed(t)), ownedBy(own, placedJSON)), "one pinned"},
-		"unsupported selector":             {inputs(fixture.SR, fixture.SR, expressed("a", "Exists")...), unsupported},
-		"unsupported selector, forced":     {with(inputs(fixture.SR, fixture.SR, expressed("a", "Exists")...), forced), "one pinned"},
-		"unreadable ownership":             {inputs(fixture.SR, fixture.SR, fixture.Placed(fixture.Moved()), unreadable), invalid("...")},
+		"the module's own, by more labels": {inputs(topologytest.SR, topologytest.SR, fixture.Placed(narrowed(t)), ownedBy(own, placedJSON)), "one pinned"},
+		"unsupported selector":             {inputs(topologytest.SR, topologytest.SR, expressed("a", "Exists")...), unsupported},
+		"unsupported selector, forced":     {with(inputs(topologytest.SR, topologytest.SR, expressed("a", "Exists")...), forced), "one pinned"},
+		"unreadable ownership":             {inputs(topologytest.SR, topologytest.SR, fixture.Placed(fixture.Moved()), unreadable), invalid("...")},
 
 		// Numbers of routers of others.
-		"the operator's, from creation":      {inputs(fixture.SR, fixture.SR, fixture.Replicas(2), byStock), "one pinned"},
-		"the operator's, by another name":    {inputs(fixture.SR, fixture.SR, fixture.Replicas(2), ownedBy("ingress-operator", replicasJSON)), "one pinned"},
-		"one that a release left":            {inputs(fixture.SR, fixture.SR, fixture.Replicas(2), byReleased), "one pinned"},
-		"a person's equal number":            {inputs(fixture.SR, fixture.SR, fixture.Replicas(1), byPerson), "one pinned"},
-		"a person's number":                  {inputs(fixture.SR, fixture.SR, fixture.Replicas(3), byPerson), scaled(`"oc"`)},
-		"a person's number, forced":          {with(inputs(fixture.SR, fixture.SR, fixture.Replicas(3), byPerson), forced), "one pinned"},
-		"a person's and the operator's":      {inputs(fixture.SR, fixture.SR, fixture.Replicas(3), byStock, ownedBy("kubectl-edit", replicasJSON)), scaled(`"kubectl-edit"`)},
-		"a person's zero":                    {inputs(fixture.SR, fixture.SR, fixture.Replicas(0), byPerson), scaled(`"oc"`)},
-		"a number, no managedFields":         {inputs(fixture.SR, fixture.SR, fixture.Replicas(3), noManagedFields), scaled(`"before-first-apply"`)},
-		"unreadable ownership of the number": {inputs(fixture.SR, fixture.SR, fixture.Replicas(3), unreadable), invalid("...")},
+		"the operator's, from creation":      {inputs(topologytest.SR, topologytest.SR, fixture.Replicas(2), byStock), "one pinned"},
+		"the operator's, by another name":    {inputs(topologytest.SR, topologytest.SR, fixture.Replicas(2), ownedBy("ingress-operator", replicasJSON)), "one pinned"},
+		"one that a release left":            {inputs(topologytest.SR, topologytest.SR, fixture.Replicas(2), byReleased), "one pinned"},
+		"a person's equal number":            {inputs(topologytest.SR, topologytest.SR, fixture.Replicas(1), byPerson), "one pinned"},
+		"a person's number":                  {inputs(topologytest.SR, topologytest.SR, fixture.Replicas(3), byPerson), scaled(`"oc"`)},
+		"a person's number, forced":          {with(inputs(topologytest.SR, topologytest.SR, fixture.Replicas(3), byPerson), forced), "one pinned"},
+		"a person's and the operator's":      {inputs(topologytest.SR, topologytest.SR, fixture.Replicas(3), byStock, ownedBy("kubectl-edit", replicasJSON)), scaled(`"kubectl-edit"`)},
+		"a person's zero":                    {inputs(topologytest.SR, topologytest.SR, fixture.Replicas(0), byPerson), scaled(`"oc"`)},
+		"a number, no managedFields":         {inputs(topologytest.SR, topologytest.SR, fixture.Replicas(3), noManagedFields), scaled(`"before-first-apply"`)},
+		"unreadable ownership of the number": {inputs(topologytest.SR, topologytest.SR, fixture.Replicas(3), unreadable), invalid("...")},
 
 		// Releases.
-		"not owned":                                {inputs(fixture.HA, fixture.HA, fixture.Replicas(1), byStock), "release" + workers},
-		"co-owned by the operator":                 {inputs(fixture.HA, fixture.HA, owned(byStock)...), leftTwo + workers},
-		"co-owned, external control plane":         {inputs(fixture.External, fixture.HA, owned(byStock)...), leftTwo + hosted},
-		"owned by the module alone":                {inputs(fixture.HA, fixture.HA, owned()...), "release" + workers},
-		"co-owned by a person":                     {inputs(fixture.HA, fixture.HA, owned(byStock, byPerson)...), "release" + workers},
-		"the replaced number matches":              {inputs(fixture.HA, fixture.HA, owned(withReplaced(stock, "2"))...), "release" + workers},
-		"the replaced number is stale":             {inputs(fixture.HA, fixture.HA, owned(withReplaced(stock, "1"))...), leftTwo + workers},
-		"the operator pins to the only node":       {withDefaultPlacement(inputs(fixture.SR, fixture.HA, owned(byStock)...), fixture.ToControlPlane), byTopology},
-		"the number matches":                       {with(withDefaultPlacement(inputs(fixture.SR, fixture.SR, owned(byStock)...), fixture.ToWorkers), fromDefault), byDefault},
-		"the annotation is not the module's":       {inputs(fixture.HA, fixture.HA, owned(annotated(patch.ReplacedAnnotation("ingress"), "[]"))...), "release" + workers},
-		"opted out after a change of the topology": {inputs(fixture.HA, fixture.HA, owned(optOut, byStock)...), "release" + optedOut},
-		"opted out, replaced the operator's":       {inputs(fixture.SR, fixture.SR, owned(optOut, withReplaced(stock, "2"))...), "release" + optedOut},
-		"opted out, replaced its own, stale":       {inputs(fixture.SR, fixture.SR, owned(optOut, withReplaced(released, "2"))...), leftOne + optedOut},
-		"opted out, co-owned by a release, stale":  {inputs(fixture.HA, fixture.HA, owned(optOut, byReleased)...), leftTwo + optedOut},
-		"opted out, replaced, no topology":         {with(inputs(fixture.SR, fixture.SR, owned(optOut, withReplaced(released, "2"))...), noCluster), "release" + optedOut},
+		"not owned":                                {inputs(topologytest.HA, topologytest.HA, fixture.Replicas(1), byStock), "release" + workers},
+		"co-owned by the operator":                 {inputs(topologytest.HA, topologytest.HA, owned(byStock)...), leftTwo + workers},
+		"co-owned, external control plane":         {inputs(topologytest.External, topologytest.HA, owned(byStock)...), leftTwo + hosted},
+		"owned by the module alone":                {inputs(topologytest.HA, topologytest.HA, owned()...), "release" + workers},
+		"co-owned by a person":                     {inputs(topologytest.HA, topologytest.HA, owned(byStock, byPerson)...), "release" + workers},
+		"the replaced number matches":              {inputs(topologytest.HA, topologytest.HA, owned(withReplaced(stock, "2"))...), "release" + workers},
+		"the replaced number is stale":             {inputs(topologytest.HA, topologytest.HA, owned(withReplaced(stock, "1"))...), leftTwo + workers},
+		"the operator pins to the only node":       {withDefaultPlacement(inputs(topologytest.SR, topologytest.HA, owned(byStock)...), fixture.ToControlPlane), byTopology},
+		"the number matches":                       {with(withDefaultPlacement(inputs(topologytest.SR, topologytest.SR, owned(byStock)...), fixture.ToWorkers), fromDefault), byDefault},
+		"the annotation is not the module's":       {inputs(topologytest.HA, topologytest.HA, owned(annotated(patch.ReplacedAnnotation("ingress"), "[]"))...), "release" + workers},
+		"opted out after a change of the topology": {inputs(topologytest.HA, topologytest.HA, owned(optOut, byStock)...), "release" + optedOut},
+		"opted out, replaced the operator's":       {inputs(topologytest.SR, topologytest.SR, owned(optOut, withReplaced(stock, "2"))...), "release" + optedOut},
+		"opted out, replaced its own, stale":       {inputs(topologytest.SR, topologytest.SR, owned(optOut, withReplaced(released, "2"))...), leftOne + optedOut},
+		"opted out, co-owned by a release, stale":  {inputs(topologytest.HA, topologytest.HA, owned(optOut, byReleased)...), leftTwo + optedOut},
+		"opted out, replaced, no topology":         {with(inputs(topologytest.SR, topologytest.SR, owned(optOut, withReplaced(released, "2"))...), noCluster), "release" + optedOut},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := decide(t, test.in)
@@ -294,9 +295,9 @@ func TestRestoreReplaced(t *testing.T) {
 		return patch.Replaced{Field: ".spec.replicas", Manager: manager, Value: []byte(value)}
 	}
 	placement := patch.Replaced{Field: ".spec.nodePlacement.nodeSelector", Manager: "oc", Value: []byte("1")}
-	available := inputs(fixture.HA, fixture.HA)
-	single := with(withDefaultPlacement(inputs(fixture.SR, fixture.SR), fixture.ToWorkers), fromDefault)
-	optedOut := inputs(fixture.SR, fixture.SR, optedOutOf("ingress"))
+	available := inputs(topologytest.HA, topologytest.HA)
+	single := with(withDefaultPlacement(inputs(topologytest.SR, topologytest.SR), fixture.ToWorkers), fromDefault)
+	optedOut := inputs(topologytest.SR, topologytest.SR, optedOutOf("ingress"))
 	for _, test := range []struct {
 		in       decision.Inputs
 		replaced patch.Replaced
@@ -324,13 +325,13 @@ func TestRestoreReplaced(t *testing.T) {
 func TestDecideIsPure(t *testing.T) {
 	for name, build := range map[string]func() decision.Inputs{
 		"pins": func() decision.Inputs {
-			return inputs(fixture.SR, fixture.SR, fixture.Replicas(2), ownedBy(stock, replicasJSON))
+			return inputs(topologytest.SR, topologytest.SR, fixture.Replicas(2), ownedBy(stock, replicasJSON))
 		},
 		"releases": func() decision.Inputs {
-			return inputs(fixture.HA, fixture.HA, fixture.Replicas(1), fixture.Placed(fixture.Pinned(t)), ownedBy(own, bothJSON))
+			return inputs(topologytest.HA, topologytest.HA, fixture.Replicas(1), fixture.Placed(fixture.Pinned(t)), ownedBy(own, bothJSON))
 		},
 		"blocked": func() decision.Inputs {
-			return inputs(fixture.SR, fixture.SR, fixture.Placed(fixture.Moved()), ownedBy("oc", placedJSON))
+			return inputs(topologytest.SR, topologytest.SR, fixture.Placed(fixture.Moved()), ownedBy("oc", placedJSON))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -361,8 +362,8 @@ func TestDecideIsPure(t *testing.T) {
 
 func BenchmarkDecide(b *testing.B) {
 	for name, in := range map[string]decision.Inputs{
-		"pins":     inputs(fixture.SR, fixture.SR, fixture.Replicas(1), fixture.Placed(fixture.Pinned(b)), ownedBy(own, bothJSON)),
-		"releases": inputs(fixture.HA, fixture.HA),
+		"pins":     inputs(topologytest.SR, topologytest.SR, fixture.Replicas(1), fixture.Placed(fixture.Pinned(b)), ownedBy(own, bothJSON)),
+		"releases": inputs(topologytest.HA, topologytest.HA),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

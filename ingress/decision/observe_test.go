@@ -17,6 +17,7 @@ import (
 	"github.com/solonode/sno/ingress/internal/fixture"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 func router(t testing.TB, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
@@ -53,7 +54,7 @@ func TestObserve(t *testing.T) {
 	const master = "node-role.kubernetes.io/master"
 	type change = func(*appsv1.Deployment)
 	on := func(change ...change) decision.Inputs {
-		in := inputs(fixture.SR, fixture.SR, fixture.Placed(fixture.Pinned(t)))
+		in := inputs(topologytest.SR, topologytest.SR, fixture.Placed(fixture.Pinned(t)))
 		in.Router = router(t, change...)
 		return in
 	}
@@ -114,7 +115,7 @@ func TestObserve(t *testing.T) {
 		"scaled to nothing": {on(func(d *appsv1.Deployment) {
 			d.Spec.Replicas, d.Status = ptr.To[int32](0), appsv1.DeploymentStatus{ObservedGeneration: 2}
 		}), inForce},
-		"rolled out, unknown control plane": {with(on(), func(in *decision.Inputs) { in.Cluster.ControlPlane = topology.ReadingOf(fixture.Unknown) }),
+		"rolled out, unknown control plane": {with(on(), func(in *decision.Inputs) { in.Cluster.ControlPlane = topology.ReadingOf(topologytest.Unknown) }),
 			inForce + `; status.controlPlaneTopology has the unknown value "Quantum", acting on HighlyAvailable`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,21 +143,21 @@ func TestObserveStuck(t *testing.T) {
 		change       func(*appsv1.Deployment, *condition)
 		message      string // empty for RouterRollingOut
 	}{
-		"Pending":                          {fixture.SR, counts{1, 1, 1, 0}, nil, nothing},
-		"old pod serves":                   {fixture.SR, counts{1, 1, 2, 1}, nil, serving},
-		"one of two":                       {fixture.Dual, counts{2, 2, 2, 1}, nil, serving},
-		"no new pod":                       {fixture.SR, counts{1, 0, 1, 1}, nil, serving},
-		"a person's two, one runs":         {fixture.SR, counts{2, 2, 2, 1}, nil, ""},
-		"a person's two, none runs":        {fixture.SR, counts{2, 2, 2, 0}, nil, nothing},
-		"a person's two, the old one runs": {fixture.SR, counts{2, 0, 2, 1}, nil, serving},
-		"a person's three on two nodes":    {fixture.Dual, counts{3, 3, 3, 1}, nil, serving},
-		"of the generation before":         {fixture.SR, counts{1, 1, 1, 0}, func(d *appsv1.Deployment, _ *condition) { d.Generation = 9 }, ""},
-		"in time":                          {fixture.SR, counts{1, 1, 1, 0}, func(_ *appsv1.Deployment, c *condition) { c.Reason = "ReplicaSetUpdated" }, ""},
-		"progressing":                      {fixture.SR, counts{1, 1, 1, 0}, func(_ *appsv1.Deployment, c *condition) { c.Status = corev1.ConditionTrue }, ""},
-		"another condition":                {fixture.SR, counts{1, 1, 1, 0}, func(_ *appsv1.Deployment, c *condition) { c.Type = "ReplicaFailure" }, ""},
-		"paused":                           {fixture.SR, counts{1, 1, 1, 0}, func(d *appsv1.Deployment, _ *condition) { d.Spec.Paused = true }, ""},
+		"Pending":                          {topologytest.SR, counts{1, 1, 1, 0}, nil, nothing},
+		"old pod serves":                   {topologytest.SR, counts{1, 1, 2, 1}, nil, serving},
+		"one of two":                       {topologytest.Dual, counts{2, 2, 2, 1}, nil, serving},
+		"no new pod":                       {topologytest.SR, counts{1, 0, 1, 1}, nil, serving},
+		"a person's two, one runs":         {topologytest.SR, counts{2, 2, 2, 1}, nil, ""},
+		"a person's two, none runs":        {topologytest.SR, counts{2, 2, 2, 0}, nil, nothing},
+		"a person's two, the old one runs": {topologytest.SR, counts{2, 0, 2, 1}, nil, serving},
+		"a person's three on two nodes":    {topologytest.Dual, counts{3, 3, 3, 1}, nil, serving},
+		"of the generation before":         {topologytest.SR, counts{1, 1, 1, 0}, func(d *appsv1.Deployment, _ *condition) { d.Generation = 9 }, ""},
+		"in time":                          {topologytest.SR, counts{1, 1, 1, 0}, func(_ *appsv1.Deployment, c *condition) { c.Reason = "ReplicaSetUpdated" }, ""},
+		"progressing":                      {topologytest.SR, counts{1, 1, 1, 0}, func(_ *appsv1.Deployment, c *condition) { c.Status = corev1.ConditionTrue }, ""},
+		"another condition":                {topologytest.SR, counts{1, 1, 1, 0}, func(_ *appsv1.Deployment, c *condition) { c.Type = "ReplicaFailure" }, ""},
+		"paused":                           {topologytest.SR, counts{1, 1, 1, 0}, func(d *appsv1.Deployment, _ *condition) { d.Spec.Paused = true }, ""},
 	} {
-		in := inputs(test.controlPlane, fixture.SR, fixture.Placed(fixture.Pinned(t)))
+		in := inputs(test.controlPlane, topologytest.SR, fixture.Placed(fixture.Pinned(t)))
 		in.Router = router(t, func(d *appsv1.Deployment) {
 			d.Spec.Replicas = ptr.To(test.counts.want)
 			d.Status.UpdatedReplicas, d.Status.Replicas, d.Status.AvailableReplicas = test.counts.updated, test.counts.all, test.counts.available

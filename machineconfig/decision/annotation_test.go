@@ -15,6 +15,7 @@ import (
 	"github.com/solonode/sno/machineconfig/decision"
 	"github.com/solonode/sno/machineconfig/internal/fixture"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 func TestAnnotateTopology(t *testing.T) {
@@ -32,32 +33,32 @@ func TestAnnotateTopology(t *testing.T) {
 		releases bool
 		reason   string
 	}{
-		{name: "missing", mode: fixture.SR, want: "SingleReplica"},
-		{name: "equal already", mode: fixture.SR, live: "SingleReplica", managers: []string{stock}},
-		{name: "of this module", mode: fixture.SR, live: "SingleReplica", managers: []string{fieldOwner}, want: "SingleReplica"},
-		{name: "shared", mode: fixture.SR, live: "SingleReplica", managers: []string{fieldOwner, stock}, want: "SingleReplica"},
-		{name: "the topology changed", mode: fixture.HA, live: "SingleReplica", managers: []string{fieldOwner}, want: "HighlyAvailable"},
-		{name: "without an owner", mode: fixture.SR, live: "HighlyAvailable", want: "SingleReplica"},
-		{name: "the operator's", mode: fixture.SR, live: "HighlyAvailable", managers: []string{stock}, reason: patch.ReasonFieldOwnedByOther},
-		{name: "a person's", mode: fixture.SR, live: "", managers: []string{person}, change: func(a map[string]string) { a[key] = "" }, reason: patch.ReasonFieldOwnedByOther},
-		{name: "shared, and the topology changed", mode: fixture.HA, live: "SingleReplica", managers: []string{fieldOwner, person}, releases: true, reason: patch.ReasonFieldOwnedByOther},
-		{name: "arbiter", mode: fixture.Arbiter, want: "HighlyAvailableArbiter"},
-		{name: "dual", mode: fixture.Dual, want: "DualReplica"},
-		{name: "external", mode: fixture.External, want: "External"},
-		{name: "empty", mode: fixture.Empty, live: "SingleReplica", managers: []string{fieldOwner}, reason: patch.ReasonNotNeeded},
-		{name: "unknown", mode: fixture.Unknown, live: "SingleReplica", managers: []string{fieldOwner}, reason: patch.ReasonNotNeeded},
-		{name: "no daemon", mode: fixture.SR, change: func(a map[string]string) { delete(a, machineconfig.CurrentConfigAnnotation) }, reason: patch.ReasonNotNeeded},
-		{name: "Windows", mode: fixture.SR, windows: true, reason: patch.ReasonNotNeeded},
-		{name: "Windows, of this module", mode: fixture.SR, windows: true, live: "SingleReplica", managers: []string{fieldOwner}, releases: true, reason: patch.ReasonNotNeeded},
-		{name: "opted out", mode: fixture.SR, change: func(a map[string]string) { a[patch.OptOutAnnotation] = "all" }, reason: patch.ReasonOptedOut},
-		{name: "opted out later", mode: fixture.SR, live: "SingleReplica", managers: []string{fieldOwner}, change: func(a map[string]string) { a[patch.OptOutAnnotation] = "machineconfig" },
+		{name: "missing", mode: topologytest.SR, want: "SingleReplica"},
+		{name: "equal already", mode: topologytest.SR, live: "SingleReplica", managers: []string{stock}},
+		{name: "of this module", mode: topologytest.SR, live: "SingleReplica", managers: []string{fieldOwner}, want: "SingleReplica"},
+		{name: "shared", mode: topologytest.SR, live: "SingleReplica", managers: []string{fieldOwner, stock}, want: "SingleReplica"},
+		{name: "the topology changed", mode: topologytest.HA, live: "SingleReplica", managers: []string{fieldOwner}, want: "HighlyAvailable"},
+		{name: "without an owner", mode: topologytest.SR, live: "HighlyAvailable", want: "SingleReplica"},
+		{name: "the operator's", mode: topologytest.SR, live: "HighlyAvailable", managers: []string{stock}, reason: patch.ReasonFieldOwnedByOther},
+		{name: "a person's", mode: topologytest.SR, live: "", managers: []string{person}, change: func(a map[string]string) { a[key] = "" }, reason: patch.ReasonFieldOwnedByOther},
+		{name: "shared, and the topology changed", mode: topologytest.HA, live: "SingleReplica", managers: []string{fieldOwner, person}, releases: true, reason: patch.ReasonFieldOwnedByOther},
+		{name: "arbiter", mode: topologytest.Arbiter, want: "HighlyAvailableArbiter"},
+		{name: "dual", mode: topologytest.Dual, want: "DualReplica"},
+		{name: "external", mode: topologytest.External, want: "External"},
+		{name: "empty", mode: topologytest.Empty, live: "SingleReplica", managers: []string{fieldOwner}, reason: patch.ReasonNotNeeded},
+		{name: "unknown", mode: topologytest.Unknown, live: "SingleReplica", managers: []string{fieldOwner}, reason: patch.ReasonNotNeeded},
+		{name: "no daemon", mode: topologytest.SR, change: func(a map[string]string) { delete(a, machineconfig.CurrentConfigAnnotation) }, reason: patch.ReasonNotNeeded},
+		{name: "Windows", mode: topologytest.SR, windows: true, reason: patch.ReasonNotNeeded},
+		{name: "Windows, of this module", mode: topologytest.SR, windows: true, live: "SingleReplica", managers: []string{fieldOwner}, releases: true, reason: patch.ReasonNotNeeded},
+		{name: "opted out", mode: topologytest.SR, change: func(a map[string]string) { a[patch.OptOutAnnotation] = "all" }, reason: patch.ReasonOptedOut},
+		{name: "opted out later", mode: topologytest.SR, live: "SingleReplica", managers: []string{fieldOwner}, change: func(a map[string]string) { a[patch.OptOutAnnotation] = "machineconfig" },
 			releases: true, reason: patch.ReasonOptedOut},
-		{name: "opted out on the operator", mode: fixture.SR, inputs: func(in *decision.Inputs) {
+		{name: "opted out on the operator", mode: topologytest.SR, inputs: func(in *decision.Inputs) {
 			in.MachineConfiguration = &operatorv1.MachineConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 			optOut(in.MachineConfiguration)
 		}, reason: patch.ReasonOptedOut},
 		{name: "topology not read", inputs: func(in *decision.Inputs) { in.Cluster = nil }, reason: patch.ReasonWaitingForInfrastructure},
-		{name: "unreadable managedFields", mode: fixture.SR, managers: []string{"garbage"}, reason: patch.ReasonInvalid},
+		{name: "unreadable managedFields", mode: topologytest.SR, managers: []string{"garbage"}, reason: patch.ReasonInvalid},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			annotations := map[string]string{machineconfig.CurrentConfigAnnotation: "rendered-1"}

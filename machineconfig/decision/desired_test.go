@@ -22,13 +22,14 @@ import (
 	"github.com/solonode/sno/machineconfig/internal/fixture"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 // single returns the inputs of a settled cluster with one node.
 func single(change ...func(*decision.Inputs)) decision.Inputs {
 	in := decision.Inputs{
 		Inputs: machineconfig.Inputs{
-			Cluster: fixture.ClusterOf(fixture.SR), Nodes: []corev1.Node{fixture.Node("m1", "master", "worker")},
+			Cluster: fixture.ClusterOf(topologytest.SR), Nodes: []corev1.Node{fixture.Node("m1", "master", "worker")},
 			Pods: []corev1.Pod{fixture.Pod("m1", false, 45), fixture.Pod("m1", true, 20), fixture.Pod("elsewhere", false, 170)},
 		},
 		Pools: []mcfgv1.MachineConfigPool{fixture.Pool("worker"), fixture.Pool("master")},
@@ -272,10 +273,10 @@ func TestUnreadCluster(t *testing.T) {
 	for name, cluster := range map[string]*topology.Cluster{
 		"nil":                 nil,
 		"zero":                {},
-		"control plane only":  {ControlPlane: topology.ReadingOf(fixture.SR)},
-		"infrastructure only": {Infrastructure: topology.ReadingOf(fixture.SR)},
-		"an unknown mode":     {ControlPlane: topology.Reading{Mode: fixture.Unknown}, Infrastructure: topology.ReadingOf(fixture.SR)},
-		"reported value only": {ControlPlane: topology.Reading{Reported: fixture.SR}, Infrastructure: topology.ReadingOf(fixture.SR)},
+		"control plane only":  {ControlPlane: topology.ReadingOf(topologytest.SR)},
+		"infrastructure only": {Infrastructure: topology.ReadingOf(topologytest.SR)},
+		"an unknown mode":     {ControlPlane: topology.Reading{Mode: topologytest.Unknown}, Infrastructure: topology.ReadingOf(topologytest.SR)},
+		"reported value only": {ControlPlane: topology.Reading{Reported: topologytest.SR}, Infrastructure: topology.ReadingOf(topologytest.SR)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := single(func(in *decision.Inputs) { in.Cluster, in.Node = cluster, "m1" })

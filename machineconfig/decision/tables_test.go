@@ -15,6 +15,7 @@ import (
 	"github.com/solonode/sno/machineconfig/internal/fixture"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/topology/topologytest"
 )
 
 type choice struct {
@@ -30,7 +31,7 @@ func TestDecideTable(t *testing.T) {
 	inForce := written("1m30s", "90", "30s")
 	factors := [][]choice{
 		{{"valid", func(*decision.Inputs) {}}, {"bad policy", func(in *decision.Inputs) { in.Policy = "all" }}, {"unread", func(in *decision.Inputs) { in.Cluster = &topology.Cluster{} }}},
-		{{"single", func(*decision.Inputs) {}}, {"no topology", func(in *decision.Inputs) { in.Cluster = nil }}, {"highly available", func(in *decision.Inputs) { in.Cluster = fixture.ClusterOf(fixture.HA) }}},
+		{{"single", func(*decision.Inputs) {}}, {"no topology", func(in *decision.Inputs) { in.Cluster = nil }}, {"highly available", func(in *decision.Inputs) { in.Cluster = fixture.ClusterOf(topologytest.HA) }}},
 		{{"one node", func(*decision.Inputs) {}}, {"nodes not read", func(in *decision.Inputs) { in.Nodes = nil }},
 			{"no nodes", func(in *decision.Inputs) { in.Nodes = []corev1.Node{} }}, {"two nodes", func(in *decision.Inputs) { in.Nodes = append(in.Nodes, fixture.Node("w1")) }}},
 		{{"none", func(*decision.Inputs) {}}, {"ours", inForce}, {"half", func(in *decision.Inputs) { inForce(in); in.MachineConfig = nil }},
