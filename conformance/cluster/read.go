@@ -3,18 +3,11 @@
 package cluster
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	_ "embed"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"net/url"
 	"slices"
-	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -27,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/conformance/catalogue"
 )
@@ -141,129 +133,4 @@ func (r *reader) failed(verb, resource string, err error) {
 	default:
 		r.errs = append(r.errs, fmt.Errorf("%w: %s %s: %w", catalogue.ErrRead, verb, resource, err))
 	}
-}
-
-//go:embed payload.txt
-var payloadNamespaces string
-
-// PayloadNamespaces are the sorted namespaces of the release payload on all platforms. Other openshift-* namespaces
-// belong to add-ons such as storage or GitOps, which need not follow the topology; so does openshift-operators, which
-// comes with the payload.
-func PayloadNamespaces() []string {
-	return strings.Fields(payloadNamespaces)
-}
-
-// payload decides which namespaces belong to OpenShift, and records those that it has met.
-type payload struct {
-	chosen []string
-	// others begin with openshift- and do not count.
-	here, others map[string]bool
-}
-
-func newPayload(chosen []string) *payload {
-	if len(chosen) == 0 {
-		chosen = PayloadNamespaces()
-	}
-	return &payload{chosen: chosen, here: map[string]bool{}, others: map[string]bool{}}
-}
-
-func (p *payload) has(namespace string) bool {
-	has := slices.Contains(p.chosen, namespace)
-	switch {
-	case has:
-		p.here[namespace] = true
-	case strings.HasPrefix(namespace, "openshift-") && !strings.HasPrefix(namespace, "openshift-must-gather-"): // temporary
-		p.others[namespace] = true
-	}
-	return has
-}
-
-// InPayload reports whether a namespace is one of the chosen ones, by default PayloadNamespaces.
-func InPayload(chosen []string, namespace string) bool { return newPayload(chosen).has(namespace) }
-
-const machineConfigGroup = "machineconfiguration.openshift.io"
-
-// ReadPool returns the control plane's pool, or nil if there is none.
-func ReadPool(ctx context.Context, kube client.Client) (*catalogue.Pool, error) {
-	r := reader{ctx: ctx, kube: kube, state: &catalogue.State{Missing: map[string]bool{}}}
-	live := r.machineConfiguration("MachineConfigPool", catalogue.ControlPlanePool)
-	if live == nil {
-		return nil, errors.Join(r.errs...)
-	}
-	var err error
-	pool := &catalogue.Pool{Name: live.GetName(), Labels: live.GetLabels()}
-	if pool.Rendered, _, err = unstructured.NestedString(live.Object, "status", "configuration", "name"); err != nil || pool.Rendered == "" {
-		return pool, err
-	}
-	rendered := r.machineConfiguration("MachineConfig", pool.Rendered)
-	if rendered == nil {
-		return pool, errors.Join(r.errs...)
-	}
-	if pool.ShutdownGracePeriod, err = gracePeriodIn(rendered); err != nil {
-		return nil, fmt.Errorf("%w: MachineConfig %s: %w", catalogue.ErrRead, pool.Rendered, err)
-	}
-	return pool, nil
-}
-
-func (r *reader) machineConfiguration(kind, name string) *unstructured.Unstructured {
-	live := &unstructured.Unstructured{}
-	live.SetGroupVersionKind(schema.GroupVersionKind{Group: machineConfigGroup, Version: "v1", Kind: kind})
-	return one(r, strings.ToLower(kind)+"s."+machineConfigGroup, "", name, live)
-}
-
-func gracePeriodIn(rendered *unstructured.Unstructured) (string, error) {
-	files, _, err := unstructured.NestedSlice(rendered.Object, "spec", "config", "storage", "files")
-	if err != nil {
-		return "", err
-	}
-	for _, each := range files {
-		file, _ := each.(map[string]any)
-		if file["path"] != catalogue.KubeletFile {
-			continue
-		}
-		source, _, err := unstructured.NestedString(file, "contents", "source")
-		if err != nil {
-			return "", err
-		}
-		compression, _, err := unstructured.NestedString(file, "contents", "compression")
-		if err != nil {
-			return "", err
-		}
-		text, err := dataOf(source, compression)
-		if err != nil {
-			return "", fmt.Errorf("file %s: %w", catalogue.KubeletFile, err)
-		}
-		var kubelet struct {
-			ShutdownGracePeriod string `json:"shutdownGracePeriod"`
-		}
-		if err := yaml.Unmarshal(text, &kubelet); err != nil {
-			// The parser's error quotes the file.
-			return "", fmt.Errorf("file %s is not a kubelet configuration", catalogue.KubeletFile) //nolint:err113 // the caller wraps it
-		}
-		return kubelet.ShutdownGracePeriod, nil
-	}
-	return "", nil
-}
-
-func dataOf(source, compression string) ([]byte, error) {
-	header, data, found := strings.Cut(strings.TrimPrefix(source, "data:"), ",")
-	if !found || !strings.HasPrefix(source, "data:") {
-		return nil, fmt.Errorf("its contents are not in a data URL") //nolint:err113 // the caller wraps it
-	}
-	text, err := []byte(nil), error(nil)
-	if strings.HasSuffix(header, ";base64") {
-		text, err = base64.StdEncoding.DecodeString(data)
-	} else {
-		var plain string
-		plain, err = url.PathUnescape(data)
-		text = []byte(plain)
-	}
-	if err != nil || compression != "gzip" {
-		return text, err
-	}
-	reader, err := gzip.NewReader(bytes.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(reader)
 }
