@@ -13,15 +13,20 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/leaderelection"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 )
 
-const leaseRetry = time.Second // while the API server is unavailable
+const (
+	leaseRetry     = time.Second // while the API server is unavailable
+	releaseTimeout = 5 * time.Second
+)
 
 // lock returns the Lease, nil without leader election.
 func (p *process) lock() (*lease, error) {
@@ -46,9 +51,10 @@ func (p *process) lock() (*lease, error) {
 // from its last renewal, which another process may have outlived while this one was stopped.
 type lease struct {
 	resourcelock.Interface
-	answered atomic.Bool
-	ending   atomic.Bool
-	holder   atomic.Pointer[string] // by the last read
+	answered   atomic.Bool
+	ending     atomic.Bool
+	unanswered atomic.Bool            // a write for this process, which may have taken effect
+	holder     atomic.Pointer[string] // by the last read
 }
 
 var errOtherHolder = errors.New("another process holds the Lease")
@@ -68,7 +74,36 @@ func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRe
 	if holder := l.holder.Load(); record.HolderIdentity == "" && holder != nil && *holder != l.Identity() {
 		return fmt.Errorf("%w: %q", errOtherHolder, *holder)
 	}
-	return l.retry(ctx, func() error { return l.Interface.Update(ctx, record) })
+	return l.write(ctx, record, l.Interface.Update)
+}
+
+func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(ctx, record, l.Interface.Create)
+}
+
+func (l *lease) write(ctx context.Context, record resourcelock.LeaderElectionRecord, request func(context.Context, resourcelock.LeaderElectionRecord) error) error {
+	err := l.retry(ctx, func() error { return request(ctx, record) })
+	l.unanswered.Store(record.HolderIdentity == l.Identity() && isUnavailable(err))
+	return err
+}
+
+// releaseUnanswered releases a Lease that this process holds without leading: the answer to its write was lost, and the
+// process ended before the election read the Lease again. The next process would wait for up to 270 s.
+func (l *lease) releaseUnanswered(ctx context.Context) error {
+	if !l.unanswered.Load() {
+		return nil
+	}
+	l.ending.Store(true)
+	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
+	defer cancel()
+	record, _, err := l.Get(ctx)
+	if err != nil || record.HolderIdentity != l.Identity() {
+		return client.IgnoreNotFound(err)
+	}
+	now := metav1.Now()
+	return l.Update(ctx, resourcelock.LeaderElectionRecord{
+		LeaderTransitions: record.LeaderTransitions, LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now,
+	})
 }
 
 func (l *lease) retry(ctx context.Context, request func() error) (err error) {

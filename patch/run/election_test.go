@@ -109,3 +109,64 @@ func TestLeaseRetries(t *testing.T) {
 		})
 	}
 }
+
+// lossy is a Lease on an API server that carries out writes, and answers some of them.
+type lossy struct {
+	resourcelock.Interface
+	record resourcelock.LeaderElectionRecord
+	lost   error // instead of the answer to a write
+}
+
+func (*lossy) Identity() string { return "one" }
+
+func (s *lossy) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	return &s.record, nil, nil
+}
+
+func (s *lossy) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {
+	s.record = record
+	return s.lost
+}
+
+func (s *lossy) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return s.Update(ctx, record)
+}
+
+func TestLeaseReleasesUnanswered(t *testing.T) {
+	lost := errors.New("connection reset by peer")
+	for name, test := range map[string]struct {
+		lost   error
+		create bool
+		later  string // another holder after the write
+		want   string
+	}{
+		"the answer to an update is lost":            {lost: lost},
+		"the answer to a creation is lost":           {lost: lost, create: true},
+		"the write was answered":                     {want: "one"}, // then the election releases it
+		"another process took over an expired Lease": {lost: lost, later: "two", want: "two"},
+		"another process wrote first":                {lost: apierrors.NewConflict(schema.GroupResource{}, "one", nil), later: "two", want: "two"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := &lossy{lost: test.lost}
+			l := &lease{Interface: server}
+			l.answered.Store(true)
+			write := l.Update
+			if test.create {
+				write = l.Create
+			}
+			if err := write(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "one"}); !errors.Is(err, test.lost) {
+				t.Fatalf("the write: %v, want %v", err, test.lost)
+			}
+			server.lost = nil
+			if test.later != "" {
+				server.record.HolderIdentity = test.later
+			}
+			if err := l.releaseUnanswered(t.Context()); err != nil {
+				t.Errorf("release: %v", err)
+			}
+			if got := server.record.HolderIdentity; got != test.want {
+				t.Errorf("the holder is %q, want %q", got, test.want)
+			}
+		})
+	}
+}

@@ -171,7 +171,13 @@ func (p *process) run(ctx context.Context) error {
 	); err != nil {
 		return fmt.Errorf("preparing the manager: %w", err)
 	}
-	if err := p.manager.Start(ctx); errors.Is(err, ErrRestart) {
+	err = p.manager.Start(ctx)
+	if p.lease != nil {
+		if failed := p.lease.releaseUnanswered(context.WithoutCancel(ctx)); failed != nil {
+			logr.FromContextOrDiscard(ctx).Error(failed, "Lease is not released, the next process waits until it expires")
+		}
+	}
+	if errors.Is(err, ErrRestart) {
 		return err
 	} else if err != nil {
 		return fmt.Errorf("running the manager: %w", err)
