@@ -49,22 +49,6 @@ crictl ps --quiet --name '^etcd$' | xargs --no-run-if-empty crictl --timeout=60s
 var guardImage = FullImageName("guard")
 
 var _ = Describe("The quorum guard of etcd", func() {
-	It("is absent on one control-plane node, where nothing blocks a drain", NodeTimeout(20*time.Minute), func(ctx SpecContext) {
-		e := cluster(ctx)
-		if e.Scenario.Masters > 1 {
-			Skip("needs a scenario with one control-plane node")
-		}
-		kube := e.Kind.Clientset()
-		Eventually(ctx, func(g Gomega, ctx context.Context) {
-			budgets, err := kube.PolicyV1().PodDisruptionBudgets(etcdguard.Namespace).List(ctx, metav1.ListOptions{})
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(budgets.Items).To(BeEmpty())
-			deployments, err := kube.AppsV1().Deployments(etcdguard.Namespace).List(ctx, metav1.ListOptions{})
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(deployments.Items).To(BeEmpty())
-		}).Should(Succeed())
-	})
-
 	It("allows no eviction of another guard while one of three members is dead, and one when it is back", NodeTimeout(20*time.Minute), func(ctx SpecContext) {
 		unlock := lock(ctx, "start")
 		c, err := kind.Create(ctx, kind.Config{Name: *clusterName + "-etcd", ControlPlanes: 3, Progress: GinkgoWriter})
