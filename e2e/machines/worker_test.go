@@ -65,7 +65,7 @@ const (
 )
 
 // serverManifest runs the stand-in of the machine-config server on node NODE, with the program in /opt/check, its
-// certificate and the bootstrapper's credentials.
+// certificate and the configs of pools.
 //
 //go:embed machine-config-server/manifest.yaml
 var serverManifest string
@@ -138,7 +138,8 @@ func (j *joiner) serveConfig(ctx context.Context) {
 		client + "rollout status --timeout=5s --namespace=" + serverNamespace + " daemonset/" + serverName})
 }
 
-// pool returns the config of workers: this node's kubelet with a CA file of its own, as workers have no static pods.
+// pool returns the config of workers: this node's kubelet with a CA file of its own, as workers have no static pods, and
+// with the bootstrapper's credentials.
 func (j *joiner) pool(ctx context.Context) []byte {
 	unit := j.run(ctx, "cat /etc/systemd/system/kubelet.service")
 	var kubelet map[string]any
@@ -149,8 +150,8 @@ func (j *joiner) pool(ctx context.Context) []byte {
 	}
 	configuration := suite.Must(yaml.Marshal(kubelet))
 	enabled, mode := true, 0o755
-	file := func(path string, content []byte) types.File {
-		mode, source := 0o644, dataurl.EncodeBytes(content)
+	file := func(path string, mode int, content []byte) types.File {
+		source := dataurl.EncodeBytes(content)
 		return types.File{Node: types.Node{Path: path}, FileEmbedded1: types.FileEmbedded1{Mode: &mode, Contents: types.Resource{Source: &source}}}
 	}
 	pool, err := json.Marshal(types.Config{
@@ -158,15 +159,22 @@ func (j *joiner) pool(ctx context.Context) []byte {
 		Storage: types.Storage{
 			Directories: []types.Directory{{Node: types.Node{Path: "/etc/kubernetes/manifests"}, DirectoryEmbedded1: types.DirectoryEmbedded1{Mode: &mode}}},
 			Files: []types.File{
-				file("/etc/kubernetes/kubelet.conf", configuration),
-				file("/etc/kubernetes/kubelet.conf.d/10-machine.conf", []byte(kubeletDropIn)),
-				file(authorityFile, []byte(j.caBundle(ctx, "openshift-config-managed", "kube-apiserver-client-ca"))),
+				file("/etc/kubernetes/kubelet.conf", 0o644, configuration),
+				file("/etc/kubernetes/kubelet.conf.d/10-machine.conf", 0o644, []byte(kubeletDropIn)),
+				file(authorityFile, 0o644, []byte(j.caBundle(ctx, "openshift-config-managed", "kube-apiserver-client-ca"))),
+				file("/etc/kubernetes/kubeconfig", 0o600, j.bootstrapKubeconfig(ctx)),
 			},
 		},
 		Systemd: types.Systemd{Units: []types.Unit{{Name: "kubelet.service", Enabled: &enabled, Contents: &unit}}},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	return pool
+}
+
+// bootstrapKubeconfig returns the credentials with which kubelets request their first certificates.
+func (j *joiner) bootstrapKubeconfig(ctx context.Context) []byte {
+	secret := suite.Must(j.kube.CoreV1().Secrets(serverNamespace).Get(ctx, "node-bootstrapper-kubeconfigs", metav1.GetOptions{}))
+	return secret.Data["lb-int.kubeconfig"]
 }
 
 func (j *joiner) caBundle(ctx context.Context, namespace, name string) string {
@@ -204,8 +212,8 @@ func (j *joiner) requestNotInInventory(ctx context.Context) {
 	Expect(err).To(Satisfy(apierrors.IsNotFound), "the Node exists although its request is not approved")
 }
 
-// prepareTool builds the outside tool and a kubeconfig with exactly its rights (R-APP-3), and reads the credentials of
-// the bootstrapper.
+// prepareTool builds the outside tool and a kubeconfig with exactly its rights (R-APP-3), and connects as the
+// bootstrapper.
 func (j *joiner) prepareTool(ctx context.Context) {
 	binary := suite.Must(programs.Build(ctx, programs.Approve, GinkgoWriter))
 	admin := suite.Must(ctrlclient.New(j.client(j.Machine), ctrlclient.Options{}))
@@ -223,8 +231,7 @@ func (j *joiner) prepareTool(ctx context.Context) {
 	Expect(clientcmd.WriteToFile(*kubeconfig, j.path("worker/approve.kubeconfig"))).To(Succeed())
 	j.tool = joining.ToolAt(binary, j.path("worker/approve.kubeconfig"), j.path("worker"))
 
-	secret := suite.Must(j.kube.CoreV1().Secrets(serverNamespace).Get(ctx, "node-bootstrapper-kubeconfigs", metav1.GetOptions{}))
-	bootstrapper := suite.Must(clientcmd.RESTConfigFromKubeConfig(secret.Data["lb-int.kubeconfig"]))
+	bootstrapper := suite.Must(clientcmd.RESTConfigFromKubeConfig(j.bootstrapKubeconfig(ctx)))
 	j.bootstrapper = j.clientWith(bootstrapper.TLSClientConfig)
 }
 
