@@ -4,16 +4,15 @@ package framework
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -25,6 +24,9 @@ const (
 	// StockApprover is the name of its Deployment and of its ClusterOperator.
 	StockApprover = "machine-approver"
 )
+
+//go:embed stock-approver.yaml
+var stockApprover []byte
 
 // InstallStockApprover creates the stock approver's Deployment for clusters without a controller that does.
 func (s *ScenarioCluster) InstallStockApprover(ctx context.Context) error {
@@ -45,8 +47,11 @@ func installStockApprover(ctx context.Context, c *embedded.Cluster) error {
 	if infrastructure.Status.ControlPlaneTopology == configv1.ExternalTopologyMode {
 		return nil
 	}
-	operator := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: StockApprover}}
-	for _, object := range []client.Object{operator, stockApprover()} {
+	deployment, operator := &appsv1.Deployment{}, &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: StockApprover}}
+	if err := yaml.UnmarshalStrict(stockApprover, deployment); err != nil {
+		return fmt.Errorf("install the stock approver: %w", err)
+	}
+	for _, object := range []client.Object{operator, deployment} {
 		if err := c.Client().Create(ctx, object, client.FieldOwner(scenario.VersionOperatorManager)); apierrors.IsAlreadyExists(err) {
 			return nil // installed already
 		} else if err != nil {
@@ -54,18 +59,12 @@ func installStockApprover(ctx context.Context, c *embedded.Cluster) error {
 		}
 	}
 	now := metav1.Now()
-	for _, each := range []struct {
-		kind    configv1.ClusterStatusConditionType
-		status  configv1.ConditionStatus
-		message string
-	}{
-		{configv1.OperatorAvailable, configv1.ConditionTrue, "Cluster Machine Approver is available at " + scenario.Release},
-		{configv1.OperatorDegraded, configv1.ConditionFalse, ""},
-		{configv1.OperatorProgressing, configv1.ConditionFalse, ""},
-		{configv1.OperatorUpgradeable, configv1.ConditionTrue, ""},
+	for kind, status := range map[configv1.ClusterStatusConditionType]configv1.ConditionStatus{
+		configv1.OperatorAvailable: configv1.ConditionTrue, configv1.OperatorDegraded: configv1.ConditionFalse,
+		configv1.OperatorProgressing: configv1.ConditionFalse, configv1.OperatorUpgradeable: configv1.ConditionTrue,
 	} {
 		operator.Status.Conditions = append(operator.Status.Conditions, configv1.ClusterOperatorStatusCondition{
-			Type: each.kind, Status: each.status, Reason: "AsExpected", Message: each.message, LastTransitionTime: now,
+			Type: kind, Status: status, Reason: "AsExpected", LastTransitionTime: now,
 		})
 	}
 	operator.Status.Versions = []configv1.OperandVersion{{Name: "operator", Version: scenario.Release}}
@@ -77,57 +76,4 @@ func installStockApprover(ctx context.Context, c *embedded.Cluster) error {
 		return fmt.Errorf("write the status of ClusterOperator %s: %w", StockApprover, err)
 	}
 	return nil
-}
-
-// stockApprover returns the Deployment of the stock approver's manifests (U-APP-1).
-func stockApprover() *appsv1.Deployment {
-	labels := map[string]string{"app": StockApprover}
-	const toleratedOutage = 120
-	tolerate := func(taint string) corev1.Toleration {
-		return corev1.Toleration{Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](toleratedOutage)}
-	}
-	requests := func(memory string) corev1.ResourceRequirements {
-		return corev1.ResourceRequirements{Requests: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse(memory),
-		}}
-	}
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: StockApproverNamespace, Name: StockApprover, Labels: map[string]string{"app": StockApprover, StockApprover: "true"},
-		},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To[int32](1), Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec: corev1.PodSpec{
-					HostNetwork: true, PriorityClassName: "system-cluster-critical",
-					NodeSelector: map[string]string{scenario.MasterTaint: ""},
-					Tolerations: []corev1.Toleration{
-						{Key: scenario.MasterTaint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
-						tolerate(corev1.TaintNodeUnreachable), tolerate(corev1.TaintNodeNotReady),
-					},
-					Containers: []corev1.Container{
-						{
-							Name: "kube-rbac-proxy", Image: "kube-rbac-proxy:1", Resources: requests("20Mi"),
-							Ports: []corev1.ContainerPort{{Name: "https", ContainerPort: 9192, Protocol: corev1.ProtocolTCP}},
-						},
-						{
-							Name: "machine-approver-controller", Image: "machine-approver:1", Resources: requests("50Mi"),
-							Command: []string{"/usr/bin/machine-approver"},
-							Args: []string{
-								"--config=/var/run/configmaps/config/config.yaml", "-v=2", "--logtostderr", "--leader-elect=true", "--leader-elect-lease-duration=137s",
-								"--leader-elect-renew-deadline=107s", "--leader-elect-retry-period=26s", "--leader-elect-resource-namespace=" + StockApproverNamespace,
-								"--api-group-version=machine.openshift.io/v1beta1", "--max-concurrent-reconciles=10",
-							},
-							VolumeMounts: []corev1.VolumeMount{{Name: "config", MountPath: "/var/run/configmaps/config"}},
-						},
-					},
-					Volumes: []corev1.Volume{{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-						LocalObjectReference: corev1.LocalObjectReference{Name: "machine-approver-config"}, Optional: ptr.To(true),
-					}}}},
-				},
-			},
-		},
-	}
 }
