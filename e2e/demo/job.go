@@ -23,7 +23,6 @@ import (
 
 	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/e2e/framework"
-	"github.com/solonode/sno/e2e/joining"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -150,7 +149,7 @@ func (j *job) start(ctx context.Context) error {
 		return err
 	}
 	// As on every OpenShift cluster, nodes may request to join.
-	if err := joining.Prepare(ctx, j.env.Cluster); err != nil {
+	if err := framework.PrepareJoining(ctx, j.env.Cluster); err != nil {
 		j.env.Stop()
 		return err
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/e2e/framework"
-	"github.com/solonode/sno/e2e/joining"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/fakes/etcdmembers"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -187,7 +186,7 @@ func Start(ctx context.Context, o Options) (*System, error) {
 
 func (s *System) bringUp(ctx context.Context) error {
 	// Where nodes may request certificates, an unknown client may request those of an unknown node.
-	if err := joining.Prepare(ctx, s.Cluster); err != nil {
+	if err := framework.PrepareJoining(ctx, s.Cluster); err != nil {
 		return err
 	}
 	begin := s.startStandIns

@@ -5,63 +5,61 @@ package joining
 import (
 	"crypto/tls"
 	"errors"
-	"fmt"
+	"io"
+	"log"
 	"net"
+	"net/http"
 	"sync"
+	"time"
 
+	. "github.com/onsi/ginkgo/v2" //nolint:staticcheck // a dot import, as in specs
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/solonode/sno/e2e/framework/suite"
 )
 
-// ErrNoAddress means that this machine has no address for a kubelet.
-var ErrNoAddress = errors.New("this machine has no IPv4 address other than loopback")
-
 // Address returns an address of this machine other than loopback, which nodes may not have.
-func Address() (net.IP, error) {
-	addresses, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil, fmt.Errorf("list the addresses of this machine: %w", err)
-	}
-	for _, address := range addresses {
+func Address() net.IP {
+	GinkgoHelper()
+	for _, address := range suite.Must(net.InterfaceAddrs()) {
 		if network, ok := address.(*net.IPNet); ok && network.IP.To4() != nil && network.IP.IsGlobalUnicast() {
-			return network.IP, nil
+			return network.IP
 		}
 	}
-	return nil, ErrNoAddress
+	Fail("this machine has no IPv4 address other than loopback")
+	return nil
 }
 
 // Kubelet is a fake of a kubelet's TLS endpoint, whose behaviour may be changed while it runs.
 type Kubelet struct {
 	listener net.Listener
 	mu       sync.Mutex
-	respond  func(net.Conn)
+	answer   func() (*tls.Certificate, error)
 	called   int
+	ended    chan struct{}
 }
 
-// StartKubelet starts one at the address, on a free port.
-func StartKubelet(at net.IP) (*Kubelet, error) {
-	listener, err := net.Listen("tcp", net.JoinHostPort(at.String(), "0"))
-	if err != nil {
-		return nil, fmt.Errorf("listen as a kubelet: %w", err)
-	}
-	k := &Kubelet{listener: listener}
-	k.CloseConnections()
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
+// StartKubelet starts one at the address, on a free port, until the end of the spec. It has no certificate yet.
+func StartKubelet(at net.IP) *Kubelet {
+	GinkgoHelper()
+	k := &Kubelet{listener: suite.Must(net.Listen("tcp", net.JoinHostPort(at.String(), "0"))), ended: make(chan struct{})}
+	k.RefuseConnections()
+	server := &http.Server{
+		ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: time.Minute,
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			k.mu.Lock()
 			k.called++
-			respond := k.respond
+			answer := k.answer
 			k.mu.Unlock()
-			go func() {
-				defer func() { _ = conn.Close() }()
-				respond(conn)
-			}()
-		}
-	}()
-	return k, nil
+			return answer()
+		}},
+	}
+	go func() { _ = server.ServeTLS(k.listener, "", "") }()
+	DeferCleanup(func() error {
+		close(k.ended)
+		return server.Close()
+	})
+	return k
 }
 
 // Endpoint returns its address.
@@ -86,35 +84,28 @@ func (k *Kubelet) Called() int {
 	return k.called
 }
 
-// Stop closes the port.
-func (k *Kubelet) Stop() { _ = k.listener.Close() }
-
-func (k *Kubelet) set(respond func(net.Conn)) {
+func (k *Kubelet) set(answer func() (*tls.Certificate, error)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.respond = respond
+	k.answer = answer
 }
 
 // SetCertificate makes it serve with the certificate.
 func (k *Kubelet) SetCertificate(certificate tls.Certificate) {
-	config := &tls.Config{Certificates: []tls.Certificate{certificate}}
-	k.set(func(conn net.Conn) {
-		server := tls.Server(conn, config)
-		_ = server.Handshake() // the client reports the error
-		drain(server)
-	})
+	k.set(func() (*tls.Certificate, error) { return &certificate, nil })
 }
 
 // Hang makes it accept connections without a response.
-func (k *Kubelet) Hang() { k.set(drain) }
+func (k *Kubelet) Hang() {
+	k.set(func() (*tls.Certificate, error) {
+		<-k.ended
+		return nil, errNoCertificate
+	})
+}
 
-// CloseConnections makes it close connections at once.
-func (k *Kubelet) CloseConnections() { k.set(func(net.Conn) {}) }
+var errNoCertificate = errors.New("the kubelet has no certificate yet")
 
-func drain(conn net.Conn) {
-	for buffer := make([]byte, 1024); ; {
-		if _, err := conn.Read(buffer); err != nil {
-			return
-		}
-	}
+// RefuseConnections makes it end connections at once, like a kubelet without a serving certificate.
+func (k *Kubelet) RefuseConnections() {
+	k.set(func() (*tls.Certificate, error) { return nil, errNoCertificate })
 }

@@ -8,22 +8,24 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2" //nolint:staticcheck // a dot import, as in specs
+	. "github.com/onsi/gomega"    //nolint:staticcheck // the same
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/framework"
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
-// Entry is a node of an inventory.
-type Entry struct {
+// InventoryEntry is a node of an inventory.
+type InventoryEntry struct {
 	Name      string   `json:"name"`
 	Addresses []string `json:"addresses,omitempty"`
 	Window    *Window  `json:"window,omitempty"`
@@ -48,31 +50,18 @@ type Tool struct {
 }
 
 // NewTool builds the tool and applies its rights.
-func NewTool(ctx context.Context, c *embedded.Cluster, progress io.Writer) (*Tool, error) {
-	binary, err := programs.Build(ctx, programs.Approve, progress)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.EnsureNamespace(ctx, framework.SystemNamespace); err != nil {
-		return nil, err
-	}
-	if err := ApplyRights(ctx, c.Client()); err != nil {
-		return nil, err
-	}
-	kubeconfig, err := c.KubeconfigForServiceAccount(ctx, framework.SystemNamespace, toolAccount)
-	if err != nil {
-		return nil, err
-	}
-	return &Tool{c, binary, kubeconfig, filepath.Join(c.Dir(), "nodes.yaml")}, nil
+func NewTool(ctx context.Context, c *embedded.Cluster) *Tool {
+	GinkgoHelper()
+	binary := suite.Must(programs.Build(ctx, programs.Approve, GinkgoWriter))
+	Expect(c.EnsureNamespace(ctx, framework.SystemNamespace)).To(Succeed())
+	ApplyRights(ctx, c.Client())
+	return &Tool{c, binary, suite.Must(c.KubeconfigForServiceAccount(ctx, framework.SystemNamespace, toolAccount)), filepath.Join(c.Dir(), "nodes.yaml")}
 }
 
 // ApplyRights applies the tool's config/approve.
-func ApplyRights(ctx context.Context, kube client.Client) error {
-	root, err := programs.Root(ctx)
-	if err != nil {
-		return err //nolint:wrapcheck // names the object
-	}
-	return framework.ApplyConfig(ctx, kube, rightsOf(root)) //nolint:wrapcheck // names the object
+func ApplyRights(ctx context.Context, kube client.Client) {
+	GinkgoHelper()
+	Expect(framework.ApplyConfig(ctx, kube, rightsOf(suite.Must(programs.Root(ctx))))).To(Succeed())
 }
 
 func rightsOf(root string) string {
@@ -92,32 +81,28 @@ const toolAccount = "sno-approve"
 const ToolUser = "system:serviceaccount:" + framework.SystemNamespace + ":" + toolAccount
 
 // WriteInventory replaces the tool's inventory.
-func (t *Tool) WriteInventory(nodes ...Entry) error {
-	text, err := json.Marshal(map[string]any{"version": 1, "nodes": nodes}) // which is YAML too
-	if err != nil {
-		return fmt.Errorf("encode an inventory: %w", err)
-	}
-	if err := os.WriteFile(t.inventory, text, 0o600); err != nil {
-		return fmt.Errorf("write an inventory: %w", err)
-	}
-	return nil
+func (t *Tool) WriteInventory(nodes ...InventoryEntry) {
+	GinkgoHelper()
+	text := suite.Must(json.Marshal(map[string]any{"version": 1, "nodes": nodes})) // which is YAML too
+	Expect(os.WriteFile(t.inventory, text, 0o600)).To(Succeed())
 }
 
-func (t *Tool) arguments(more ...string) []string {
-	return append([]string{"--inventory=" + t.inventory, "--kubeconfig=" + t.kubeconfig, "-o=json"}, more...)
+func (t *Tool) arguments(mode string) []string {
+	return []string{"--inventory=" + t.inventory, "--kubeconfig=" + t.kubeconfig, "-o=json", mode}
 }
 
 // Start runs the tool until it is terminated.
-func (t *Tool) Start(ctx context.Context, more ...string) (*embedded.Component, error) {
-	return t.cluster.Run(ctx, programs.Approve.Name, t.binary, t.arguments(append(more, "--watch")...)...)
+func (t *Tool) Start(ctx context.Context) *embedded.Component {
+	GinkgoHelper()
+	return suite.Must(t.cluster.Run(ctx, programs.Approve.Name, t.binary, t.arguments("--watch")...))
 }
 
 // RequestResult is the tool's outcome for a request, such as approved, and its reason.
 type RequestResult struct{ Outcome, Reason string }
 
 // RunOnce runs the tool once and returns its exit code and its results by request.
-func (t *Tool) RunOnce(ctx context.Context, more ...string) (code int, results map[string]RequestResult, err error) {
-	command := exec.CommandContext(ctx, t.binary, t.arguments(append(more, "--once")...)...)
+func (t *Tool) RunOnce(ctx context.Context) (code int, results map[string]RequestResult, err error) {
+	command := exec.CommandContext(ctx, t.binary, t.arguments("--once")...)
 	var errs bytes.Buffer
 	command.Stderr = &errs
 	out, err := command.Output()

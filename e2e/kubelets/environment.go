@@ -16,7 +16,6 @@ import (
 
 	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/framework/suite"
-	"github.com/solonode/sno/e2e/joining"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/etcdguard"
 	"github.com/solonode/sno/testcluster/embedded"
@@ -65,7 +64,7 @@ func (e *Env) Start(ctx context.Context, of, name string, controllers bool) {
 	secret, bundle := etcdObjects(ctx, e.Kind, nodes[0])
 	Expect(e.Cluster.Client().Update(ctx, secret)).To(Succeed())
 	Expect(e.Cluster.Client().Update(ctx, bundle)).To(Succeed())
-	Expect(joining.Prepare(ctx, e.Cluster)).To(Succeed())
+	Expect(framework.PrepareJoining(ctx, e.Cluster)).To(Succeed())
 	e.operate(ctx, lasting)
 	if controllers {
 		e.DeployAll(ctx)

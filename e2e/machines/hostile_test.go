@@ -7,11 +7,14 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/base64"
-	"encoding/pem"
 	"fmt"
 	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	"github.com/solonode/sno/e2e/framework/suite"
+	"github.com/solonode/sno/e2e/joining"
 )
 
 // hostile are requests with the kubeconfig with which kubelets request their first certificates.
@@ -34,24 +37,17 @@ func pending() []check {
 	return all
 }
 
-func hostileRequests() (string, error) {
+func hostileRequests() string {
+	GinkgoHelper()
 	var all []string
 	for _, h := range hostile {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			return "", err
-		}
-		template := &x509.CertificateRequest{Subject: pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:node:" + h.node}}
+		template := x509.CertificateRequest{Subject: joining.Subject(h.node)}
 		if h.usages == "server auth" {
 			template.DNSNames = []string{h.node}
 		}
-		der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
-		if err != nil {
-			return "", err
-		}
-		text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
+		text := joining.Encode(suite.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)), template)
 		all = append(all, fmt.Sprintf("apiVersion: certificates.k8s.io/v1\nkind: CertificateSigningRequest\nmetadata: {name: %s}\nspec:\n"+
 			"  signerName: %s\n  usages: [digital signature, %s]\n  request: %s\n", h.name, h.signer, h.usages, base64.StdEncoding.EncodeToString(text)))
 	}
-	return strings.Join(all, "---\n"), nil
+	return strings.Join(all, "---\n")
 }

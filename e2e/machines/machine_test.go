@@ -195,12 +195,8 @@ func (m *machine) putTools(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	requests, err := hostileRequests()
-	if err != nil {
-		return err
-	}
 	return m.Put(ctx, nodemachine.File{Path: "opt/check/sno-install", Mode: 0o755, Content: content},
-		nodemachine.File{Path: "opt/check/hostile.yaml", Mode: 0o600, Content: []byte(requests)})
+		nodemachine.File{Path: "opt/check/hostile.yaml", Mode: 0o600, Content: []byte(hostileRequests())})
 }
 
 // passChecks passes the checks of the way, which need the image of the web server.

@@ -307,7 +307,7 @@ func (r *rendered) join(ctx context.Context) {
 	approve := suite.Must(programs.Build(ctx, programs.Approve, GinkgoWriter))
 	Expect(clientcmd.WriteToFile(*r.kubeconfig("output/auth/kubeconfig-localhost", r.Machine), r.path("approve.kubeconfig"))).To(Succeed())
 	tool := joining.ToolAt(approve, r.path("approve.kubeconfig"), r.folder)
-	Expect(tool.WriteInventory(joining.Entry{Name: r.Name(), Addresses: []string{r.Address()}, Window: joining.OpenWindow()})).To(Succeed())
+	tool.WriteInventory(joining.InventoryEntry{Name: r.Name(), Addresses: []string{r.Address()}, Window: joining.OpenWindow()})
 	Eventually(ctx, func(ctx context.Context) (map[string]joining.RequestResult, error) {
 		_, results, err := tool.RunOnce(ctx)
 		return results, err

@@ -3,6 +3,7 @@
 package modules
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -62,16 +63,9 @@ var _ = Describe("The outside tool of the approver", func() {
 		for _, name := range []string{embedded.Kubelets, embedded.Scheduler} {
 			Expect(c.Component(name).Kill()).To(Succeed())
 		}
-		Expect(joining.Prepare(ctx, c)).To(Succeed())
-		bootstrapper, err = joining.Bootstrapper(ctx, c)
-		Expect(err).NotTo(HaveOccurred())
-		tool, err = joining.NewTool(outliving, c, GinkgoWriter)
-		Expect(err).NotTo(HaveOccurred())
-		at, err = joining.Address()
-		Expect(err).NotTo(HaveOccurred())
-		kubelet, err = joining.StartKubelet(at)
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(kubelet.Stop)
+		Expect(framework.PrepareJoining(ctx, c)).To(Succeed())
+		bootstrapper, tool, at = joining.Bootstrapper(ctx, c), joining.NewTool(outliving, c), joining.Address()
+		kubelet = joining.StartKubelet(at)
 	})
 
 	// once runs the tool once and compares outcomes of requests.
@@ -107,26 +101,20 @@ var _ = Describe("The outside tool of the approver", func() {
 			_ = conn.Close()
 		}
 	}
-	request := func(r joining.Request, err error) joining.Request {
-		GinkgoHelper()
-		Expect(err).NotTo(HaveOccurred())
-		return r
-	}
 
 	It("follows a node from its first request to the renewal, and leaves hostile requests pending", Label(suite.Smoke), func(ctx SpecContext) {
-		Expect(tool.WriteInventory(joining.Entry{Name: "worker-1", Addresses: []string{at.String()}, Window: joining.OpenWindow()})).To(Succeed())
+		tool.WriteInventory(joining.InventoryEntry{Name: "worker-1", Addresses: []string{at.String()}, Window: joining.OpenWindow()})
 
 		By("It joins. Another client with the bootstrapper's token requests certificates of another node and of a cluster administrator")
-		joins := request(joining.RequestClientCertificate(ctx, bootstrapper, "worker-1"))
-		unknown := request(joining.RequestClientCertificate(ctx, bootstrapper, "worker-2"))
+		joins := joining.RequestClientCertificate(ctx, bootstrapper, "worker-1")
+		unknown := joining.RequestClientCertificate(ctx, bootstrapper, "worker-2")
 		admin := joining.Subject("worker-1")
 		admin.Organization = append(admin.Organization, "system:masters")
-		masters := request(joining.CreateRequest(ctx, bootstrapper, certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.UsageClientAuth, x509.CertificateRequest{Subject: admin}))
+		masters := joining.CreateRequest(ctx, bootstrapper, certificatesv1.KubeAPIServerClientKubeletSignerName, x509.CertificateRequest{Subject: admin})
 		once(ctx, map[string]string{
 			joins.Name: "approved ProvenByInventory", unknown.Name: "pending NotInInventory", masters.Name: "pending SubjectWrong",
 		})
-		node, err := joins.Connect(ctx, c)
-		Expect(err).NotTo(HaveOccurred())
+		node := joins.Connect(ctx, c)
 		review, err := node.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(review.Status.UserInfo.Username).To(Equal("system:node:worker-1"))
@@ -137,29 +125,28 @@ var _ = Describe("The outside tool of the approver", func() {
 		Expect(err).NotTo(HaveOccurred())
 		serve := func(kube *kubernetes.Clientset, names ...string) joining.Request {
 			GinkgoHelper()
-			return request(joining.RequestServingCertificate(ctx, kube, "worker-1", names, at))
+			return joining.RequestServingCertificate(ctx, kube, "worker-1", names, at)
 		}
 		serves := serve(node, "worker-1")
 		registry := serve(node, "worker-1", "registry.sno.example.com")
 		forged := serve(bootstrapper, "worker-1")
-		again := request(joining.RequestClientCertificate(ctx, bootstrapper, "worker-1"))
+		again := joining.RequestClientCertificate(ctx, bootstrapper, "worker-1")
 		once(ctx, map[string]string{
 			serves.Name: "approved ProvenByInventory", registry.Name: "pending KubeletUnreachable", forged.Name: "pending RequestorWrong",
 			again.Name: "pending NodeExists",
 		})
 		isPending(ctx, registry, forged, again)
-		certificate, err := serves.Certificate(ctx)
-		Expect(err).NotTo(HaveOccurred())
+		certificate := serves.Certificate(ctx)
 		kubelet.SetCertificate(certificate)
 		reached(ctx)
 
 		By("It renews without an inventory, with only its serving certificate as a proof")
-		Expect(tool.WriteInventory(joining.Entry{Name: "another-node"})).To(Succeed())
+		tool.WriteInventory(joining.InventoryEntry{Name: "another-node"})
 		renewal := serve(node, "worker-1")
 		calls := kubelet.Called()
 		kubelet.SetCertificate(selfSigned(at))
 		once(ctx, map[string]string{renewal.Name: "pending NamesNotProven"})
-		kubelet.CloseConnections()
+		kubelet.RefuseConnections()
 		once(ctx, map[string]string{renewal.Name: "pending KubeletUnreachable"})
 		kubelet.Hang()
 		started := time.Now()
@@ -169,8 +156,7 @@ var _ = Describe("The outside tool of the approver", func() {
 		Expect(kubelet.Called()).NotTo(Equal(calls), "the kubelet was called")
 		kubelet.SetCertificate(certificate)
 		once(ctx, map[string]string{renewal.Name: "approved ProvenByCertificate", registry.Name: "pending NamesNotProven"})
-		renewed, err := renewal.Certificate(ctx)
-		Expect(err).NotTo(HaveOccurred())
+		renewed := renewal.Certificate(ctx)
 		kubelet.SetCertificate(renewed)
 		reached(ctx)
 		isPending(ctx, unknown, masters, registry, forged, again)
@@ -187,15 +173,15 @@ var _ = Describe("The outside tool of the approver", func() {
 	It("approves a legitimate request while 10,000 are pending that must not be approved, of 2,000 nodes whose kubelets hang", Label(suite.Long), func(ctx SpecContext) {
 		Expect(c.Component(embedded.ControllerManager).Kill()).To(Succeed()) // it would taint the nodes
 		kubelet.Hang()
-		Expect(joining.CreateNodes(ctx, c, floodNodes, kubelet)).To(Succeed())
-		Expect(joining.CreateRequests(ctx, c, floodRequests, floodNodes)).To(Succeed())
-		Expect(tool.WriteInventory(joining.Entry{Name: "worker-1", Window: joining.OpenWindow()}, joining.Entry{Name: "worker-2", Window: joining.OpenWindow()})).To(Succeed())
-		running, err := tool.Start(ctx)
-		Expect(err).NotTo(HaveOccurred())
+		joining.CreateNodes(ctx, c, floodNodes, kubelet)
+		joining.CreateRequests(ctx, c, floodRequests)
+		tool.WriteInventory(joining.InventoryEntry{Name: "worker-1", Window: joining.OpenWindow()}, joining.InventoryEntry{Name: "worker-2", Window: joining.OpenWindow()})
+		running := tool.Start(ctx)
 		for _, name := range []string{"worker-1", "worker-2"} { // at the start, and later
-			took, err := joining.TimeToApproval(ctx, c, name)
-			Expect(err).NotTo(HaveOccurred())
-			Expect(took).To(BeNumerically("<=", floodDelay), "the request of %s waited for kubelets that hang", name)
+			joins := joining.RequestClientCertificate(ctx, bootstrapper, name)
+			Eventually(ctx, func(ctx context.Context) (*certificatesv1.CertificateSigningRequest, error) {
+				return c.Clientset().CertificatesV1().CertificateSigningRequests().Get(ctx, joins.Name, metav1.GetOptions{})
+			}).WithTimeout(floodDelay).Should(HaveField("Status.Conditions", Not(BeEmpty())), "the request of %s waits for kubelets that hang", name)
 		}
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", running.PID()))
 		Expect(err).NotTo(HaveOccurred())
