@@ -236,42 +236,19 @@ func (s *System) moving(ctx context.Context, keys []client.ObjectKey) (string, e
 	return "", nil
 }
 
-// Unfinished describes Deployments that are not rolled out, with their pods and the end of the controller manager's
-// log. A rollout that waits for a node is settled, but unfinished.
+// Unfinished describes Deployments that are not rolled out, and has the end of the controller manager's log. A rollout
+// that waits for a node is settled, but unfinished.
 func (s *System) Unfinished(ctx context.Context) string {
 	var text strings.Builder
-	kube := s.Cluster.Client()
 	for _, key := range slices.Concat(s.deployments(false), s.deployments(true)) {
 		live := &appsv1.Deployment{}
-		if err := kube.Get(ctx, key, live); err != nil || workload.RolledOut(live) {
-			continue
-		}
-		fmt.Fprintf(&text, "\nDeployment %s: generation %d, %d replicas, %+v, status %+v",
-			key, live.Generation, *live.Spec.Replicas, live.Spec.Strategy.RollingUpdate, live.Status)
-		var sets appsv1.ReplicaSetList
-		var pods corev1.PodList
-		its := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels(live.Spec.Selector.MatchLabels)}
-		if err := errors.Join(kube.List(ctx, &sets, its...), kube.List(ctx, &pods, its...)); err != nil {
-			fmt.Fprintf(&text, "\n  its pods cannot be listed: %v", err)
-		}
-		for i := range sets.Items {
-			set := &sets.Items[i]
-			fmt.Fprintf(&text, "\n  ReplicaSet %s wants %d, generation %d, status %+v", set.Name, *set.Spec.Replicas, set.Generation, set.Status)
-		}
-		for i := range pods.Items {
-			pod := &pods.Items[i]
-			fmt.Fprintf(&text, "\n  pod %s on %q is %s, deleted at %v, affinity %v", pod.Name, pod.Spec.NodeName, pod.Status.Phase, pod.DeletionTimestamp, pod.Spec.Affinity)
-			for _, c := range pod.Status.Conditions {
-				if c.Status != corev1.ConditionTrue {
-					fmt.Fprintf(&text, ", %s=%s %s", c.Type, c.Status, c.Message)
-				}
-			}
+		if err := s.Cluster.Client().Get(ctx, key, live); err == nil && !workload.RolledOut(live) {
+			fmt.Fprintf(&text, "\nDeployment %s: generation %d, spec %+v, status %+v", key, live.Generation, live.Spec, live.Status)
 		}
 	}
-	if text.Len() == 0 {
-		return ""
+	if text.Len() > 0 {
+		fmt.Fprintf(&text, "\nthe log of the controller manager ends with:\n%s", s.Cluster.Component(embedded.ControllerManager).LogTail(managerLogTail))
 	}
-	fmt.Fprintf(&text, "\nthe log of %s ends with:\n%s", embedded.ControllerManager, s.Cluster.Component(embedded.ControllerManager).LogTail(managerLogTail))
 	return text.String()
 }
 

@@ -4,9 +4,8 @@ package kubelets
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
-	"strings"
+	"regexp"
 
 	. "github.com/onsi/ginkgo/v2" //nolint:staticcheck // as in tests
 	. "github.com/onsi/gomega"    //nolint:staticcheck // the same
@@ -40,30 +39,23 @@ func (e *Env) apply(ctx context.Context, module framework.Module, image string) 
 	root := suite.Must(programs.Root(ctx))
 	for _, object := range suite.Must(framework.RenderConfig(filepath.Join(root, string(module), "config", "default"))) {
 		if object.GetKind() == "Deployment" {
-			Expect(setImage(object, image)).To(Succeed())
+			object = withImage(object, image)
 		}
 		Expect(framework.Apply(ctx, e.Cluster.Client(), object)).To(Succeed())
 	}
 }
 
-var errPlaceholder = errors.New("no container with an image of ko")
+// placeholder is the image of ko in a manifest.
+var placeholder = regexp.MustCompile(`ko://[^"]*`)
 
-// setImage sets the image of the container with ko's placeholder.
-func setImage(deployment *unstructured.Unstructured, image string) error {
-	path := []string{"spec", "template", "spec", "containers"}
-	containers, _, err := unstructured.NestedSlice(deployment.Object, path...)
-	if err != nil {
-		return err //nolint:wrapcheck // complete
-	}
-	for _, each := range containers {
-		container, ok := each.(map[string]any)
-		if name, _ := container["image"].(string); !ok || !strings.HasPrefix(name, "ko://") {
-			continue
-		}
-		container["image"] = image
-		return unstructured.SetNestedSlice(deployment.Object, containers, path...) //nolint:wrapcheck // complete
-	}
-	return errPlaceholder
+// withImage returns the object with an image instead of ko's.
+func withImage(object *unstructured.Unstructured, image string) *unstructured.Unstructured {
+	GinkgoHelper()
+	text := suite.Must(object.MarshalJSON())
+	Expect(string(text)).To(ContainSubstring("ko://"), "the manifest of %s", object.GetName())
+	with := &unstructured.Unstructured{}
+	Expect(with.UnmarshalJSON(placeholder.ReplaceAllLiteral(text, []byte(image)))).To(Succeed())
+	return with
 }
 
 // rolled waits until a Deployment of a controller is rolled out.

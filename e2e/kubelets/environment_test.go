@@ -3,14 +3,11 @@
 package kubelets
 
 import (
-	"errors"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/solonode/sno/e2e/framework"
@@ -23,25 +20,6 @@ func TestEveryControllerHasAnImage(t *testing.T) {
 		if !slices.Contains(programs.Shipped(), module.Controller()) {
 			t.Error(module)
 		}
-	}
-}
-
-func TestSetImage(t *testing.T) {
-	deployment := func(image string, args ...any) *unstructured.Unstructured {
-		container := map[string]any{"name": "controller", "image": image, "args": args}
-		return &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
-			"containers": []any{container},
-		}}}}}
-	}
-	got := deployment("ko://example.com/a", "--one")
-	if err := setImage(got, "a:1"); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(deployment("a:1", "--one"), got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if err := setImage(got, "a:2"); !errors.Is(err, errPlaceholder) {
-		t.Error(err)
 	}
 }
 

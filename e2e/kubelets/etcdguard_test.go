@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -99,9 +99,10 @@ func newGuarded(ctx context.Context, c *kind.Cluster) *guarded {
 	g := &guarded{Cluster: c}
 	g.nodes = suite.Must(c.Nodes())
 	lease := suite.Must(c.Clientset().CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, "kube-controller-manager", metav1.GetOptions{}))
-	leader, victim := chooseNodes(g.nodes, ptr.Deref(lease.Spec.HolderIdentity, ""))
-	Expect(leader).NotTo(BeEmpty(), "the node of the leading controller manager")
-	g.victim = victim
+	// A holder identity is a node's name with a unique suffix.
+	leader, _, _ := strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "_")
+	Expect(g.nodes).To(ContainElement(leader), "the node of the leading controller manager, whose API server is used")
+	g.victim = g.nodes[(slices.Index(g.nodes, leader)+1)%len(g.nodes)]
 	address := suite.Must(c.Address(ctx, leader))
 	config := c.RESTConfig()
 	config.Host = "https://" + net.JoinHostPort(address, apiServerPort)
@@ -110,19 +111,6 @@ func newGuarded(ctx context.Context, c *kind.Cluster) *guarded {
 	reading := topology.ReadingOf(configv1.HighlyAvailableTopologyMode)
 	g.host = suite.Must(etcdguard.NewHost(topology.Cluster{ControlPlane: reading, Infrastructure: reading}, len(g.nodes), guardImage))
 	return g
-}
-
-// chooseNodes returns the leader's node, whose API server is used, and one whose etcd is killed. A holder identity is a
-// node's name with a unique suffix.
-func chooseNodes(nodes []string, holder string) (leader, victim string) {
-	for _, node := range nodes {
-		if strings.HasPrefix(holder, node+"_") {
-			leader = node
-		} else {
-			victim = node
-		}
-	}
-	return leader, victim
 }
 
 // install installs the guard like an etcd operator that vendors the module, with what it needs: labels of nodes, an
@@ -178,17 +166,4 @@ func (g *guarded) guards(ctx context.Context) []*corev1.Pod {
 // evict requests an eviction as a drain does.
 func (g *guarded) evict(ctx context.Context, pod *corev1.Pod) error {
 	return g.kube.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}})
-}
-
-func TestChooseNodes(t *testing.T) {
-	nodes := []string{"sno-control-plane", "sno-control-plane2", "sno-control-plane3"}
-	for holder, want := range map[string][2]string{
-		"sno-control-plane_4f2a":  {"sno-control-plane", "sno-control-plane3"},
-		"sno-control-plane3_4f2a": {"sno-control-plane3", "sno-control-plane2"},
-		"unknown_4f2a":            {"", "sno-control-plane3"},
-	} {
-		if leader, victim := chooseNodes(nodes, holder); leader != want[0] || victim != want[1] {
-			t.Errorf("%s: %s, %s", holder, leader, victim)
-		}
-	}
 }

@@ -150,37 +150,6 @@ func TestInUse(t *testing.T) {
 	}
 }
 
-func TestReadiness(t *testing.T) {
-	checks, err := readiness("[+]ping ok\n[+]etcd ok\n[+]poststarthook/rbac/bootstrap-roles ok\nreadyz check passed\n")
-	if diff := cmp.Diff([]string{"ping", "etcd", "poststarthook/rbac/bootstrap-roles"}, checks); err != nil || diff != "" {
-		t.Errorf("%v, -want +got:\n%s", err, diff)
-	}
-	for name, text := range map[string]string{
-		"one failed":   "[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n",
-		"excluded":     "[+]ping ok\n[+]etcd excluded: ok\nreadyz check passed\n",
-		"not the end":  "[+]ping ok\n",
-		"nothing":      "",
-		"no checks":    "readyz check passed\n",
-		"another page": "ok",
-	} {
-		if checks, err := readiness(text); err == nil {
-			t.Errorf("%s: %v", name, checks)
-		}
-	}
-}
-
-func TestFirstPod(t *testing.T) {
-	first, err := firstPod(`{"items":[{"id":"b","createdAt":"1700000000500000000"},{"id":"a","createdAt":"1700000000250000000"}]}`)
-	if want := time.Unix(1700000000, 250_000_000); err != nil || !first.Equal(want) {
-		t.Errorf("%v, %v, want %v", first, err, want)
-	}
-	for _, wrong := range []string{"", `{"items":[]}`, `{"items":[{"createdAt":"2026-01-01T00:00:00Z"}]}`} {
-		if first, err := firstPod(wrong); err == nil {
-			t.Errorf("%q: %v", wrong, first)
-		}
-	}
-}
-
 // An entry is read from a response of etcd's HTTP gateway.
 func TestEtcdEntry(t *testing.T) {
 	var read etcdEntry

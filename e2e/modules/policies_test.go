@@ -3,11 +3,7 @@
 package modules
 
 import (
-	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,9 +11,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	admissionreviewv1 "k8s.io/api/admission/v1"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -55,19 +49,16 @@ func payloadNamespaces() []string {
 // restricted returns the configuration of an API server that enforces the restricted pod security by default.
 func restricted() string {
 	GinkgoHelper()
-	levels := map[string]any{}
-	for _, mode := range []string{"enforce", "audit", "warn"} {
-		levels[mode], levels[mode+"-version"] = "restricted", "latest"
-	}
-	text, err := yaml.Marshal(map[string]any{
-		"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration", "plugins": []any{map[string]any{
-			"name": "PodSecurity", "configuration": map[string]any{
-				"apiVersion": "pod-security.admission.config.k8s.io/v1", "kind": "PodSecurityConfiguration", "defaults": levels,
-				"exemptions": map[string]any{"namespaces": payloadNamespaces()},
-			},
-		}},
-	})
-	Expect(err).NotTo(HaveOccurred())
+	text := fmt.Appendf(nil, `apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: PodSecurity
+  configuration:
+    apiVersion: pod-security.admission.config.k8s.io/v1
+    kind: PodSecurityConfiguration
+    defaults: {enforce: restricted, audit: restricted, warn: restricted}
+    exemptions: {namespaces: [%s]}
+`, strings.Join(payloadNamespaces(), ", "))
 	file := filepath.Join(GinkgoT().TempDir(), "admission.yaml")
 	Expect(os.WriteFile(file, text, 0o600)).To(Succeed())
 	return file
@@ -121,12 +112,6 @@ var _ = Describe("The suite on a cluster that refuses requests", Label(suite.Lon
 		s.refuse("unknown-labels", "pods", "label sno.solonode.github.io/conformance is unknown", fmt.Sprintf(`!(%q in object.metadata.?labels.orValue({}))`, copyLabel),
 			s.making(&corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: container}}))
 		Expect(hindered("unknown-labels")).To(BeNumerically(">=", 6))
-		// A webhook may return any error, here a bad request.
-		s.refuseByWebhook("labels.example.com", copyLabel, s.making(&appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: container}},
-		}}))
-		Expect(hindered("labels.example.com")).To(BeNumerically(">=", 6))
 		left := &corev1.NamespaceList{}
 		Expect(s.kube.List(ctx, left, client.HasLabels{copyLabel})).To(Succeed())
 		Expect(left.Items).To(BeEmpty())
@@ -201,44 +186,6 @@ func (s *system) refuse(name, resource, message, expression string, attempt func
 		},
 	})).To(Succeed())
 	Eventually(s.ctx, attempt).Should(MatchError(ContainSubstring(name)), "the policy is in force")
-}
-
-// refuseByWebhook creates a webhook for Deployments that refuses one label, and returns when it refuses the attempt.
-func (s *system) refuseByWebhook(name, unknown string, attempt func() error) {
-	GinkgoHelper()
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		var review struct {
-			Request struct {
-				UID    types.UID                    `json:"uid"`
-				Object metav1.PartialObjectMetadata `json:"object"`
-			} `json:"request"`
-		}
-		if err := json.NewDecoder(request.Body).Decode(&review); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		response := &admissionreviewv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
-		if _, has := review.Request.Object.Labels[unknown]; has {
-			response.Allowed, response.Result = false, &metav1.Status{Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Message: "label " + unknown + " is unknown"}
-		}
-		result := &admissionreviewv1.AdmissionReview{Response: response}
-		result.SetGroupVersionKind(admissionreviewv1.SchemeGroupVersion.WithKind("AdmissionReview"))
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(result) // without a response the API server refuses the request
-	}))
-	DeferCleanup(server.Close)
-	none, address := admissionv1.SideEffectClassNone, server.URL
-	Expect(s.Cluster.Client().Create(s.ctx, &admissionv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: []admissionv1.ValidatingWebhook{{
-			Name: name, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
-			ClientConfig: admissionv1.WebhookClientConfig{URL: &address, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})},
-			Rules: []admissionv1.RuleWithOperations{{
-				Operations: []admissionv1.OperationType{admissionv1.Create},
-				Rule:       admissionv1.Rule{APIGroups: []string{appsv1.GroupName}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
-			}},
-		}},
-	})).To(Succeed())
-	Eventually(s.ctx, attempt).Should(MatchError(ContainSubstring(name)), "the webhook refuses")
 }
 
 // making returns a dry run that creates an object.
