@@ -4,17 +4,14 @@ package modules
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -22,10 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,7 +41,7 @@ const (
 	roundLabel  = "sno-round"
 	fitSpace    = "fit"
 	settleLimit = 90 * time.Second
-	fitPoll     = 200 * time.Millisecond
+	fitPoll     = 400 * time.Millisecond
 )
 
 // On each random cluster a worker is drained by evictions if the check reports room. A pod without a node is a failure.
@@ -59,27 +53,16 @@ var _ = DescribeTable("The real scheduler places every pod of a drain that the f
 		Expect(err).NotTo(HaveOccurred())
 		steps.UntilEnd(c, func() { _ = c.Stop() })
 		Expect(c.EnsureNamespace(ctx, fitSpace)).To(Succeed())
-		factory := informers.NewSharedInformerFactory(c.Clientset(), 0)
-		pods := factory.Core().V1().Pods().Informer()
-		Expect(pods.AddIndexers(cache.Indexers{roundLabel: func(object any) ([]string, error) {
-			return []string{object.(*corev1.Pod).Labels[roundLabel]}, nil
-		}})).To(Succeed())
-		factory.Start(ctx.Done())
-		factory.WaitForCacheSync(ctx.Done())
-
 		first := uint64(randomSeed()) //nolint:gosec // any number will do
-		everyRound := func(rounds []*round, do func(*round, context.Context) error) {
+		everyRound := func(rounds []*round, do func(*round, context.Context)) {
 			GinkgoHelper()
-			group, ctx := errgroup.WithContext(ctx)
-			for _, r := range rounds {
-				group.Go(func() error {
-					if err := do(r, ctx); err != nil {
-						return fmt.Errorf("random cluster %d: %w", r.randomSeed, err)
-					}
-					return nil
-				})
-			}
-			Expect(group.Wait()).To(Succeed())
+			var done atomic.Int32
+			workqueue.ParallelizeUntil(ctx, len(rounds), len(rounds), func(i int) {
+				defer GinkgoRecover()
+				do(rounds[i], ctx)
+				done.Add(1)
+			})
+			Expect(done.Load()).To(BeEquivalentTo(len(rounds)), "random clusters that have passed")
 		}
 		reasons := map[string]int{}
 		count, moved := 0, 0
@@ -88,14 +71,14 @@ var _ = DescribeTable("The real scheduler places every pod of a drain that the f
 			rounds := make([]*round, fitBatch)
 			var nodes []embedded.NodeSpec
 			for i := range rounds {
-				rounds[i] = newRound(c, pods.GetIndexer(), first+uint64(count+i)) //nolint:gosec // few
+				rounds[i] = newRound(c, first+uint64(count+i)) //nolint:gosec // few
 				nodes = append(nodes, rounds[i].nodes()...)
 			}
 			Expect(c.AddNodes(ctx, nodes...)).To(Succeed())
 			everyRound(rounds, (*round).build)
 			everyRound(rounds, (*round).settle)
 			everyRound(rounds, (*round).drain)
-			Expect(tearDown(ctx, c.Clientset())).To(Succeed())
+			tearDown(ctx, c.Client())
 			for _, r := range rounds {
 				reasons[r.verdict.Reason]++
 				moved += r.moved
@@ -109,9 +92,7 @@ var _ = DescribeTable("The real scheduler places every pod of a drain that the f
 )
 
 type round struct {
-	kube       kubernetes.Interface
-	client     client.Client
-	pods       cache.Indexer
+	client.Client
 	randomSeed uint64
 	random     *rand.Rand
 	id         string
@@ -122,9 +103,9 @@ type round struct {
 	moved    int
 }
 
-func newRound(c *embedded.Cluster, pods cache.Indexer, randomSeed uint64) *round {
+func newRound(c *embedded.Cluster, randomSeed uint64) *round {
 	return &round{
-		kube: c.Clientset(), client: c.Client(), pods: pods, randomSeed: randomSeed, random: rand.New(rand.NewPCG(randomSeed, randomSeed)), //nolint:gosec // a test
+		Client: c.Client(), randomSeed: randomSeed, random: rand.New(rand.NewPCG(randomSeed, randomSeed)), //nolint:gosec // a test
 		id: fmt.Sprint(randomSeed), replicas: map[string]int32{},
 	}
 }
@@ -161,18 +142,15 @@ func (r *round) nodes() []embedded.NodeSpec {
 	return nodes
 }
 
-func (r *round) build(ctx context.Context) error {
+func (r *round) build(ctx context.Context) {
 	apps := 2 + r.random.IntN(3*len(r.workers))
 	for i := range apps {
-		if err := r.addApp(ctx, fmt.Sprintf("app%d-%s", i, r.id), fmt.Sprintf("app%d-%s", r.random.IntN(apps), r.id)); err != nil {
-			return err
-		}
+		r.addApp(ctx, fmt.Sprintf("app%d-%s", i, r.id), fmt.Sprintf("app%d-%s", r.random.IntN(apps), r.id))
 	}
-	return nil
 }
 
 // addApp creates a random application that may depend on another one, and possibly its budget.
-func (r *round) addApp(ctx context.Context, name, other string) error {
+func (r *round) addApp(ctx context.Context, name, other string) {
 	replicas := 1 + r.random.Int32N(4)
 	r.replicas[name] = replicas
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name, roundLabel: r.id}}, Spec: r.podSpec(name, other)}
@@ -189,19 +167,12 @@ func (r *round) addApp(ctx context.Context, name, other string) error {
 			Replicas: &replicas, Selector: selector, Template: template, PodManagementPolicy: appsv1.ParallelPodManagement,
 		}}
 	}
-	if err := r.client.Create(ctx, app); err != nil {
-		return fmt.Errorf("make application %s: %w", name, err)
+	Expect(r.Create(ctx, app)).To(Succeed())
+	if r.chance(15) {
+		Expect(r.Create(ctx, &policyv1.PodDisruptionBudget{ObjectMeta: meta, Spec: policyv1.PodDisruptionBudgetSpec{
+			Selector: selector, MaxUnavailable: ptr.To(intstr.FromInt32(r.random.Int32N(5))),
+		}})).To(Succeed())
 	}
-	if !r.chance(15) {
-		return nil
-	}
-	err := r.client.Create(ctx, &policyv1.PodDisruptionBudget{ObjectMeta: meta, Spec: policyv1.PodDisruptionBudgetSpec{
-		Selector: selector, MaxUnavailable: ptr.To(intstr.FromInt32(r.random.Int32N(5))),
-	}})
-	if err != nil {
-		return fmt.Errorf("make the budget over application %s: %w", name, err)
-	}
-	return nil
 }
 
 func (r *round) podSpec(name, other string) corev1.PodSpec {
@@ -258,183 +229,108 @@ func (r *round) podSpec(name, other string) corev1.PodSpec {
 	return spec
 }
 
-// settle waits until every pod has a node or is unschedulable, and deletes the applications of the latter.
-func (r *round) settle(ctx context.Context) error {
+// eventually waits until the pods of this cluster are as they should be.
+func (r *round) eventually(ctx context.Context, what func(g Gomega, pods []corev1.Pod)) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega) {
+		pods := &corev1.PodList{}
+		g.Expect(r.List(ctx, pods, client.MatchingLabels{roundLabel: r.id})).To(Succeed())
+		have := map[string]int32{}
+		for _, pod := range pods.Items {
+			have[pod.Labels["app"]]++
+		}
+		g.Expect(have).To(Equal(r.replicas))
+		what(g, pods.Items)
+	}).WithTimeout(settleLimit).WithPolling(fitPoll).Should(Succeed(), "random cluster %d", r.randomSeed)
+}
+
+// placed checks that every pod runs on a node other than one.
+func placed(except string) func(Gomega, []corev1.Pod) {
+	return func(g Gomega, pods []corev1.Pod) {
+		for _, pod := range pods {
+			g.Expect(pod.Status.Phase).To(Equal(corev1.PodRunning), "pod %s on node %q: %v", pod.Name, pod.Spec.NodeName, pod.Status.Conditions)
+			g.Expect(pod.DeletionTimestamp).To(BeNil(), pod.Name)
+			g.Expect(pod.Spec.NodeName).NotTo(Equal(except), pod.Name)
+		}
+	}
+}
+
+// settle waits until every pod has a node or is unschedulable, deletes the applications of the latter, and waits until
+// the status of the budgets is current.
+func (r *round) settle(ctx context.Context) {
 	var unplaced []string
-	err := r.wait(ctx, func(pods []*corev1.Pod) string {
+	r.eventually(ctx, func(g Gomega, pods []corev1.Pod) {
 		unplaced = nil
 		for _, pod := range pods {
-			switch {
-			case pod.Status.Phase == corev1.PodRunning:
-			case pod.Spec.NodeName == "" && unschedulable(pod):
+			if pod.Status.Phase != corev1.PodRunning {
+				g.Expect(pod.Status.Conditions).To(ContainElement(And(HaveField("Type", corev1.PodScheduled), HaveField("Reason", corev1.PodReasonUnschedulable))), pod.Name)
 				unplaced = append(unplaced, pod.Labels["app"])
-			default:
-				return "pod " + pod.Name + " is not settled"
 			}
 		}
-		return r.missing(pods)
 	})
-	if err != nil {
-		return err
-	}
 	for _, app := range unplaced {
 		delete(r.replicas, app)
 		meta := metav1.ObjectMeta{Namespace: fitSpace, Name: app}
 		for _, object := range []client.Object{
 			&appsv1.Deployment{ObjectMeta: meta}, &appsv1.ReplicaSet{ObjectMeta: meta}, &appsv1.StatefulSet{ObjectMeta: meta}, &policyv1.PodDisruptionBudget{ObjectMeta: meta},
 		} {
-			err := r.client.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground))
-			if client.IgnoreNotFound(err) != nil {
-				return fmt.Errorf("delete application %s: %w", app, err)
-			}
+			Expect(client.IgnoreNotFound(r.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground)))).To(Succeed())
 		}
 	}
-	if err := r.wait(ctx, r.placed); err != nil {
-		return err
-	}
-	return r.budgetsSeen(ctx)
-}
-
-// budgetsSeen waits until the status of the budgets is current.
-func (r *round) budgetsSeen(ctx context.Context) error {
-	err := wait.PollUntilContextTimeout(ctx, fitPoll, settleLimit, true, func(ctx context.Context) (bool, error) {
-		budgets, err := r.kube.PolicyV1().PodDisruptionBudgets(fitSpace).List(ctx, metav1.ListOptions{LabelSelector: roundLabel + "=" + r.id})
-		if err != nil {
-			return false, err
+	r.eventually(ctx, placed(""))
+	Eventually(ctx, func(g Gomega) {
+		budgets := &policyv1.PodDisruptionBudgetList{}
+		g.Expect(r.List(ctx, budgets, client.MatchingLabels{roundLabel: r.id})).To(Succeed())
+		for _, budget := range budgets.Items {
+			g.Expect(budget.Status).To(And(HaveField("ObservedGeneration", budget.Generation), HaveField("CurrentHealthy", r.replicas[budget.Name])), budget.Name)
 		}
-		return !slices.ContainsFunc(budgets.Items, func(budget policyv1.PodDisruptionBudget) bool {
-			return budget.Status.ObservedGeneration != budget.Generation || budget.Status.CurrentHealthy != r.replicas[budget.Name]
-		}), nil
-	})
-	if err != nil {
-		return fmt.Errorf("wait for the budgets: %w", err)
-	}
-	return nil
+	}).WithTimeout(settleLimit).WithPolling(fitPoll).Should(Succeed(), "random cluster %d", r.randomSeed)
 }
 
 // drain calls the check for a worker. If it allows the drain, drain evicts all pods and waits until all have a node
 // again.
-func (r *round) drain(ctx context.Context) error {
-	in, err := r.read(ctx)
-	if err != nil {
-		return err
-	}
+func (r *round) drain(ctx context.Context) {
+	in := r.read(ctx)
 	leaving := r.workers[r.random.IntN(len(r.workers))]
 	if len(in.Pods) > 0 {
 		leaving = in.Pods[r.random.IntN(len(in.Pods))].Spec.NodeName
 	}
 	moving := slices.DeleteFunc(slices.Clone(in.Pods), func(pod corev1.Pod) bool { return pod.Spec.NodeName != leaving })
 	if r.verdict = fit.Check(in, leaving); !r.verdict.Fits {
-		return nil
+		return
 	}
-	cordon := []byte(`{"spec":{"unschedulable":true}}`)
-	if _, err := r.kube.CoreV1().Nodes().Patch(ctx, leaving, types.MergePatchType, cordon, metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("cordon: %w", err)
-	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: leaving}}
+	Expect(r.Patch(ctx, node, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`)))).To(Succeed())
 	r.random.Shuffle(len(moving), func(i, j int) { moving[i], moving[j] = moving[j], moving[i] })
-	for _, pod := range moving {
-		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+	for i := range moving {
 		// The check has included the budgets, so none may refuse.
-		if err := r.kube.PolicyV1().Evictions(pod.Namespace).Evict(ctx, eviction); err != nil {
-			return fmt.Errorf("evict pod %s from node %s: %w", pod.Name, leaving, err)
-		}
+		Expect(r.SubResource("eviction").Create(ctx, &moving[i], &policyv1.Eviction{})).To(Succeed(), "random cluster %d, pod %s on node %s", r.randomSeed, moving[i].Name, leaving)
 		r.moved++
 	}
-	err = r.wait(ctx, func(pods []*corev1.Pod) string {
-		for _, pod := range pods {
-			if pod.Spec.NodeName == leaving {
-				return "pod " + pod.Name + " is still on the node"
-			}
-		}
-		return r.placed(pods)
-	})
-	if err != nil {
-		return fmt.Errorf("after node %s with %d pods was drained, as the check allows: %w", leaving, len(moving), err)
-	}
-	return nil
+	r.eventually(ctx, placed(leaving))
 }
 
-func (r *round) read(ctx context.Context) (fit.Cluster, error) {
-	in := fit.Cluster{
-		Nodes: []corev1.Node{}, Pods: []corev1.Pod{}, Budgets: []policyv1.PodDisruptionBudget{}, ReplicaSets: []appsv1.ReplicaSet{}, StatefulSets: []appsv1.StatefulSet{},
+// read reads what the check needs. No list is nil, which would be one that was not read.
+func (r *round) read(ctx context.Context) fit.Cluster {
+	var nodes corev1.NodeList
+	var pods corev1.PodList
+	var budgets policyv1.PodDisruptionBudgetList
+	var replicaSets appsv1.ReplicaSetList
+	var statefulSets appsv1.StatefulSetList
+	for _, list := range []client.ObjectList{&nodes, &pods, &budgets, &replicaSets, &statefulSets} {
+		Expect(r.List(ctx, list, client.MatchingLabels{roundLabel: r.id})).To(Succeed())
 	}
-	selected := metav1.ListOptions{LabelSelector: roundLabel + "=" + r.id}
-	nodes, err := r.kube.CoreV1().Nodes().List(ctx, selected)
-	pods, err2 := r.kube.CoreV1().Pods(fitSpace).List(ctx, selected)
-	budgets, err3 := r.kube.PolicyV1().PodDisruptionBudgets(fitSpace).List(ctx, selected)
-	replicaSets, err4 := r.kube.AppsV1().ReplicaSets(fitSpace).List(ctx, selected)
-	statefulSets, err5 := r.kube.AppsV1().StatefulSets(fitSpace).List(ctx, selected)
-	if err := errors.Join(err, err2, err3, err4, err5); err != nil {
-		return in, fmt.Errorf("read the cluster: %w", err)
+	return fit.Cluster{
+		Nodes: append([]corev1.Node{}, nodes.Items...), Pods: append([]corev1.Pod{}, pods.Items...), Budgets: append([]policyv1.PodDisruptionBudget{}, budgets.Items...),
+		ReplicaSets: append([]appsv1.ReplicaSet{}, replicaSets.Items...), StatefulSets: append([]appsv1.StatefulSet{}, statefulSets.Items...),
 	}
-	in.Nodes, in.Pods, in.Budgets = append(in.Nodes, nodes.Items...), append(in.Pods, pods.Items...), append(in.Budgets, budgets.Items...)
-	in.ReplicaSets, in.StatefulSets = append(in.ReplicaSets, replicaSets.Items...), append(in.StatefulSets, statefulSets.Items...)
-	return in, nil
 }
 
 // tearDown deletes the clusters without waiting: the next ones have other names.
-func tearDown(ctx context.Context, kube kubernetes.Interface) error {
-	at, all := metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}, metav1.ListOptions{}
-	err := errors.Join(
-		kube.AppsV1().Deployments(fitSpace).DeleteCollection(ctx, at, all),
-		kube.AppsV1().ReplicaSets(fitSpace).DeleteCollection(ctx, at, all),
-		kube.AppsV1().StatefulSets(fitSpace).DeleteCollection(ctx, at, all),
-		kube.PolicyV1().PodDisruptionBudgets(fitSpace).DeleteCollection(ctx, at, all),
-		kube.CoreV1().Nodes().DeleteCollection(ctx, at, all),
-	)
-	if err != nil {
-		return fmt.Errorf("tear down: %w", err)
+func tearDown(ctx context.Context, kube client.Client) {
+	GinkgoHelper()
+	for _, object := range []client.Object{&appsv1.Deployment{}, &appsv1.ReplicaSet{}, &appsv1.StatefulSet{}, &policyv1.PodDisruptionBudget{}} {
+		Expect(kube.DeleteAllOf(ctx, object, client.InNamespace(fitSpace), client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
 	}
-	return nil
-}
-
-func (r *round) wait(ctx context.Context, what func([]*corev1.Pod) string) error {
-	last := ""
-	err := wait.PollUntilContextTimeout(ctx, fitPoll, settleLimit, true, func(context.Context) (bool, error) {
-		objects, err := r.pods.ByIndex(roundLabel, r.id)
-		if err != nil {
-			return false, err
-		}
-		pods := make([]*corev1.Pod, len(objects))
-		for i := range objects {
-			pods[i] = objects[i].(*corev1.Pod)
-		}
-		last = what(pods)
-		return last == "", nil
-	})
-	if err != nil {
-		return fmt.Errorf("%w: %s", err, last)
-	}
-	return nil
-}
-
-// placed returns which pod is missing or has no node.
-func (r *round) placed(pods []*corev1.Pod) string {
-	for _, pod := range pods {
-		if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil {
-			var why []string
-			for _, condition := range pod.Status.Conditions {
-				why = append(why, condition.Message)
-			}
-			return fmt.Sprintf("pod %s is %s on node %q %s", pod.Name, pod.Status.Phase, pod.Spec.NodeName, strings.TrimSpace(strings.Join(why, " ")))
-		}
-	}
-	return r.missing(pods)
-}
-
-func (r *round) missing(pods []*corev1.Pod) string {
-	have := map[string]int32{}
-	for _, pod := range pods {
-		have[pod.Labels["app"]]++
-	}
-	if !maps.Equal(have, r.replicas) {
-		return fmt.Sprintf("have pods %v, want %v", have, r.replicas)
-	}
-	return ""
-}
-
-func unschedulable(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
-		return condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable
-	})
+	Expect(kube.DeleteAllOf(ctx, &corev1.Node{})).To(Succeed())
 }
