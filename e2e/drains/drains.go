@@ -6,48 +6,44 @@ package drains
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
+	. "github.com/onsi/ginkgo/v2" //nolint:staticcheck // a dot import, as in specs
+	. "github.com/onsi/gomega"    //nolint:staticcheck // the same
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubectl/pkg/drain"
 
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
-// ErrWatch means that a watch ended before a request was completed.
-var ErrWatch = errors.New("the watch ended")
-
 // WriteRequest writes a request to a node.
-func WriteRequest(ctx context.Context, kube kubernetes.Interface, node string, request machineconfig.Request) error {
+func WriteRequest(ctx context.Context, kube kubernetes.Interface, node string, request machineconfig.Request) {
+	GinkgoHelper()
 	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, machineconfig.DesiredDrainAnnotation, request)
-	if _, err := kube.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "agent"}); err != nil {
-		return fmt.Errorf("request %s on node %s: %w", request, node, err)
-	}
-	return nil
+	suite.Must(kube.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "agent"}))
 }
 
 // WaitForCompletion returns when the node has the completed request. A watch avoids a delay.
-func WaitForCompletion(ctx context.Context, kube kubernetes.Interface, node string, request machineconfig.Request) error {
-	watching, err := kube.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", node).String()})
-	if err != nil {
-		return fmt.Errorf("watch node %s: %w", node, err)
-	}
+func WaitForCompletion(ctx context.Context, kube kubernetes.Interface, node string, request machineconfig.Request) {
+	GinkgoHelper()
+	watching := suite.Must(kube.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", node).String()}))
 	defer watching.Stop()
 	for event := range watching.ResultChan() {
 		if n, ok := event.Object.(*corev1.Node); ok && event.Type != watch.Deleted && n.Annotations[machineconfig.LastAppliedDrainAnnotation] == request.String() {
-			return nil
+			return
 		}
 	}
-	return fmt.Errorf("%w: node %s has not completed %s: %w", ErrWatch, node, request, ctx.Err())
+	Fail(fmt.Sprintf("node %s has not completed %s: %v", node, request, ctx.Err()))
 }
 
 // Actions are the actions of a user on nodes and pods, from the audit log.
@@ -63,12 +59,10 @@ type Actions struct {
 }
 
 // Read reads the actions of a user since an offset of the audit log.
-func Read(ctx context.Context, c *embedded.Cluster, offset int64, user string) (Actions, error) {
+func Read(ctx context.Context, c *embedded.Cluster, offset int64, user string) (done Actions) {
+	GinkgoHelper()
 	events, _, err := c.AuditEvents(ctx, offset, embedded.AuditFilter{User: user, WritesOnly: true})
-	if err != nil {
-		return Actions{}, err
-	}
-	var done Actions
+	Expect(err).NotTo(HaveOccurred())
 	for _, event := range events {
 		on := event.ObjectRef
 		granted := event.ResponseStatus != nil && event.ResponseStatus.Code < http.StatusMultipleChoices
@@ -89,23 +83,19 @@ func Read(ctx context.Context, c *embedded.Cluster, offset int64, user string) (
 		}
 	}
 	slices.Sort(done.Evicted)
-	return done, nil
+	return done
 }
 
-// Evictable returns the pods on a node that a drain has to evict, as namespace/name, sorted: all but those of
-// DaemonSets and static ones.
-func Evictable(ctx context.Context, kube kubernetes.Interface, node string) ([]string, error) {
-	pods, err := kube.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String()})
-	if err != nil {
-		return nil, fmt.Errorf("list the pods of node %s: %w", node, err)
-	}
+// Evictable returns the pods on a node that `kubectl drain` would evict, as namespace/name, sorted.
+func Evictable(ctx context.Context, kube kubernetes.Interface, node string) []string {
+	GinkgoHelper()
+	kubectl := &drain.Helper{Ctx: ctx, Client: kube, Force: true, IgnoreAllDaemonSets: true, DeleteEmptyDirData: true, GracePeriodSeconds: -1}
+	list, errs := kubectl.GetPodsForDeletion(node)
+	Expect(errs).To(BeEmpty())
 	names := []string{}
-	for i := range pods.Items {
-		_, static := pods.Items[i].Annotations[corev1.MirrorPodAnnotationKey]
-		if owner := metav1.GetControllerOf(&pods.Items[i]); !static && (owner == nil || owner.Kind != "DaemonSet") {
-			names = append(names, pods.Items[i].Namespace+"/"+pods.Items[i].Name)
-		}
+	for _, pod := range list.Pods() {
+		names = append(names, pod.Namespace+"/"+pod.Name)
 	}
 	slices.Sort(names)
-	return names, nil
+	return names
 }

@@ -283,6 +283,15 @@ func (s *ScenarioCluster) RunAllControllers(ctx context.Context, args ...string)
 func (s *ScenarioCluster) RunInstalled(
 	ctx context.Context, program programs.Program, account string, container []string, args ...string,
 ) (*embedded.Component, error) {
+	return s.run(ctx, program, SystemNamespace, account, func(kubeconfig string) []string {
+		all := append(slices.Clone(container),
+			"--kubeconfig", kubeconfig, "--leader-elect-resource-namespace", SystemNamespace, "--metrics-bind-address", "0", "--health-probe-bind-address", "0")
+		return append(all, args...)
+	})
+}
+
+// run starts or restarts a program with a kubeconfig of an existing service account.
+func (s *ScenarioCluster) run(ctx context.Context, program programs.Program, namespace, account string, args func(kubeconfig string) []string) (*embedded.Component, error) {
 	if running := s.Cluster.Program(program.Name); running != nil {
 		if err := running.Terminate(ctx); err != nil {
 			return nil, err
@@ -292,13 +301,11 @@ func (s *ScenarioCluster) RunInstalled(
 	if err != nil {
 		return nil, err
 	}
-	kubeconfig, err := s.Cluster.KubeconfigForServiceAccount(ctx, SystemNamespace, account)
+	kubeconfig, err := s.Cluster.KubeconfigForServiceAccount(ctx, namespace, account)
 	if err != nil {
 		return nil, err
 	}
-	all := append(slices.Clone(container),
-		"--kubeconfig", kubeconfig, "--leader-elect-resource-namespace", SystemNamespace, "--metrics-bind-address", "0", "--health-probe-bind-address", "0")
-	return s.Cluster.RunProcess(ctx, embedded.Process{Name: program.Name, Path: binary, Args: append(all, args...), Ended: StartAgain(ctx)})
+	return s.Cluster.RunProcess(ctx, embedded.Process{Name: program.Name, Path: binary, Args: args(kubeconfig), Ended: StartAgain(ctx)})
 }
 
 // StartAgain returns what starts a controller again that ended by itself with exit code 0, as its Pod would.

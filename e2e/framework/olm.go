@@ -122,20 +122,9 @@ func (s *ScenarioCluster) RunOLMOperator(ctx context.Context, args ...string) (*
 	if err := installOLMRights(ctx, s.Cluster); err != nil {
 		return nil, err
 	}
-	if running := s.Cluster.Program(programs.OLMExample.Name); running != nil {
-		if err := running.Terminate(ctx); err != nil {
-			return nil, err
-		}
-	}
-	binary, err := programs.Build(ctx, programs.OLMExample, s.progress)
-	if err != nil {
-		return nil, err
-	}
-	kubeconfig, err := s.Cluster.KubeconfigForServiceAccount(ctx, OLMNamespace, olmAccount)
-	if err != nil {
-		return nil, err
-	}
-	return s.Cluster.Run(ctx, programs.OLMExample.Name, binary, append([]string{"--kubeconfig", kubeconfig, "--namespace", OLMNamespace}, args...)...)
+	return s.run(ctx, programs.OLMExample, OLMNamespace, olmAccount, func(kubeconfig string) []string {
+		return append([]string{"--kubeconfig", kubeconfig, "--namespace", OLMNamespace}, args...)
+	})
 }
 
 func installOLMRights(ctx context.Context, c *embedded.Cluster) error {

@@ -55,8 +55,7 @@ func (d *drained) mark() {
 // done returns the actions of the controller since the last mark. A budget may refuse an eviction at first.
 func (d *drained) done() drains.Actions {
 	GinkgoHelper()
-	done, err := drains.Read(d.Ctx, d.embedded(), d.offset, framework.MachineConfig.User())
-	Expect(err).NotTo(HaveOccurred())
+	done := drains.Read(d.Ctx, d.embedded(), d.offset, framework.MachineConfig.User())
 	done.Refused = 0
 	return done
 }
@@ -66,15 +65,8 @@ func (d *drained) requestAndWait(node string, verb machineconfig.Verb) {
 	ctx, cancel := context.WithTimeout(d.Ctx, drainLimit)
 	defer cancel()
 	kube, request := d.embedded().Clientset(), machineconfig.Request{Verb: verb, Config: "one"}
-	Expect(drains.WriteRequest(ctx, kube, node, request)).To(Succeed())
-	Expect(drains.WaitForCompletion(ctx, kube, node, request)).To(Succeed(), func() string { return d.Running[framework.MachineConfig].LogTail(2000) })
-}
-
-func (d *drained) evictable(ctx context.Context, node string) []string {
-	GinkgoHelper()
-	pods, err := drains.Evictable(ctx, d.embedded().Clientset(), node)
-	Expect(err).NotTo(HaveOccurred())
-	return pods
+	drains.WriteRequest(ctx, kube, node, request)
+	drains.WaitForCompletion(ctx, kube, node, request)
 }
 
 func (d *drained) create(objects ...client.Object) {
@@ -137,7 +129,7 @@ var _ = DescribeTable("A node requests a drain and an uncordon, and no other pod
 		d.RunAll(map[framework.Module]string{framework.MachineConfig: asExpected})
 		for _, node := range request {
 			d.mark()
-			evictable, cordons := d.evictable(ctx, node), []string{node}
+			evictable, cordons := drains.Evictable(ctx, d.embedded().Clientset(), node), []string{node}
 			Expect(evictable).NotTo(BeEmpty(), "pods on node %s", node)
 			if d.Scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode {
 				evictable, cordons = nil, nil

@@ -198,9 +198,13 @@ func TestWritePlatforms(t *testing.T) {
 				continue
 			}
 			found = true
-			if p.OS == "linux" && inImages[i]["small"].Text != e.Text {
+			if p.OS != "linux" {
+				continue
+			}
+			if inImages[i]["small"].Text != e.Text {
 				t.Errorf("%s: the program in the image is not that of the archive", p)
 			}
+			static(t, []byte(e.Text), p.Architecture)
 		}
 		if !found {
 			t.Errorf("%s: no %s", p, name)

@@ -267,32 +267,6 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// The architecture is in the image. Otherwise engines would refuse it, or start a program that cannot run.
-func TestOtherArchitecture(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles Go's own library once more")
-	}
-	other := "arm64"
-	if runtime.GOARCH == other {
-		other = "amd64"
-	}
-	folder := t.TempDir()
-	o := ImageOptions{Root: resolverCheckout(t), Programs: []programs.Program{resolver}, Architecture: other, Tag: "v1"}
-	rows, err := WriteImages(t.Context(), folder, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	read := image(t, filepath.Join(folder, ArchiveName), "registry.invalid/sno/small:v1")
-	config, err := read.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if config.Architecture != other || rows[0].Image != "registry.invalid/sno/small:v1" {
-		t.Errorf("%s, %+v", config.Architecture, rows)
-	}
-	static(t, []byte(files(t, read)["small"].Text), other)
-}
-
 func TestRefuses(t *testing.T) {
 	root := resolverCheckout(t)
 	for what, o := range map[string]ImageOptions{
