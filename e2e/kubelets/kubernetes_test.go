@@ -120,7 +120,10 @@ func runTests(ctx context.Context, mode string, tests []kubeTest, twice func(r r
 		return r.outcome != failed || !twice(r, test.Codename)
 	})
 	if len(again) > 0 {
-		all.merge(attempt(filepath.Join(folder, "again"), 1, again))
+		for name, second := range attempt(filepath.Join(folder, "again"), 1, again) {
+			second.again = second.outcome == passed
+			all[name] = second
+		}
 	}
 	AddReportEntry("modules "+mode, all.String())
 	if len(all.names(failed)) > 0 {

@@ -127,38 +127,34 @@ func (s skips) faults(all []kubeTest) []string {
 
 // list returns the list of the document. It has the short names, because codenames are longer than a line.
 func (s skips) list(all []kubeTest) string {
-	var b strings.Builder
 	names := map[string]string{}
 	for _, test := range all {
 		names[test.Codename] = test.Name
 	}
 	run, _ := s.split(all)
-	fmt.Fprintf(&b, "\nOf %d tests %d run.\n\n| reason | tests skipped |\n|---|---|\n", len(all), len(run))
+	head, body := fmt.Sprintf("\nOf %d tests %d run.\n\n| reason | tests skipped |\n|---|---|\n", len(all), len(run)), ""
 	for _, k := range kinds {
+		tests := s.of(k.kind)
 		if k.kind != needsModules {
-			fmt.Fprintf(&b, "| %s | %d |\n", k.title, len(s.of(k.kind)))
+			head += fmt.Sprintf("| %s | %d |\n", k.title, len(tests))
 		}
-	}
-	for _, k := range kinds {
-		if len(s.of(k.kind)) == 0 {
-			continue
+		if len(tests) > 0 {
+			body += "\n### " + k.title + "\n"
 		}
-		fmt.Fprintf(&b, "\n### %s\n", k.title)
 		for _, one := range s {
 			if one.Kind != k.kind {
 				continue
 			}
-			reason := one.Reason
 			if one.Image != "" {
-				reason = "`" + one.Image + "`:"
+				one.Reason = "`" + one.Image + "`:"
 			}
-			fmt.Fprintf(&b, "\n%s\n\n", reason)
+			body += "\n" + one.Reason + "\n\n"
 			for _, name := range one.Tests {
-				fmt.Fprintf(&b, "- %s\n", names[name])
+				body += "- " + names[name] + "\n"
 			}
 		}
 	}
-	return b.String() + "\n"
+	return head + body + "\n"
 }
 
 var update = flag.Bool("update", false, "update the list of skips in docs/kubernetes-conformance.md")
