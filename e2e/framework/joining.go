@@ -25,7 +25,7 @@ func PrepareJoining(ctx context.Context, c *embedded.Cluster) error {
 			return err
 		}
 	}
-	return Create(ctx, c.Client(), account(BootstrapNamespace, BootstrapAccount), &rbacv1.ClusterRoleBinding{
+	return create(ctx, c.Client(), account(BootstrapNamespace, BootstrapAccount), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "system-bootstrap-node-bootstrapper"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node-bootstrapper"},
 		Subjects:   subjects(BootstrapNamespace, BootstrapAccount),

@@ -31,18 +31,18 @@ const (
 	olmAccount = "olm-operator"
 )
 
-// ServiceVersion is what OLM uses of a ClusterServiceVersion.
-type ServiceVersion struct {
-	Metadata struct {
-		Name        string
-		Annotations map[string]string
-	}
-	Spec struct {
-		NativeAPIs []metav1.GroupVersionKind
-		Install    struct {
+// serviceVersion is what OLM uses of a ClusterServiceVersion.
+type serviceVersion struct {
+	Metadata struct{ Name string }
+	Spec     struct {
+		Install struct {
 			Spec struct {
 				Permissions, ClusterPermissions []permission
-				Deployments                     []InstalledDeployment
+				Deployments                     []struct {
+					Name  string
+					Label map[string]string
+					Spec  appsv1.DeploymentSpec
+				}
 			}
 		}
 	}
@@ -54,48 +54,22 @@ type permission struct {
 	Rules              []rbacv1.PolicyRule
 }
 
-// InstalledDeployment is a Deployment with its labels.
-type InstalledDeployment struct {
-	Name  string
-	Label map[string]string
-	Spec  appsv1.DeploymentSpec
-}
-
-// ReadServiceVersion reads a ClusterServiceVersion.
-func ReadServiceVersion(file string) (*ServiceVersion, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("read the ClusterServiceVersion: %w", err)
+// rights returns the service accounts of the version and what gives them its permissions. OLM also binds the rules of
+// permissions in all namespaces if its OperatorGroup has no target namespaces; the operator here does not need that.
+func (v *serviceVersion) rights(namespace string) (objects []client.Object) {
+	for i, p := range v.Spec.Install.Spec.Permissions {
+		meta := metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%s-%d", v.Metadata.Name, i)}
+		objects = append(objects, account(namespace, p.ServiceAccountName), &rbacv1.Role{ObjectMeta: meta, Rules: p.Rules}, &rbacv1.RoleBinding{
+			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name}, Subjects: subjects(namespace, p.ServiceAccountName),
+		})
 	}
-	v := &ServiceVersion{}
-	if err := yaml.Unmarshal(text, v); err != nil {
-		return nil, fmt.Errorf("read %s: %w", file, err)
-	}
-	return v, nil
-}
-
-// Rights returns the service accounts of the version and what gives them its permissions. OLM also binds the rules of
-// permissions in all namespaces if its OperatorGroup has no target namespaces; the operators here do not need that.
-func (v *ServiceVersion) Rights(namespace string) []client.Object {
-	install, objects := v.Spec.Install.Spec, []client.Object{}
-	for i, p := range install.Permissions {
-		objects = append(objects, RoleFor(namespace, fmt.Sprintf("%s-%d", v.Metadata.Name, i), p.ServiceAccountName, p.Rules)...)
-	}
-	for i, p := range install.ClusterPermissions {
+	for i, p := range v.Spec.Install.Spec.ClusterPermissions {
 		meta := metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", v.Metadata.Name, i)}
 		objects = append(objects, account(namespace, p.ServiceAccountName), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: p.Rules}, &rbacv1.ClusterRoleBinding{
 			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name}, Subjects: subjects(namespace, p.ServiceAccountName),
 		})
 	}
 	return objects
-}
-
-// RoleFor returns a service account with a role in its namespace.
-func RoleFor(namespace, name, accountName string, rules []rbacv1.PolicyRule) []client.Object {
-	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
-	return []client.Object{account(namespace, accountName), &rbacv1.Role{ObjectMeta: meta, Rules: rules}, &rbacv1.RoleBinding{
-		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}, Subjects: subjects(namespace, accountName),
-	}}
 }
 
 func account(namespace, name string) client.Object {
@@ -106,8 +80,8 @@ func subjects(namespace, account string) []rbacv1.Subject {
 	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account}}
 }
 
-// Create creates objects that do not exist.
-func Create(ctx context.Context, kube client.Client, objects ...client.Object) error {
+// create creates objects that do not exist.
+func create(ctx context.Context, kube client.Client, objects ...client.Object) error {
 	for _, object := range objects {
 		if err := kube.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("make %T %s: %w", object, object.GetName(), err)
@@ -119,7 +93,12 @@ func Create(ctx context.Context, kube client.Client, objects ...client.Object) e
 // RunOLMOperator installs the rights of the operator as OLM does, and starts or restarts it with its service account.
 // The operator itself is a process outside of the cluster.
 func (s *ScenarioCluster) RunOLMOperator(ctx context.Context, args ...string) (*embedded.Component, error) {
-	if err := installOLMRights(ctx, s.Cluster); err != nil {
+	root, err := programs.Root(ctx)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(root, programs.OLMExample.Module, "bundle", "manifests", "olm-operator.clusterserviceversion.yaml")
+	if _, err := InstallServiceVersion(ctx, s.Cluster, file, OLMNamespace); err != nil {
 		return nil, err
 	}
 	return s.run(ctx, programs.OLMExample, OLMNamespace, olmAccount, func(kubeconfig string) []string {
@@ -127,18 +106,20 @@ func (s *ScenarioCluster) RunOLMOperator(ctx context.Context, args ...string) (*
 	})
 }
 
-func installOLMRights(ctx context.Context, c *embedded.Cluster) error {
-	root, err := programs.Root(ctx)
+// InstallServiceVersion installs the rights of a ClusterServiceVersion as OLM does, and returns its Deployment.
+func InstallServiceVersion(ctx context.Context, c *embedded.Cluster, file, namespace string) (*appsv1.Deployment, error) {
+	text, err := os.ReadFile(file)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("read the ClusterServiceVersion: %w", err)
 	}
-	folder := filepath.Join(root, filepath.FromSlash(programs.OLMExample.Module), "bundle", "manifests")
-	version, err := ReadServiceVersion(filepath.Join(folder, "olm-operator.clusterserviceversion.yaml"))
-	if err != nil {
-		return err
+	version := &serviceVersion{}
+	if err := yaml.Unmarshal(text, version); err != nil {
+		return nil, fmt.Errorf("read the ClusterServiceVersion: %w", err)
 	}
-	if err := c.EnsureNamespace(ctx, OLMNamespace); err != nil {
-		return err
+	if err := c.EnsureNamespace(ctx, namespace); err != nil {
+		return nil, err
 	}
-	return Create(ctx, c.Client(), version.Rights(OLMNamespace)...)
+	its := version.Spec.Install.Spec.Deployments[0]
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: its.Name, Labels: its.Label}, Spec: its.Spec},
+		create(ctx, c.Client(), version.rights(namespace)...)
 }
