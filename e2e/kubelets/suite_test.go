@@ -137,8 +137,7 @@ func within(what string, took, bound time.Duration) suite.Row {
 // nodes returns the names of the nodes, those of the control plane first.
 func nodes(e *Env) []string {
 	GinkgoHelper()
-	names := suite.Must(e.Kind.Nodes())
-	return names
+	return suite.Must(e.Kind.Nodes())
 }
 
 // lastWorker returns a worker.
@@ -153,6 +152,5 @@ func lastWorker(ctx context.Context, e *Env) *corev1.Node {
 // onNode runs a command on a node, and returns its output.
 func onNode(ctx context.Context, c *kind.Cluster, node string, command ...string) string {
 	GinkgoHelper()
-	output := suite.Must(c.Exec(ctx, node, command...))
-	return output
+	return suite.Must(c.Exec(ctx, node, command...))
 }

@@ -141,8 +141,7 @@ func (m *machine) run(ctx context.Context, command string) string {
 
 func execute(ctx context.Context, on *nodemachine.Machine, command string) string {
 	GinkgoHelper()
-	out := suite.Must(on.Exec(ctx, "sh", "-c", command))
-	return out
+	return suite.Must(on.Exec(ctx, "sh", "-c", command))
 }
 
 func put(ctx context.Context, on *nodemachine.Machine, path string, mode os.FileMode, content []byte) {
@@ -152,8 +151,7 @@ func put(ctx context.Context, on *nodemachine.Machine, path string, mode os.File
 
 func (m *machine) number(ctx context.Context, command string) int {
 	GinkgoHelper()
-	number := suite.Must(strconv.Atoi(strings.TrimSpace(m.run(ctx, command))))
-	return number
+	return suite.Must(strconv.Atoi(strings.TrimSpace(m.run(ctx, command))))
 }
 
 // wait waits until checks hold.
@@ -291,8 +289,7 @@ func (m *machine) client(of *nodemachine.Machine) *rest.Config {
 }
 
 func clientset(config *rest.Config) *kubernetes.Clientset {
-	kube := suite.Must(kubernetes.NewForConfig(config))
-	return kube
+	return suite.Must(kubernetes.NewForConfig(config))
 }
 
 // followJournal prints the journal until the machine is off, with -journal.

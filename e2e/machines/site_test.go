@@ -54,8 +54,7 @@ func (s *site) path(name string) string { return filepath.Join(s.folder, name) }
 
 func (s *site) read(name string) []byte {
 	GinkgoHelper()
-	content := suite.Must(os.ReadFile(s.path(name)))
-	return content
+	return suite.Must(os.ReadFile(s.path(name)))
 }
 
 // write writes files of the folder. Those in a folder bin are executable.

@@ -85,8 +85,7 @@ var _ = Describe("The outside tool of the approver", func() {
 	isPending := func(ctx SpecContext, requests ...joining.Request) {
 		GinkgoHelper()
 		for _, r := range requests {
-			live, err := c.Clientset().CertificatesV1().CertificateSigningRequests().Get(ctx, r.Name, metav1.GetOptions{})
-			Expect(err).NotTo(HaveOccurred())
+			live := suite.Must(c.Clientset().CertificatesV1().CertificateSigningRequests().Get(ctx, r.Name, metav1.GetOptions{}))
 			Expect(live.Status).To(Equal(certificatesv1.CertificateSigningRequestStatus{}), "%s is not decided", r.Name)
 		}
 	}
@@ -115,14 +114,12 @@ var _ = Describe("The outside tool of the approver", func() {
 			joins.Name: "approved ProvenByInventory", unknown.Name: "pending NotInInventory", masters.Name: "pending SubjectWrong",
 		})
 		node := joins.Connect(ctx, c)
-		review, err := node.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-		Expect(err).NotTo(HaveOccurred())
+		review := suite.Must(node.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{}))
 		Expect(review.Status.UserInfo.Username).To(Equal("system:node:worker-1"))
 		isPending(ctx, unknown, masters)
 
 		By("It registers with its certificate, and requests its serving certificate")
-		_, err = node.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1"}, Status: kubelet.Status()}, metav1.CreateOptions{})
-		Expect(err).NotTo(HaveOccurred())
+		suite.Must(node.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1"}, Status: kubelet.Status()}, metav1.CreateOptions{}))
 		serve := func(kube *kubernetes.Clientset, names ...string) joining.Request {
 			GinkgoHelper()
 			return joining.RequestServingCertificate(ctx, kube, "worker-1", names, at)
@@ -183,13 +180,11 @@ var _ = Describe("The outside tool of the approver", func() {
 				return c.Clientset().CertificatesV1().CertificateSigningRequests().Get(ctx, joins.Name, metav1.GetOptions{})
 			}).WithTimeout(floodDelay).Should(HaveField("Status.Conditions", Not(BeEmpty())), "the request of %s waits for kubelets that hang", name)
 		}
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", running.PID()))
-		Expect(err).NotTo(HaveOccurred())
+		status := suite.Must(os.ReadFile(fmt.Sprintf("/proc/%d/status", running.PID())))
 		peak := regexp.MustCompile(`VmHWM:\s*(\d+) kB`).FindSubmatch(status)
 		Expect(peak).NotTo(BeNil(), "the kernel reports the largest memory")
 		Expect(strconv.Atoi(string(peak[1]))).To(BeNumerically("<", floodMemory>>10), "kilobytes")
-		list, err := c.Clientset().CertificatesV1().CertificateSigningRequests().List(ctx, metav1.ListOptions{})
-		Expect(err).NotTo(HaveOccurred())
+		list := suite.Must(c.Clientset().CertificatesV1().CertificateSigningRequests().List(ctx, metav1.ListOptions{}))
 		Expect(list.Items).To(HaveLen(floodRequests + 2))
 		decided := 0
 		for i := range list.Items {
@@ -204,14 +199,12 @@ var _ = Describe("The outside tool of the approver", func() {
 // selfSigned returns a certificate with the right names and without a CA.
 func selfSigned(at net.IP) tls.Certificate {
 	GinkgoHelper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	Expect(err).NotTo(HaveOccurred())
+	key := suite.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: joining.Subject("worker-1"), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		DNSNames: []string{"worker-1"}, IPAddresses: []net.IP{at}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	Expect(err).NotTo(HaveOccurred())
+	der := suite.Must(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 

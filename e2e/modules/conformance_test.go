@@ -87,8 +87,7 @@ func selection(disruptive bool) runner.Selection {
 func check(ctx SpecContext, variant embeddedtarget.Variant, name string, disruptive bool) {
 	folder := filepath.Join(suite.Out(), string(variant), name)
 	Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
-	log, err := os.Create(filepath.Join(folder, "run.log"))
-	Expect(err).NotTo(HaveOccurred())
+	log := suite.Must(os.Create(filepath.Join(folder, "run.log")))
 	DeferCleanup(log.Close)
 	limited, cancel := context.WithTimeoutCause(ctx, *limit, fmt.Errorf("it took longer than %s", *limit))
 	defer cancel()
@@ -233,8 +232,7 @@ func writeReports(all Report) {
 			reports[embeddedtarget.Variant(r.Variant)] = append(reports[embeddedtarget.Variant(r.Variant)], r)
 		}
 	}
-	known, err := waivers()
-	Expect(err).NotTo(HaveOccurred())
+	known := suite.Must(waivers())
 	for _, variant := range embeddedtarget.Variants() {
 		of := reports[variant]
 		if len(of) == 0 {

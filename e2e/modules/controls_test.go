@@ -189,8 +189,7 @@ func (s *system) acts(control clusterControl) cluster.Target {
 // the start and the acts of a disruptive one.
 func (s *system) result(target cluster.Target, id string, begin func()) report.Result {
 	GinkgoHelper()
-	check, err := catalogue.Lookup(id)
-	Expect(err).NotTo(HaveOccurred())
+	check := suite.Must(catalogue.Lookup(id))
 	var later []func()
 	if check.Tier == catalogue.Disruptive {
 		later = append(later, begin)

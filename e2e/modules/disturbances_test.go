@@ -32,6 +32,7 @@ import (
 	"github.com/solonode/sno/conformance/cluster"
 	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/framework/steps"
+	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/operand"
@@ -99,8 +100,7 @@ func keepWriting(object client.Object) disturbance {
 // approveAll approves every certificate request for the identity of a node, as it comes.
 func approveAll(s *system, _ *cluster.Target) {
 	requests := s.Cluster.Clientset().CertificatesV1().CertificateSigningRequests()
-	watching, err := requests.Watch(context.Background(), metav1.ListOptions{FieldSelector: "spec.signerName=" + certificatesv1.KubeAPIServerClientKubeletSignerName})
-	Expect(err).NotTo(HaveOccurred())
+	watching := suite.Must(requests.Watch(context.Background(), metav1.ListOptions{FieldSelector: "spec.signerName=" + certificatesv1.KubeAPIServerClientKubeletSignerName}))
 	background(func(ctx context.Context) error {
 		defer watching.Stop()
 		for {

@@ -122,8 +122,7 @@ func (g guarded) budget() (*policyv1.PodDisruptionBudget, error) {
 
 func (g guarded) runController(members int) {
 	GinkgoHelper()
-	etcd, err := etcdmembers.Start(g.Ctx, g.Cluster.Cluster, members)
-	Expect(err).NotTo(HaveOccurred())
+	etcd := suite.Must(etcdmembers.Start(g.Ctx, g.Cluster.Cluster, members))
 	g.Run(framework.EtcdGuard, "--etcd-endpoints="+strings.Join(etcd.Endpoints, ","))
 }
 

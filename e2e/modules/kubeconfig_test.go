@@ -46,8 +46,7 @@ var commands = []struct {
 	command func(ctx context.Context, kubeconfig string) *exec.Cmd
 }{
 	{"sno-tests", func(ctx context.Context, kubeconfig string) *exec.Cmd {
-		binary, err := programs.Build(ctx, programs.SNOTests, GinkgoWriter)
-		Expect(err).NotTo(HaveOccurred())
+		binary := suite.Must(programs.Build(ctx, programs.SNOTests, GinkgoWriter))
 		return exec.CommandContext(ctx, binary, "run", "--kubeconfig", kubeconfig, "--disruptive")
 	}},
 	{"the suite of an operator's repository", func(ctx context.Context, kubeconfig string) *exec.Cmd {
@@ -69,8 +68,7 @@ var _ = Describe("A cluster of make run passes every applicable check by its kub
 		It("on "+s.Name+", by "+way.name, func(ctx SpecContext) {
 			cluster := keptCluster(ctx, s.Name)
 			cmd := way.command(ctx, cluster.KubeconfigPath())
-			offset, err := cluster.AuditOffset(ctx)
-			Expect(err).NotTo(HaveOccurred())
+			offset := suite.Must(cluster.AuditOffset(ctx))
 			output, err := cmd.CombinedOutput()
 			Expect(err).NotTo(HaveOccurred(), "%s\n%s", cmd, output)
 			if slices.Contains(cmd.Args, "IMAGE="+makeImage) {
@@ -79,8 +77,7 @@ var _ = Describe("A cluster of make run passes every applicable check by its kub
 			Expect(klogLine.FindAllString(string(output), -1)).To(BeEmpty(), "lines of client-go")
 			events, _, err := cluster.AuditEvents(ctx, offset, embedded.AuditFilter{UserAgent: suiteAgent})
 			Expect(err).NotTo(HaveOccurred())
-			what, err := requestRate(events)
-			Expect(err).NotTo(HaveOccurred())
+			what := suite.Must(requestRate(events))
 			AddReportEntry("requests", what)
 			for _, event := range events {
 				Expect(event.ObjectRef == nil || event.ObjectRef.Resource != "secrets").To(BeTrue(), "a Secret was requested: %s %s", event.Verb, event.RequestURI)

@@ -22,16 +22,12 @@ import (
 
 func given(commands ...string) framework.Operators {
 	GinkgoHelper()
-	operators, err := framework.ReadOperators(commands, nil)
-	Expect(err).NotTo(HaveOccurred())
-	return operators
+	return suite.Must(framework.ReadOperators(commands, nil))
 }
 
 func build(ctx SpecContext, program programs.Program) string {
 	GinkgoHelper()
-	binary, err := programs.Build(ctx, program, io.Discard)
-	Expect(err).NotTo(HaveOccurred())
-	return binary
+	return suite.Must(programs.Build(ctx, program, io.Discard))
 }
 
 var _ = Describe("A command instead of a stand-in", Label(suite.Long), func() {

@@ -69,21 +69,18 @@ var _ = It("The clusters of the catalogue's unit tests are updated", Label("capt
 	if *capture == "" {
 		Skip("needs -capture")
 	}
-	files, err := filepath.Glob(filepath.Join(*capture, "*.yaml"))
-	Expect(err).NotTo(HaveOccurred())
+	files := suite.Must(filepath.Glob(filepath.Join(*capture, "*.yaml")))
 	for _, file := range files {
 		o := patient(strings.TrimSuffix(filepath.Base(file), ".yaml"), embeddedtarget.SNO)
 		o.RealMinReadySeconds = true
-		state, err := cluster.Read(ctx, startSystem(ctx, o).kube, nil)
-		Expect(err).NotTo(HaveOccurred())
+		state := suite.Must(cluster.Read(ctx, startSystem(ctx, o).kube, nil))
 		for i := range state.Pods {
 			state.Pods[i].ManagedFields, state.Pods[i].Spec.Volumes, state.Pods[i].Spec.Containers = nil, nil, nil
 		}
 		for i := range state.Nodes {
 			state.Nodes[i].ManagedFields, state.Nodes[i].Status.Conditions = nil, nil
 		}
-		text, err := yaml.Marshal(state)
-		Expect(err).NotTo(HaveOccurred())
+		text := suite.Must(yaml.Marshal(state))
 		Expect(os.WriteFile(file, text, 0o600)).To(Succeed())
 	}
 })

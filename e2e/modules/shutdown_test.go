@@ -84,8 +84,7 @@ func shutdownInputs(ordinary, critical int64, bound time.Duration) decision.Inpu
 func readByKubelet(ctx SpecContext, configuration map[string]any) (string, error) {
 	GinkgoHelper()
 	configuration["apiVersion"], configuration["kind"], configuration["failCgroupV1"] = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration", false
-	text, err := json.Marshal(configuration)
-	Expect(err).NotTo(HaveOccurred())
+	text := suite.Must(json.Marshal(configuration))
 	file := filepath.Join(GinkgoT().TempDir(), "kubelet.conf")
 	Expect(os.WriteFile(file, text, 0o600)).To(Succeed())
 	// Only a file, not a package, may import the Kubernetes of testcluster/kube from here. Go's cache keeps the program.
@@ -107,8 +106,7 @@ func logindDelay(raw []byte) string {
 	Expect(report.Entries).To(BeEmpty())
 	Expect(config.Storage.Files).To(HaveLen(1))
 	Expect(config.Storage.Files[0].Path).To(HavePrefix("/etc/systemd/logind.conf.d/"))
-	content, err := dataurl.DecodeString(*config.Storage.Files[0].Contents.Source)
-	Expect(err).NotTo(HaveOccurred())
+	content := suite.Must(dataurl.DecodeString(*config.Storage.Files[0].Contents.Source))
 	delay, found := strings.CutPrefix(string(content.Data), "[Login]\nInhibitDelayMaxSec=")
 	Expect(found).To(BeTrue(), "%q", content.Data)
 	return strings.TrimSpace(delay)

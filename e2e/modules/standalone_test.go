@@ -125,9 +125,8 @@ func version(c *steps.Cluster) *configv1.ClusterVersion {
 
 func override(c *steps.Cluster) (value any, found bool) {
 	GinkgoHelper()
-	authentication, err := c.Object(c.Ctx, framework.Auth)
-	Expect(err).NotTo(HaveOccurred())
-	value, found, err = unstructured.NestedFieldNoCopy(authentication.Object, "spec", "unsupportedConfigOverrides", overrideKey)
+	authentication := suite.Must(c.Object(c.Ctx, framework.Auth))
+	value, found, err := unstructured.NestedFieldNoCopy(authentication.Object, "spec", "unsupportedConfigOverrides", overrideKey)
 	Expect(err).NotTo(HaveOccurred())
 	return value, found
 }
@@ -136,11 +135,9 @@ func override(c *steps.Cluster) (value any, found bool) {
 func untouched(c *steps.Cluster, operands ...scenario.Operand) {
 	GinkgoHelper()
 	for _, o := range operands {
-		live, err := operand.Deployment(c.Ctx, c.Kube, o)
-		Expect(err).NotTo(HaveOccurred())
+		live := suite.Must(operand.Deployment(c.Ctx, c.Kube, o))
 		for _, module := range []framework.Module{framework.Console, framework.Auth} {
-			owned, err := ownership.Applied(live, module.FieldOwner(), "")
-			Expect(err).NotTo(HaveOccurred())
+			owned := suite.Must(ownership.Applied(live, module.FieldOwner(), ""))
 			Expect(owned.Empty()).To(BeTrue(), "%s owns %s of %s", module, owned, o.Name)
 		}
 	}

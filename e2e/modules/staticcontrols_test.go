@@ -48,9 +48,7 @@ var _ = DescribeTable("Every control of every static check changes its verdict, 
 
 func (s *system) read() *catalogue.State {
 	GinkgoHelper()
-	state, err := cluster.Read(s.ctx, s.kube, append(cluster.PayloadNamespaces(), controlNamespace))
-	Expect(err).NotTo(HaveOccurred())
-	return state
+	return suite.Must(cluster.Read(s.ctx, s.kube, append(cluster.PayloadNamespaces(), controlNamespace)))
 }
 
 // controls makes the change of each control and repeats the check. It returns the objects when all are reverted.
@@ -64,8 +62,7 @@ func (s *system) controls(check catalogue.Check, before *catalogue.State) *catal
 		}
 		Expect(s.write(before, changed.State)).To(Succeed(), "%s, make %q", check.ID, control.Name)
 		now := s.read()
-		evidence, err := check.Run(&catalogue.Input{State: now})
-		Expect(err).NotTo(HaveOccurred())
+		evidence := suite.Must(check.Run(&catalogue.Input{State: now}))
 		Expect(holds(evidence)).To(Equal(control.MustPass), "%s, %q: %+v", check.ID, control.Name, evidence)
 		possible[control.MustPass]++
 		Expect(s.write(now, before)).To(Succeed(), "%s, revert %q", check.ID, control.Name)

@@ -51,8 +51,7 @@ var _ = DescribeTable("The stand-ins create what the stock operators create, pro
 // fieldsOfIngressOperator returns the fields in spec of the IngressController that its operator owns.
 func (s *system) fieldsOfIngressOperator() (owned []string) {
 	GinkgoHelper()
-	live, err := s.Object(s.ctx, framework.Ingress)
-	Expect(err).NotTo(HaveOccurred())
+	live := suite.Must(s.Object(s.ctx, framework.Ingress))
 	for _, entry := range live.GetManagedFields() {
 		if entry.Manager != scenario.StockOperatorManager || entry.Subresource != "" || entry.Operation != metav1.ManagedFieldsOperationUpdate {
 			continue

@@ -38,15 +38,12 @@ func TestModules(t *testing.T) {
 
 // The first process builds what the clusters need; the others find it.
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) {
-	given, err := operators.Read()
-	Expect(err).NotTo(HaveOccurred())
+	given := suite.Must(operators.Read())
 	needed := []programs.Program{programs.KubectlSNO, programs.SNOTests, programs.Approve}
 	for _, variant := range embeddedtarget.Variants() {
-		of, err := variant.Programs(given)
-		Expect(err).NotTo(HaveOccurred())
-		needed = append(needed, of...)
+		needed = append(needed, suite.Must(variant.Programs(given))...)
 	}
 	Expect(programs.BuildAll(ctx, GinkgoWriter, needed...)).To(Succeed())
-	_, err = runner.Select(catalogue.All(), selection(true))
+	_, err := runner.Select(catalogue.All(), selection(true))
 	Expect(err).NotTo(HaveOccurred(), "-modules and -tiers name what there is")
 }, func() { programs.SkipUpToDateChecks() })

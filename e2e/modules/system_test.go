@@ -61,16 +61,14 @@ func patient(name string, variant embeddedtarget.Variant) embeddedtarget.Options
 // run runs checks. What begin does happens between the start and the acts of disruptive checks.
 func (s *system) run(target cluster.Target, selection runner.Selection, begin ...func()) report.Report {
 	GinkgoHelper()
-	run, err := runner.New(s.ctx, target, selection)
-	Expect(err).NotTo(HaveOccurred())
+	run := suite.Must(runner.New(s.ctx, target, selection))
 	defer func() { Expect(run.Close(s.ctx)).To(Succeed(), "the run leaves something behind") }()
 	Expect(run.Start(s.ctx)).To(Succeed())
 	for _, do := range begin {
 		do()
 	}
 	for _, check := range catalogue.All() {
-		_, err := run.Result(s.ctx, check.ID)
-		Expect(err).NotTo(HaveOccurred())
+		suite.Must(run.Result(s.ctx, check.ID))
 	}
 	return run.Report()
 }
@@ -192,8 +190,7 @@ func (s *system) drain(node string, request machineconfig.Request, drained bool)
 	GinkgoHelper()
 	ctx, cancel := context.WithTimeout(s.ctx, steps.Timeout)
 	defer cancel()
-	offset, err := s.Cluster.AuditOffset(ctx)
-	Expect(err).NotTo(HaveOccurred())
+	offset := suite.Must(s.Cluster.AuditOffset(ctx))
 	drains.WriteRequest(ctx, s.Cluster.Clientset(), node, request)
 	drains.WaitForCompletion(ctx, s.Cluster.Clientset(), node, request)
 	done := drains.Read(ctx, s.Cluster, offset, framework.MachineConfig.HostUser())

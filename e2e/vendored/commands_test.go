@@ -60,8 +60,7 @@ while :; do sleep 1000 & wait $!; done
 			Eventually(ctx, log).Should(WithTransform(func(text string) int { return strings.Count(text, "started") }, Equal(times)))
 		}
 		started(1)
-		folder, err := os.Getwd()
-		Expect(err).NotTo(HaveOccurred())
+		folder := suite.Must(os.Getwd())
 		kubeconfig := filepath.Join(s.Cluster.Dir(), "administrator-given-machine-config-operator.kubeconfig")
 		Expect(log()).To(Equal(fmt.Sprintf("started with --kubeconfig=%s one word in %s as %s", kubeconfig, folder, kubeconfig)))
 		Expect(s.WaitHost(ctx, framework.MachineConfig, time.Millisecond)).To(Succeed(), "nothing waits for the conditions of a command")
@@ -99,8 +98,7 @@ while :; do sleep 1000 & wait $!; done
 	})
 
 	It("and that the kernel does not start is an error", func(ctx SpecContext) {
-		operators, err := framework.ReadOperators([]string{"auth=" + write(0o700, filepath.Join(GinkgoT().TempDir(), "operator"), "no program")}, nil)
-		Expect(err).NotTo(HaveOccurred())
+		operators := suite.Must(framework.ReadOperators([]string{"auth=" + write(0o700, filepath.Join(GinkgoT().TempDir(), "operator"), "no program")}, nil))
 		s, err := framework.Start(ctx, framework.Config{Scenario: "none-sno", Hosts: map[framework.Module][]string{framework.Auth: nil}, Operators: operators})
 		if err == nil {
 			s.Stop()
@@ -112,15 +110,12 @@ while :; do sleep 1000 & wait $!; done
 // givenMachineConfigurations writes another definition of a kind that not every cluster has, and returns its name.
 func givenMachineConfigurations(ctx context.Context, folder string) string {
 	GinkgoHelper()
-	module, err := assets.ModuleFolder(ctx, "github.com/openshift/api")
-	Expect(err).NotTo(HaveOccurred())
-	text, err := os.ReadFile(filepath.Join(module, "operator", "v1", "zz_generated.crd-manifests", "0000_80_machine-config_01_machineconfigurations-Default.crd.yaml"))
-	Expect(err).NotTo(HaveOccurred())
+	module := suite.Must(assets.ModuleFolder(ctx, "github.com/openshift/api"))
+	text := suite.Must(os.ReadFile(filepath.Join(module, "operator", "v1", "zz_generated.crd-manifests", "0000_80_machine-config_01_machineconfigurations-Default.crd.yaml")))
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	Expect(yaml.Unmarshal(text, definition)).To(Succeed())
 	definition.Spec.Names.ShortNames = []string{"given"}
-	text, err = yaml.Marshal(definition)
-	Expect(err).NotTo(HaveOccurred())
+	text = suite.Must(yaml.Marshal(definition))
 	write(0o600, filepath.Join(folder, "definition.yaml"), string(text))
 	return definition.Name
 }

@@ -55,8 +55,7 @@ type example struct {
 // writes returns the writes in the time after an act, without those of Leases.
 func (e example) writes(act func()) (writes []string) {
 	GinkgoHelper()
-	offset, err := e.Cluster.Cluster.AuditOffset(e.Ctx)
-	Expect(err).NotTo(HaveOccurred())
+	offset := suite.Must(e.Cluster.Cluster.AuditOffset(e.Ctx))
 	act()
 	Consistently(e.Ctx, e.Ctx.Done()).WithTimeout(quiet).ShouldNot(BeClosed())
 	filter := e.filter
@@ -105,10 +104,8 @@ func (e example) router(ingressController string) (string, error) {
 
 var _ = It("The example on library-go makes the default IngressController where it belongs, follows the topology, repairs its router and rests", Label(suite.Smoke), func(ctx SpecContext) {
 	e := example{steps.Start(ctx, framework.Config{Scenario: "none-sno", HostCreatesRouter: true}), embedded.AuditFilter{UserAgent: "cluster-ingress-operator"}}
-	binary, err := programs.Build(ctx, programs.IngressExample, GinkgoWriter)
-	Expect(err).NotTo(HaveOccurred())
-	_, err = e.Cluster.Cluster.Run(ctx, programs.IngressExample.Name, binary, "--kubeconfig", e.Cluster.Cluster.KubeconfigPath())
-	Expect(err).NotTo(HaveOccurred())
+	binary := suite.Must(programs.Build(ctx, programs.IngressExample, GinkgoWriter))
+	suite.Must(e.Cluster.Cluster.Run(ctx, programs.IngressExample.Name, binary, "--kubeconfig", e.Cluster.Cluster.KubeconfigPath()))
 	const single, several = "1, 25%/0, pinned true, no budget", "2, 25%/0, pinned true, budget 50%"
 	expect := func(name, want string) {
 		GinkgoHelper()
@@ -169,8 +166,7 @@ var _ = Describe("The operator of OLM, with the rights of its ClusterServiceVers
 	It("follows the topology, repairs its objects, outlives the API server, and reads nothing else of OpenShift", Label(suite.Smoke), func(ctx SpecContext) {
 		e := example{steps.Start(ctx, framework.Config{Scenario: "none-sno"}), embedded.AuditFilter{User: olmUser}}
 		c := e.Cluster.Cluster
-		program, err := e.RunOLMOperator(ctx)
-		Expect(err).NotTo(HaveOccurred())
+		program := suite.Must(e.RunOLMOperator(ctx))
 		infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: scenario.ClusterName}}
 		deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: framework.OLMNamespace, Name: framework.OLMOperand}}
 		touches := 0
@@ -215,8 +211,7 @@ var _ = Describe("The operator of OLM, with the rights of its ClusterServiceVers
 
 		By("A new process has no topology, and leaves the Deployment alone")
 		Expect(program.Terminate(ctx)).To(Succeed())
-		held, err := e.lease()
-		Expect(err).NotTo(HaveOccurred())
+		held := suite.Must(e.lease())
 		Expect(ptr.Deref(held.HolderIdentity, "")).To(BeEmpty(), "the Lease is free after the end of its holder")
 		Expect(e.writes(func() { Expect(program.Start(ctx)).To(Succeed()) })).To(BeEmpty())
 		infrastructure.ResourceVersion = ""
@@ -249,16 +244,14 @@ var _ = Describe("The operator of OLM, with the rights of its ClusterServiceVers
 		Expect(e.Kube.Delete(ctx, kind.DeepCopy())).To(Succeed())
 		list := func(ctx context.Context) error { return e.Kube.List(ctx, &configv1.InfrastructureList{}) }
 		Eventually(ctx, list).Should(Satisfy(apierrors.IsNotFound))
-		program, err := e.RunOLMOperator(ctx)
-		Expect(err).NotTo(HaveOccurred())
+		program := suite.Must(e.RunOLMOperator(ctx))
 		e.expect(olmAnywhere)
 		e.leaseLasts(137)
 		Expect(program.LogTail(4000)).To(ContainSubstring("openShift=false"))
 		kind.SetResourceVersion("")
 		Expect(e.Kube.Create(ctx, kind)).To(Succeed())
 		Eventually(ctx, list).Should(Succeed())
-		chosen, err := scenario.Lookup("none-sno")
-		Expect(err).NotTo(HaveOccurred())
+		chosen := suite.Must(scenario.Lookup("none-sno"))
 		Expect(chosen.Install(ctx, c)).To(Succeed())
 		Expect(program.Terminate(ctx)).To(Succeed())
 		Expect(program.Start(ctx)).To(Succeed())
@@ -269,8 +262,7 @@ var _ = Describe("The operator of OLM, with the rights of its ClusterServiceVers
 	It("passes the checks that concern every workload, which evaluate its Deployment and its Lease", Label(suite.Long), func(ctx SpecContext) {
 		target := steps.StartSystem(ctx, embeddedtarget.Options{Scenario: "none-sno", Variant: embeddedtarget.Vendored}).Target()
 		ids := []string{"SNO-TOP-003", "SNO-TOP-004", "SNO-TOP-007", "SNO-TOP-011"}
-		run, err := runner.New(ctx, target, runner.Selection{Tiers: catalogue.Tiers(), IDs: ids})
-		Expect(err).NotTo(HaveOccurred())
+		run := suite.Must(runner.New(ctx, target, runner.Selection{Tiers: catalogue.Tiers(), IDs: ids}))
 		defer func() { Expect(run.Close(ctx)).To(Succeed()) }()
 		Expect(run.Start(ctx)).To(Succeed())
 		seen := map[string]string{
@@ -278,8 +270,7 @@ var _ = Describe("The operator of OLM, with the rights of its ClusterServiceVers
 			"SNO-TOP-011": "Lease " + framework.OLMNamespace + "/" + framework.OLMLease,
 		}
 		for _, id := range ids {
-			result, err := run.Result(ctx, id)
-			Expect(err).NotTo(HaveOccurred())
+			result := suite.Must(run.Result(ctx, id))
 			Expect(result.Status).To(Equal(report.Passed), "%s: %s %+v", id, result.Reason, result.Evidence)
 			if object := seen[id]; object != "" {
 				Expect(result.Evidence).To(ContainElement(HaveField("Object", object)), id)

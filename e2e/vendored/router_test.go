@@ -30,8 +30,7 @@ func (c withRouter) router() (*appsv1.Deployment, error) {
 
 func (c withRouter) roll(why string) {
 	GinkgoHelper()
-	live, err := c.router()
-	Expect(err).NotTo(HaveOccurred())
+	live := suite.Must(c.router())
 	body := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"rolled":%q}}}}}`, why)
 	Expect(c.Kube.Patch(c.Ctx, live, client.RawPatch(types.MergePatchType, body))).To(Succeed())
 }

@@ -114,8 +114,7 @@ func UntilEnd(c *embedded.Cluster, stop func()) {
 // Run starts or restarts a module's controller.
 func (c *Cluster) Run(module framework.Module, args ...string) *embedded.Component {
 	GinkgoHelper()
-	controller, err := c.RunController(c.Ctx, module, args...)
-	Expect(err).NotTo(HaveOccurred())
+	controller := suite.Must(c.RunController(c.Ctx, module, args...))
 	c.Running[module] = controller
 	return controller
 }
@@ -151,8 +150,7 @@ func (c *Cluster) Disturb(want []scenario.Operand) {
 	GinkgoHelper()
 	ctx, cancel := context.WithCancel(c.Ctx)
 	defer cancel()
-	watcher, err := operand.Watch(ctx, c.Cluster, want)
-	Expect(err).NotTo(HaveOccurred())
+	watcher := suite.Must(operand.Watch(ctx, c.Cluster, want))
 	c.Settled(want)
 	c.replaced("a rollout", want, func() {
 		Expect(watcher.Mark(ctx, c.Kube)).To(Succeed())
@@ -179,8 +177,7 @@ func (c *Cluster) Disturb(want []scenario.Operand) {
 func (c *Cluster) replaced(by string, want []scenario.Operand, act func()) {
 	GinkgoHelper()
 	pods := func() map[types.UID]string {
-		pods, err := operand.Pods(c.Ctx, c.Kube, want)
-		Expect(err).NotTo(HaveOccurred())
+		pods := suite.Must(operand.Pods(c.Ctx, c.Kube, want))
 		return pods
 	}
 	before := pods()
@@ -232,8 +229,7 @@ func (c *Cluster) Quiet() {
 	for module := range c.hosts {
 		users = append(users, module.HostUser())
 	}
-	offset, err := c.Cluster.AuditOffset(c.Ctx)
-	Expect(err).NotTo(HaveOccurred())
+	offset := suite.Must(c.Cluster.AuditOffset(c.Ctx))
 	since, last := time.Now(), []string{}
 	Eventually(c.Ctx, func(g Gomega) time.Duration {
 		events, next, err := c.Cluster.AuditEvents(c.Ctx, offset, embedded.AuditFilter{WritesOnly: true})
