@@ -113,20 +113,11 @@ func Root(ctx context.Context) (string, error) {
 }
 
 // built are the binaries of this process, whose sources do not change.
-var built builds
-
-type builds struct {
+var built = struct {
 	sync.Mutex
 	binaries map[Program]string
 	trusted  bool
-}
-
-func (b *builds) remember(p Program, binary string) {
-	if b.binaries == nil {
-		b.binaries = map[Program]string{}
-	}
-	b.binaries[p] = binary
-}
+}{binaries: map[Program]string{}}
 
 // SkipUpToDateChecks makes Build use every existing binary. It is for a process whose parent has just built them all:
 // the check takes a second each.
@@ -165,7 +156,7 @@ func BuildAll(ctx context.Context, progress io.Writer, programs ...Program) erro
 		if err := link(p, binary); err != nil {
 			return err
 		}
-		built.remember(p, binary)
+		built.binaries[p] = binary
 	}
 	return nil
 }
@@ -177,25 +168,22 @@ func Build(ctx context.Context, p Program, progress io.Writer) (string, error) {
 	if binary, ok := built.binaries[p]; ok {
 		return binary, nil
 	}
-	binary, err := build(ctx, p, progress)
-	if err != nil {
-		return "", err
-	}
-	built.remember(p, binary)
-	return binary, nil
-}
-
-func build(ctx context.Context, p Program, progress io.Writer) (string, error) {
 	root, err := Root(ctx)
 	if err != nil {
 		return "", err
 	}
-	dir, err := binaries(root)
+	folder, err := binaries(root)
 	if err != nil {
 		return "", err
 	}
-	binary := filepath.Join(dir, p.Name)
-	return binary, compile(ctx, root, p, binary, progress)
+	binary := filepath.Join(folder, p.Name)
+	if _, err := os.Stat(binary); err != nil || !built.trusted {
+		if err := compile(ctx, root, p, folder, progress); err != nil {
+			return "", err
+		}
+	}
+	built.binaries[p] = binary
+	return binary, nil
 }
 
 // link makes the name of a program that is not that of its package.
@@ -224,22 +212,14 @@ func binaries(root string) (string, error) {
 	return folder, assets.CheckoutFolder(folder, "*")
 }
 
-// compile requires the lock of built. It does nothing if the binary exists and is trusted.
-func compile(ctx context.Context, root string, p Program, binary string, progress io.Writer) error {
-	if _, err := os.Stat(binary); err == nil && built.trusted {
-		return nil
-	}
-	logf := func(format string, args ...any) {
-		_, _ = fmt.Fprintf(progress, format+"\n", args...)
-	}
-	logf("Building %s (the first time takes some minutes)", p.Name)
+func compile(ctx context.Context, root string, p Program, folder string, progress io.Writer) error {
+	_, _ = fmt.Fprintf(progress, "Building %s (the first time takes some minutes)\n", p.Name)
 	started := time.Now()
-	args := []string{"build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(filepath.Dir(binary), path.Base(p.path()))}
-	cmd := exec.CommandContext(ctx, "go", append(args, p.path())...)
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(folder, path.Base(p.path())), p.path())
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s in %s: %w\n%s", p.Package, p.Module, err, strings.TrimSpace(string(output)))
 	}
-	logf("Built %s in %s", p.Name, time.Since(started).Round(100*time.Millisecond))
-	return link(p, binary)
+	_, _ = fmt.Fprintf(progress, "Built %s in %s\n", p.Name, time.Since(started).Round(100*time.Millisecond))
+	return link(p, filepath.Join(folder, p.Name))
 }
