@@ -5,7 +5,6 @@ package kubelets
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -93,8 +92,8 @@ func powerOff(ctx context.Context, e *Env, node, namespace string) ends {
 	Expect(e.Kind.Restart(ctx, node)).To(Succeed())
 	var both [2]ending
 	for i, pod := range pods {
-		both[i], err = readEnding(onNode(ctx, e.Kind, node, "cat", recordFolder+"/"+pod.Name))
-		Expect(err).NotTo(HaveOccurred(), pod.Name)
+		both[i] = readEnding(onNode(ctx, e.Kind, node, "cat", recordFolder+"/"+pod.Name))
+		Expect(both[i]).To(HaveKey(terminated), pod.Name)
 		Expect(e.Kind.Clientset().CoreV1().Pods(namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(Succeed())
 	}
 	return ends{both[0], both[1]}
@@ -189,52 +188,35 @@ func decide(ctx context.Context, e *Env, name string) (fields map[string]any, fi
 	return fields, config.Storage.Files[0].Path, decoded.Data
 }
 
-var errRecord = errors.New("not the record of a terminated pod")
+// ending is a pod's own record of its termination: the times of its words, and of the last of them.
+type ending map[string]time.Time
 
-// ending is a pod's own record of its termination.
-type ending struct {
-	// term is the time of SIGTERM, last that of the last entry.
-	term, last time.Time
-	// hook is when the hook was called, end when the pod had finished; zero for never.
-	hook, end time.Time
-}
+const hookCalled, terminated, finished, lastWord = "HOOK", "TERM", "END", "last"
 
-// readEnding parses a record: lines of a time in seconds and a word.
-func readEnding(text string) (ending, error) {
-	var e ending
+// readEnding parses a record: lines of a time in seconds and a word. The last line may be incomplete.
+func readEnding(text string) ending {
+	e := ending{}
 	for line := range strings.Lines(text) {
-		stamp, word, found := strings.Cut(strings.TrimSpace(line), " ")
-		seconds, err := strconv.ParseFloat(stamp, 64)
-		if !found || err != nil {
-			// The last line may be incomplete.
-			break
+		stamp, word, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if seconds, err := strconv.ParseFloat(stamp, 64); err == nil && word != "" {
+			e[word] = time.UnixMicro(int64(seconds * 1e6))
+			e[lastWord] = e[word]
 		}
-		at := time.UnixMicro(int64(seconds * 1e6))
-		switch word {
-		case "HOOK":
-			e.hook = at
-		case "TERM":
-			e.term = at
-		case "END":
-			e.end = at
-		}
-		e.last = at
 	}
-	if e.term.IsZero() {
-		return e, fmt.Errorf("%w: %q", errRecord, text)
-	}
-	return e, nil
+	return e
 }
+
+func (e ending) has(word string) bool { return !e[word].IsZero() }
 
 func (e ending) String() string {
-	hook := "hook called"
-	if e.hook.IsZero() {
-		hook = "no hook"
+	called := "hook called"
+	if !e.has(hookCalled) {
+		called = "no hook"
 	}
-	if e.end.IsZero() {
-		return hook + ", killed after " + suite.Seconds(e.last.Sub(e.term))
+	if !e.has(finished) {
+		return called + ", killed after " + suite.Seconds(e[lastWord].Sub(e[terminated]))
 	}
-	return hook + ", done after " + suite.Seconds(e.end.Sub(e.term))
+	return called + ", done after " + suite.Seconds(e[finished].Sub(e[terminated]))
 }
 
 type ends struct{ ordinary, critical ending }
@@ -249,13 +231,13 @@ func (e ends) String() string {
 
 // inTurn reports whether the critical pod was terminated after the ordinary one had finished.
 func (e ends) inTurn() bool {
-	return !e.ordinary.end.IsZero() && e.critical.term.After(e.ordinary.end.Add(-slack))
+	return e.ordinary.has(finished) && e.critical[terminated].After(e.ordinary[finished].Add(-slack))
 }
 
 // fault returns nothing if the hooks were called, both pods finished, and the critical one was terminated last.
 func (e ends) fault() string {
 	for _, pod := range []ending{e.ordinary, e.critical} {
-		if pod.hook.IsZero() || pod.hook.After(pod.term) || pod.end.IsZero() {
+		if !pod.has(hookCalled) || pod[hookCalled].After(pod[terminated]) || !pod.has(finished) {
 			return pod.String()
 		}
 	}
@@ -270,17 +252,13 @@ func TestReadEnding(t *testing.T) {
 	for name, test := range map[string]struct {
 		record string
 		want   ending
-		err    error
 	}{
-		"done":            {"10.0 START\n11.0 HOOK\n11.5 TERM\n12.0 WORK\n12.25 END\n", ending{term: at(11.5), last: at(12.25), hook: at(11), end: at(12.25)}, nil},
-		"killed at work":  {"10.0 START\n11.5 TERM\n12.0 WORK\n", ending{term: at(11.5), last: at(12)}, nil},
-		"killed midline":  {"10.0 START\n11.5 TERM\n12.0 WORK\n12.", ending{term: at(11.5), last: at(12)}, nil},
-		"not ended":       {"10.0 START\n", ending{last: at(10)}, errRecord},
-		"nothing written": {"", ending{}, errRecord},
+		"done":           {"11.0 HOOK\n11.5 TERM\n12.25 END\n", ending{hookCalled: at(11), terminated: at(11.5), finished: at(12.25), lastWord: at(12.25)}},
+		"killed at work": {"11.5 TERM\n12.0 WORK\n", ending{terminated: at(11.5), "WORK": at(12), lastWord: at(12)}},
+		"killed midline": {"11.5 TERM\n12.", ending{terminated: at(11.5), lastWord: at(11.5)}},
 	} {
-		got, err := readEnding(test.record)
-		if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(ending{})); diff != "" || !errors.Is(err, test.err) {
-			t.Errorf("%s: %v, want %v\n%s", name, err, test.err, diff)
+		if diff := cmp.Diff(test.want, readEnding(test.record)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
@@ -288,20 +266,20 @@ func TestReadEnding(t *testing.T) {
 func TestEndsInOrder(t *testing.T) {
 	second := func(n int) time.Time { return time.Unix(int64(n), 0) }
 	pod := func(from int) ending {
-		return ending{hook: second(from), term: second(from + 1), last: second(from + 5), end: second(from + 5)}
+		return ending{hookCalled: second(from), terminated: second(from + 1), finished: second(from + 5), lastWord: second(from + 5)}
 	}
 	for name, test := range map[string]struct {
 		change func(*ends)
 		want   string
 	}{
 		"one after the other":       {func(*ends) {}, ""},
-		"clocks that differ little": {func(e *ends) { e.critical = pod(4); e.critical.term = second(5).Add(-slack / 2) }, ""},
+		"clocks that differ little": {func(e *ends) { e.critical = pod(4); e.critical[terminated] = second(5).Add(-slack / 2) }, ""},
 		"both at once":              {func(e *ends) { e.critical = pod(0) }, "hook called, done after 4.00 s, critical pods terminated with it"},
-		"without a hook":            {func(e *ends) { e.ordinary.hook = time.Time{} }, "no hook, done after 4.00 s"},
-		"critical without a hook":   {func(e *ends) { e.critical.hook = time.Time{} }, "no hook, done after 4.00 s"},
-		"hook too late":             {func(e *ends) { e.ordinary.hook = second(2) }, "hook called, done after 4.00 s"},
-		"ordinary one killed":       {func(e *ends) { e.ordinary.end = time.Time{} }, "hook called, killed after 4.00 s"},
-		"critical one killed":       {func(e *ends) { e.critical.end = time.Time{} }, "hook called, killed after 4.00 s"},
+		"without a hook":            {func(e *ends) { delete(e.ordinary, hookCalled) }, "no hook, done after 4.00 s"},
+		"critical without a hook":   {func(e *ends) { delete(e.critical, hookCalled) }, "no hook, done after 4.00 s"},
+		"hook too late":             {func(e *ends) { e.ordinary[hookCalled] = second(2) }, "hook called, done after 4.00 s"},
+		"ordinary one killed":       {func(e *ends) { delete(e.ordinary, finished) }, "hook called, killed after 4.00 s"},
+		"critical one killed":       {func(e *ends) { delete(e.critical, finished) }, "hook called, killed after 4.00 s"},
 	} {
 		e := ends{pod(0), pod(5)}
 		test.change(&e)
