@@ -14,11 +14,11 @@ import (
 	. "github.com/onsi/gomega"
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/prometheus/procfs"
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/framework"
@@ -118,25 +118,21 @@ func enlarge(ctx context.Context, s *framework.ScenarioCluster) {
 	config := s.Cluster.RESTConfig()
 	config.QPS, config.Burst = -1, 0
 	kube := suite.Must(kubernetes.NewForConfig(config))
-	group, groupCtx := errgroup.WithContext(ctx)
-	const creators = 32
-	group.SetLimit(creators)
-	for i := range *nodes {
-		group.Go(func() error {
-			name := fmt.Sprintf("crowd-%05d", i)
-			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
-			_, err := kube.CoreV1().Nodes().Create(groupCtx, node, metav1.CreateOptions{})
-			return err
+	each := func(number int, create func(int)) {
+		workqueue.ParallelizeUntil(ctx, 32, number, func(i int) {
+			defer GinkgoRecover()
+			create(i)
 		})
 	}
-	for i := range *pods {
-		group.Go(func() error {
-			pod := newPod(fmt.Sprintf("crowd-%06d", i), fmt.Sprintf("crowd-%05d", i%*nodes))
-			_, err := kube.CoreV1().Pods(metav1.NamespaceDefault).Create(groupCtx, pod, metav1.CreateOptions{})
-			return err
-		})
-	}
-	Expect(group.Wait()).To(Succeed())
+	each(*nodes, func(i int) {
+		name := fmt.Sprintf("crowd-%05d", i)
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
+		suite.Must(kube.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}))
+	})
+	each(*pods, func(i int) {
+		pod := newPod(fmt.Sprintf("crowd-%06d", i), fmt.Sprintf("crowd-%05d", i%*nodes))
+		suite.Must(kube.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, pod, metav1.CreateOptions{}))
+	})
 }
 
 func newPod(name, node string) *corev1.Pod {

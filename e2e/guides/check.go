@@ -14,34 +14,32 @@ import (
 // noCommands are the languages of blocks that nobody types into a shell.
 var noCommands = []string{"diff", "go", "ini", "json", "makefile", "mermaid", "text", "yaml"}
 
-// Faults returns what is wrong with the markers and the blocks of a document. Every block of commands must be run on
+// Faults returns what is wrong with the markers and the blocks of a document; call it once. Every block of commands must be run on
 // the document's cluster, or by one of the make targets, or have a reason why nothing runs it.
 func (d *Document) Faults(targets map[string]bool) []string {
-	checked := *d
-	checked.faults = slices.Clone(d.faults)
 	for _, b := range d.Blocks {
 		target, _, _ := strings.Cut(b.RunBy, " ")
 		isCommands := b.Language == console || b.Language == shell
 		switch {
 		case slices.Contains(noCommands, b.Language):
 			if b.RunBy != "" || b.NotRun != "" {
-				checked.fault(b.Line, "a marker for a block of %s, which has no commands", b.Language)
+				d.fault(b.Line, "a marker for a block of %s, which has no commands", b.Language)
 			}
 		case !isCommands:
-			checked.fault(b.Line, "the language is %q: it must be console or sh for commands, else one of %s", b.Language, strings.Join(noCommands, ", "))
+			d.fault(b.Line, "the language is %q: it must be console or sh for commands, else one of %s", b.Language, strings.Join(noCommands, ", "))
 		case b.Language == console && (len(b.Lines) == 0 || !strings.HasPrefix(b.Lines[0], prompt)):
-			checked.fault(b.Line, `a console block must begin with a command, which begins with "$ "`)
+			d.fault(b.Line, `a console block must begin with a command, which begins with "$ "`)
 		case b.RunBy != "" && !targets[target]:
-			checked.fault(b.Line, "neither .ci/run nor make nightly nor make weekly runs the target %q", target)
+			d.fault(b.Line, "neither .ci/run nor make nightly nor make weekly runs the target %q", target)
 		case b.RunBy != "" || b.NotRun != "":
 		case d.Cluster == nil || b.Line < d.ClusterLine:
-			checked.fault(b.Line, "no test runs these commands: before them must be a marker for a cluster, or one with run by or not run")
+			d.fault(b.Line, "no test runs these commands: before them must be a marker for a cluster, or one with run by or not run")
 		}
 	}
 	if d.Cluster != nil && len(d.Commands()) == 0 {
-		checked.fault(d.ClusterLine, "a marker for a cluster in a document without commands that are run on it")
+		d.fault(d.ClusterLine, "a marker for a cluster in a document without commands that are run on it")
 	}
-	return checked.faults
+	return d.faults
 }
 
 var (
