@@ -59,10 +59,11 @@ func installStockApprover(ctx context.Context, c *embedded.Cluster) error {
 		}
 	}
 	now := metav1.Now()
-	for kind, status := range map[configv1.ClusterStatusConditionType]configv1.ConditionStatus{
-		configv1.OperatorAvailable: configv1.ConditionTrue, configv1.OperatorDegraded: configv1.ConditionFalse,
-		configv1.OperatorProgressing: configv1.ConditionFalse, configv1.OperatorUpgradeable: configv1.ConditionTrue,
-	} {
+	for _, kind := range []configv1.ClusterStatusConditionType{configv1.OperatorAvailable, configv1.OperatorDegraded, configv1.OperatorProgressing, configv1.OperatorUpgradeable} {
+		status := configv1.ConditionFalse
+		if kind == configv1.OperatorAvailable || kind == configv1.OperatorUpgradeable {
+			status = configv1.ConditionTrue
+		}
 		operator.Status.Conditions = append(operator.Status.Conditions, configv1.ClusterOperatorStatusCondition{
 			Type: kind, Status: status, Reason: "AsExpected", LastTransitionTime: now,
 		})

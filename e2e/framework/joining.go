@@ -12,12 +12,15 @@ import (
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
-// BootstrapNamespace and BootstrapAccount are of the service account with which kubelets request their first
-// certificates.
-const BootstrapNamespace, BootstrapAccount = "openshift-machine-config-operator", "node-bootstrapper"
+const (
+	// BootstrapNamespace is the namespace of BootstrapAccount.
+	BootstrapNamespace = "openshift-machine-config-operator"
+	// BootstrapAccount is the service account with which kubelets request their first certificates.
+	BootstrapAccount = "node-bootstrapper"
+)
 
-// PrepareJoining creates what an installation contains for nodes that join: the bootstrapper with its rights, and the CA
-// of kubelets.
+// PrepareJoining creates what an installation has for nodes that join: the bootstrapper with its rights, and the CA of
+// kubelets.
 func PrepareJoining(ctx context.Context, c *embedded.Cluster) error {
 	const authorityNamespace = "openshift-config-managed"
 	for _, namespace := range []string{BootstrapNamespace, authorityNamespace} {
