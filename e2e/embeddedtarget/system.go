@@ -41,53 +41,32 @@ var (
 // Variants returns all variants, the baseline first: others are compared with it.
 func Variants() []Variant { return []Variant{Baseline, Vendored, SNO} }
 
-// ErrVariant means that no variant has the name.
-var ErrVariant = errors.New("unknown variant")
-
-func (v Variant) hosts() (map[framework.Module][]string, error) {
-	switch v {
-	case SNO:
-		return map[framework.Module][]string{framework.Ingress: nil, framework.Console: nil, framework.Auth: nil}, nil
-	case Vendored:
-		hosts := map[framework.Module][]string{}
-		for _, module := range framework.AllModules() {
+// hosts returns the hosts of a variant, by the module that they may vendor, with arguments for stand-ins. Those that are
+// commands are among them.
+func (v Variant) hosts(operators framework.Operators) map[framework.Module][]string {
+	hosts := map[framework.Module][]string{}
+	for _, module := range framework.AllModules() {
+		switch {
+		case operators.Has(module):
+			hosts[module] = nil
+		case v == Baseline:
+			hosts[module] = []string{"--stock"}
+		case v == Vendored && module == framework.Ingress: // its placement is not that of the stock operator
+			hosts[module] = []string{"--create-default"}
+		case v == Vendored, slices.Contains(framework.Modules(), module):
 			hosts[module] = nil
 		}
-		// Its placement is not that of the stock operator.
-		hosts[framework.Ingress] = []string{"--create-default"}
-		return hosts, nil
-	case Baseline:
-		today := []string{"--stock"}
-		return map[framework.Module][]string{
-			framework.Ingress: today, framework.Console: today, framework.Auth: today, framework.EtcdGuard: today, framework.MachineConfig: today,
-			framework.Approver: today,
-		}, nil
 	}
-	return nil, fmt.Errorf("%w %q: choose %s, %s or %s", ErrVariant, v, SNO, Vendored, Baseline)
-}
-
-// hostsWith returns the variant's hosts and those that are commands.
-func (v Variant) hostsWith(operators framework.Operators) (map[framework.Module][]string, error) {
-	hosts, err := v.hosts()
-	if err != nil {
-		return nil, err
-	}
-	for _, module := range operators.Modules() {
-		hosts[module] = nil
-	}
-	return hosts, nil
+	return hosts
 }
 
 // Operators returns the host operators of a variant on a cluster for its report.
 func (v Variant) Operators(scenarioName string, operators framework.Operators) ([]report.Operator, error) {
-	hosts, err := v.hostsWith(operators)
-	if err != nil {
-		return nil, err
-	}
 	s, err := scenario.Lookup(scenarioName)
 	if err != nil {
 		return nil, err
 	}
+	hosts := v.hosts(operators)
 	if s.ControlPlaneTopology == configv1.ExternalTopologyMode {
 		delete(hosts, framework.EtcdGuard)
 	}
@@ -95,12 +74,8 @@ func (v Variant) Operators(scenarioName string, operators framework.Operators) (
 }
 
 // Programs returns the programs that the clusters of a variant need, without those of the operators.
-func (v Variant) Programs(operators framework.Operators) ([]programs.Program, error) {
-	hosts, err := v.hosts()
-	if err != nil {
-		return nil, err
-	}
-	var needed []programs.Program
+func (v Variant) Programs(operators framework.Operators) (needed []programs.Program) {
+	hosts := v.hosts(operators)
 	for _, module := range framework.AllModules() {
 		if _, ok := hosts[module]; ok && !operators.Has(module) {
 			needed = append(needed, module.Host())
@@ -112,7 +87,7 @@ func (v Variant) Programs(operators framework.Operators) ([]programs.Program, er
 	if v == Vendored {
 		needed = append(needed, programs.OLMExample)
 	}
-	return needed, nil
+	return needed
 }
 
 // System is a cluster for the conformance suite.
@@ -140,10 +115,6 @@ func Start(ctx context.Context, o Options) (*System, error) {
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}
-	hosts, err := o.Variant.hostsWith(o.Operators)
-	if err != nil {
-		return nil, err
-	}
 	planned, err := scenario.Lookup(o.Scenario)
 	if err != nil {
 		return nil, err
@@ -154,7 +125,7 @@ func Start(ctx context.Context, o Options) (*System, error) {
 	guarded := withEtcd && o.Variant == SNO && !o.Operators.Has(framework.EtcdGuard)
 	// The others start later: they need members of etcd, or what the controllers need.
 	first, others := map[framework.Module][]string{}, map[framework.Module][]string{}
-	for module, args := range hosts {
+	for module, args := range o.Variant.hosts(o.Operators) {
 		switch {
 		case slices.Contains(framework.Modules(), module):
 			first[module] = args

@@ -4,6 +4,7 @@ package faults
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -123,37 +124,21 @@ func (l *Log) Add(events []auditv1.Event) ([]Write, error) {
 // inOrder sorts writes by their versions, which all objects share. A write without one, such as a deletion, follows the
 // versions of all writes that were received before it.
 func inOrder(writes []Write) []Write {
-	type position struct {
-		version uint64
-		without bool
+	type placed struct {
+		Write
+		place uint64 // an even number is that of a version
 	}
-	at := make([]position, len(writes))
-	var last uint64
+	all, last := make([]placed, len(writes)), uint64(0)
 	for i, w := range writes {
 		last = max(last, w.Version)
-		at[i] = position{last, true}
-		if w.Version > 0 {
-			at[i] = position{w.Version, false}
+		if all[i] = (placed{w, 2 * w.Version}); w.Version == 0 {
+			all[i].place = 2*last + 1
 		}
 	}
-	order := make([]int, len(writes))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch x, y := at[a], at[b]; {
-		case x.version != y.version:
-			return int(min(max(int64(x.version)-int64(y.version), -1), 1)) //nolint:gosec // revisions of etcd are int64
-		case x.without != y.without && y.without:
-			return -1
-		case x.without != y.without:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(all, func(a, b placed) int { return cmp.Compare(a.place, b.place) })
 	sorted := make([]Write, len(writes))
-	for i, from := range order {
-		sorted[i] = writes[from]
+	for i := range all {
+		sorted[i] = all[i].Write
 	}
 	return sorted
 }
@@ -217,24 +202,19 @@ func decode(body *runtime.Unknown) (any, error) {
 // content returns equal texts for write requests with equal effects: it leaves out the version that the request is
 // bound to and times of conditions.
 func (w Write) content() string {
-	body, ok := runtime.DeepCopyJSONValue(w.Body).(map[string]any)
-	if !ok {
-		text, _ := json.Marshal(w.Body) // of decoded JSON
-		return strings.Join([]string{w.Verb, w.Subresource, w.Manager, string(text)}, " ")
-	}
-	if metadata, ok := body["metadata"].(map[string]any); ok {
+	body := runtime.DeepCopyJSONValue(w.Body)
+	if fields, ok := body.(map[string]any); ok {
 		for _, name := range []string{"resourceVersion", "managedFields", "creationTimestamp", "generation", "uid"} {
-			delete(metadata, name)
+			unstructured.RemoveNestedField(fields, "metadata", name)
 		}
-	}
-	if conditions, found, err := unstructured.NestedSlice(body, "status", "conditions"); found && err == nil {
-		for _, each := range conditions {
+		conditions, _, _ := unstructured.NestedFieldNoCopy(fields, "status", "conditions")
+		list, _ := conditions.([]any)
+		for _, each := range list {
 			if condition, ok := each.(map[string]any); ok {
 				delete(condition, "lastTransitionTime")
 			}
 		}
-		_ = unstructured.SetNestedSlice(body, conditions, "status", "conditions") // the maps around it exist
 	}
-	text, _ := json.Marshal(body)
+	text, _ := json.Marshal(body) // of decoded JSON
 	return strings.Join([]string{w.Verb, w.Subresource, w.Manager, string(text)}, " ")
 }

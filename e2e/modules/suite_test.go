@@ -41,7 +41,7 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) {
 	given := suite.Must(operators.Read())
 	needed := []programs.Program{programs.KubectlSNO, programs.SNOTests, programs.Approve}
 	for _, variant := range embeddedtarget.Variants() {
-		needed = append(needed, suite.Must(variant.Programs(given))...)
+		needed = append(needed, variant.Programs(given)...)
 	}
 	Expect(programs.BuildAll(ctx, GinkgoWriter, needed...)).To(Succeed())
 	_, err := runner.Select(catalogue.All(), selection(true))
