@@ -78,7 +78,7 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	defer j.env.Stop()
-	if err := j.whileOperatorsRun(ctx, j.prove); err != nil {
+	if err := j.env.WhileOperatorsRun(ctx, j.prove); err != nil {
 		if errors.Is(err, framework.ErrOperatorEnded) {
 			return err
 		}
@@ -175,17 +175,6 @@ func (j *job) givenLater() []framework.Module {
 	return slices.DeleteFunc(j.options.Operators.Modules(), func(m framework.Module) bool {
 		return slices.Contains(framework.Modules(), m) || m == framework.EtcdGuard && j.scenario.ControlPlaneTopology == configv1.ExternalTopologyMode
 	})
-}
-
-// whileOperatorsRun returns early if a given operator ends.
-func (j *job) whileOperatorsRun(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := j.env.UntilOperatorEnds(ctx)
-	defer cancel()
-	err := do(ctx)
-	if err != nil && errors.Is(context.Cause(ctx), framework.ErrOperatorEnded) {
-		return context.Cause(ctx)
-	}
-	return err
 }
 
 func (j *job) prove(ctx context.Context) error {

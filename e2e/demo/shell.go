@@ -47,7 +47,7 @@ func Shell(ctx context.Context, options Options, shell Bash) error {
 		return err
 	}
 	defer j.env.Stop()
-	if err := j.whileOperatorsRun(ctx, j.installed); err != nil {
+	if err := j.env.WhileOperatorsRun(ctx, j.installed); err != nil {
 		return err
 	}
 	shell.Scratch = filepath.Join(j.env.Cluster.Dir(), "shell")

@@ -167,7 +167,7 @@ func (s *System) bringUp(ctx context.Context) error {
 	if err := begin(ctx); err != nil {
 		return err
 	}
-	if err := s.waitSettled(ctx); err != nil {
+	if err := s.WhileOperatorsRun(ctx, s.Settled); err != nil {
 		return err
 	}
 	if s.Scenario.Day2Workers == 0 {
@@ -176,18 +176,7 @@ func (s *System) bringUp(ctx context.Context) error {
 	if err := s.Scenario.AddDay2Workers(ctx, s.Cluster); err != nil {
 		return err
 	}
-	return s.waitSettled(ctx)
-}
-
-// waitSettled waits until the cluster has settled, or a given operator ends.
-func (s *System) waitSettled(ctx context.Context) error {
-	waiting, cancel := s.UntilOperatorEnds(ctx)
-	defer cancel()
-	err := s.Settled(waiting)
-	if errors.Is(context.Cause(waiting), framework.ErrOperatorEnded) {
-		return context.Cause(waiting)
-	}
-	return err
+	return s.WhileOperatorsRun(ctx, s.Settled)
 }
 
 // startOperators starts the controllers and the later hosts, and etcd for one of them.

@@ -43,11 +43,6 @@ const (
 	operatorTail = 1200
 )
 
-// operatorNames are the names of the hosts in flags.
-var operatorNames = map[string]Module{
-	"ingress": Ingress, "console": Console, "auth": Auth, "etcd": EtcdGuard, "machineconfig": MachineConfig, "approver": Approver,
-}
-
 // Operators are commands that are hosts instead of the stand-ins, with the CustomResourceDefinitions and objects that
 // they need. The zero value has none.
 type Operators struct {
@@ -104,10 +99,11 @@ func ReadOperators(commands, folders []string, objects ...string) (Operators, er
 		if !found {
 			return o, fmt.Errorf("%w: %q is not NAME=COMMAND", ErrOperators, value)
 		}
-		module, known := operatorNames[name]
-		if !known {
+		at := slices.Index(names(), name)
+		if at < 0 {
 			return o, fmt.Errorf("%w: unknown name %q, choose one of %s", ErrOperators, name, strings.Join(names(), ", "))
 		}
+		module := AllModules()[at]
 		if _, twice := o.commands[module]; twice {
 			return o, fmt.Errorf("%w: %s has two commands", ErrOperators, name)
 		}
@@ -143,6 +139,7 @@ func readCommand(text string) (command, error) {
 	return command{text: strings.TrimSpace(text), program: program, args: words[1:]}, nil
 }
 
+// names are those of the hosts in flags, in the order of AllModules.
 func names() []string {
 	var all []string
 	for _, module := range AllModules() {
@@ -152,10 +149,8 @@ func names() []string {
 }
 
 func (m Module) operatorName() string {
-	for name, module := range operatorNames {
-		if module == m {
-			return name
-		}
+	if m == EtcdGuard {
+		return "etcd"
 	}
 	return string(m)
 }
@@ -277,6 +272,18 @@ func (s *ScenarioCluster) UntilOperatorEnds(ctx context.Context) (context.Contex
 		}
 	}()
 	return ctx, func() { cancel(context.Canceled) }
+}
+
+// WhileOperatorsRun calls a function, which ends early if the operator of a command ends by itself. The error is then
+// ErrOperatorEnded with the end of the operator's log.
+func (s *ScenarioCluster) WhileOperatorsRun(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := s.UntilOperatorEnds(ctx)
+	defer cancel()
+	err := do(ctx)
+	if errors.Is(context.Cause(ctx), ErrOperatorEnded) {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // terminate ends a module's host. Like the container of a pod, a command is killed if it does not end in time.
