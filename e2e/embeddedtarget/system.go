@@ -41,7 +41,7 @@ var (
 // Variants returns all variants, the baseline first: others are compared with it.
 func Variants() []Variant { return []Variant{Baseline, Vendored, SNO} }
 
-// hosts returns the hosts of a variant, by the module that they may vendor, with arguments for stand-ins. Those that are
+// hosts returns the hosts of a variant by the module that they may vendor, with arguments for stand-ins. Those that are
 // commands are among them.
 func (v Variant) hosts(operators framework.Operators) map[framework.Module][]string {
 	hosts := map[framework.Module][]string{}

@@ -14,8 +14,8 @@ import (
 // noCommands are the languages of blocks that nobody types into a shell.
 var noCommands = []string{"diff", "go", "ini", "json", "makefile", "mermaid", "text", "yaml"}
 
-// Faults returns what is wrong with the markers and the blocks of a document. It is called once. Every block of commands
-// must be run on the document's cluster, or by one of the make targets, or have a reason why nothing runs it.
+// Faults returns what is wrong with the markers and the blocks of a document. It is called once. Every block of
+// commands must be run on the document's cluster, or by one of the make targets, or have a reason why nothing runs it.
 func (d *Document) Faults(targets map[string]bool) []string {
 	for _, b := range d.Blocks {
 		target, _, _ := strings.Cut(b.RunBy, " ")
