@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -107,23 +109,8 @@ func (s *system) write(from, to *catalogue.State) error {
 
 // same compares objects and their field managers, without values that the API server sets.
 func same(a, b client.Object) bool {
-	a, b = bare(a), bare(b)
-	return reflect.DeepEqual(a, b)
-}
-
-func bare(object client.Object) client.Object {
-	c, _ := object.DeepCopyObject().(client.Object)
-	c.SetResourceVersion("")
-	c.SetUID("")
-	c.SetGeneration(0)
-	c.SetCreationTimestamp(metav1.Time{})
-	var managers []metav1.ManagedFieldsEntry
-	for _, entry := range c.GetManagedFields() {
-		entry.Time = nil
-		managers = append(managers, entry)
-	}
-	c.SetManagedFields(managers)
-	return c
+	return cmp.Equal(a, b, cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion", "UID", "Generation", "CreationTimestamp"),
+		cmpopts.IgnoreFields(metav1.ManagedFieldsEntry{}, "Time"))
 }
 
 func (s *system) createAgain(object client.Object) error {
