@@ -12,23 +12,16 @@ import (
 	"testing"
 	"time"
 
-	ignition "github.com/coreos/ignition/v2/config/v3_2"
 	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	configv1 "github.com/openshift/api/config/v1"
-	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
-	mcfgv1ac "github.com/openshift/client-go/machineconfiguration/applyconfigurations/machineconfiguration/v1"
-	"github.com/vincent-petithory/dataurl"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
+	"github.com/solonode/sno/e2e/framework/steps"
 	"github.com/solonode/sno/e2e/framework/suite"
-	"github.com/solonode/sno/machineconfig"
-	"github.com/solonode/sno/machineconfig/decision"
-	"github.com/solonode/sno/topology"
 )
 
 const (
@@ -122,7 +115,9 @@ func shutdownPods(node, namespace string) []*corev1.Pod {
 // end of the spec, and waits until they use it.
 func configure(ctx context.Context, e *Env, node string) {
 	GinkgoHelper()
-	fields, file, content := decide(ctx, e, node)
+	kube := e.Kind.Clientset().CoreV1()
+	pods := suite.Must(kube.Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node}))
+	fields, file, content := steps.GracefulShutdown(*suite.Must(kube.Nodes().Get(ctx, node, metav1.GetOptions{})), pods.Items, 0)
 	reload := func(ctx context.Context) {
 		onNode(ctx, e.Kind, node, "systemctl", "restart", "systemd-logind", "kubelet")
 	}
@@ -158,34 +153,6 @@ func configure(ctx context.Context, e *Env, node string) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(delay).To(Equal(fmt.Sprintf("t %d", total.Microseconds())), "the delay that logind permits")
 	}).Should(Succeed())
-}
-
-// decide returns the module's decision for a cluster with only this node and its pods: fields of the kubelet's
-// configuration, and a file for logind.
-func decide(ctx context.Context, e *Env, name string) (fields map[string]any, file string, content []byte) {
-	GinkgoHelper()
-	kube := e.Kind.Clientset().CoreV1()
-	node := suite.Must(kube.Nodes().Get(ctx, name, metav1.GetOptions{}))
-	pods := suite.Must(kube.Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + name}))
-	node.Labels = map[string]string{machineconfig.MasterRole: ""}
-	pool := mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: machineconfig.MasterPool, Labels: map[string]string{machineconfig.MasterPoolLabel: ""}}}
-	pool.Status.Conditions = []mcfgv1.MachineConfigPoolCondition{{Type: mcfgv1.MachineConfigPoolUpdated, Status: corev1.ConditionTrue}}
-	single := topology.ReadingOf(configv1.SingleReplicaTopologyMode)
-	decided := decision.Decide(decision.Inputs{
-		Inputs: machineconfig.Inputs{
-			Cluster: &topology.Cluster{ControlPlane: single, Infrastructure: single}, Nodes: []corev1.Node{*node}, Pods: pods.Items,
-		},
-		Pools: []mcfgv1.MachineConfigPool{pool},
-	})
-	Expect(decided.KubeletConfig.Intent).NotTo(BeNil(), "%v", decided.Result)
-	Expect(decided.MachineConfig.Intent).NotTo(BeNil(), "%v", decided.Result)
-	Expect(json.Unmarshal(decided.KubeletConfig.Intent.(*mcfgv1ac.KubeletConfigApplyConfiguration).Spec.KubeletConfig.Raw, &fields)).To(Succeed())
-	Expect(fields).NotTo(BeEmpty())
-	config, _, err := ignition.Parse(decided.MachineConfig.Intent.(*mcfgv1ac.MachineConfigApplyConfiguration).Spec.Config.Raw)
-	Expect(err).NotTo(HaveOccurred())
-	Expect(config.Storage.Files).To(HaveLen(1))
-	decoded := suite.Must(dataurl.DecodeString(ptr.Deref(config.Storage.Files[0].Contents.Source, "")))
-	return fields, config.Storage.Files[0].Path, decoded.Data
 }
 
 // ending is a pod's own record of its termination: the times of its words, and of the last of them.

@@ -11,34 +11,31 @@ import (
 	"strings"
 	"time"
 
-	ignition "github.com/coreos/ignition/v2/config/v3_2"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gbytes"
-	configv1 "github.com/openshift/api/config/v1"
-	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
-	mcfgv1ac "github.com/openshift/client-go/machineconfiguration/applyconfigurations/machineconfiguration/v1"
-	"github.com/vincent-petithory/dataurl"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/solonode/sno/e2e/framework/steps"
 	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/machineconfig"
-	"github.com/solonode/sno/machineconfig/decision"
-	"github.com/solonode/sno/topology"
 )
 
 var _ = DescribeTable("The kubelet's own loader reads the periods of a graceful shutdown, and logind waits as long, by Ignition's own parser", Label(suite.Smoke),
 	// kubelet is the total and the part for critical pods in seconds, as its loader reads them.
 	func(ctx SpecContext, ordinary, critical int, bound time.Duration, kubelet string) {
-		decided := decision.Decide(shutdownInputs(int64(ordinary), int64(critical), bound))
-		Expect(decided.Result).To(BeNil())
-		configuration := map[string]any{}
-		Expect(json.Unmarshal(decided.KubeletConfig.Intent.(*mcfgv1ac.KubeletConfigApplyConfiguration).Spec.KubeletConfig.Raw, &configuration)).To(Succeed())
+		pods := make([]corev1.Pod, 2)
+		for i, grace := range []int{ordinary, critical} {
+			pods[i].Spec.NodeName, pods[i].Spec.TerminationGracePeriodSeconds = "master-0", ptr.To(int64(grace))
+		}
+		pods[1].Spec.Priority = ptr.To[int32](2_000_001_000)
+		configuration, file, content := steps.GracefulShutdown(corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "master-0"}}, pods, bound)
 		Expect(readByKubelet(ctx, configuration)).To(Equal(kubelet))
 		total, _, _ := strings.Cut(kubelet, " ")
-		Expect(logindDelay(decided.MachineConfig.Intent.(*mcfgv1ac.MachineConfigApplyConfiguration).Spec.Config.Raw)).To(Equal(total))
+		Expect(file).To(HavePrefix("/etc/systemd/logind.conf.d/"))
+		Expect(string(content)).To(Equal("[Login]\nInhibitDelayMaxSec=" + total + "\n"))
 	},
 	Entry("of ordinary pods", 30, 30, time.Duration(0), "60 30"),
 	Entry("of pods without any", 0, 0, time.Duration(0), "60 30"),
@@ -60,25 +57,6 @@ var _ = DescribeTable("The kubelet's own loader refuses", Label(suite.Smoke),
 	Entry("a number", map[string]any{"shutdownGracePeriod": 60}),
 )
 
-// shutdownInputs returns a cluster of one node with an ordinary and a critical pod with these grace periods in seconds.
-func shutdownInputs(ordinary, critical int64, bound time.Duration) decision.Inputs {
-	master := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "master-0", Labels: map[string]string{machineconfig.MasterRole: ""}}}
-	pool := mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: machineconfig.MasterPool, Labels: map[string]string{machineconfig.MasterPoolLabel: ""}}}
-	pool.Status.Conditions = []mcfgv1.MachineConfigPoolCondition{{Type: mcfgv1.MachineConfigPoolUpdated, Status: corev1.ConditionTrue}}
-	pods := make([]corev1.Pod, 2)
-	for i, grace := range []int64{ordinary, critical} {
-		pods[i].Spec.NodeName, pods[i].Spec.TerminationGracePeriodSeconds = master.Name, ptr.To(grace)
-	}
-	pods[1].Spec.Priority = ptr.To[int32](2_000_001_000)
-	return decision.Inputs{
-		Inputs: machineconfig.Inputs{
-			Cluster: &topology.Cluster{ControlPlane: topology.ReadingOf(configv1.SingleReplicaTopologyMode), Infrastructure: topology.ReadingOf(configv1.SingleReplicaTopologyMode)},
-			Nodes:   []corev1.Node{master}, Pods: pods,
-		},
-		Pools: []mcfgv1.MachineConfigPool{pool}, ShutdownBound: bound,
-	}
-}
-
 // readByKubelet returns what the kubelet's loader reads of a configuration. The operator merges the fields into its
 // kubelet.conf, which needs at least some others.
 func readByKubelet(ctx SpecContext, configuration map[string]any) (string, error) {
@@ -96,18 +74,4 @@ func readByKubelet(ctx SpecContext, configuration map[string]any) (string, error
 		err = fmt.Errorf("%w: %s", err, complaints.Contents())
 	}
 	return strings.TrimSpace(string(output)), err
-}
-
-// logindDelay returns the InhibitDelayMaxSec of the only file of an Ignition config.
-func logindDelay(raw []byte) string {
-	GinkgoHelper()
-	config, report, err := ignition.Parse(raw)
-	Expect(err).NotTo(HaveOccurred())
-	Expect(report.Entries).To(BeEmpty())
-	Expect(config.Storage.Files).To(HaveLen(1))
-	Expect(config.Storage.Files[0].Path).To(HavePrefix("/etc/systemd/logind.conf.d/"))
-	content := suite.Must(dataurl.DecodeString(*config.Storage.Files[0].Contents.Source))
-	delay, found := strings.CutPrefix(string(content.Data), "[Login]\nInhibitDelayMaxSec=")
-	Expect(found).To(BeTrue(), "%q", content.Data)
-	return strings.TrimSpace(delay)
 }
