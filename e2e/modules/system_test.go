@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -93,6 +95,41 @@ func statuses(results map[string]report.Result) map[string]report.Status {
 }
 
 var _ = Describe("A cluster of the conformance suite", func() {
+	It("with the modules follows the topology and back, and restarts of its operators (R-SUITE-2)", Label(suite.Smoke), func(ctx SpecContext) {
+		s := startSystem(ctx, patient("none-sno-day2-workers", embeddedtarget.SNO))
+		nodes := &corev1.NodeList{}
+		Expect(s.kube.List(ctx, nodes)).To(Succeed())
+		Expect(nodes.Items).To(HaveLen(3), "one node and two workers")
+		Expect(s.target.SetTopology(ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode)).To(Succeed())
+		for _, module := range []framework.Module{framework.Ingress, framework.EtcdGuard, framework.Approver} {
+			suite.Must(s.WaitReason(ctx, module, steps.Timeout, notNeeded))
+		}
+		// A Deployment whose replicas and template change back before it is rolled out can remain as it is (U-TOP-15).
+		Eventually(ctx, s.Unfinished).Should(BeEmpty(), "every Deployment is rolled out")
+		Expect(s.target.Outage(ctx, time.Second)).To(Succeed())
+		// Programs that ended without an API server are not restarted, so this follows the outage.
+		for _, module := range framework.AllModules() {
+			Expect(s.target.RestartOperator(ctx, string(module))).To(Succeed())
+		}
+		Expect(s.target.RestartOperator(ctx, "nothing")).To(MatchError(embeddedtarget.ErrModule))
+		Expect(s.target.SetTopology(ctx, configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode)).To(Succeed())
+		Expect(s.Settled(ctx)).To(Succeed())
+		pods := &corev1.PodList{}
+		Expect(s.kube.List(ctx, pods)).To(Succeed())
+		for _, gone := range []string{"master-1", "master-2"} {
+			Expect(apierrors.IsNotFound(s.kube.Get(ctx, client.ObjectKey{Name: gone}, &corev1.Node{}))).To(BeTrue(), "node %s is removed", gone)
+			Expect(slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Spec.NodeName == gone })).To(BeFalse(), "pods are left on %s", gone)
+		}
+		folder := filepath.Join(GinkgoT().TempDir(), "logs")
+		Expect(s.Cluster.CopyLogs(folder)).To(Succeed())
+		Expect(filepath.Join(folder, "etcd-member-0.log")).To(BeARegularFile())
+		for _, name := range []string{"kube-apiserver", "ingress-operator", "auth-controller", "audit"} {
+			Expect(os.ReadFile(filepath.Join(folder, name+".log"))).NotTo(BeEmpty(), "the log of %s", name)
+		}
+		s.Stop()
+		s.Stop() // does nothing
+	})
+
 	It("with operators that vendor the modules has guards and drains that follow the topology without a controller", Label(suite.Smoke), func(ctx SpecContext) {
 		s := startSystem(ctx, patient("none-sno-day1-worker", embeddedtarget.Vendored))
 		for _, module := range framework.AllModules() {
@@ -131,7 +168,7 @@ var _ = Describe("A cluster of the conformance suite", func() {
 		Eventually(ctx, s.guards).Should(BeZero())
 	})
 
-	It("with the modules passes the suite of an operator's repository, which has only a kubeconfig (R-SUITE-2)", Label(suite.Long), func(ctx SpecContext) {
+	It("with the modules passes the suite of an operator's repository, which has only a kubeconfig", Label(suite.Long), func(ctx SpecContext) {
 		s := startSystem(ctx, patient("none-sno-day2-workers", embeddedtarget.SNO))
 		output, err := s.hostSuite()
 		Expect(err).NotTo(HaveOccurred(), output)
