@@ -13,7 +13,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -92,8 +91,6 @@ type reconciler struct {
 	client   client.Client
 	options  Options
 	topology standin.Topology
-	// first is the default IngressController as it was read first, for RevertPlacement.
-	first *operatorv1.IngressController
 }
 
 // everyIngressController includes the default one, which may have to be created.
@@ -133,15 +130,6 @@ func (r *reconciler) reconcile(ctx context.Context, key client.ObjectKey) (time.
 		return 0, r.remove(ctx, key.Name, ic, in)
 	}
 	isDefault := key.Name == ingress.IngressControllerName
-	if r.options.RevertPlacement && isDefault {
-		if r.first == nil {
-			r.first = ic.DeepCopy()
-		}
-		if !equality.Semantic.DeepEqual(ic.Spec.NodePlacement, r.first.Spec.NodePlacement) {
-			ic.Spec.NodePlacement = r.first.DeepCopy().Spec.NodePlacement
-			return 0, standin.Update(ctx, r.client, ic) // its event triggers the next reconciliation
-		}
-	}
 	if controllerutil.AddFinalizer(ic, finalizer) {
 		if err := standin.Update(ctx, r.client, ic); err != nil {
 			return 0, err

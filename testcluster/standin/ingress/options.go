@@ -19,9 +19,6 @@ type Options struct {
 	// SharedHostPorts lets a single router share its ports with its successor. RouterImage must meet the conditions of
 	// ingress.Host.WithSharedHostPorts: its readiness is checked by readyCommand.
 	SharedHostPorts bool
-	// RevertPlacement is a fault: nodePlacement of the default IngressController goes back to the first one that this
-	// process has read.
-	RevertPlacement bool
 }
 
 // DefaultOptions are those without any flags.
@@ -35,5 +32,4 @@ func (o *Options) BindFlags(flags *flag.FlagSet) {
 	flags.BoolVar(&o.Canary, "canary", o.Canary, "Maintain the DaemonSet openshift-ingress-canary/ingress-canary.")
 	flags.StringVar(&o.RouterImage, "router-image", o.RouterImage, "Image of the router. Without it, one that only simulated nodes run.")
 	flags.BoolVar(&o.SharedHostPorts, "shared-host-ports", o.SharedHostPorts, "Start a single router's new pod before the old one ends.")
-	flags.BoolVar(&o.RevertPlacement, "revert-placement", o.RevertPlacement, "A fault: revert nodePlacement of the default IngressController.")
 }
