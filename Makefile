@@ -73,11 +73,11 @@ PROCS := 1
 .PHONY: suite conformance conformance-vendored conformance-baseline conformance-controls
 conformance conformance-baseline conformance-vendored e2e: OUT := $(CONFORMANCE_OUT)
 conformance conformance-baseline conformance-vendored conformance-controls e2e proof: PROCS := 4
-chosen = $(if $(SCENARIOS), && ($(SCENARIOS)))
+chosen = && $(if $(DISRUPTIVE),disturbed,undisturbed)$(if $(SCENARIOS), && ($(SCENARIOS)))
 suite: # One suite: SUITE=modules, LABELS='none-sno && baseline'; a failed spec prints its own command.
 	@$(GINKGO) ./$(SUITE) $(FLAGS) $(SUITE_FLAGS)
 suite: OUT = .conformance/$(SUITE)
-conformance: LABELS = sno && $(if $(DISRUPTIVE),disturbed,undisturbed)$(chosen)
+conformance: LABELS = sno $(chosen)
 conformance: ## The conformance suite on every scenario, or on KUBECONFIG=file; DISRUPTIVE=1 for all tiers; SCENARIOS='none-sno || ha'
 ifeq ($(origin KUBECONFIG),command line)
 	@go run ./conformance/cmd/sno-tests run --kubeconfig '$(abspath $(KUBECONFIG))' --tiers 'static,scheduled$(if $(DISRUPTIVE),$(comma)disruptive)' \
@@ -87,11 +87,11 @@ else
 endif
 comma := ,
 # The same with stand-ins for the stock operators: exactly the expected checks must fail.
-conformance-baseline: LABELS = baseline$(chosen)
+conformance-baseline: LABELS = baseline $(chosen)
 conformance-baseline:
 	@$(GINKGO) ./modules $(FLAGS) $(CONFORMANCE_FLAGS)
 # The same with operators that vendor the modules, without controllers.
-conformance-vendored: LABELS = vendored$(chosen)
+conformance-vendored: LABELS = vendored $(chosen)
 conformance-vendored:
 	@$(GINKGO) ./modules $(FLAGS) $(CONFORMANCE_FLAGS)
 # Faults of embedded clusters, which the checks that evaluate a record must detect; CONTROLS=regexp selects.
@@ -150,8 +150,7 @@ boot: # A single node for inspection: WAY=in-place or all-in-one, JOURNAL=1; Ctr
 
 .PHONY: nightly weekly
 nightly: ## Everything in full: all scenarios, a thousand kills, all machines, every mutant; hours
-	$(MAKE) conformance-baseline conformance-vendored
-	$(MAKE) conformance DISRUPTIVE=1
+	$(MAKE) conformance-baseline conformance-vendored conformance DISRUPTIVE=1
 	$(MAKE) proof conformance-controls mutants
 	$(MAKE) soak N=1000
 	$(MAKE) e2e-kind e2e-boot
