@@ -106,6 +106,7 @@ func start(ctx context.Context, config framework.Config) (s *framework.ScenarioC
 	config.Hosts = map[framework.Module][]string{framework.Ingress: nil, framework.Console: {"--downloads=false"}, framework.Auth: nil}
 	s = suite.Must(framework.Start(ctx, config))
 	DeferCleanup(s.Stop)
+	Expect(s.InstallStockApprover(ctx)).To(Succeed()) // needs a controller manager, which enlarge ends
 	return s, "--etcd-endpoints=" + suite.Must(etcdmembers.Start(ctx, s.Cluster, 1)).Endpoints[0]
 }
 
