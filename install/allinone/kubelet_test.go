@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/solonode/sno/install/allinone"
 	"github.com/solonode/sno/install/controlplane"
@@ -84,6 +87,66 @@ func TestUpdateAccess(t *testing.T) {
 		fixture.Equal(t, step.what, step.want, asked)
 		if ca, err := os.ReadFile(m.Path(kubelet.ServerCA)); err != nil || string(ca) != "a bundle" {
 			t.Errorf("%s: %s, %v", step.what, ca, err)
+		}
+	}
+}
+
+// The kubelet starts when it finds its kubeconfig, so its name, addresses and static pods are written first (R-AIO-5).
+func TestKubeconfigIsLast(t *testing.T) {
+	root := t.TempDir()
+	fixture.Put(t, root, node.AllInOneSettings, "profile: kubernetes\nclusterName: sno\nbaseDomain: example.com\nvalidity: 1h\ncreated: \"2026-11-25T08:00:00Z\"\nname: master0\naddresses: [192.0.2.10]\n")
+	fixture.Put(t, root, node.AllInOneRendered+"/sno-render.yaml", "")
+	fixture.Put(t, root, node.AllInOneRendered+"/"+controlplane.KubeletKubeconfig, kubeletKubeconfig)
+	fixture.Put(t, root, node.AllInOneRendered+"/files/"+node.ManifestDir+"/etcd-pod.yaml", "a pod")
+	m := allinone.NewMachine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond})
+	run := func() error {
+		for _, p := range allinone.Phases(m) {
+			if p.Name == "static-pods" {
+				return phase.Run(t.Context(), []phase.Phase{p}, phase.Options{})
+			}
+		}
+		return errors.New("there is no phase static-pods")
+	}
+	for _, inTheWay := range []string{node.ManifestDir + "/etcd-pod.yaml", "etc/kubernetes/kubelet.env", kubelet.ServerCA} {
+		fixture.NoError(t, errors.Join(os.RemoveAll(m.Path(inTheWay)), os.MkdirAll(m.Path(inTheWay+"/folder"), 0o700)))
+		if err := run(); err == nil {
+			t.Errorf("no error with a folder at the path of %s", inTheWay)
+		}
+		if _, err := os.Stat(m.Path(node.KubeletBootstrap)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the kubelet starts without %s: %v", inTheWay, err)
+		}
+		fixture.NoError(t, os.RemoveAll(m.Path(inTheWay)))
+	}
+	fixture.NoError(t, run())
+	config, err := clientcmd.LoadFromFile(m.Path(node.KubeletBootstrap))
+	if err != nil || config.Clusters["a"].CertificateAuthority != "/"+kubelet.ServerCA {
+		t.Errorf("%+v, %v", config, err)
+	}
+	if ca, err := os.ReadFile(m.Path(kubelet.ServerCA)); err != nil || string(ca) != "a bundle" {
+		t.Errorf("%s, %v", ca, err)
+	}
+}
+
+const kubeletKubeconfig = `{"apiVersion": "v1", "kind": "Config", "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a"}}],
+	"clusters": [{"name": "a", "cluster": {"server": "https://localhost:6443", "certificate-authority-data": "YSBidW5kbGU="}}]}`
+
+// Settings that cannot be read are an input error, and are not retried until the limit.
+func TestInput(t *testing.T) {
+	root := t.TempDir()
+	m := allinone.NewMachine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond})
+	kubeconfig := `{"apiVersion": "v1", "kind": "Config", "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a"}}], "clusters": [{"name": "a", "cluster": {"server": "http://127.0.0.1:1"}}]}`
+	fixture.Put(t, root, node.AllInOneRendered+"/"+controlplane.Kubeconfig, kubeconfig)
+	for _, text := range []string{"profile: [", "profile: kubernetes\nnew: field\n", "profile: kubernetes\ncreated: today\n"} {
+		fixture.Put(t, root, node.AllInOneSettings, text)
+		for _, p := range allinone.Phases(m) {
+			if p.Name != "join" {
+				continue
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			if err := phase.Run(ctx, []phase.Phase{p}, phase.Options{}); phase.ExitCode(err) != phase.ExitInput {
+				t.Errorf("%q: phase %s: %v", text, p.Name, err)
+			}
 		}
 	}
 }

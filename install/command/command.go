@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
 	"k8s.io/klog/v2"
 
 	"github.com/solonode/sno/install/phase"
@@ -87,4 +90,58 @@ func phases(c *cobra.Command, dir string, list []phase.Phase, errs io.Writer) er
 	return phase.Run(c.Context(), list, phase.Options{
 		Command: c.Name(), StatusFile: filepath.Join(dir, c.Name()+".json"), Report: progress(errs),
 	})
+}
+
+func progress(out io.Writer) func(phase.Status) {
+	printed, unwritable := map[string]phase.Step{}, ""
+	return func(s phase.Status) {
+		if s.Unwritable != unwritable && s.Unwritable != "" {
+			fmt.Fprintln(out, "The status file cannot be written, and the phases go on:", s.Unwritable)
+		}
+		unwritable = s.Unwritable
+		for i, p := range s.Phases {
+			before := printed[p.Name]
+			printed[p.Name] = p
+			line := func(format string, args ...any) {
+				fmt.Fprintf(out, "[%2d/%d] %-20s %s\n", i+1, len(s.Phases), p.Name, fmt.Sprintf(format, args...))
+			}
+			switch {
+			case p.State != before.State && p.State == phase.Running:
+				line("started")
+			case p.State != before.State && p.State == phase.Done && p.Started == nil:
+				line("already done")
+			case p.State != before.State && p.State == phase.Done:
+				line("done in %s", p.Finished.Sub(p.Started.Time).Round(100*time.Millisecond))
+			case p.State != before.State && p.State == phase.Failed:
+				line("failed")
+			case p.WaitingFor != before.WaitingFor && p.WaitingFor != "":
+				line("waiting for %s", p.WaitingFor)
+			}
+		}
+	}
+}
+
+// linkedVersion is set by the linker in archives of a release (make dist).
+var linkedVersion string
+
+// releaseVersion returns the version of the release, or that of the module for `go install MODULE@VERSION`.
+func releaseVersion() string {
+	if linkedVersion != "" {
+		return linkedVersion
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+// newManPages returns a hidden command for packagers.
+func newManPages() *cobra.Command {
+	return &cobra.Command{
+		Use: "man FOLDER", Short: "Write a man page for each command into a folder", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, folder []string) error {
+			c.Root().DisableAutoGenTag = true
+			return doc.GenManTree(c.Root(), &doc.GenManHeader{Section: "1", Manual: "sno", Source: "sno " + c.Root().Version}, folder[0])
+		},
+	}
 }

@@ -4,6 +4,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -126,6 +127,33 @@ func newAllInOneNode(errs io.Writer) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			defer m.serve(c.Context(), errs, node.AllInOneSettings, node.AllInOneStatus)()
 			return phases(c, m.status, allinone.Phases(m.allInOne(errs)), errs)
+		},
+	})
+}
+
+func newRestore(out, errs io.Writer) *cobra.Command {
+	var m onMachine
+	return m.bind(&cobra.Command{
+		Use: "restore-etcd", Short: "Restore the node's etcd from the snapshot of the bootstrap phase",
+		Long: "Restore the node's etcd from the snapshot of the bootstrap phase, before the kubelet starts it. Existing data is not changed. Without\n" +
+			"data and without a snapshot the command fails, so that no empty etcd starts: it would be another cluster.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			err := phases(c, m.status, []phase.Phase{{
+				Name: "restore-etcd", Limit: 10 * time.Minute,
+				Done: func(context.Context) (bool, error) { return snapshot.HasMember(filepath.Join(m.root, node.EtcdData)) },
+				Run: func(ctx context.Context, _ *phase.Progress) error {
+					err := bootstrap.Restore(ctx, m.root)
+					if errors.Is(err, bootstrap.ErrNoData) || errors.Is(err, snapshot.ErrCorrupt) {
+						// A retry would not help; a person has to act.
+						err = fmt.Errorf("%w; %w", err, phase.ErrInput)
+					}
+					return err //nolint:wrapcheck // it names the file
+				},
+			}}, errs)
+			if err == nil {
+				fmt.Fprintln(out, "etcd has data")
+			}
+			return err
 		},
 	})
 }

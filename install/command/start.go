@@ -81,16 +81,3 @@ func newStart(out, errs io.Writer) *cobra.Command {
 	c.Flags().StringVar(&status, "status-dir", "/"+node.StatusDir, "folder of the status file")
 	return c
 }
-
-func newRestore(out, errs io.Writer) *cobra.Command {
-	var root, status string
-	c := &cobra.Command{
-		Use: "restore-etcd", Short: "Restore the node's etcd from the snapshot of the bootstrap phase", Args: noArguments,
-		Long: "Restore the node's etcd from the snapshot of the bootstrap phase, before the kubelet starts it. Existing data is not changed. Without\n" +
-			"data and without a snapshot the command fails, so that no empty etcd starts: it would be another cluster.",
-		RunE: func(c *cobra.Command, _ []string) error { return restore(c, root, status, out, errs) },
-	}
-	c.Flags().StringVar(&root, "root", "/", "root folder of the node")
-	c.Flags().StringVar(&status, "status-dir", "/"+node.StatusDir, "folder of the status file")
-	return c
-}

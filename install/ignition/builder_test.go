@@ -5,10 +5,15 @@ package ignition
 import (
 	"bytes"
 	"compress/gzip"
-	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -17,9 +22,10 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_6/types"
 	"github.com/vincent-petithory/dataurl"
 
+	"github.com/solonode/sno/render/files"
+
 	"github.com/solonode/sno/install/ignition/ignitiontest"
 	"github.com/solonode/sno/install/internal/fixture"
-	"github.com/solonode/sno/render/files"
 )
 
 const service = "[Service]\nExecStart=/bin/true\n"
@@ -49,8 +55,6 @@ func contentOf(t *testing.T, r types.Resource) string {
 }
 
 func TestBuilder(t *testing.T) {
-	random := make([]byte, 300)
-	_, _ = rand.Read(random)
 	want := map[string]struct {
 		content string
 		mode    int
@@ -58,7 +62,7 @@ func TestBuilder(t *testing.T) {
 		"/etc/motd":                 {"single node", 0o644},
 		"/etc/empty":                {"", 0o600},
 		"/etc/keys/signer.key":      {strings.Repeat("secret ", 100), 0o600},
-		"/usr/local/bin/sno-helper": {string(random), 0o755},
+		"/usr/local/bin/sno-helper": {string(binary(3, 300)), 0o755},
 	}
 	var b Builder
 	for path, f := range want {
@@ -237,19 +241,97 @@ func TestPointer(t *testing.T) {
 	}
 }
 
-func TestLargest(t *testing.T) {
-	random := make([]byte, 2000)
-	_, _ = rand.Read(random)
+// tree returns files as in a user's folder: texts, keys, programs, names and bytes that need escapes, and random sizes
+// of all of these.
+func tree() []files.File {
+	all := make([]byte, 256)
+	for i := range all {
+		all[i] = byte(i)
+	}
+	made := []files.File{
+		{Path: "etc/chrony.conf", Mode: 0o644, Content: []byte("server ntp.example.com iburst\n")},
+		{Path: "etc/empty", Mode: 0o644},
+		{Path: "etc/keys/tls.key", Mode: 0o600, Content: []byte("-----BEGIN PRIVATE KEY-----\n")},
+		{Path: "etc/.hidden/ein Name %41+&#.conf", Mode: 0o640, Content: []byte("100 % näher & <b> # ? + \x00")},
+		{Path: "usr/local/bin/check", Mode: 0o755, Content: []byte("#!/bin/sh\nexec true\n")},
+		{Path: "var/all", Mode: 0o644, Content: all},
+		{Path: "var/large.yaml", Mode: 0o600, Content: []byte(strings.Repeat("kind: Pod\n", 5000))},
+	}
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same tree each time
+	for i := range 60 {
+		content := binary(uint64(i), random.IntN(2000))
+		if i%3 > 0 {
+			content = []byte(strings.Repeat(string(all[32+i:40+i]), random.IntN(60)))
+		}
+		made = append(made, files.File{Path: fmt.Sprintf("srv/%d/%d", i%7, i), Mode: []fs.FileMode{0o600, 0o644, 0o755}[i%3], Content: content})
+	}
+	return made
+}
+
+// All files of a folder have their path, content and mode, while Butane sets 0644 or 0755, so that all users could read
+// keys (R-BIP-24, U-INS-8).
+func TestTree(t *testing.T) {
+	dir := t.TempDir()
+	for _, f := range tree() {
+		fixture.Put(t, dir, "files/"+f.Path, string(f.Content))
+		fixture.NoError(t, os.Chmod(filepath.Join(dir, "files", f.Path), f.Mode))
+	}
 	var b Builder
-	b.AddFile("test", files.File{Path: "big", Content: random})
-	b.AddFile("test", files.File{Path: "small", Content: random[:100]})
-	b.AddUnit("test", "a.service", service)
+	fixture.Must(b.AddExtra("extra", os.DirFS(dir)))
 	text := fixture.Must(b.Encode())
-	items := Largest(text, 2)
-	if len(items) != 2 || items[0].Name != "/big" || items[0].Bytes < 2000 || items[1].Name != "/small" {
-		t.Errorf("largest: %v", items)
+	ignitiontest.Validate(t, text)
+	got := map[string]string{}
+	for _, f := range read(t, text).Storage.Files {
+		got[f.Path] = fmt.Sprintf("%o %q", *f.Mode, contentOf(t, f.Contents))
 	}
-	if got := Largest([]byte("none"), 2); got != nil {
-		t.Errorf("invalid config: %v", got)
+	want := map[string]string{}
+	for _, f := range tree() {
+		want["/"+f.Path] = fmt.Sprintf("%o %q", f.Mode, f.Content)
 	}
+	fixture.Equal(t, "", want, got)
+}
+
+// Every content has the shortest of the three encodings. Of two with the same length text comes first, and compressed
+// last.
+func TestShortest(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // of a test
+	binary := make([]byte, 4096)
+	for i := range binary {
+		binary[i] = byte(random.Uint32())
+	}
+	forms := map[string]func([]byte) string{
+		"text":   func(c []byte) string { return "data:," + dataurl.Escape(c) },
+		"base64": func(c []byte) string { return "data:;base64," + base64.StdEncoding.EncodeToString(c) },
+		"gzip":   func(c []byte) string { return "data:;base64," + base64.StdEncoding.EncodeToString(compress(c)) },
+	}
+	seen := map[string]bool{}
+	for name, content := range map[string][]byte{
+		"nothing": nil, "a word": []byte("site"), "escapes": []byte(strings.Repeat("%/: \n", 3)), "binary": binary[:16], "more binary": binary,
+		"half binary": append(bytes.Repeat([]byte{0}, 2000), binary[:2000]...), "a long text": []byte(strings.Repeat("a: b\n", 500)),
+		"letters": []byte(base64.RawURLEncoding.EncodeToString(binary)), "letters and spaces": []byte(strings.Repeat("Some words, each once: ", 3)),
+	} {
+		want := "text"
+		for _, form := range []string{"base64", "gzip"} {
+			if len(forms[form](content)) < len(forms[want](content)) {
+				want = form
+			}
+		}
+		seen[want] = true
+		got := contentsOf(t, content)
+		if got != forms[want](content) {
+			t.Errorf("%s: %.40s of %d bytes, want %s of %d", name, got, len(got), want, len(forms[want](content)))
+		}
+	}
+	if len(seen) != 3 {
+		t.Errorf("tested encodings: %v", seen)
+	}
+}
+
+func contentsOf(t *testing.T, content []byte) string {
+	t.Helper()
+	r := contents(content)
+	if packed := *r.Compression == "gzip"; packed != (*r.Source == "data:;base64,"+base64.StdEncoding.EncodeToString(compress(content))) {
+		t.Errorf("%.40s has compression %q", *r.Source, *r.Compression)
+	}
+	return *r.Source
 }

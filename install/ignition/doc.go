@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ignition builds and extends Ignition configs, and lists their largest parts.
+// Package ignition builds and extends Ignition configs.
 //
 // A Builder collects files, folders, units and kernel arguments, each with the name of its source. Two sources of one
 // path or unit are an error that names both. Encode writes the lowest version of the spec with all fields, at least

@@ -4,16 +4,17 @@ package iso
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/cavaliergopher/cpio"
-
-	"github.com/solonode/sno/install/ignition"
 )
 
 var (
@@ -63,9 +64,29 @@ func (a area) fill(config []byte) ([]byte, error) {
 	}
 	if int64(len(packed)) > a.length {
 		return nil, fmt.Errorf("%w: it takes %d bytes compressed, %d more than the area's %d; most of it before compression: %v",
-			ErrTooLarge, len(packed), int64(len(packed))-a.length, a.length, ignition.Largest(config, 3))
+			ErrTooLarge, len(packed), int64(len(packed))-a.length, a.length, largest(config))
 	}
 	return append(packed, make([]byte, a.length-int64(len(packed)))...), nil
+}
+
+// largest returns the three largest parts of a config, with their sizes.
+func largest(config []byte) []string {
+	var c struct {
+		Storage struct{ Files, Directories, Links []json.RawMessage }
+		Systemd struct{ Units []json.RawMessage }
+	}
+	if json.Unmarshal(config, &c) != nil {
+		return nil // Ignition reports it
+	}
+	parts := slices.Concat(c.Storage.Files, c.Storage.Directories, c.Storage.Links, c.Systemd.Units)
+	slices.SortStableFunc(parts, func(a, b json.RawMessage) int { return len(b) - len(a) })
+	var list []string
+	for _, part := range parts[:min(3, len(parts))] {
+		var id struct{ Path, Name string }
+		_ = json.Unmarshal(part, &id) // it was read above
+		list = append(list, fmt.Sprintf("%s %d bytes", cmp.Or(id.Path, id.Name), len(part)))
+	}
+	return list
 }
 
 func archive(config []byte) ([]byte, error) {

@@ -5,12 +5,12 @@ package iso
 import (
 	"bytes"
 	"compress/gzip"
-	"crypto/rand"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -48,11 +48,11 @@ func live(t *testing.T) string {
 func config(t *testing.T, size int) []byte {
 	t.Helper()
 	random := make([]byte, size)
-	_, _ = rand.Read(random)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(random)
 	var b ignition.Builder
+	b.AddFile("test", files.File{Path: "etc/small"})
 	b.AddFile("test", files.File{Path: "usr/local/bin/program", Content: random})
-	text := fixture.Must(b.Encode())
-	return text
+	return fixture.Must(b.Encode())
 }
 
 // members parses a newc archive according to the kernel's documentation, without the library that wrote it.
@@ -209,4 +209,63 @@ func TestLargestThatFits(t *testing.T) {
 	if _, err := a.fill(text); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "1 more than") {
 		t.Errorf("a byte too large: %v", err)
 	}
+}
+
+// A damaged image is read or refused, without a panic.
+func TestDamagedImages(t *testing.T) {
+	whole := fixture.Must(os.ReadFile(image(t, map[string][]byte{"images/ignition.img": make([]byte, 100), "coreos/igninfo.json": []byte(`{"file":"images/ignition.img"}`)})))
+	refused := 0
+	damage := func(content []byte) {
+		switch _, err := find(bytes.NewReader(content), int64(len(content))); {
+		case errors.Is(err, ErrNotISO), errors.Is(err, ErrNoArea):
+			refused++
+		case err != nil:
+			t.Errorf("error %v", err)
+		}
+	}
+	for i := headerOffset; i < len(whole); i++ {
+		for _, value := range []byte{0, 1, recordHead + 1, 127, 255} {
+			if whole[i] != 0 {
+				content := bytes.Clone(whole)
+				content[i] = value
+				damage(content)
+			}
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same damages each time
+	for range 5000 {
+		content := bytes.Clone(whole)
+		for range 1 + random.IntN(4) {
+			content[headerOffset+random.IntN(len(content)-headerOffset)] = byte(random.IntN(256))
+		}
+		damage(content)
+	}
+	if refused < 100 {
+		t.Errorf("only %d were refused", refused)
+	}
+}
+
+// find terminates for any file, and the area is within the file.
+func FuzzFind(f *testing.F) {
+	for _, path := range []string{
+		image(f, map[string][]byte{"images/ignition.img": make([]byte, 100), "coreos/igninfo.json": []byte(`{"file":"images/ignition.img","offset":1,"length":50}`)}),
+		image(f, map[string][]byte{"README": []byte("music")}),
+	} {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		// The 32 KiB before the volume have only the header, and slow the fuzzer down.
+		f.Add(content[headerOffset:])
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		content = append(make([]byte, headerOffset), content...)
+		a, err := find(bytes.NewReader(content), int64(len(content)))
+		if err != nil {
+			return
+		}
+		if _, err := a.read(bytes.NewReader(content)); err == nil && a.length > int64(len(content)) {
+			t.Errorf("area %+v of %d bytes", a, len(content))
+		}
+	})
 }

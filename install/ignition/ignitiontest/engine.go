@@ -3,6 +3,7 @@
 package ignitiontest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -128,4 +129,38 @@ func read(path string, entry fs.DirEntry) (Entry, error) {
 func bookkeeping(path string) bool {
 	_, account := accounts[strings.TrimSuffix(path, "-")]
 	return account || path == "etc/.pwd.lock" || path == "etc/.ignition-result.json" || path == "etc/subuid" || path == "etc/subgid"
+}
+
+// Tool returns the path of a program that tools/run builds.
+func Tool(t *testing.T, name string) string {
+	t.Helper()
+	dir := fixture.Must(os.Getwd())
+	run := filepath.Join(dir, "tools", "run")
+	for ; ; run = filepath.Join(dir, "tools", "run") {
+		if _, err := os.Stat(run); err == nil {
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no folder above the test has tools/run")
+		}
+		dir = filepath.Dir(dir)
+	}
+	cmd := exec.CommandContext(t.Context(), run, "-path", name)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	path, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("build %s, which this test needs: %v\n%s", name, err, &stderr)
+	}
+	return string(bytes.TrimSpace(path))
+}
+
+// Validate checks that ignition-validate prints nothing, not even a warning.
+func Validate(t *testing.T, config []byte) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), Tool(t, "ignition-validate"), "-")
+	cmd.Stdin = bytes.NewReader(config)
+	if output, err := cmd.CombinedOutput(); err != nil || len(output) > 0 {
+		t.Errorf("ignition-validate: %v\n%s\n%s", err, output, config)
+	}
 }

@@ -3,11 +3,18 @@
 package ignition
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 
+	shared "github.com/coreos/ignition/v2/config/shared/errors"
+	"github.com/coreos/ignition/v2/config/util"
 	"github.com/coreos/ignition/v2/config/v3_2"
 	"github.com/coreos/ignition/v2/config/v3_3"
 	"github.com/coreos/ignition/v2/config/v3_4"
@@ -16,6 +23,56 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_6/types"
 	"github.com/coreos/vcontext/report"
 )
+
+// ErrVersion is in the error of a config with a spec other than 3.0.0 to 3.6.0.
+var ErrVersion = errors.New("spec that is not supported")
+
+// Parsed is a parsed config.
+type Parsed struct {
+	Version string
+	config  types.Config
+}
+
+// Parse parses a config of spec 3.0.0 to 3.6.0. name is its file or URL in errors. What Ignition would ignore is an
+// error, because it would be lost.
+func Parse(name string, text []byte) (*Parsed, error) {
+	version, r, err := util.GetConfigVersion(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", name, ErrInvalid, errors.Join(entries(r), err))
+	}
+	c, r, err := v3_6.ParseCompatibleVersion(text)
+	switch {
+	case errors.Is(err, shared.ErrUnknownVersion):
+		return nil, fmt.Errorf("%s: ignition.version: %w: %s; use one from 3.0.0 to 3.6.0", name, ErrVersion, version)
+	case err != nil || len(lost(r).Entries) > 0:
+		return nil, fmt.Errorf("%s: %w: %w", name, ErrInvalid, errors.Join(entries(lost(r)), err))
+	}
+	return &Parsed{Version: version.String(), config: c}, nil
+}
+
+// Paths returns the paths of all files, folders and links, sorted.
+func (p *Parsed) Paths() []string {
+	var paths []string
+	for _, n := range nodes(p.config) {
+		paths = append(paths, n.Path)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func nodes(c types.Config) []types.Node {
+	var all []types.Node
+	for _, f := range c.Storage.Files {
+		all = append(all, f.Node)
+	}
+	for _, d := range c.Storage.Directories {
+		all = append(all, d.Node)
+	}
+	for _, l := range c.Storage.Links {
+		all = append(all, l.Node)
+	}
+	return all
+}
 
 // specs are the versions that can be written, the lowest first.
 var specs = []struct {
@@ -112,4 +169,18 @@ func prune(value any) any {
 		}
 	}
 	return value
+}
+
+// MachineConfigServerPort is the TLS port of the machine-config server (U-INS-17).
+const MachineConfigServerPort = 22623
+
+// Pointer returns a config that fetches the config of a pool, such as worker, from the machine-config server at host, a
+// name or an address (R-WRK-1, U-INS-17). It trusts only the CA, in PEM.
+func Pointer(host, pool string, ca []byte) ([]byte, error) {
+	source := (&url.URL{Scheme: "https", Host: net.JoinHostPort(host, strconv.Itoa(MachineConfigServerPort)), Path: "/config/" + pool}).String()
+	authority := "data:text/plain;charset=utf-8;base64," + base64.StdEncoding.EncodeToString(ca)
+	var c types.Config
+	c.Ignition.Config.Merge = []types.Resource{{Source: &source}}
+	c.Ignition.Security.TLS.CertificateAuthorities = []types.Resource{{Source: &authority}}
+	return encode(c, specs[0].version)
 }
