@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -59,9 +58,7 @@ func TestUpdateAccess(t *testing.T) {
 		i := slices.IndexFunc(all, func(p phase.Phase) bool { return p.Name == "kubelet" })
 		return phase.Run(t.Context(), all[i:i+1], phase.Options{})
 	}
-	if err := update(); !errors.Is(err, errSystem) {
-		t.Errorf("error %v", err)
-	}
+	fixture.Fails(t, "", update(), errSystem)
 	if _, err := os.Stat(m.Path(kubelet.ServerCA)); err == nil {
 		t.Error("a kubelet that was not stopped has another bundle on its disk")
 	}
@@ -112,9 +109,7 @@ func TestKubeconfigIsLast(t *testing.T) {
 		if err := run(); err == nil {
 			t.Errorf("no error with a folder at the path of %s", inTheWay)
 		}
-		if _, err := os.Stat(m.Path(node.KubeletBootstrap)); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("the kubelet starts without %s: %v", inTheWay, err)
-		}
+		fixture.Absent(t, m.Path(node.KubeletBootstrap))
 		fixture.NoError(t, os.RemoveAll(m.Path(inTheWay)))
 	}
 	fixture.NoError(t, run())

@@ -202,6 +202,5 @@ func expire(t *testing.T, m *controlplane.Machine) []byte {
 	const annotation = `(auth.openshift.io/certificate-not-after: ).*`
 	text = regexp.MustCompile(annotation).ReplaceAll(text, []byte(`${1}"2020-01-01T00:00:00Z"`))
 	fixture.NoError(t, os.WriteFile(found[0], text, 0o600))
-	before := fixture.Must(os.ReadFile(m.Path(certificate)))
-	return before
+	return fixture.Must(os.ReadFile(m.Path(certificate)))
 }

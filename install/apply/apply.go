@@ -61,10 +61,8 @@ func (f Failure) Unwrap() error { return f.Err }
 type Report struct {
 	Applied int
 	// Kept are objects that another client has changed since an earlier run applied them. They are not changed.
-	Kept []string
-	// Skipped is the number of objects of optional groups that were not applied.
-	Skipped int
-	Failed  []Failure
+	Kept   []string
+	Failed []Failure
 }
 
 // Options of Run.
@@ -103,9 +101,7 @@ func Run(ctx context.Context, o Options, p *phase.Progress) (Report, error) {
 	pending, failed := read(o.Folders)
 	r.report.Failed = failed
 	if o.Optional != nil {
-		all := len(pending)
 		pending = defined(pending, o.Optional)
-		r.report.Skipped = all - len(pending)
 	}
 	if err := r.all(ctx, pending, o.Interval); err != nil {
 		return r.report, err

@@ -161,18 +161,13 @@ func objectsOf(text []byte) ([]*unstructured.Unstructured, error) {
 		if err != nil {
 			return objects, fmt.Errorf("%w: document %d: %w", ErrManifest, number, err)
 		}
-		o := &unstructured.Unstructured{}
-		if err := sigsyaml.UnmarshalStrict(document, &o.Object); err != nil {
-			return objects, fmt.Errorf("%w: document %d: %w", ErrManifest, number, err)
-		}
-		if len(o.Object) == 0 {
+		encoded, err := sigsyaml.YAMLToJSONStrict(document)
+		if err == nil && (string(encoded) == "null" || string(encoded) == "{}") {
 			continue // only comments
 		}
-		// Unstructured's decoder requires a kind and keeps integers.
-		encoded, err := sigsyaml.YAMLToJSON(document)
+		o := &unstructured.Unstructured{}
 		if err == nil {
-			o = &unstructured.Unstructured{}
-			err = o.UnmarshalJSON(encoded)
+			err = o.UnmarshalJSON(encoded) // it requires a kind, and keeps integers
 		}
 		if err != nil {
 			return objects, fmt.Errorf("%w: document %d: %w", ErrManifest, number, err)

@@ -55,9 +55,7 @@ func fileOf(t *testing.T, c types.Config, name string) (fs.FileMode, string) {
 		url := fixture.Must(dataurl.DecodeString(*f.Contents.Source))
 		if util.NotEmpty(f.Contents.Compression) {
 			unpacked, err := gzip.NewReader(bytes.NewReader(url.Data))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fixture.NoError(t, err)
 			if url.Data, err = io.ReadAll(unpacked); err != nil {
 				t.Fatal(err)
 			}
@@ -73,8 +71,7 @@ func TestAdditions(t *testing.T) {
 	l := m.beforeEnrich(t)
 	program := fixture.Must(os.ReadFile(m.Program))
 	content := func(name string) string {
-		text := fixture.Must(os.ReadFile(filepath.Join(m.root, name)))
-		return string(text)
+		return string(fixture.Must(os.ReadFile(filepath.Join(m.root, name))))
 	}
 	fixture.Put(t, m.root, node.LiveStatus, "{}")
 	rendered := node.Rendered + "/files/"
@@ -182,9 +179,7 @@ func TestAddedAtCreation(t *testing.T) {
 		if !errors.Is(err, ignition.ErrConflict) && !errors.Is(err, ignition.ErrPointer) || !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want %q", name, err, test.want)
 		}
-		if _, err := os.Stat(l.Path(node.MasterIgnition)); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: %v", name, err)
-		}
+		fixture.Absent(t, l.Path(node.MasterIgnition))
 	}
 	fixture.Put(t, m.root, node.NodeAdditions, "\n")
 	fixture.Put(t, m.root, node.UserMasterIgnition, original)
@@ -207,9 +202,7 @@ func TestIsInstalled(t *testing.T) {
 	fixture.Put(t, m.root, node.MasterIgnition, original)
 	is(false, "a config")
 	fixture.Put(t, filepath.Dir(m.fail), filepath.Base(m.fail), "")
-	if err := l.writeDisk(t.Context(), nil); !errors.Is(err, errProgram) {
-		t.Errorf("error %v", err)
-	}
+	fixture.Fails(t, "", l.writeDisk(t.Context(), nil), errProgram)
 	is(false, "an installer that has failed")
 	fixture.NoError(t, os.Remove(m.fail))
 	fixture.NoError(t, l.writeDisk(t.Context(), nil))

@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"io/fs"
 	"net"
 	"net/url"
 	"os"
@@ -90,9 +89,7 @@ func TestEtcdClient(t *testing.T) {
 		if err := snapshot.Save(ctx, l.o.Endpoints.Etcd, refused, file); err == nil {
 			t.Errorf("%s: no error", name)
 		}
-		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: %v", name, err)
-		}
+		fixture.Absent(t, file)
 	}
 	fixture.NoError(t, os.Remove(filepath.Join(m.root, node.ManifestDir, node.StaticPods[0])))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -109,9 +106,8 @@ func TestEtcdClient(t *testing.T) {
 		t.Errorf("an etcd that was stopped is not started again: %v", err)
 	}
 	fixture.NoError(t, os.RemoveAll(filepath.Join(m.root, node.ResourceDir, "kube-apiserver-pod-1/secrets/etcd-client")))
-	if _, err := l.etcdClient(); !errors.Is(err, errCertificate) || !strings.Contains(err.Error(), "etcd-client/tls.crt") {
-		t.Errorf("without the certificate: %v", err)
-	}
+	_, err := l.etcdClient()
+	fixture.Fails(t, "without the certificate", err, errCertificate, "etcd-client/tls.crt")
 }
 
 func dial(t *testing.T, endpoint string, client *tls.Config) *clientv3.Client {
@@ -163,9 +159,7 @@ func TestStop(t *testing.T) {
 		m.Endpoints.Ports, m.Endpoints.EtcdPort = test.ports, test.etcd
 		l := newLive(m.Options)
 		err := phase.Run(t.Context(), []phase.Phase{{Name: "stop-control-plane", Limit: 2 * time.Second, Run: l.stopControlPlane}}, phase.Options{})
-		if !errors.Is(err, phase.ErrLimit) || !strings.Contains(err.Error(), "waiting for the end of [kube-apiserver-pod.yaml kube-controller-manager-pod.yaml kube-scheduler-pod.yaml]") || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: error %v, want %q", name, err, test.want)
-		}
+		fixture.Fails(t, name, err, phase.ErrLimit, "waiting for the end of [kube-apiserver-pod.yaml kube-controller-manager-pod.yaml kube-scheduler-pod.yaml]", test.want)
 	}
 	left, err := filepath.Glob(filepath.Join(m.root, node.ManifestDir, "*"))
 	if err != nil || len(left) != 1 || filepath.Base(left[0]) != "etcd-pod.yaml" {
@@ -207,9 +201,8 @@ func TestPeerURL(t *testing.T) {
 			if err != nil || !strings.Contains(string(text), "cp-1="+got) {
 				t.Errorf("%s, %v: the pod's initial cluster differs", got, err)
 			}
-			if _, _, err := member(root, "cp-2"); !errors.Is(err, ErrMember) || !strings.Contains(err.Error(), "NODE_cp_2_IP") {
-				t.Errorf("another node: %v", err)
-			}
+			_, _, err = member(root, "cp-2")
+			fixture.Fails(t, "another node", err, ErrMember, "NODE_cp_2_IP")
 		})
 	}
 }
@@ -230,9 +223,7 @@ func TestRestore(t *testing.T) {
 	whole := fixture.Must(os.ReadFile(filepath.Join(root, node.Snapshot)))
 	for _, damaged := range []string{"", string(whole[:len(whole)/2]), strings.Replace(string(whole), "/k", "/j", 1)} {
 		fixture.Put(t, root, node.Snapshot, damaged)
-		if err := Restore(t.Context(), root); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), node.Snapshot) {
-			t.Errorf("a damaged snapshot of %d bytes: %v", len(damaged), err)
-		}
+		fixture.Fails(t, "", Restore(t.Context(), root), ErrDamaged, node.Snapshot)
 	}
 	if done, err := snapshot.HasMember(filepath.Join(root, node.EtcdData)); done || err != nil {
 		t.Errorf("etcd has data of a damaged snapshot: %v", err)

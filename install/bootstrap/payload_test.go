@@ -63,9 +63,7 @@ func TestPayload(t *testing.T) {
 	if err := other.payload(t.Context(), time.Minute); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(calls); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the payload was read in profile kubernetes: %v", err)
-	}
+	fixture.Absent(t, calls)
 }
 
 // An unavailable registry is retried until the limit, and a payload that cannot be used is an input error.
@@ -85,9 +83,7 @@ func TestPayloadUnavailable(t *testing.T) {
 	}
 	m = newMachine(t)
 	m.podman(t, "echo '{}'")
-	if err := m.payload(t.Context(), time.Minute); !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), "release-metadata has no version") {
-		t.Errorf("a payload without a version: %v", err)
-	}
+	fixture.Fails(t, "a payload without a version", m.payload(t.Context(), time.Minute), phase.ErrInput, "release-metadata has no version")
 }
 
 // outputs are files of the renders, by their path below the assets, and of create.
@@ -206,12 +202,8 @@ func TestApplyRelease(t *testing.T) {
 	run := func(limit time.Duration) error {
 		return phase.Run(t.Context(), []phase.Phase{{Name: "apply-manifests", Limit: limit, Run: newLive(m.Options).apply}}, phase.Options{})
 	}
-	if err := run(time.Second); !errors.Is(err, apply.ErrFailed) || !strings.Contains(err.Error(), "manifests/operator.yaml: Late cluster: ") {
-		t.Errorf("a kind without a definition: %v", err)
-	}
-	if _, err := os.Stat(filepath.Join(m.root, applied)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the phase is marked as done: %v", err)
-	}
+	fixture.Fails(t, "a kind without a definition", run(time.Second), apply.ErrFailed, "manifests/operator.yaml: Late cluster: ")
+	fixture.Absent(t, filepath.Join(m.root, applied))
 	pod := filepath.Join(m.root, node.ManifestDir, "bootstrap-pod.yaml")
 	if err := os.Remove(pod); err != nil {
 		t.Fatalf("the cluster-version operator was not started: %v", err)

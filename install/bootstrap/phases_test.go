@@ -232,9 +232,7 @@ func TestInstall(t *testing.T) {
 	}
 	fixture.Equal(t, "after a damaged snapshot", []string{"stop-control-plane", "snapshot", "stop-etcd", "enrich", "write-disk"}, order)
 	first, err := os.ReadFile(filepath.Join(m.root, node.MasterIgnition))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, err)
 	fixture.NoError(t, os.Remove(m.fail))
 	if order, err = m.run(t, "write-disk"); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
@@ -309,9 +307,8 @@ func TestInputOfPhases(t *testing.T) {
 	fixture.Put(t, m.root, applied, "")
 	for _, version := range []string{"2.2.0", "3.9.0"} {
 		fixture.Put(t, m.root, node.UserMasterIgnition, `{"ignition":{"version":"`+version+`"}}`)
-		if _, err := m.run(t, ""); !errors.Is(err, ignition.ErrVersion) || !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), "/given-master.ign: ignition.version") {
-			t.Errorf("spec %s: %v", version, err)
-		}
+		_, err := m.run(t, "")
+		fixture.Fails(t, "", err, ignition.ErrVersion, phase.ErrInput, "/given-master.ign: ignition.version")
 	}
 	fixture.Put(t, m.root, node.UserMasterIgnition, original)
 	if _, err := m.run(t, "log-bundle"); !errors.Is(err, context.Canceled) {
@@ -324,13 +321,10 @@ func TestInputOfPhases(t *testing.T) {
 		"a file of a user":      {`"storage":{"files":[{"path":"/etc/site.conf"}]}`, "given-master.ign and the user's additions"},
 	} {
 		fixture.Put(t, m.root, node.UserMasterIgnition, `{"ignition":{"version":"3.2.0"},`+test.sections+`}`)
-		if _, err := m.run(t, ""); !errors.Is(err, ignition.ErrConflict) || !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: error %v, want %q", name, err, test.want)
-		}
+		_, err := m.run(t, "")
+		fixture.Fails(t, name, err, ignition.ErrConflict, phase.ErrInput, test.want)
 	}
-	if _, err := os.Stat(m.disk); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the disk: %v", err)
-	}
+	fixture.Absent(t, m.disk)
 	fixture.Put(t, m.root, node.UserMasterIgnition, original)
 	if _, err := m.run(t, ""); err != nil {
 		t.Errorf("without a conflict: %v", err)
@@ -400,9 +394,7 @@ func TestFetch(t *testing.T) {
 	server.Close()
 	limited := phase.Phase{Name: "master-ignition", Limit: 100 * time.Millisecond, Run: l.fetchOriginal}
 	err := phase.Run(t.Context(), []phase.Phase{limited}, phase.Options{})
-	if !errors.Is(err, phase.ErrLimit) || !strings.Contains(err.Error(), server.URL) || !strings.Contains(err.Error(), "connection refused") {
-		t.Errorf("no network: %v", err)
-	}
+	fixture.Fails(t, "no network", err, phase.ErrLimit, server.URL, "connection refused")
 }
 
 // A config whose server nothing proves is not read (https, a sum, this machine), also not after a redirect.
@@ -482,7 +474,5 @@ func TestPreflight(t *testing.T) {
 		t.Errorf("error %v after %d checks", err, checks)
 	}
 	fixture.Put(t, m.root, node.LiveSettings, "profile: [")
-	if err := l.preflight(t.Context(), nil); !errors.Is(err, phase.ErrInput) || !errors.Is(err, node.ErrSettings) {
-		t.Errorf("settings that cannot be read: %v", err)
-	}
+	fixture.Fails(t, "settings that cannot be read", l.preflight(t.Context(), nil), phase.ErrInput, node.ErrSettings)
 }

@@ -80,9 +80,7 @@ func names(t *testing.T, bundle io.Reader) []string {
 			}
 			return found
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, err)
 		found = append(found, header.Name)
 	}
 }
@@ -124,9 +122,7 @@ func TestGather(t *testing.T) {
 	if code != phase.ExitInput || out != "" || !strings.HasPrefix(errs, "sno-install: --id: ") {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
-	if _, err := os.Stat("log-bundle-a"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the folder of a refused bundle: %v", err)
-	}
+	fixture.Absent(t, "log-bundle-a")
 }
 
 // A folder without a usable config is an input error, before any check runs.

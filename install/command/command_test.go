@@ -43,9 +43,7 @@ func file(t *testing.T, name, text string) string {
 func authority(t *testing.T) string {
 	t.Helper()
 	bundle, _, err := cert.GenerateSelfSignedCertKey("machine-config-server", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, err)
 	return string(bundle)
 }
 

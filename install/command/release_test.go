@@ -18,6 +18,7 @@ import (
 	"github.com/solonode/sno/install/bootstrap"
 	"github.com/solonode/sno/install/controlplane"
 	"github.com/solonode/sno/install/ignition/ignitiontest"
+	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
 )
@@ -30,22 +31,16 @@ func TestRelease(t *testing.T) {
 		t.Skip("make payload RELEASE=... PULL_SECRET=... runs it")
 	}
 	pulls, err := os.ReadFile(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, err)
 	dir := t.TempDir()
 	config := "apiVersion: v1\nmetadata: {name: sno}\nbaseDomain: example.com\ncontrolPlane: {replicas: 1}\ncompute: [{replicas: 0}]\nplatform: {none: {}}\n" +
 		"networking: {machineNetwork: [{cidr: 198.51.100.0/24}]}\nbootstrapInPlace: {installationDisk: /dev/vda}\npullSecret: " + strconv.Quote(strings.TrimSpace(string(pulls))) + "\n"
-	if err := files.Write(dir, []files.File{{Path: "install-config.yaml", Mode: 0o600, Content: []byte(config)}}); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, files.Write(dir, []files.File{{Path: "install-config.yaml", Mode: 0o600, Content: []byte(config)}}))
 	if code, _, errs := run(t.Context(), in(dir, []string{"create", "single-node-ignition-config", "--program-in-image", "--release-image", image})...); code != 0 {
 		t.Fatal(errs)
 	}
 	live, err := os.ReadFile(filepath.Join(dir, liveConfig))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, err)
 	root := t.TempDir()
 	entries, _ := ignitiontest.Read(t, live)
 	var list []files.File
@@ -54,9 +49,7 @@ func TestRelease(t *testing.T) {
 			list = append(list, files.File{Path: strings.TrimPrefix(path, "/"), Mode: e.Mode.Perm(), Content: []byte(e.Content)})
 		}
 	}
-	if err := files.Write(root, list); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, files.Write(root, list))
 	phases := bootstrap.Phases(bootstrap.Options{
 		Root: root, Podman: cmp.Or(os.Getenv("PODMAN"), "podman"), Output: t.Output(), Interval: time.Second,
 		Host: func() (controlplane.Host, error) {
@@ -66,9 +59,7 @@ func TestRelease(t *testing.T) {
 	phases = slices.DeleteFunc(phases, func(p phase.Phase) bool {
 		return !slices.Contains([]string{"release-payload", "render", "static-pods"}, p.Name)
 	})
-	if err := phase.Run(t.Context(), phases, phase.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, phase.Run(t.Context(), phases, phase.Options{}))
 	for _, name := range node.StaticPods {
 		text, err := os.ReadFile(filepath.Join(root, node.ManifestDir, name))
 		if err != nil || len(text) == 0 {

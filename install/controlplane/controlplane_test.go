@@ -68,9 +68,7 @@ func TestRenderEnded(t *testing.T) {
 			s.Created = time.Now().Add(-c.age).UTC().Format(time.RFC3339)
 			s.Profile, s.Validity = c.profile, c.validity
 			text, err := s.Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
+			fixture.NoError(t, err)
 			fixture.Put(t, m.Root, m.SettingsFile, string(text))
 			err = m.Render(t.Context(), nil)
 			if c.ended != errors.Is(err, controlplane.ErrExpired) || c.ended != errors.Is(err, phase.ErrInput) {
@@ -120,9 +118,7 @@ func TestRender(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, pod.Kind, err)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(m.Root, "etc/left-over")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a file of a run that was killed: %v", err)
-	}
+	fixture.Absent(t, filepath.Join(m.Root, "etc/left-over"))
 	client, err := m.ClientConfig()
 	if err != nil || client.Host != "https://localhost:6443" || len(client.CertData) == 0 {
 		t.Errorf("client of %s, %v", client.Host, err)
@@ -177,9 +173,8 @@ func TestInput(t *testing.T) {
 	}
 	m, _ := newMachine(t)
 	fixture.NoError(t, os.Remove(m.Path(m.SettingsFile)))
-	if _, err := m.Settings(); !errors.Is(err, phase.ErrInput) || !errors.Is(err, node.ErrSettings) || !strings.Contains(err.Error(), "etc/settings.yaml") {
-		t.Errorf("no settings: %v", err)
-	}
+	_, err := m.Settings()
+	fixture.Fails(t, "no settings", err, phase.ErrInput, node.ErrSettings, "etc/settings.yaml")
 }
 
 // If a file cannot be written, no manifest of a pod is: the kubelet would start it.
@@ -194,12 +189,8 @@ func TestWriteStaticPods(t *testing.T) {
 	}
 	obstacle := m.Path("usr/local/bin/z/folder")
 	fixture.NoError(t, os.MkdirAll(obstacle, 0o700))
-	if err := m.WriteStaticPods(); err == nil || !strings.Contains(err.Error(), "usr/local/bin/z") {
-		t.Errorf("a folder at the path of a file: %v", err)
-	}
-	if _, err := os.Stat(m.Path(rendered[0])); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a manifest without its files: %v", err)
-	}
+	fixture.Fails(t, "a folder at the path of a file", m.WriteStaticPods(), "usr/local/bin/z")
+	fixture.Absent(t, m.Path(rendered[0]))
 	fixture.NoError(t, os.RemoveAll(m.Path("usr/local/bin/z")))
 	fixture.NoError(t, m.WriteStaticPods())
 	list, err := m.StaticPodFiles()
@@ -222,9 +213,7 @@ func TestWaitForAPI(t *testing.T) {
 		err := phase.Run(t.Context(), []phase.Phase{{Name: "api", Limit: 200 * time.Millisecond, Run: m.WaitForAPI}}, phase.Options{Report: func(s phase.Status) {
 			waiting = append(waiting, s.Phases[0].WaitingFor)
 		}})
-		if !errors.Is(err, phase.ErrLimit) {
-			t.Errorf("error %v", err)
-		}
+		fixture.Fails(t, "", err, phase.ErrLimit)
 		return strings.Join(slices.Compact(waiting), "\n")
 	}
 	if got := waited(); !strings.Contains(got, "the API server: read the kubeconfig: ") {

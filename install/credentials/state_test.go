@@ -34,8 +34,7 @@ func options(profile inputs.Profile) credentials.Options {
 
 func newState(t *testing.T, profile inputs.Profile) *credentials.State {
 	t.Helper()
-	s := fixture.Must(credentials.New(t.Context(), options(profile)))
-	return s
+	return fixture.Must(credentials.New(t.Context(), options(profile)))
 }
 
 func save(t *testing.T, s *credentials.State) string {
@@ -122,9 +121,7 @@ func TestOpen(t *testing.T) {
 			inputs.OpenShift:  "manifests/credentials_secret_openshift-machine-config-operator_machine-config-server-ca.yaml",
 		}[profile]
 		for _, name := range []string{signer, "sno-install-state/kubeconfig: "} {
-			if !strings.Contains(err.Error(), name) {
-				t.Errorf("%s is not in the error: %v", name, err)
-			}
+			fixture.Fails(t, name, err, name)
 		}
 		for line := range strings.Lines(err.Error()) {
 			if !strings.Contains(line, "and ends at 20") {
@@ -132,17 +129,15 @@ func TestOpen(t *testing.T) {
 			}
 		}
 		late.Now = now.Add(11 * 365 * 24 * time.Hour)
-		if _, err := credentials.Open(dir, late); !errors.Is(err, credentials.ErrTooOld) || !strings.Contains(err.Error(), "it ended at 20") {
-			t.Errorf("ten years later: %v", err)
-		}
+		_, err = credentials.Open(dir, late)
+		fixture.Fails(t, "ten years later", err, credentials.ErrTooOld, "it ended at 20")
 		if profile == inputs.OpenShift {
 			// Workers can be added until the CA ends (R-WRK-1).
 			if _, _, err := old.WorkerCA(now.Add(25 * time.Hour)); err != nil {
 				t.Error(err)
 			}
-			if _, _, err := old.WorkerCA(late.Now); !errors.Is(err, credentials.ErrTooOld) {
-				t.Errorf("ten years later: %v", err)
-			}
+			_, _, err := old.WorkerCA(late.Now)
+			fixture.Fails(t, "ten years later", err, credentials.ErrTooOld)
 		} else if _, _, err := old.WorkerCA(now); !errors.Is(err, credentials.ErrState) {
 			t.Errorf("a CA in profile kubernetes: %v", err)
 		}
@@ -179,9 +174,8 @@ func TestOpenRefuses(t *testing.T) {
 			if test.o != nil {
 				test.o(&o)
 			}
-			if _, err := credentials.Open(dir, o); !errors.Is(err, test.is) {
-				t.Errorf("error %v", err)
-			}
+			_, err := credentials.Open(dir, o)
+			fixture.Fails(t, "", err, test.is)
 		})
 	}
 }

@@ -4,12 +4,9 @@ package ignition
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -39,35 +36,19 @@ func read(t *testing.T, text []byte) types.Config {
 	return c
 }
 
-func contentOf(t *testing.T, r types.Resource) string {
-	t.Helper()
-	if r.Compression == nil {
-		t.Error("the compression is not set")
-		return ""
-	}
-	url := fixture.Must(dataurl.DecodeString(*r.Source))
-	if *r.Compression != "gzip" {
-		return string(url.Data)
-	}
-	unpacked := fixture.Must(gzip.NewReader(bytes.NewReader(url.Data)))
-	content := fixture.Must(io.ReadAll(unpacked))
-	return string(content)
-}
-
 func TestBuilder(t *testing.T) {
-	want := map[string]struct {
-		content string
-		mode    int
-	}{
-		"/etc/motd":                 {"single node", 0o644},
-		"/etc/empty":                {"", 0o600},
-		"/etc/keys/signer.key":      {strings.Repeat("secret ", 100), 0o600},
-		"/usr/local/bin/sno-helper": {string(binary(3, 300)), 0o755},
+	want := map[string]ignitiontest.Entry{
+		"/etc/motd":                 {Mode: 0o644, Content: "single node"},
+		"/etc/empty":                {Mode: 0o600},
+		"/etc/keys/signer.key":      {Mode: 0o600, Content: strings.Repeat("secret ", 100)},
+		"/usr/local/bin/sno-helper": {Mode: 0o755, Content: string(binary(3, 300))},
 	}
 	var b Builder
 	for path, f := range want {
-		b.AddFile("test", files.File{Path: strings.TrimPrefix(path, "/"), Mode: fsMode(f.mode), Content: []byte(f.content)})
+		b.AddFile("test", files.File{Path: strings.TrimPrefix(path, "/"), Mode: f.Mode, Content: []byte(f.Content)})
 	}
+	want["/usr/local/bin/program"] = ignitiontest.Entry{Mode: 0o755, Content: "https://example.com/p"}
+	want["/etc/keys"] = ignitiontest.Entry{Mode: fs.ModeDir | 0o700}
 	b.AddDownload("test", "usr/local/bin/program", 0o755, "https://example.com/p", strings.Repeat("ab", 64))
 	b.AddDir("test", "etc/keys", 0o700)
 	b.AddUnit("test", "on.service", service+"[Install]\nWantedBy=multi-user.target\n")
@@ -77,27 +58,18 @@ func TestBuilder(t *testing.T) {
 	b.AddSSHKeys("test", "core", []string{"ssh-ed25519 AAAA a", "ssh-ed25519 AAAA b"})
 	b.AddSSHKeys("test", "nobody", nil)
 	text := fixture.Must(b.Encode())
+	for _, part := range []string{`"version":"3.2.0"`, `"sha512-` + strings.Repeat("ab", 64) + `"`} {
+		if !strings.Contains(string(text), part) {
+			t.Errorf("no %s in %s", part, text)
+		}
+	}
+	entries, _ := ignitiontest.Read(t, text)
+	fixture.Equal(t, "files", want, entries)
 	c := read(t, text)
-	if !strings.Contains(string(text), `"version":"3.2.0"`) {
-		t.Errorf("version in %s", text)
-	}
 	for _, f := range c.Storage.Files {
-		if f.Path == "/usr/local/bin/program" {
-			if *f.Contents.Source != "https://example.com/p" || *f.Contents.Verification.Hash != "sha512-"+strings.Repeat("ab", 64) || *f.Mode != 0o755 {
-				t.Errorf("program: %+v", f)
-			}
-			continue
+		if !*f.Overwrite || f.Contents.Compression == nil {
+			t.Errorf("%s: an image's file, or a parent's compression, would remain: %+v", f.Path, f)
 		}
-		if w := want[f.Path]; contentOf(t, f.Contents) != w.content || *f.Mode != w.mode || !*f.Overwrite {
-			t.Errorf("%s: mode %o, overwrite %t, content %q", f.Path, *f.Mode, *f.Overwrite, contentOf(t, f.Contents))
-		}
-		delete(want, f.Path)
-	}
-	if len(want) > 0 {
-		t.Errorf("missing: %v", want)
-	}
-	if d := c.Storage.Directories; len(d) != 1 || *d[0].Mode != 0o700 || d[0].Path != "/etc/keys" {
-		t.Errorf("folders: %+v", d)
 	}
 	enabled := map[string]bool{}
 	for _, u := range c.Systemd.Units {
@@ -163,9 +135,8 @@ func TestInvalid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var b Builder
 			test.add(&b)
-			if _, err := b.Encode(); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %v, want %q", err, test.want)
-			}
+			_, err := b.Encode()
+			fixture.Fails(t, "", err, ErrInvalid, test.want)
 		})
 	}
 }
@@ -185,9 +156,7 @@ func TestExtra(t *testing.T) {
 	}))
 	fixture.Equal(t, "kernel arguments", []string{"nosmt", "isolcpus=2-7"}, arguments)
 	text, err := b.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, err)
 	c := read(t, text)
 	modes := map[string]int{}
 	for _, f := range c.Storage.Files {
@@ -213,9 +182,7 @@ func TestExtra(t *testing.T) {
 		"extra/unit/a.service", "extra/units/deep/a.service", "extra/units/a.service.d/b.txt", "extra/kernel-arguments/cpu", "extra/README",
 		"extra/files/bin/su", "extra/files/link", "extra/kernel-arguments/d/more.conf",
 	} {
-		if !errors.Is(err, ErrExtra) || !strings.Contains(err.Error(), name+": ") {
-			t.Errorf("%s is not in the error: %v", name, err)
-		}
+		fixture.Fails(t, name, err, ErrExtra, name+": ")
 	}
 }
 
@@ -227,9 +194,7 @@ func TestPointer(t *testing.T) {
 		"2001:db8::5":             "https://[2001:db8::5]:22623/config/worker",
 	} {
 		text, err := Pointer(host, "worker", []byte("CA"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.NoError(t, err)
 		var got, wanted any
 		fixture.NoError(t, json.Unmarshal(text, &got))
 		if err := json.Unmarshal([]byte(`{"ignition":{"version":"3.2.0","config":{"merge":[{"source":"`+want+`"}]},
@@ -241,53 +206,31 @@ func TestPointer(t *testing.T) {
 	}
 }
 
-// tree returns files as in a user's folder: texts, keys, programs, names and bytes that need escapes, and random sizes
-// of all of these.
-func tree() []files.File {
+// All files of a folder have their path, content and mode, while Butane sets 0644 or 0755, so that all users could read
+// keys (R-BIP-24, U-INS-8).
+func TestTree(t *testing.T) {
 	all := make([]byte, 256)
 	for i := range all {
 		all[i] = byte(i)
 	}
-	made := []files.File{
-		{Path: "etc/chrony.conf", Mode: 0o644, Content: []byte("server ntp.example.com iburst\n")},
-		{Path: "etc/empty", Mode: 0o644},
-		{Path: "etc/keys/tls.key", Mode: 0o600, Content: []byte("-----BEGIN PRIVATE KEY-----\n")},
-		{Path: "etc/.hidden/ein Name %41+&#.conf", Mode: 0o640, Content: []byte("100 % näher & <b> # ? + \x00")},
-		{Path: "usr/local/bin/check", Mode: 0o755, Content: []byte("#!/bin/sh\nexec true\n")},
-		{Path: "var/all", Mode: 0o644, Content: all},
-		{Path: "var/large.yaml", Mode: 0o600, Content: []byte(strings.Repeat("kind: Pod\n", 5000))},
-	}
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same tree each time
-	for i := range 60 {
-		content := binary(uint64(i), random.IntN(2000))
-		if i%3 > 0 {
-			content = []byte(strings.Repeat(string(all[32+i:40+i]), random.IntN(60)))
-		}
-		made = append(made, files.File{Path: fmt.Sprintf("srv/%d/%d", i%7, i), Mode: []fs.FileMode{0o600, 0o644, 0o755}[i%3], Content: content})
-	}
-	return made
-}
-
-// All files of a folder have their path, content and mode, while Butane sets 0644 or 0755, so that all users could read
-// keys (R-BIP-24, U-INS-8).
-func TestTree(t *testing.T) {
-	dir := t.TempDir()
-	for _, f := range tree() {
-		fixture.Put(t, dir, "files/"+f.Path, string(f.Content))
-		fixture.NoError(t, os.Chmod(filepath.Join(dir, "files", f.Path), f.Mode))
+	want, dir := map[string]ignitiontest.Entry{
+		"/etc/chrony.conf":                  {Mode: 0o644, Content: "server ntp.example.com iburst\n"},
+		"/etc/empty":                        {Mode: 0o644},
+		"/etc/keys/tls.key":                 {Mode: 0o600, Content: "-----BEGIN PRIVATE KEY-----\n"},
+		"/etc/.hidden/ein Name %41+&#.conf": {Mode: 0o640, Content: "100 % näher & <b> # ? + \x00"},
+		"/usr/local/bin/check":              {Mode: 0o755, Content: "#!/bin/sh\nexec true\n"},
+		"/var/all":                          {Mode: 0o644, Content: string(all)},
+		"/var/large.yaml":                   {Mode: 0o600, Content: strings.Repeat("kind: Pod\n", 5000)},
+	}, t.TempDir()
+	for path, f := range want {
+		fixture.Put(t, dir, "files"+path, f.Content)
+		fixture.NoError(t, os.Chmod(filepath.Join(dir, "files", path), f.Mode))
 	}
 	var b Builder
 	fixture.Must(b.AddExtra("extra", os.DirFS(dir)))
 	text := fixture.Must(b.Encode())
 	ignitiontest.Validate(t, text)
-	got := map[string]string{}
-	for _, f := range read(t, text).Storage.Files {
-		got[f.Path] = fmt.Sprintf("%o %q", *f.Mode, contentOf(t, f.Contents))
-	}
-	want := map[string]string{}
-	for _, f := range tree() {
-		want["/"+f.Path] = fmt.Sprintf("%o %q", f.Mode, f.Content)
-	}
+	got, _ := ignitiontest.Read(t, text)
 	fixture.Equal(t, "", want, got)
 }
 

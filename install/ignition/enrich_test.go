@@ -30,6 +30,7 @@ const master = `{
     "files": [
       {"path": "/etc/kubernetes/kubelet.conf", "mode": 420, "contents": {"source": "data:;base64,H4sIAAAAAAAA/w==", "compression": "gzip"}},
       {"path": "/etc/hostname", "overwrite": true, "mode": 420, "contents": {"source": "data:,master0"}},
+      {"path": "/home/site/.ssh/authorized_keys", "mode": 384, "contents": {"source": "data:,"}},
       {"path": "/etc/systemd/system/own.service", "mode": 420, "contents": {"source": "data:,"}}
     ]
   },
@@ -48,33 +49,29 @@ func additions() *Builder {
 	return &b
 }
 
-// All of the original is unchanged in the result (R-BIP-11).
+// All of the config is unchanged in the result, and all of the additions are there, whichever was first (R-BIP-11).
 func TestEnrich(t *testing.T) {
-	text := fixture.Must(Enrich("master.ign", []byte(master), additions()))
-	if !strings.Contains(string(text), `"version":"3.2.0"`) {
-		t.Error("the version of the original has changed")
-	}
-	// Without the additions the result is the original.
-	var got, want map[string]any
-	fixture.NoError(t, json.Unmarshal(text, &got))
-	fixture.NoError(t, json.Unmarshal([]byte(master), &want))
-	has := func(key string, names ...string) func(any) bool {
-		return func(v any) bool {
-			m, _ := v.(map[string]any)
-			for _, name := range names {
-				if m[key] == name {
-					return true
-				}
+	later := strings.NewReplacer("3.2.0", "3.4.0", `"passwd": {`, `"kernelArguments": {"shouldExist": ["nosmt"]}, "passwd": {"groups": [{"name": "ops", "gid": 1001}], `,
+		`"disks":`, `"raid": [{"name": "data", "level": "raid1", "devices": ["/dev/sdd", "/dev/sde"]}], "luks": [{"name": "secret", "device": "/dev/sdc", "discard": true}], "disks":`).Replace(master)
+	for name, config := range map[string]string{"3.2.0": master, "3.4.0": later} {
+		added := additions()
+		fixture.NoError(t, added.AddConfig("node.ign", []byte(config)))
+		for what, text := range map[string][]byte{
+			name: fixture.Must(Enrich("master.ign", []byte(config), additions())), name + ", added": fixture.Must(added.Encode()),
+		} {
+			var got, want map[string]any
+			fixture.NoError(t, errors.Join(json.Unmarshal(text, &got), json.Unmarshal([]byte(config), &want)))
+			isAddition := func(v any) bool {
+				m, _ := v.(map[string]any)
+				return slices.Contains([]any{"/etc/kubernetes/manifests/etcd-pod.yaml", "/etc/kubernetes/bootstrap-secrets"}, m["path"]) ||
+					slices.Contains([]any{"10-etcd-restore.conf", "post-reboot.service"}, m["name"])
 			}
-			return false
+			if removed := remove(got, isAddition); removed != 4 {
+				t.Errorf("%s: %d of 4 additions are there", what, removed)
+			}
+			fixture.Equal(t, what+": the config has changed", want, got)
 		}
 	}
-	removed := remove(got, has("path", "/etc/kubernetes/manifests/etcd-pod.yaml", "/etc/kubernetes/bootstrap-secrets"))
-	removed += remove(got, has("name", "10-etcd-restore.conf", "post-reboot.service"))
-	if removed != 4 {
-		t.Errorf("%d of 4 additions are there", removed)
-	}
-	fixture.Equal(t, "the original has changed", want, got)
 }
 
 func remove(value any, match func(any) bool) int {
@@ -103,17 +100,8 @@ func remove(value any, match func(any) bool) int {
 	return n
 }
 
-func TestEnrichKeepsLaterVersions(t *testing.T) {
-	original := `{"ignition":{"version":"3.4.0"},"kernelArguments":{"shouldNotExist":["quiet"]},"storage":{"luks":[{"name":"root","device":"/dev/sdc","discard":true}]}}`
-	text := fixture.Must(Enrich("master.ign", []byte(original), additions()))
-	for _, want := range []string{`"version":"3.4.0"`, `"shouldNotExist":["quiet"]`, `"discard":true`} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("no %s in %s", want, text)
-		}
-	}
-}
-
-// In upstream's merge the original wins silently. Enrich reports each conflict with both sources (R-BIP-11, U-INS-9).
+// In upstream's merge the original wins silently. Enrich and AddConfig report each conflict, with both sources (R-BIP-11,
+// U-INS-9).
 func TestEnrichConflicts(t *testing.T) {
 	for name, test := range map[string]struct {
 		add  func(*Builder)
@@ -130,6 +118,7 @@ func TestEnrichConflicts(t *testing.T) {
 		"drop-in":                   {func(b *Builder) { b.AddDropIn("x", "kubelet.service", "10-mco.conf", "") }, "drop-in kubelet.service 10-mco.conf: "},
 		"the node's SSH keys":       {func(b *Builder) { b.AddSSHKeys("sshKey", "core", []string{"k"}) }, "user core: defined by two sources: master.ign and sshKey"},
 		"file of the keys":          {func(b *Builder) { b.AddFile("x", files.File{Path: "home/core/.ssh/authorized_keys.d/ignition"}) }, "master.ign has the SSH keys of user core, and x"},
+		"keys of a file's user":     {func(b *Builder) { b.AddSSHKeys("sshKey", "site", []string{"k"}) }, "sshKey has the SSH keys of user site, and master.ign"},
 		"keys at the real home":     {func(b *Builder) { b.AddDir("x", "var/home/ops/.ssh", 0o700) }, "master.ign has the SSH keys of user ops, and x"},
 		"keys at a home elsewhere":  {func(b *Builder) { b.AddFile("x", files.File{Path: "srv/git/.ssh/authorized_keys"}) }, "master.ign has the SSH keys of user git, and x"},
 		"file of a unit":            {func(b *Builder) { b.AddFile("x", files.File{Path: "etc/systemd/system/kubelet.service"}) }, "unit kubelet.service: defined by two sources: master.ign and x"},
@@ -140,9 +129,11 @@ func TestEnrichConflicts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := additions()
 			test.add(b)
-			if _, err := Enrich("master.ign", []byte(master), b); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %v, want %q", err, test.want)
-			}
+			_, err := Enrich("master.ign", []byte(master), b)
+			fixture.Fails(t, "enriched", err, ErrConflict, test.want)
+			fixture.NoError(t, b.AddConfig("master.ign", []byte(master)))
+			_, err = b.Encode()
+			fixture.Fails(t, "added", err, ErrConflict)
 		})
 	}
 }
@@ -164,18 +155,17 @@ func TestParseRefuses(t *testing.T) {
 		"two of a path": {`{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/a"},{"path":"/a"}]}}`, ErrInvalid, "duplicate"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := Parse("master.ign", []byte(test.text)); !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %v, want %q", err, test.want)
-			}
+			_, err := Parse("master.ign", []byte(test.text))
+			fixture.Fails(t, "", err, test.is, test.want)
 		})
 	}
 	for _, text := range []string{
 		`{"ignition":{"version":"3.2.0","config":{"merge":[{"source":"https://example.com/more.ign"}]}}}`,
 		`{"ignition":{"version":"3.2.0","config":{"replace":{"source":"https://example.com/more.ign"}}}}`,
 	} {
-		if _, err := Enrich("master.ign", []byte(text), additions()); !errors.Is(err, ErrPointer) {
-			t.Errorf("%s: %v", text, err)
-		}
+		_, err := Enrich("master.ign", []byte(text), additions())
+		fixture.Fails(t, text, err, ErrPointer)
+		fixture.Fails(t, text, additions().AddConfig("node.ign", []byte(text)), ErrPointer, "node.ign: ignition.config: ")
 	}
 }
 
@@ -198,71 +188,18 @@ func FuzzEnrich(f *testing.F) {
 			t.Fatalf("%v in %s", err, enriched)
 		}
 		has := map[string]bool{}
-		for _, p := range after.Paths() {
-			has[p] = true
+		for _, n := range nodes(after.config) {
+			has[n.Path] = true
 		}
-		for _, p := range append(before.Paths(), "/etc/kubernetes/manifests/etcd-pod.yaml", "/etc/kubernetes/bootstrap-secrets") {
-			if !has[p] {
-				t.Errorf("%s is lost", p)
+		for _, n := range append(nodes(before.config), nodes(additions().config)...) {
+			if !has[n.Path] {
+				t.Errorf("%s is lost", n.Path)
 			}
 		}
 		if len(after.config.Systemd.Units) < len(before.config.Systemd.Units)+1 || len(after.config.Passwd.Users) != len(before.config.Passwd.Users) {
 			t.Errorf("units %v, users %v", after.config.Systemd.Units, after.config.Passwd.Users)
 		}
 	})
-}
-
-// The result has all of the config that is added, unchanged, and all of the earlier additions.
-func TestAddConfig(t *testing.T) {
-	added := strings.Replace(master, "3.2.0", "3.4.0", 1)
-	added = strings.Replace(added, `"passwd": {`, `"kernelArguments": {"shouldExist": ["nosmt"]}, "passwd": {"groups": [{"name": "ops", "gid": 1001}], `, 1)
-	added = strings.Replace(added, `"disks":`, `"raid": [{"name": "data", "level": "raid1", "devices": ["/dev/sdd", "/dev/sde"]}],
-    "luks": [{"name": "secret", "device": "/dev/sdc", "discard": true}], "disks":`, 1)
-	b := additions()
-	fixture.NoError(t, b.AddConfig("node.ign", []byte(added)))
-	text := fixture.Must(b.Encode())
-	var got, want map[string]any
-	fixture.NoError(t, errors.Join(json.Unmarshal(text, &got), json.Unmarshal([]byte(added), &want)))
-	isAddition := func(v any) bool {
-		m, _ := v.(map[string]any)
-		path, _ := m["path"].(string)
-		name, _ := m["name"].(string)
-		return strings.HasPrefix(path, "/etc/kubernetes/manifests/") || path == "/etc/kubernetes/bootstrap-secrets" || name == "10-etcd-restore.conf" || name == "post-reboot.service"
-	}
-	if removed := remove(got, isAddition); removed != 4 {
-		t.Errorf("%d of 4 earlier additions are there", removed)
-	}
-	fixture.Equal(t, "", want, got)
-}
-
-// A conflict is an error, and a config is added completely or not at all. TestEnrichConflicts has all conflicts.
-func TestAddConfigRefuses(t *testing.T) {
-	for name, test := range map[string]struct {
-		config string
-		is     error
-		want   string
-	}{
-		"file":           {`"storage":{"files":[{"path":"/etc/kubernetes/manifests/etcd-pod.yaml"}]}`, ErrConflict, "path /etc/kubernetes/manifests/etcd-pod.yaml: defined by two sources: sno-install and node.ign"},
-		"pointer":        {`"ignition":{"config":{"merge":[{"source":"https://example.com/more.ign"}]},"version":"3.2.0"}`, ErrPointer, "node.ign: ignition.config: "},
-		"invalid config": {`"storage":[]`, ErrInvalid, "node.ign: "},
-		"file of a key":  {`"storage":{"files":[{"path":"/var/home/core/.ssh/authorized_keys.d/more"}]}`, ErrConflict, "sshKey has the SSH keys of user core, and node.ign"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := additions()
-			b.AddSSHKeys("sshKey", "core", []string{"ssh-ed25519 A"})
-			text := "{" + test.config + "}"
-			if !strings.Contains(text, `"ignition"`) {
-				text = `{"ignition":{"version":"3.2.0"},` + test.config + "}"
-			}
-			err := b.AddConfig("node.ign", []byte(text))
-			if err == nil {
-				_, err = b.Encode()
-			}
-			if !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %v, want %q", err, test.want)
-			}
-		})
-	}
 }
 
 // A drop-in is no claim of its unit, which may be in another config (R-BIP-11).
@@ -273,9 +210,7 @@ func TestDropInOfOtherUnit(t *testing.T) {
 	fixture.NoError(t, b.AddConfig("node.ign", []byte(dropIn)))
 	const other = `{"ignition":{"version":"3.2.0"},"systemd":{"units":[{"name":"kubelet.service","contents":"[Unit]","dropins":[{"name":"10-mco.conf","contents":"[Unit]"}]}]}}`
 	text, err := Enrich("master.ign", []byte(other), &b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, err)
 	units := read(t, text).Systemd.Units
 	var names []string
 	for _, d := range units[0].Dropins {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -48,16 +47,6 @@ func Parse(name string, text []byte) (*Parsed, error) {
 		return nil, fmt.Errorf("%s: %w: %w", name, ErrInvalid, errors.Join(entries(lost(r)), err))
 	}
 	return &Parsed{Version: version.String(), config: c}, nil
-}
-
-// Paths returns the paths of all files, folders and links, sorted.
-func (p *Parsed) Paths() []string {
-	var paths []string
-	for _, n := range nodes(p.config) {
-		paths = append(paths, n.Path)
-	}
-	slices.Sort(paths)
-	return paths
 }
 
 func nodes(c types.Config) []types.Node {

@@ -27,8 +27,7 @@ const file = "testdata/install-config.yaml"
 
 func base(t testing.TB) string {
 	t.Helper()
-	text := fixture.Must(os.ReadFile(file))
-	return string(text)
+	return string(fixture.Must(os.ReadFile(file)))
 }
 
 func changed(t *testing.T, old, replacement string) string {
@@ -81,9 +80,7 @@ const smallest = "apiVersion: v1\nmetadata: {name: sno}\nbaseDomain: example.com
 
 func TestDefaults(t *testing.T) {
 	c, _, err := Read(file, []byte(smallest), Options{Purpose: AllInOne})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, err)
 	n := c.Networking
 	if n.NetworkType != "OVNKubernetes" || n.MachineNetwork[0].String() != "10.0.0.0/16" || n.ServiceNetwork[0].String() != "172.30.0.0/16" ||
 		n.ClusterNetwork[0].CIDR.String() != "10.128.0.0/14" || n.ClusterNetwork[0].HostPrefix != 23 {
@@ -267,9 +264,7 @@ func TestWarnings(t *testing.T) {
 	text := changed(t, "  creationTimestamp: null", "  labels: {a: b}")
 	text = strings.Replace(text, "- name: worker", "- name: worker\n  hyperthreading: Disabled", 1)
 	_, warnings, err := Read(file, []byte(text), Options{Purpose: SingleNode})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, err)
 	want := []string{
 		file + ":4: metadata.labels: without effect: only the name is used",
 		file + ":12: compute[0].hyperthreading: without effect: the machine-config server configures workers",
@@ -295,26 +290,23 @@ func TestAccepted(t *testing.T) {
 			}
 		})
 	}
-	if _, _, err := Read(file, []byte(changed(t, "none: {}", "aws: {}")), Options{Purpose: SingleNode}); err == nil || !strings.Contains(err.Error(), "platform.aws: Forbidden") {
-		t.Errorf("a platform is chosen by its name alone: %v", err)
-	}
+	_, _, err := Read(file, []byte(changed(t, "none: {}", "aws: {}")), Options{Purpose: SingleNode})
+	fixture.Fails(t, "a platform is chosen by its name alone", err, "platform.aws: Forbidden")
 }
 
 // A manifest of the cluster network operator moves OVN-Kubernetes' own networks.
 func TestConfiguredNetworks(t *testing.T) {
 	o := &operatorv1.OVNKubernetesConfig{IPv4: &operatorv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "192.0.0.0/16"}}
 	text := []byte(base(t))
-	if _, _, err := Read(file, text, Options{Purpose: SingleNode, OVNKubernetes: o}); err == nil || !strings.Contains(err.Error(), "overlaps 192.0.0.0/16 of OVN-Kubernetes' own join network") {
-		t.Errorf("the configured join network: %v", err)
-	}
+	_, _, err := Read(file, text, Options{Purpose: SingleNode, OVNKubernetes: o})
+	fixture.Fails(t, "the configured join network", err, "overlaps 192.0.0.0/16 of OVN-Kubernetes' own join network")
 	o.IPv4.InternalJoinSubnet = "100.70.0.0/16"
 	if _, _, err := Read(file, []byte(changed(t, "192.0.2.0/24", "100.64.10.0/24")), Options{Purpose: SingleNode, OVNKubernetes: o}); err != nil {
 		t.Errorf("the default join network is free: %v", err)
 	}
 	o.IPv4.InternalJoinSubnet = "100.70/16"
-	if _, _, err := Read(file, text, Options{Purpose: SingleNode, OVNKubernetes: o}); err == nil || !strings.Contains(err.Error(), "the join network that OVN-Kubernetes gets is not a network") {
-		t.Errorf("no network: %v", err)
-	}
+	_, _, err = Read(file, text, Options{Purpose: SingleNode, OVNKubernetes: o})
+	fixture.Fails(t, "no network", err, "the join network that OVN-Kubernetes gets is not a network")
 }
 
 // The rule for repositories is that of openshift/api.
@@ -388,14 +380,10 @@ func TestOlderVariable(t *testing.T) {
 				t.Errorf("warnings %v", warnings)
 			}
 			if test.want != "" {
-				if err == nil || !strings.Contains(err.Error(), test.want) {
-					t.Errorf("error %v, want %q", err, test.want)
-				}
+				fixture.Fails(t, "", err, test.want)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fixture.NoError(t, err)
 			if c.BootstrapInPlace.InstallationDisk != test.disk {
 				t.Errorf("disk %s", c.BootstrapInPlace.InstallationDisk)
 			}

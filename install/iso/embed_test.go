@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/kdomanski/iso9660"
@@ -144,9 +143,7 @@ func TestEmbed(t *testing.T) {
 			if info, err := os.Stat(out); err != nil || info.Mode().Perm() != 0o600 {
 				t.Errorf("mode %v, %v", info.Mode(), err)
 			}
-			if err := Embed(out, in+"2", text); !errors.Is(err, ErrHasConfig) {
-				t.Errorf("embedded twice: %v", err)
-			}
+			fixture.Fails(t, "embedded twice", Embed(out, in+"2", text), ErrHasConfig)
 		})
 	}
 }
@@ -179,18 +176,14 @@ func TestEmbedRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			err := Embed(test.in, filepath.Join(dir, "out.iso"), test.config)
-			if !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %v, want %q", err, test.want)
-			}
+			fixture.Fails(t, "", err, test.is, test.want)
 			if left, _ := os.ReadDir(dir); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}
 		})
 	}
 	in := live(t)
-	if err := Embed(in, in, small); !errors.Is(err, ErrSameFile) {
-		t.Errorf("output is the input: %v", err)
-	}
+	fixture.Fails(t, "output is the input", Embed(in, in, small), ErrSameFile)
 	if err := Embed(in, filepath.Join(t.TempDir(), "no", "out.iso"), small); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no folder: %v", err)
 	}
@@ -206,9 +199,8 @@ func TestLargestThatFits(t *testing.T) {
 		t.Errorf("exactly as large: %v", err)
 	}
 	a.length--
-	if _, err := a.fill(text); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "1 more than") {
-		t.Errorf("a byte too large: %v", err)
-	}
+	_, err := a.fill(text)
+	fixture.Fails(t, "a byte too large", err, ErrTooLarge, "1 more than")
 }
 
 // A damaged image is read or refused, without a panic.

@@ -206,9 +206,7 @@ func TestKubeletIsRestarted(t *testing.T) {
 			restarts++
 			return test.err
 		}
-		if err := join.Approve(ctx, o, nil); !errors.Is(err, join.ErrNotJoined) {
-			t.Errorf("%s: %v", name, err)
-		}
+		fixture.Fails(t, name, join.Approve(ctx, o, nil), join.ErrNotJoined)
 		end()
 		if restarts != test.want {
 			t.Errorf("%s: restarted %d times, want %d", name, restarts, test.want)
@@ -273,9 +271,7 @@ func TestKubeletThatLostItsKey(t *testing.T) {
 				}
 				return nil
 			}
-			if err := join.Approve(ctx, o, nil); !errors.Is(err, join.ErrNotJoined) {
-				t.Error(err)
-			}
+			fixture.Fails(t, "", join.Approve(ctx, o, nil), join.ErrNotJoined)
 			end()
 			if restarted != test.restarted {
 				t.Errorf("restarted %d times, want %d", restarted, test.restarted)
@@ -296,26 +292,6 @@ func (c *cluster) issue(name string) {
 	csr := fixture.Must(c.CertificatesV1().CertificateSigningRequests().Get(c.Context(), name, metav1.GetOptions{}))
 	csr.Status.Certificate = certificate
 	fixture.Must(c.CertificatesV1().CertificateSigningRequests().UpdateStatus(c.Context(), csr, metav1.UpdateOptions{}))
-}
-
-// The error of an interrupted command names what is missing.
-func TestKilledAfterTheApproval(t *testing.T) {
-	c := newCluster(t)
-	c.ask("client", jointest.Client(host))
-	ctx, kill := context.WithCancel(t.Context())
-	defer kill()
-	reads := 0
-	o := c.options()
-	o.Client = &counting{c, func() {
-		if reads++; reads == 3 {
-			kill()
-		}
-	}}
-	err := join.Approve(ctx, o, nil)
-	if !errors.Is(err, context.Canceled) || !errors.Is(err, join.ErrNotJoined) || !strings.Contains(err.Error(), "no such Node") {
-		t.Errorf("error %v", err)
-	}
-	c.decided(map[string]string{"client": approved})
 }
 
 type counting struct {
@@ -385,9 +361,7 @@ func TestRequestsBeforeTheInstallation(t *testing.T) {
 
 func TestUnusableAddress(t *testing.T) {
 	o := join.Options{Name: host, Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")}, Now: time.Now}
-	if err := join.Approve(t.Context(), o, nil); !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), "127.0.0.1") {
-		t.Errorf("error %v, want ErrInput with the address", err)
-	}
+	fixture.Fails(t, "", join.Approve(t.Context(), o, nil), phase.ErrInput, "127.0.0.1")
 }
 
 // A node whose client certificate has ended requests one as the bootstrapper. Of its requests since then one is

@@ -236,9 +236,7 @@ func TestErrors(t *testing.T) {
 		fixture.Put(t, root, node.GatherScript, "x")
 		fixture.Put(t, root, name, "x")
 		found, err := Check(t.Context(), root, Options{})
-		if err == nil || !strings.Contains(err.Error(), strings.TrimSuffix(name, "/folder")) {
-			t.Errorf("%s: %v", name, err)
-		}
+		fixture.Fails(t, name, err, strings.TrimSuffix(name, "/folder"))
 		if len(found) != 1 {
 			t.Errorf("%s: found %v", name, found)
 		}

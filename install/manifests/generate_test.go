@@ -31,9 +31,7 @@ func config(t testing.TB, change func(string) string) *installconfig.Config {
 	const file = "../installconfig/testdata/install-config.yaml"
 	text := fixture.Must(os.ReadFile(file))
 	c, _, err := installconfig.Read(file, []byte(change(string(text))), installconfig.Options{Purpose: installconfig.SingleNode})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, err)
 	return c
 }
 
@@ -50,8 +48,7 @@ func read(t *testing.T, lists ...[]files.File) *inputs.Cluster {
 		}
 		fixture.NoError(t, os.WriteFile(filepath.Join(dir, f.Path), f.Content, 0o600))
 	}
-	cluster := fixture.Must(inputs.Read(os.DirFS(dir), time.Now()))
-	return cluster
+	return fixture.Must(inputs.Read(os.DirFS(dir), time.Now()))
 }
 
 // The same input makes the same files, in both profiles. TestRenderedControlPlane renders them.
@@ -119,9 +116,7 @@ func TestContents(t *testing.T) {
 		return text + "fips: true\nfeatureSet: TechPreviewNoUpgrade\ncpuPartitioningMode: AllNodes\ncapabilities: {baselineCapabilitySet: None, additionalEnabledCapabilities: [Ingress]}\n"
 	})
 	bundle, _, err := cert.GenerateSelfSignedCertKey("ca.example.com", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, err)
 	c.AdditionalTrustBundle = string(bundle)
 	list := fixture.Must(manifests.Generate(manifests.Input{Config: c, Profile: inputs.OpenShift, ClusterID: "6f9c0e56", InfraID: "sno-x7k2p"}))
 	texts := map[string]string{}
@@ -177,9 +172,7 @@ func TestUserManifests(t *testing.T) {
 		"a.yaml": file(quota + "---\n" + `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"b"}}`), "b.json": file(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"c"}}`),
 		"README.md": file("hello"), ".gitkeep": file(""),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, err)
 	fixture.Equal(t, "skipped", []string{"manifests/.gitkeep: skipped: not a manifest", "manifests/README.md: skipped: not a manifest"}, skipped)
 	merged, err := manifests.Merge(generated, user)
 	if err != nil || len(merged) != len(generated)+2 {

@@ -32,9 +32,7 @@ func TestRenderedControlPlane(t *testing.T) {
 	}
 	c := config(t, same)
 	pem, _, err := cert.GenerateSelfSignedCertKey("ca.example.com", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, err)
 	c.AdditionalTrustBundle, c.AdditionalTrustBundlePolicy = string(pem), installconfig.TrustBundleAlways
 	state := fixture.Must(credentials.New(t.Context(), credentials.Options{
 		Profile: inputs.Kubernetes, Name: c.Name, Domain: c.Domain(), Validity: inputs.DefaultValidity, Now: time.Now(),

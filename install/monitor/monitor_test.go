@@ -29,9 +29,7 @@ const failed = `{"command": "bootstrap-in-place", "state": "Failed", "exitCode":
 func served(t *testing.T, files ...string) Machine {
 	t.Helper()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("api.sno.example.com", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, err)
 	pair := fixture.Must(tls.X509KeyPair(certificate, key))
 	l := fixture.Must(net.Listen("tcp", "127.0.0.1:0"))
 	ctx, stop := context.WithCancel(t.Context())
@@ -56,27 +54,21 @@ func TestServe(t *testing.T) {
 	file := filepath.Join(dir, "status.json")
 	m := served(t, filepath.Join(dir, "no-such-file"), file)
 	client := m.client()
-	if all, err := m.fetch(t.Context(), client); !errors.Is(err, errNoStatus) {
-		t.Errorf("before the first phase: %v, %v", all, err)
-	}
+	_, err := m.fetch(t.Context(), client)
+	fixture.Fails(t, "before the first phase", err, errNoStatus)
 	for text, want := range map[string]string{"{": "500 Internal Server Error", failed: ""} {
 		fixture.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		all, err := m.fetch(t.Context(), client)
 		if want != "" {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: error %v", text, err)
-			}
+			fixture.Fails(t, text, err, want)
 			continue
 		}
 		if err != nil || len(all) != 1 {
 			t.Fatalf("%v, %v", all, err)
 		}
 		err = state(all)
-		for _, part := range []string{"phase render (2 of 2)", "mco-render: registry.example.com/mco@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef: tls/root-ca.crt: missing or empty", "change it"} {
-			if !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), part) {
-				t.Errorf("error %v, want %q", err, part)
-			}
-		}
+		fixture.Fails(t, "state", err, phase.ErrInput, "phase render (2 of 2)", "change it",
+			"mco-render: registry.example.com/mco@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef: tls/root-ca.crt: missing or empty")
 		if strings.Contains(err.Error(), "qrstuvwxyz") {
 			t.Errorf("it has a token: %v", err)
 		}
@@ -96,14 +88,12 @@ func TestServe(t *testing.T) {
 func TestAnotherMachine(t *testing.T) {
 	m, other := served(t), served(t)
 	m.CA = other.CA
-	if _, err := m.fetch(t.Context(), m.client()); !errors.Is(err, errOther) || !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), m.Address) {
-		t.Errorf("another CA: %v", err)
-	}
+	_, err := m.fetch(t.Context(), m.client())
+	fixture.Fails(t, "another CA", err, errOther, phase.ErrInput, m.Address)
 	m = other
 	m.Name = "api.other.example.com"
-	if _, err := m.fetch(t.Context(), m.client()); !errors.Is(err, errOther) {
-		t.Errorf("another name: %v", err)
-	}
+	_, err = m.fetch(t.Context(), m.client())
+	fixture.Fails(t, "another name", err, errOther)
 }
 
 // What a person has to change ends the wait, all else is repeated.

@@ -27,8 +27,7 @@ func parsed(t *testing.T, name string) *Config {
 	t.Helper()
 	path := filepath.Join("testdata", name+".yaml")
 	text := fixture.Must(os.ReadFile(path))
-	c := fixture.Must(Parse(path, text))
-	return c
+	return fixture.Must(Parse(path, text))
 }
 
 var documents = []string{"static", "dhcp", "bond"}

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -32,9 +31,8 @@ func TestSettings(t *testing.T) {
 	if at, err := got.CreatedAt(); err != nil || at.Hour() != 8 {
 		t.Errorf("created at %s, %v", at, err)
 	}
-	if _, err := (&Settings{Created: "today"}).CreatedAt(); !errors.Is(err, ErrSettings) {
-		t.Errorf("no time: %v", err)
-	}
+	_, err := (&Settings{Created: "today"}).CreatedAt()
+	fixture.Fails(t, "no time", err, ErrSettings)
 	if got.Domain() != "sno.example.com" {
 		t.Errorf("domain %s", got.Domain())
 	}
@@ -51,9 +49,8 @@ func TestUnusableSettings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(dir, "sno-install.yaml")
 			fixture.NoError(t, os.WriteFile(file, []byte(test.text), 0o600))
-			if _, err := Read(file); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), file) {
-				t.Errorf("error %v, want %q and the file", err, test.want)
-			}
+			_, err := Read(file)
+			fixture.Fails(t, "", err, ErrSettings, test.want, file)
 		})
 	}
 	if _, err := Read(filepath.Join(dir, "none")); !errors.Is(err, ErrSettings) || !errors.Is(err, os.ErrNotExist) {

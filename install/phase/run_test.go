@@ -134,9 +134,7 @@ func TestErrors(t *testing.T) {
 				test.phase.Name, test.phase.Limit = "p", time.Minute
 				var last Status
 				err := Run(t.Context(), []Phase{test.phase}, Options{Report: func(s Status) { last = s }})
-				if !errors.Is(err, test.want) || !strings.Contains(fmt.Sprint(err), test.text) {
-					t.Errorf("error %v, want %q", err, test.text)
-				}
+				fixture.Fails(t, "", err, test.want, test.text)
 				if got := ExitCode(err); got != test.code || last.ExitCode == nil || *last.ExitCode != test.code {
 					t.Errorf("exit code %d, in the status %v, want %d", got, last.ExitCode, test.code)
 				}
@@ -273,9 +271,7 @@ func TestLimitInterruptsAttempt(t *testing.T) {
 			})
 		}}
 		err := Run(t.Context(), []Phase{p}, Options{})
-		if !errors.Is(err, ErrLimit) || !errors.Is(err, errKilled) || !strings.Contains(err.Error(), "waiting for the node: killed: ") {
-			t.Errorf("error %v", err)
-		}
+		fixture.Fails(t, "", err, ErrLimit, errKilled, "waiting for the node: killed: ")
 	})
 }
 

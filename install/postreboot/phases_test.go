@@ -66,9 +66,7 @@ func TestInstallation(t *testing.T) {
 			m.put(node.PostRebootStatus, `{"command": "post-reboot", "error": "example.com refuses https://user:hidden@example.com"}`)
 			m.version("True")
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, err)
 	fixture.Equal(t, "approved", []string{"client Approved " + own, "serving Approved " + own}, m.approved())
 	m.must(os.Remove(filepath.Join(m.root, node.PostRebootStatus)))
 	fixture.Equal(t, "left on the machine", kept, m.tree())
@@ -194,9 +192,7 @@ func TestNothingIsRemoved(t *testing.T) {
 			m.installed()
 			test.change(m)
 			before := m.tree()
-			if err := m.run(Phases(m.options())); !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.text) {
-				t.Errorf("error %v, want %q", err, test.text)
-			}
+			fixture.Fails(t, "", m.run(Phases(m.options())), test.is, test.text)
 			fixture.Equal(t, "", before, m.tree())
 		})
 	}
@@ -235,9 +231,7 @@ func TestReloadFails(t *testing.T) {
 		}
 		return nil
 	}
-	if err := m.run(Phases(m.options())); !errors.Is(err, errKilled) || !strings.Contains(err.Error(), "systemctl daemon-reload") {
-		t.Errorf("error %v", err)
-	}
+	fixture.Fails(t, "", m.run(Phases(m.options())), errKilled, "systemctl daemon-reload")
 }
 
 // An operator has taken over when it is stable on this node, and its pod of the same revision is Ready. The revision of

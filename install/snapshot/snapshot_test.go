@@ -109,8 +109,7 @@ func TestMain(m *testing.M) {
 
 func file(t *testing.T) string {
 	t.Helper()
-	f := fixture.Must(saved())
-	return f
+	return fixture.Must(saved())
 }
 
 // A restored etcd has the data and the identity of the node's pod. The snapshot is much smaller than a data folder
@@ -141,9 +140,7 @@ func TestRestored(t *testing.T) {
 		return err
 	}))
 	endpoint, stop, err := start(dir, peerURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, err)
 	defer stop()
 	client := fixture.Must(dial(endpoint))
 	defer client.Close() //nolint:errcheck // of a test
@@ -189,12 +186,8 @@ func TestDamaged(t *testing.T) {
 			fixture.NoError(t, os.WriteFile(f, c.text, 0o600))
 			data := filepath.Join(dir, "etcd")
 			err := snapshot.Restore(snapshot.Options{Path: f, Name: name, PeerURL: peerURL, DataDir: data})
-			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), f) {
-				t.Errorf("error %v, want %v and the file", err, c.want)
-			}
-			if _, err := os.Stat(data); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("the data folder was changed: %v", err)
-			}
+			fixture.Fails(t, "", err, c.want, f)
+			fixture.Absent(t, data)
 		})
 	}
 	if _, err := snapshot.Verify(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
@@ -246,9 +239,7 @@ func TestSaveFails(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	dir := t.TempDir()
-	if err := snapshot.Save(ctx, "http://127.0.0.1:1", nil, filepath.Join(dir, "snapshot.db")); err == nil || !strings.Contains(err.Error(), "http://127.0.0.1:1") {
-		t.Errorf("error %v", err)
-	}
+	fixture.Fails(t, "", snapshot.Save(ctx, "http://127.0.0.1:1", nil, filepath.Join(dir, "snapshot.db")), "http://127.0.0.1:1")
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
@@ -271,9 +262,7 @@ func formed(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "etcd")
 	_, stop, err := start(dir, peerURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, err)
 	stop()
 	return dir
 }

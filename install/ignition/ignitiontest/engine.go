@@ -98,9 +98,7 @@ func Tree(t *testing.T, root string) map[string]Entry {
 		tree[name] = e
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.NoError(t, err)
 	return tree
 }
 
