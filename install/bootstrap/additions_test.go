@@ -3,23 +3,19 @@
 package bootstrap
 
 import (
-	"bytes"
-	"compress/gzip"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/coreos/ignition/v2/config/util"
 	"github.com/coreos/ignition/v2/config/v3_6"
 	"github.com/coreos/ignition/v2/config/v3_6/types"
-	"github.com/google/go-cmp/cmp"
-	"github.com/vincent-petithory/dataurl"
 
+	"github.com/solonode/sno/install/gather"
 	"github.com/solonode/sno/install/ignition"
+	"github.com/solonode/sno/install/ignition/ignitiontest"
 	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
@@ -35,34 +31,17 @@ func (m *machine) beforeEnrich(t *testing.T) *live {
 	return newLive(m.Options)
 }
 
-func enriched(t *testing.T, l *live) types.Config {
+// enriched returns the config of the installed node, and its files and folders.
+func enriched(t *testing.T, l *live) (types.Config, map[string]ignitiontest.Entry) {
 	t.Helper()
 	fixture.NoError(t, l.enrich(t.Context(), nil))
 	text := fixture.Must(os.ReadFile(l.Path(node.MasterIgnition)))
+	entries, _ := ignitiontest.Read(t, text)
 	c, r, err := v3_6.ParseCompatibleVersion(text)
 	if err != nil || len(r.Entries) > 0 {
 		t.Fatalf("%v, %v", r, err)
 	}
-	return c
-}
-
-func fileOf(t *testing.T, c types.Config, name string) (fs.FileMode, string) {
-	t.Helper()
-	for _, f := range c.Storage.Files {
-		if f.Path != "/"+name {
-			continue
-		}
-		url := fixture.Must(dataurl.DecodeString(*f.Contents.Source))
-		if util.NotEmpty(f.Contents.Compression) {
-			unpacked, err := gzip.NewReader(bytes.NewReader(url.Data))
-			fixture.NoError(t, err)
-			if url.Data, err = io.ReadAll(unpacked); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return fs.FileMode(*f.Mode), string(url.Data) //nolint:gosec // a mode
-	}
-	return 0, ""
+	return c, entries
 }
 
 // The node gets all that it needs, and only root reads it (R-BIP-15, U-INS-8, U-INS-12).
@@ -75,47 +54,39 @@ func TestAdditions(t *testing.T) {
 	}
 	fixture.Put(t, m.root, node.LiveStatus, "{}")
 	rendered := node.Rendered + "/files/"
-	c := enriched(t, l)
-	for name, want := range map[string]struct {
-		mode    fs.FileMode
-		content string
-	}{
-		node.BootstrapSettings:              {0o600, content(node.LiveSettings)},
-		node.BootstrapKubeconfig:            {0o600, content(node.Rendered + "/auth/kubeconfig-localhost")},
-		node.KubeletBootstrap:               {0o600, content(node.Rendered + "/auth/kubeconfig-kubelet")},
-		node.Snapshot:                       {0o600, "a snapshot"},
-		node.LogBundle:                      {0o600, "a bundle"},
-		node.BootstrapStatus:                {0o600, "{}"},
-		node.Program:                        {0o755, string(program)},
-		"etc/site.conf":                     {0o600, "site"},
-		"etc/kubernetes/kubelet.env":        {0o644, "KUBELET_NODE_ARGS=--hostname-override=master0 --node-ip=192.0.2.10\n"},
-		node.ManifestDir + "/etcd-pod.yaml": {0o600, content(rendered + node.ManifestDir + "/etcd-pod.yaml")},
-		node.ResourceDir + "/kube-apiserver-pod-1/secrets/etcd-client/tls.key": {0o600, content(rendered + node.ResourceDir + "/kube-apiserver-pod-1/secrets/etcd-client/tls.key")},
+	_, entries := enriched(t, l)
+	for name, want := range map[string]ignitiontest.Entry{
+		node.BootstrapSettings:              {Mode: 0o600, Content: content(node.LiveSettings)},
+		node.BootstrapKubeconfig:            {Mode: 0o600, Content: content(node.Rendered + "/auth/kubeconfig-localhost")},
+		node.KubeletBootstrap:               {Mode: 0o600, Content: content(node.Rendered + "/auth/kubeconfig-kubelet")},
+		node.Snapshot:                       {Mode: 0o600, Content: "a snapshot"},
+		node.LogBundle:                      {Mode: 0o600, Content: "a bundle"},
+		node.BootstrapStatus:                {Mode: 0o600, Content: "{}"},
+		node.Program:                        {Mode: 0o755, Content: string(program)},
+		"etc/site.conf":                     {Mode: 0o600, Content: "site"},
+		"etc/kubernetes/kubelet.env":        {Mode: 0o644, Content: "KUBELET_NODE_ARGS=--hostname-override=master0 --node-ip=192.0.2.10\n"},
+		node.ManifestDir + "/etcd-pod.yaml": {Mode: 0o600, Content: content(rendered + node.ManifestDir + "/etcd-pod.yaml")},
+		node.ResourceDir + "/kube-apiserver-pod-1/secrets/etcd-client/tls.key": {Mode: 0o600, Content: content(rendered + node.ResourceDir + "/kube-apiserver-pod-1/secrets/etcd-client/tls.key")},
+		node.GatherScript:        {Mode: 0o755, Content: gather.Script()},
+		node.MastersGatherScript: {Mode: 0o755, Content: gather.MastersScript()},
 	} {
-		mode, got := fileOf(t, c, name)
-		if diff := cmp.Diff(want.content, got); diff != "" || mode != want.mode {
-			t.Errorf("%s: mode %o, want %o (-want +got):\n%s", name, mode, want.mode, diff)
-		}
+		fixture.Equal(t, name, want, entries["/"+name])
 	}
-	if _, got := fileOf(t, c, node.BootstrapSettings); !strings.Contains(got, "name: master0") {
+	if got := entries["/"+node.BootstrapSettings].Content; !strings.Contains(got, "name: master0") {
 		t.Errorf("the settings do not have the node's name:\n%s", got)
 	}
-	private := map[string]bool{}
-	for _, d := range c.Storage.Directories {
-		private[d.Path] = *d.Mode == 0o700
-	}
-	for _, f := range c.Storage.Files {
-		for dir := filepath.Dir(f.Path); strings.HasPrefix(dir, "/"+node.ResourceDir); dir = filepath.Dir(dir) {
-			if !private[dir] {
+	for name, e := range entries {
+		for dir := filepath.Dir(name); strings.HasPrefix(dir, "/"+node.ResourceDir); dir = filepath.Dir(dir) {
+			if entries[dir].Mode != fs.ModeDir|0o700 {
 				t.Errorf("folder %s is not private", dir)
 			}
 		}
-		if *f.Mode&0o077 != 0 && strings.HasPrefix(f.Path, "/etc/kubernetes/") && f.Path != "/etc/kubernetes/kubelet.env" {
-			t.Errorf("%s has mode %o", f.Path, *f.Mode)
+		if e.Mode&0o077 != 0 && strings.HasPrefix(name, "/etc/kubernetes/") && name != "/etc/kubernetes/kubelet.env" {
+			t.Errorf("%s has mode %o", name, e.Mode)
 		}
 	}
 	for _, dir := range []string{node.BootstrapConfigs, node.BootstrapSecrets, node.SnapshotDir, node.ManifestDir} {
-		if !private["/"+dir] {
+		if entries["/"+dir].Mode != fs.ModeDir|0o700 {
 			t.Errorf("folder %s is not private", dir)
 		}
 	}
@@ -127,7 +98,8 @@ func TestUnits(t *testing.T) {
 	l := m.beforeEnrich(t)
 	s := fixture.Must(l.Settings())
 	units := map[string]string{}
-	for _, u := range enriched(t, l).Systemd.Units {
+	c, _ := enriched(t, l)
+	for _, u := range c.Systemd.Units {
 		if u.Contents != nil {
 			units[u.Name] = *u.Contents
 		}
@@ -143,8 +115,8 @@ func TestUnits(t *testing.T) {
 	}
 	fixture.Equal(t, "", want, units)
 	m.edit(t, func(s *node.Settings) { s.ProgramInImage = true })
-	c := enriched(t, l)
-	if mode, _ := fileOf(t, c, node.Program); mode != 0 {
+	c, entries := enriched(t, l)
+	if _, there := entries["/"+node.Program]; there {
 		t.Error("the program is written although the image has it")
 	}
 	for _, u := range c.Systemd.Units {
@@ -162,7 +134,7 @@ func TestAddedAtCreation(t *testing.T) {
 	config := func(sections string) string { return `{"ignition":{"version":"3.2.0"},` + sections + `}` }
 	fixture.Put(t, m.root, node.NodeAdditions, config(`"systemd":{"units":[{"name":"kubelet.service","dropins":[{"name":"50-site.conf","contents":"[Unit]\n"}]}]}`))
 	fixture.Put(t, m.root, node.UserMasterIgnition, config(`"systemd":{"units":[{"name":"kubelet.service","contents":"[Unit]\n"}]}`))
-	c := enriched(t, l)
+	c, _ := enriched(t, l)
 	for _, u := range c.Systemd.Units {
 		if u.Name == "kubelet.service" && (len(u.Dropins) != 2 || u.Contents == nil) {
 			t.Errorf("kubelet.service: %+v", u)
@@ -170,9 +142,10 @@ func TestAddedAtCreation(t *testing.T) {
 	}
 	fixture.NoError(t, os.Remove(l.Path(node.MasterIgnition)))
 	for name, test := range map[string]struct{ config, want string }{
-		"a static pod": {config(`"storage":{"files":[{"path":"/` + node.ManifestDir + `/etcd-pod.yaml"}]}`), "etcd-pod.yaml: defined by two sources: the static pods and the user's additions"},
-		"the snapshot": {config(`"storage":{"links":[{"path":"/` + node.Snapshot + `","target":"/var/a"}]}`), "etcd-snapshot.db: defined by two sources: sno-install and the user's additions"},
-		"a pointer":    {`{"ignition":{"version":"3.2.0","config":{"merge":[{"source":"https://example.com/a"}]}}}`, "the user's additions: ignition.config: "},
+		"a unit of the master config": {config(`"systemd":{"units":[{"name":"kubelet.service","contents":"[Unit]\n"}]}`), "unit kubelet.service: defined by two sources: /" + node.UserMasterIgnition + " and the user's additions"},
+		"a static pod":                {config(`"storage":{"files":[{"path":"/` + node.ManifestDir + `/etcd-pod.yaml"}]}`), "etcd-pod.yaml: defined by two sources: the static pods and the user's additions"},
+		"the snapshot":                {config(`"storage":{"links":[{"path":"/` + node.Snapshot + `","target":"/var/a"}]}`), "etcd-snapshot.db: defined by two sources: sno-install and the user's additions"},
+		"a pointer":                   {`{"ignition":{"version":"3.2.0","config":{"merge":[{"source":"https://example.com/a"}]}}}`, "the user's additions: ignition.config: "},
 	} {
 		fixture.Put(t, m.root, node.NodeAdditions, test.config)
 		err := l.enrich(t.Context(), nil)
@@ -182,8 +155,10 @@ func TestAddedAtCreation(t *testing.T) {
 		fixture.Absent(t, l.Path(node.MasterIgnition))
 	}
 	fixture.Put(t, m.root, node.NodeAdditions, "\n")
+	fixture.Put(t, m.root, node.UserMasterIgnition, config(`"storage":{"files":[{"path":"/`+node.BootstrapSettings+`"}]}`))
+	fixture.Fails(t, "a path of sno-install", l.enrich(t.Context(), nil), ignition.ErrConflict, phase.ErrInput, "given-master.ign and sno-install")
 	fixture.Put(t, m.root, node.UserMasterIgnition, original)
-	if mode, _ := fileOf(t, enriched(t, l), "etc/site.conf"); mode != 0 {
+	if _, entries := enriched(t, l); entries["/etc/site.conf"].Mode != 0 {
 		t.Error("nothing was added at creation")
 	}
 }

@@ -41,7 +41,7 @@ case "$name $*" in
   mount*rbind*) touch overlaid ;;
 esac`
 	for _, name := range []string{"rpm", "ostree", "unshare", "rsync", "mount", "semodule", "systemctl"} {
-		script(t, filepath.Join(c.bin, name), text)
+		fixture.Script(t, c.bin, name, "set -e\n"+text)
 	}
 	t.Setenv("PATH", c.bin+":"+os.Getenv("PATH"))
 	return c

@@ -30,9 +30,11 @@ const release = "registry.example.com/release@sha256:0123"
 // podman replaces podman by a script that counts its calls in a file, and then runs text.
 func (m *machine) podman(t *testing.T, text string) (calls string) {
 	t.Helper()
-	m.Podman = filepath.Join(t.TempDir(), "podman")
+	bin := t.TempDir()
+	m.Podman = filepath.Join(bin, "podman")
 	calls = m.Podman + ".calls"
-	script(t, m.Podman, `echo "$@" >>"`+calls+`"`+"\n"+text)
+	fixture.Script(t, bin, "podman", `set -e
+echo "$@" >>"`+calls+`"`+"\n"+text)
 	m.edit(t, func(s *node.Settings) { s.Profile, s.ReleaseImage = "openshift", release })
 	return calls
 }

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/kdomanski/iso9660"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -31,6 +30,16 @@ func run(ctx context.Context, arguments ...string) (code int, out, errs string) 
 	var stdout, stderr bytes.Buffer
 	code = command.Main(ctx, arguments, &stdout, &stderr)
 	return code, stdout.String(), stderr.String()
+}
+
+// succeeds runs a command that has to succeed.
+func succeeds(t *testing.T, arguments ...string) (out, errs string) {
+	t.Helper()
+	code, out, errs := run(t.Context(), arguments...)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	return out, errs
 }
 
 func file(t *testing.T, name, text string) string {
@@ -50,10 +59,8 @@ func authority(t *testing.T) string {
 // The worker's config points to the cluster and trusts its CA. The end of the CA is printed (R-WRK-1).
 func TestWorker(t *testing.T) {
 	ca, dir := file(t, "ca.crt", authority(t)), t.TempDir()
-	code, out, errs := run(t.Context(), "create", "worker-ignition", "--dir", dir, "--host", "2001:db8::5", "--ca", ca)
-	if code != 0 || errs != "" {
-		t.Fatal(code, errs)
-	}
+	out, errs := succeeds(t, "create", "worker-ignition", "--dir", dir, "--host", "2001:db8::5", "--ca", ca)
+	fixture.Equal(t, "errors", "", errs)
 	if year := time.Now().AddDate(1, 0, 0).Format("2006-"); !strings.Contains(out, "ends at "+year) || !strings.Contains(out, "in 364 days") && !strings.Contains(out, "in 365 days") {
 		t.Errorf("output %s", out)
 	}
@@ -81,10 +88,7 @@ func liveISO(t *testing.T) string {
 func TestEmbed(t *testing.T) {
 	const config = `{"ignition":{"version":"3.2.0"}}`
 	out := filepath.Join(t.TempDir(), "out.iso")
-	code, _, errs := run(t.Context(), "embed", "--iso", liveISO(t), "--ignition", file(t, "config.ign", config), "--out", out)
-	if code != 0 {
-		t.Fatal(code, errs)
-	}
+	succeeds(t, "embed", "--iso", liveISO(t), "--ignition", file(t, "config.ign", config), "--out", out)
 	if got, err := iso.Read(out); err != nil || string(got) != config {
 		t.Errorf("read back: %q, %v", got, err)
 	}
@@ -153,10 +157,8 @@ func TestStart(t *testing.T) {
 		t.Errorf("the others were not applied: %v", err)
 	}
 	put("30-refused.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: site}\nspec: {ports: [{port: 80}]}\n")
-	code, out, errs := run(t.Context(), arguments...)
-	if diff := cmp.Diff("3 objects and statuses are applied\n", out); code != 0 || diff != "" {
-		t.Errorf("exit code %d: %s (-want +got):\n%s", code, errs, diff)
-	}
+	out, _ := succeeds(t, arguments...)
+	fixture.Equal(t, "output", "3 objects and statuses are applied\n", out)
 	text, err := os.ReadFile(filepath.Join(status, "start.json"))
 	var s phase.Status
 	if err := errors.Join(err, json.Unmarshal(text, &s)); err != nil || s.State != phase.Done || s.Phases[0].Name != "apply-manifests" {
@@ -165,8 +167,8 @@ func TestStart(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	if code, out, errs := run(t.Context(), "--version"); code != 0 || !strings.HasPrefix(out, "sno-install version ") {
-		t.Errorf("%d, %q, %q", code, out, errs)
+	if out, _ := succeeds(t, "--version"); !strings.HasPrefix(out, "sno-install version ") {
+		t.Error(out)
 	}
 }
 
@@ -174,9 +176,7 @@ func TestVersion(t *testing.T) {
 func TestManPages(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "0")
 	folder := t.TempDir()
-	if code, _, errs := run(t.Context(), "man", folder); code != 0 {
-		t.Fatalf("%d, %s", code, errs)
-	}
+	succeeds(t, "man", folder)
 	for _, name := range []string{"sno-install.1", "sno-install-rotate.1"} {
 		if page, err := os.ReadFile(filepath.Join(folder, name)); err != nil || !bytes.Contains(page, []byte(".SH OPTIONS")) {
 			t.Errorf("%s: %v\n%s", name, err, page)

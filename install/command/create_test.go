@@ -114,9 +114,8 @@ func TestCreate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := folder(t, nil, nil)
-			code, _, errs := run(t.Context(), in(dir, test.arguments)...)
-			if code != 0 || errs != "" && name != "all-in-one" {
-				t.Fatal(code, errs)
+			if _, errs := succeeds(t, in(dir, test.arguments)...); errs != "" && name != "all-in-one" {
+				t.Error(errs)
 			}
 			modes, first := tree(t, dir)
 			want := map[string]fs.FileMode{
@@ -144,9 +143,7 @@ func TestCreate(t *testing.T) {
 				t.Errorf("settings %+v, %v", s, err)
 			}
 
-			if code, _, errs := run(t.Context(), in(dir, test.arguments)...); code != 0 {
-				t.Fatal(code, errs)
-			}
+			succeeds(t, in(dir, test.arguments)...)
 			_, second := tree(t, dir)
 			before, units := ignitiontest.Read(t, []byte(first[test.file]))
 			after, unitsAfter := ignitiontest.Read(t, []byte(second[test.file]))
@@ -171,9 +168,7 @@ func TestCreate(t *testing.T) {
 func TestReleaseVariable(t *testing.T) {
 	t.Setenv("OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE", release)
 	dir := folder(t, nil, nil)
-	if code, _, errs := run(t.Context(), in(dir, []string{"create", "single-node-ignition-config", "--program-in-image"})...); code != 0 {
-		t.Fatal(code, errs)
-	}
+	succeeds(t, in(dir, []string{"create", "single-node-ignition-config", "--program-in-image"})...)
 	live := fixture.Must(os.ReadFile(filepath.Join(dir, liveConfig)))
 	if s := settings(t, string(live), node.LiveSettings); s.ReleaseImage != release || s.MasterIgnition != "" {
 		t.Errorf("%+v", s)
@@ -198,12 +193,9 @@ func TestCreateFlags(t *testing.T) {
 		"extra/kernel-arguments/a.conf": "quiet\n", "live/files/etc/site.conf": "live",
 		"net.yaml": "interfaces: [{name: eno1, type: ethernet, state: up, ipv4: {enabled: true, dhcp: true}}]\n",
 	})
-	code, _, errs := run(t.Context(), in(dir, []string{"create", "single-node-ignition-config"}, "--release-image", release, "--program", "http://hub.example.com/sno-install",
+	succeeds(t, in(dir, []string{"create", "single-node-ignition-config"}, "--release-image", release, "--program", "http://hub.example.com/sno-install",
 		"--master-ignition", master, "--node-name", "master0", "--node-ip", "198.51.100.10", "--validity", "48h",
 		"--extra", filepath.Join(dir, "extra"), "--extra-live", filepath.Join(dir, "live"), "--network-config", filepath.Join(dir, "net.yaml"))...)
-	if code != 0 {
-		t.Fatal(code, errs)
-	}
 	live := fixture.Must(os.ReadFile(filepath.Join(dir, liveConfig)))
 	s := settings(t, string(live), node.LiveSettings)
 	got := []string{s.Profile, s.ReleaseImage, s.Name, fmt.Sprint(s.Addresses), s.Validity, fmt.Sprint(s.Images), fmt.Sprint(s.KernelArguments), s.MasterIgnition}
@@ -220,10 +212,7 @@ func TestCreateFlags(t *testing.T) {
 func TestCreateISO(t *testing.T) {
 	dir := folder(t, nil, nil)
 	live, out := liveISO(t), filepath.Join(t.TempDir(), "node.iso")
-	code, printed, errs := run(t.Context(), in(dir, plain, "--iso", live, "--out", out)...)
-	if code != 0 {
-		t.Fatal(code, errs)
-	}
+	printed, _ := succeeds(t, in(dir, plain, "--iso", live, "--out", out)...)
 	want := fixture.Must(os.ReadFile(filepath.Join(dir, liveConfig)))
 	got, err := iso.Read(out)
 	if diff := cmp.Diff(string(want), string(got)); err != nil || diff != "" {
@@ -245,9 +234,9 @@ func TestOlderVariable(t *testing.T) {
 		_, after, _ = strings.Cut(after, "\n")
 		return before + after
 	}, nil)
-	code, _, errs := run(t.Context(), in(dir, withOperators)...)
-	if want := "warning: " + installconfig.DiskVariable + " is older than the field"; code != 0 || !strings.HasPrefix(errs, want) || strings.Count(errs, "\n") != 1 {
-		t.Fatal(code, errs)
+	_, errs := succeeds(t, in(dir, withOperators)...)
+	if want := "warning: " + installconfig.DiskVariable + " is older than the field"; !strings.HasPrefix(errs, want) || strings.Count(errs, "\n") != 1 {
+		t.Error(errs)
 	}
 	text := fixture.Must(os.ReadFile(filepath.Join(dir, liveConfig)))
 	s := settings(t, string(text), node.LiveSettings)
@@ -379,10 +368,7 @@ Next: write the image and the config to the machine's disk, and restart:
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := folder(t, nil, nil)
-			code, out, errs := run(t.Context(), in(dir, test.arguments)...)
-			if code != 0 {
-				t.Fatal(code, errs)
-			}
+			out, _ := succeeds(t, in(dir, test.arguments)...)
 			// The sizes differ by some bytes from run to run; only their alignment is compared.
 			figure := regexp.MustCompile(` +[0-9.]+ (KiB|B) `)
 			out = figure.ReplaceAllStringFunc(strings.ReplaceAll(out, dir, "DIR"), func(s string) string {

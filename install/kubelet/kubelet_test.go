@@ -20,37 +20,23 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-const standaloneUnit = `[Unit]
-Description=Kubelet of the bootstrap phase, for static pods
-Wants=network-online.target crio.service
+func unit(description, wants, arguments string) string {
+	return `[Unit]
+Description=` + description + `
+Wants=` + wants + `
 After=network-online.target crio.service containerd.service
 StartLimitIntervalSec=0
 
 [Service]
 EnvironmentFile=-/etc/kubernetes/kubelet.env
-ExecStart=/usr/bin/kubelet --config=/etc/kubernetes/kubelet.conf --config-dir=/etc/kubernetes/kubelet.conf.d
+ExecStart=/usr/bin/kubelet --config=/etc/kubernetes/kubelet.conf --config-dir=/etc/kubernetes/kubelet.conf.d` + arguments + `
 Restart=always
 RestartSec=1
 
 [Install]
 WantedBy=multi-user.target
 `
-
-const memberUnit = `[Unit]
-Description=Kubelet
-Wants=network-online.target
-After=network-online.target crio.service containerd.service
-StartLimitIntervalSec=0
-
-[Service]
-EnvironmentFile=-/etc/kubernetes/kubelet.env
-ExecStart=/usr/bin/kubelet --config=/etc/kubernetes/kubelet.conf --config-dir=/etc/kubernetes/kubelet.conf.d --kubeconfig=/var/lib/kubelet/kubeconfig --bootstrap-kubeconfig=/etc/kubernetes/kubeconfig $KUBELET_NODE_ARGS
-Restart=always
-RestartSec=1
-
-[Install]
-WantedBy=multi-user.target
-`
+}
 
 func networkConfig(route, pods string) string {
 	return `{
@@ -81,6 +67,8 @@ func TestAdd(t *testing.T) {
 			},
 		}
 	}
+	standaloneUnit := unit("Kubelet of the bootstrap phase, for static pods", "network-online.target crio.service", "")
+	memberUnit := unit("Kubelet", "network-online.target", " --kubeconfig=/var/lib/kubelet/kubeconfig --bootstrap-kubeconfig=/etc/kubernetes/kubeconfig $KUBELET_NODE_ARGS")
 	add := func(pods, dns string) func(*ignition.Builder) error {
 		return func(b *ignition.Builder) error {
 			return kubelet.AddMember(b, "test", kubelet.Containerd, netip.MustParsePrefix(pods), netip.MustParseAddr(dns))
