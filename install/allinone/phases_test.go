@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,6 +68,11 @@ func TestPhases(t *testing.T) {
 		units = append(units, arguments)
 		return nil
 	}})
+	var names []string
+	for _, p := range append(allinone.Phases(m), allinone.Rotate(m, allinone.Kubelet{})...) {
+		names = append(names, p.Name)
+	}
+	fixture.Equal(t, "names in the status", []string{"render", "static-pods", "api", "apply-manifests", "join", "finish", "rotate", "static-pods", "api", "apply-manifests", "kubelet", "join"}, names)
 	run := func(list []phase.Phase, until string) error {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
@@ -85,14 +89,10 @@ func TestPhases(t *testing.T) {
 			t.Fatalf("interrupted after %s: %v", name, err)
 		}
 	}
-	for name, want := range map[string]string{"etc/kubernetes/kubelet.env": "KUBELET_NODE_ARGS=--hostname-override=master0 --node-ip=192.0.2.10\n"} {
-		got, err := os.ReadFile(filepath.Join(root, name))
-		if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
-			t.Errorf("%s: %v\n%s", name, err, diff)
-		}
-	}
-	for _, name := range append([]string{node.KubeletBootstrap[len("etc/kubernetes/"):]}, "manifests/etcd-pod.yaml", "manifests/kube-scheduler-pod.yaml") {
-		if info, err := os.Stat(filepath.Join(root, "etc/kubernetes", name)); err != nil || info.Mode().Perm() != 0o600 {
+	environmentFile := fixture.Must(os.ReadFile(filepath.Join(root, kubelet.EnvironmentFile)))
+	fixture.Equal(t, "kubelet.env", "KUBELET_NODE_ARGS=--hostname-override=master0 --node-ip=192.0.2.10\n", string(environmentFile))
+	for _, name := range []string{node.KubeletBootstrap, node.ManifestDir + "/etcd-pod.yaml", node.ManifestDir + "/kube-scheduler-pod.yaml"} {
+		if info, err := os.Stat(filepath.Join(root, name)); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}

@@ -190,20 +190,24 @@ func TestStop(t *testing.T) {
 
 const settings = "profile: kubernetes\nclusterName: sno\nbaseDomain: example.com\nvalidity: 1h\ncreated: \"2026-11-25T08:00:00Z\"\nname: cp-1.example\n"
 
-// The peer URL is that of render's golden pods in both profiles (R-BIP-10).
-func TestPeerURL(t *testing.T) {
-	for _, profile := range []string{"kubernetes", "openshift"} {
-		t.Run(profile, func(t *testing.T) {
-			text := fixture.Must(os.ReadFile("../../render/etcd/testdata/" + profile + "/one-pod.yaml"))
-			root := t.TempDir()
-			fixture.Put(t, root, node.ManifestDir+"/etcd-pod.yaml", string(text))
-			_, got, err := member(root, "cp-1")
-			if err != nil || !strings.Contains(string(text), "cp-1="+got) {
-				t.Errorf("%s, %v: the pod's initial cluster differs", got, err)
-			}
+// The peer URL is that of render's golden pods in both profiles, and name and URL are those of a release's pod (R-BIP-10).
+func TestMember(t *testing.T) {
+	const release = "https://192.0.2.10:2380"
+	for pod, want := range map[string]string{
+		string(fixture.Must(os.ReadFile("../../render/etcd/testdata/kubernetes/one-pod.yaml"))): "cp-1",
+		string(fixture.Must(os.ReadFile("../../render/etcd/testdata/openshift/one-pod.yaml"))):  "cp-1",
+		outputs["etcd-bootstrap/etc-kubernetes/manifests/etcd-member-pod.yaml"]:                 "etcd-master0",
+	} {
+		root := t.TempDir()
+		fixture.Put(t, root, node.ManifestDir+"/etcd-pod.yaml", pod)
+		name, peer, err := member(root, "cp-1")
+		if err != nil || name != want || peer != release && !strings.Contains(pod, "cp-1="+peer) {
+			t.Errorf("%s at %s, %v: the pod's initial cluster differs", name, peer, err)
+		}
+		if name == "cp-1" {
 			_, _, err = member(root, "cp-2")
 			fixture.Fails(t, "another node", err, ErrMember, "NODE_cp_2_IP")
-		})
+		}
 	}
 }
 

@@ -178,15 +178,6 @@ func TestRendered(t *testing.T) {
 	}
 }
 
-// The member's name and address are those of the release's pod (R-BIP-10).
-func TestReleaseMember(t *testing.T) {
-	root := t.TempDir()
-	fixture.Put(t, root, node.ManifestDir+"/etcd-pod.yaml", outputs["etcd-bootstrap/etc-kubernetes/manifests/etcd-member-pod.yaml"])
-	if name, peer, err := member(root, "master0"); name != "etcd-master0" || peer != "https://192.0.2.10:2380" || err != nil {
-		t.Errorf("%s, %s, %v", name, peer, err)
-	}
-}
-
 // What the cluster-version operator needs is applied before it starts. It brings the definition of an operator's
 // resource, for which the rest waits; a kind that nothing brings fails with its file (R-BIP-12, R-BIP-13).
 func TestApplyRelease(t *testing.T) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package join_test
+package join
 
 import (
 	"errors"
@@ -17,7 +17,6 @@ import (
 
 	"github.com/solonode/sno/approver/inventory"
 	"github.com/solonode/sno/install/internal/fixture"
-	"github.com/solonode/sno/install/join"
 	"github.com/solonode/sno/install/phase"
 )
 
@@ -76,7 +75,7 @@ func TestStoredHostileRequests(t *testing.T) {
 	t.Logf("%d hostile requests on hosts of %d names, with and without a Node", len(hostile), len(hosts))
 }
 
-func approvedOn(t *testing.T, hosts map[string]join.Options, requests []storedRequest) map[tried]bool {
+func approvedOn(t *testing.T, hosts map[string]Options, requests []storedRequest) map[tried]bool {
 	t.Helper()
 	approved := map[tried]bool{}
 	for name, o := range hosts {
@@ -85,15 +84,13 @@ func approvedOn(t *testing.T, hosts map[string]join.Options, requests []storedRe
 			if there {
 				nodes.Insert(name)
 			}
+			known, err := o.inventory(o.Since, false, 0)
+			if errors.Is(err, phase.ErrInput) {
+				continue // not a valid name of a host
+			}
+			fixture.NoError(t, err)
 			for _, request := range requests {
-				verdict, err := join.Decide(o, request.Object, nodes)
-				if errors.Is(err, phase.ErrInput) { // not a valid name of a host
-					break
-				}
-				if err != nil {
-					t.Fatalf("host %s: %v", name, err)
-				}
-				if verdict.Approve {
+				if o.decide(request.Object, known, nodes, map[string]int{}).Approve {
 					approved[tried{request.Name, name, there}] = true
 				}
 			}
@@ -103,12 +100,12 @@ func approvedOn(t *testing.T, hosts map[string]join.Options, requests []storedRe
 }
 
 // hostsOf returns options for every host in a request, with the addresses and the window of the inventory.
-func hostsOf(t *testing.T, file stored) map[string]join.Options {
+func hostsOf(t *testing.T, file stored) map[string]Options {
 	t.Helper()
 	known := fixture.Must(inventory.Load([]byte(file.Inventory)))
 	// This host is in no inventory: the approver proves its address by its serving certificate.
 	addresses := map[string][]netip.Addr{"other-0": {netip.MustParseAddr("192.0.2.40")}}
-	hosts := map[string]join.Options{}
+	hosts := map[string]Options{}
 	names := []string{"twice-0"} // in the inventory only
 	for _, request := range slices.Concat(file.Approved, file.Hostile) {
 		if request.LeftOut == "" {
@@ -116,7 +113,7 @@ func hostsOf(t *testing.T, file stored) map[string]join.Options {
 		}
 	}
 	for _, name := range names {
-		o := join.Options{
+		o := Options{
 			Name: name, Addresses: addresses[name], Since: file.Clock.Add(-time.Hour), Now: func() time.Time { return file.Clock },
 		}
 		if node := known.Node(name); node != nil {

@@ -53,8 +53,6 @@ type Leftover struct {
 type Options struct {
 	// Images are references that only the bootstrap phase needs, as crictl prints them. Without any, crictl is not called.
 	Images []string
-	// Programs is a folder with crictl; "" uses PATH.
-	Programs string
 }
 
 // Upstream's unit after the restart, and its program.
@@ -219,10 +217,7 @@ func (c *check) images(ctx context.Context, o Options) error {
 	if len(o.Images) == 0 {
 		return nil
 	}
-	program := "crictl"
-	if o.Programs != "" {
-		program = filepath.Join(o.Programs, program)
-	}
+	const program = "crictl"
 	var stdout, stderr bytes.Buffer
 	command := exec.CommandContext(ctx, program, "images", "--output=json")
 	command.Stdout, command.Stderr = &stdout, &stderr

@@ -181,27 +181,29 @@ func TestCheck(t *testing.T) {
 	})
 }
 
-func crictl(t *testing.T, script string) string {
+// crictl replaces the program by a script.
+func crictl(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
-	fixture.NoError(t, os.WriteFile(filepath.Join(dir, "crictl"), []byte("#!/bin/sh\n"+script+"\n"), 0o700))
-	return dir
+	fixture.Script(t, dir, "crictl", script)
+	t.Setenv("PATH", dir)
 }
 
 // Images are found by tag and by digest. Without any in the options, crictl is not called (R-BIP-26).
 func TestImages(t *testing.T) {
 	const list = `{"images":[{"repoTags":["example.com/release:1"],"repoDigests":["example.com/release@sha256:01"]},
 		{"repoTags":[],"repoDigests":["example.com/bootstrap@sha256:02"]},{"repoTags":["example.com/etcd:1"],"repoDigests":[]}]}`
-	programs := crictl(t, `test "$*" = "images --output=json" && echo '`+list+`'`)
+	crictl(t, `test "$*" = "images --output=json" && echo '`+list+`'`)
 	root := clean(t)
-	found, err := Check(t.Context(), root, Options{Programs: programs, Images: []string{"example.com/bootstrap@sha256:02", "example.com/release:1", "example.com/etcd:2"}})
+	found, err := Check(t.Context(), root, Options{Images: []string{"example.com/bootstrap@sha256:02", "example.com/release:1", "example.com/etcd:2"}})
 	want := []Leftover{
 		{Image, "example.com/bootstrap@sha256:02", "only the bootstrap phase needs it"}, {Image, "example.com/release:1", "only the bootstrap phase needs it"},
 	}
 	if diff := cmp.Diff(want, found); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if found, err := Check(t.Context(), root, Options{Programs: crictl(t, "exit 1")}); err != nil || len(found) > 0 {
+	crictl(t, "exit 1")
+	if found, err := Check(t.Context(), root, Options{}); err != nil || len(found) > 0 {
 		t.Errorf("%v, %v", found, err)
 	}
 }
@@ -221,7 +223,8 @@ func TestErrors(t *testing.T) {
 	} {
 		root := clean(t)
 		fixture.Put(t, root, node.GatherScript, "x")
-		found, err := Check(t.Context(), root, Options{Programs: crictl(t, test.script), Images: []string{"example.com/release:1"}})
+		crictl(t, test.script)
+		found, err := Check(t.Context(), root, Options{Images: []string{"example.com/release:1"}})
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -3,6 +3,7 @@
 package postreboot
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -39,6 +40,11 @@ func TestInstallation(t *testing.T) {
 	m := newMachine(t, "openshift")
 	m.ask("client", jointest.Client(host))
 	m.ask("client-of-another-node", jointest.Client("worker0"))
+	names := make([]string, len(Phases(m.options())))
+	for i, p := range Phases(m.options()) {
+		names[i] = p.Name
+	}
+	fixture.Equal(t, "names in the status", []string{"api", "join", "bootstrap-complete", "operators", "available", "clean-data", "clean-scripts", "clean-units", "clean-program"}, names)
 	before, own := m.tree(), join.ApprovalReason
 	err := m.run(Phases(m.options()),
 		step{"there is no such Node", func() {
@@ -160,7 +166,7 @@ func TestKilledInsideRemoval(t *testing.T) {
 	}
 }
 
-// Other units are kept. The preset file is removed if it has no other lines.
+// Other units are kept. The preset file is removed if it has no other lines. A reload that fails is an error.
 func TestOtherUnits(t *testing.T) {
 	m := &machine{T: t, root: t.TempDir(), at: func() error { return nil }}
 	m.writeFiles("", "openshift")
@@ -168,6 +174,9 @@ func TestOtherUnits(t *testing.T) {
 	other := node.UnitDir + "/kubelet.service.d/20-logging.conf"
 	m.put(other, "[Service]\n")
 	m.put(node.Preset, "enable post-reboot.service\nenable etcd-restore.service\n")
+	o := m.options()
+	o.Systemctl = func(context.Context, ...string) error { return errKilled }
+	fixture.Fails(t, "reload", m.run(Phases(o)), errKilled, "systemctl daemon-reload")
 	fixture.NoError(t, m.run(Phases(m.options())))
 	got := m.tree()
 	if _, is := got[node.Preset]; is || got[other] != "[Service]\n" {
@@ -219,19 +228,6 @@ func TestLimit(t *testing.T) {
 	}, "\n"))
 	fails("api", time.Second/10, "waiting for the API server: ")
 	fails("bootstrap-complete", time.Second/10, "waiting for ConfigMap kube-system/bootstrap: ")
-}
-
-func TestReloadFails(t *testing.T) {
-	m := &machine{T: t, root: t.TempDir(), at: func() error { return nil }}
-	m.writeFiles("", "openshift")
-	m.put(ControlPlaneReady, "")
-	m.at = func() error {
-		if m.reloads > 0 {
-			return errKilled
-		}
-		return nil
-	}
-	fixture.Fails(t, "", m.run(Phases(m.options())), errKilled, "systemctl daemon-reload")
 }
 
 // An operator has taken over when it is stable on this node, and its pod of the same revision is Ready. The revision of
@@ -319,10 +315,10 @@ func TestUnitRemovesItself(t *testing.T) {
 		inImage bool
 		removed bool
 	}{
-		"succeeds":          {"#!/bin/sh\nrm $0\n", false, true},
-		"stays in an image": {"#!/bin/sh\n", true, true},
+		"succeeds":          {"rm $0", false, true},
+		"stays in an image": {"true", true, true},
 		"killed before":     {"", false, true},
-		"fails":             {"#!/bin/sh\nexit 3\n", false, false},
+		"fails":             {"exit 3", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &machine{T: t, root: t.TempDir()}
@@ -332,13 +328,11 @@ func TestUnitRemovesItself(t *testing.T) {
 			m.put(link, "")
 			program := s.Executable()
 			if test.program != "" {
-				m.put(program, test.program)
-				m.must(os.Chmod(filepath.Join(m.root, program), 0o700))
+				fixture.Script(t, m.root, program, test.program)
 			}
-			m.put("bin/systemctl", "#!/bin/sh\necho \"$@\" >>"+m.root+"/calls\n")
-			m.must(os.Chmod(filepath.Join(m.root, "bin/systemctl"), 0o700))
-
-			line := regexp.MustCompile(`(?m)^ExecStart=/bin/sh -ec '(.*)'$`).FindStringSubmatch(Unit(s))
+			fixture.Script(t, m.root, "bin/systemctl", `echo "$@" >>`+m.root+"/calls")
+			// systemd would end a unit of type oneshot as failed when its file is removed (U-INS-31).
+			line := regexp.MustCompile(`(?m)^Type=exec\nExecStart=/bin/sh -ec '(.*)'$`).FindStringSubmatch(Unit(s))
 			if line == nil {
 				t.Fatalf("no command in\n%s", Unit(s))
 			}
@@ -355,12 +349,5 @@ func TestUnitRemovesItself(t *testing.T) {
 				t.Errorf("remaining: %v", left)
 			}
 		})
-	}
-}
-
-// systemd would end a unit that is still starting as failed when its file is removed (U-INS-31).
-func TestUnitIsStartedAtOnce(t *testing.T) {
-	if !strings.Contains(Unit(node.Settings{}), "\nType=exec\n") {
-		t.Error(Unit(node.Settings{}))
 	}
 }

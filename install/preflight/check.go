@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -66,9 +65,8 @@ type Input struct {
 	// Static are the node's addresses in the network configuration.
 	Static []netip.Prefix
 
-	// Disk is the disk to write. MinimumDisk is its minimum size in bytes; 0 is DefaultMinimumDisk.
-	Disk        string
-	MinimumDisk int64
+	// Disk is the disk to write.
+	Disk string
 
 	// Created is the time of the configuration. No clock may be before that.
 	Created time.Time
@@ -76,7 +74,7 @@ type Input struct {
 	Sources []Source
 	// Proxy of the node; nil is none, regardless of the environment.
 	Proxy *installconfig.Proxy
-	// NoProxy are the exceptions; empty is Proxy.NoProxy.
+	// NoProxy are its exceptions, with those of the cluster.
 	NoProxy     string
 	TrustBundle string
 
@@ -86,8 +84,6 @@ type Input struct {
 
 	// Root is the machine's root folder; "" is /.
 	Root string
-	// Programs is a folder with ip and lsblk; "" uses PATH.
-	Programs string
 	// Now and Resolver are the clock and the DNS; nil are the machine's.
 	Now      func() time.Time
 	Resolver *net.Resolver
@@ -103,8 +99,7 @@ type checker struct {
 // Check returns the findings of the checks, in order. It takes at most a few times Input.Timeout.
 func Check(ctx context.Context, in Input) []Finding {
 	c := &checker{Input: in}
-	c.Root, c.MinimumDisk = cmp.Or(c.Root, "/"), cmp.Or(c.MinimumDisk, DefaultMinimumDisk)
-	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
+	c.Root, c.Timeout = cmp.Or(c.Root, "/"), cmp.Or(c.Timeout, 10*time.Second)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -131,13 +126,6 @@ func Check(ctx context.Context, in Input) []Finding {
 		for _, f := range check.run(ctx) {
 			f.Check = check.name
 			found = append(found, f)
-		}
-	}
-	names := []string{DNS, Address, Disk, Clock, Registries, Manifests}
-	advice := "use some of " + strings.Join(names, ", ")
-	for _, name := range in.Checks {
-		if !slices.Contains(names, name) {
-			found = append(found, Finding{name, StateFailed, "there is no such check", advice})
 		}
 	}
 	return found

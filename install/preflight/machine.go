@@ -100,8 +100,8 @@ func (c *checker) lasting(a leased) Finding {
 		"%s of %s is leased, for another %s", a.Address, a.link, time.Duration(a.Seconds)*time.Second)
 }
 
-// DefaultMinimumDisk is the minimum size of a disk in bytes.
-const DefaultMinimumDisk = 100 << 30
+// minimumDisk is the minimum size of a disk in bytes.
+const minimumDisk = 100 << 30
 
 // device is a block device in the output of lsblk. Its children are its partitions, and devices that use it.
 type device struct {
@@ -145,8 +145,8 @@ func (c *checker) disk(ctx context.Context) []Finding {
 	if d.ReadOnly {
 		found = append(found, failed("make it writable, or use another", "%s is read-only", c.Disk))
 	}
-	if d.Size < c.MinimumDisk {
-		found = append(found, failed("use a larger one", "%s has %s, and needs %s", c.Disk, gib(d.Size), gib(c.MinimumDisk)))
+	if d.Size < minimumDisk {
+		found = append(found, failed("use a larger one", "%s has %s, and needs %s", c.Disk, gib(d.Size), gib(minimumDisk)))
 	}
 	if users := d.users(); len(users) > 0 {
 		found = append(found, failed("use another, or release this one: umount, swapoff, vgchange -an, mdadm --stop",
@@ -212,9 +212,6 @@ func (c *checker) clock(ctx context.Context) []Finding {
 func (c *checker) program(ctx context.Context, name string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	if c.Programs != "" {
-		name = filepath.Join(c.Programs, name)
-	}
 	command := exec.CommandContext(ctx, name, args...)
 	// A process that the program has started may keep its output open.
 	command.WaitDelay = time.Second

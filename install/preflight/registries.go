@@ -145,10 +145,7 @@ func (c *checker) transport() (*http.Transport, error) {
 	}
 	var proxy httpproxy.Config
 	if c.Proxy != nil {
-		proxy = httpproxy.Config{HTTPProxy: c.Proxy.HTTPProxy, HTTPSProxy: c.Proxy.HTTPSProxy, NoProxy: c.Proxy.NoProxy}
-		if c.NoProxy != "" {
-			proxy.NoProxy = c.NoProxy
-		}
+		proxy = httpproxy.Config{HTTPProxy: c.Proxy.HTTPProxy, HTTPSProxy: c.Proxy.HTTPSProxy, NoProxy: c.NoProxy}
 	}
 	find := proxy.ProxyFunc()
 	return &http.Transport{

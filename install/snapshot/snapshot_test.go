@@ -39,17 +39,12 @@ const (
 func start(dir, peer string) (endpoint string, stop func(), err error) {
 	cfg := embed.NewConfig()
 	cfg.Dir, cfg.Name, cfg.LogLevel, cfg.LogOutputs = dir, name, "error", []string{os.DevNull}
-	client, err := url.Parse("http://127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
-	}
 	advertised, err := url.Parse(peer)
 	if err != nil {
 		return "", nil, err
 	}
-	listened := *client
-	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{*client}, []url.URL{*client}
-	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{listened}, []url.URL{*advertised}
+	local := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls, cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = local, local, local, []url.URL{*advertised}
 	cfg.InitialCluster = name + "=" + peer
 	e, err := embed.StartEtcd(cfg)
 	if err != nil {
