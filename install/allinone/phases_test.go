@@ -19,7 +19,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/render/rotate"
@@ -28,6 +27,7 @@ import (
 	"github.com/solonode/sno/install/controlplane"
 	"github.com/solonode/sno/install/controlplane/controlplanetest"
 	"github.com/solonode/sno/install/installconfig"
+	"github.com/solonode/sno/install/internal/apiserver"
 	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/join"
 	"github.com/solonode/sno/install/join/jointest"
@@ -49,15 +49,7 @@ func TestPhases(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes all keys, runs all phases several times, and starts an API server")
 	}
-	environment := &envtest.Environment{}
-	if _, err := environment.Start(); err != nil {
-		t.Fatalf("start an API server (KUBEBUILDER_ASSETS names the folder of its programs): %v", err)
-	}
-	t.Cleanup(func() {
-		if err := environment.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	environment := apiserver.Start(t)
 	client := kubernetes.NewForConfigOrDie(environment.Config)
 	root := t.TempDir()
 	writeConfig(t, root)

@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
@@ -27,31 +26,16 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/solonode/sno/install/apply"
+	"github.com/solonode/sno/install/internal/apiserver"
 	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/phase"
 )
 
-var environment = &envtest.Environment{}
+var server apiserver.Shared
 
-var server = sync.OnceValues(environment.Start)
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	_ = environment.Stop()
-	os.Exit(code)
-}
-
-func config(t *testing.T) *rest.Config {
-	t.Helper()
-	c, err := server()
-	if err != nil {
-		t.Fatalf("start an API server (KUBEBUILDER_ASSETS names the folder of its programs): %v", err)
-	}
-	return c
-}
+func TestMain(m *testing.M) { os.Exit(server.Main(m)) }
 
 func folder(name string, texts map[string]string) apply.Folder {
 	fsys := fstest.MapFS{}
@@ -111,7 +95,7 @@ func value(t *testing.T, c *rest.Config, namespace, name string) string {
 // Namespaces are applied first, then definitions, objects and statuses, in any order of files. A second run changes
 // nothing (R-BIP-12).
 func TestOrder(t *testing.T) {
-	c := config(t)
+	c := server.Running(t)
 	thing := "apiVersion: order.example.com/v1\nkind: Thing\nmetadata: {name: a}\nspec: {size: 3}\n"
 	status := func(revision int) string {
 		return fmt.Sprintf("apiVersion: order.example.com/v1\nkind: Thing\nmetadata: {name: a}\nstatus: {revision: %d}\n", revision)
@@ -148,7 +132,7 @@ func TestOrder(t *testing.T) {
 // The error names all that cannot be applied, with file, object and field, and the rest is applied (R-BIP-13,
 // U-INS-10).
 func TestRefused(t *testing.T) {
-	c := config(t)
+	c := server.Running(t)
 	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owned"}, Data: map[string]string{"k": "theirs"}}
 	fixture.Must(kubernetes.NewForConfigOrDie(c).CoreV1().ConfigMaps("default").Create(t.Context(), owned, metav1.CreateOptions{FieldManager: "other"}))
 	texts := map[string]string{
@@ -183,7 +167,7 @@ func TestRefused(t *testing.T) {
 
 // A kind without a definition is retried until the limit, and the error names it (U-INS-11).
 func TestNeverServed(t *testing.T) {
-	c := config(t)
+	c := server.Running(t)
 	report, err := run(t, c, 2*time.Second, folder("user", map[string]string{
 		"a.yaml": "apiVersion: nobody.example.com/v1\nkind: Thing\nmetadata: {name: a}\n", "b.yaml": configMap("missing", "b", "v"), "c.yaml": configMap("default", "c", "v"),
 	}))
@@ -197,7 +181,7 @@ func TestNeverServed(t *testing.T) {
 // When a killed run continues, changes by a running operator are kept. A manifest that was edited since is applied again,
 // and its conflict is an error.
 func TestChangedSince(t *testing.T) {
-	c := config(t)
+	c := server.Running(t)
 	manifests := folder("user", map[string]string{"a.yaml": configMap("default", "since", "ours")})
 	fixture.Must(run(t, c, time.Minute, manifests))
 	client := kubernetes.NewForConfigOrDie(c).CoreV1().ConfigMaps("default")
@@ -230,7 +214,7 @@ func flaky(t *testing.T, c *rest.Config, fail func(n int64, w http.ResponseWrite
 
 // Lost connections, 429 and 5xx are retried.
 func TestFlaky(t *testing.T) {
-	c := flaky(t, config(t), func(n int64, w http.ResponseWriter) bool {
+	c := flaky(t, server.Running(t), func(n int64, w http.ResponseWriter) bool {
 		switch n % 7 { // an attempt with all manifests is 8 requests, so that each gets each error
 		case 1:
 			panic(http.ErrAbortHandler)
@@ -260,7 +244,7 @@ func TestKilled(t *testing.T) {
 	}
 	ctx, kill := context.WithCancel(t.Context())
 	applied := 0
-	c := flaky(t, config(t), func(int64, http.ResponseWriter) bool {
+	c := flaky(t, server.Running(t), func(int64, http.ResponseWriter) bool {
 		if applied++; applied == 8 { // some are discovery
 			kill()
 		}
@@ -278,7 +262,7 @@ func TestKilled(t *testing.T) {
 
 // Required pods are found by namespace and prefix of the name; the empty one, as bootstrap in place has it, is ignored.
 func TestRequiredPods(t *testing.T) {
-	c := config(t)
+	c := server.Running(t)
 	client := kubernetes.NewForConfigOrDie(c).CoreV1()
 	if _, err := client.ServiceAccounts("default").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
@@ -307,7 +291,7 @@ func TestRequiredPods(t *testing.T) {
 
 // Objects of an optional kind are skipped without a definition among the manifests, and applied with one (R-AIO-3).
 func TestOptional(t *testing.T) {
-	c := config(t)
+	c := server.Running(t)
 	thing := func(group string) string {
 		return "apiVersion: " + group + "/v1\nkind: Thing\nmetadata: {name: a}\nspec: {size: 3}\n"
 	}

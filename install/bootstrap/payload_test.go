@@ -20,6 +20,7 @@ import (
 
 	"github.com/solonode/sno/install/apply"
 	"github.com/solonode/sno/install/controlplane"
+	"github.com/solonode/sno/install/internal/apiserver"
 	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
@@ -184,7 +185,7 @@ func TestApplyRelease(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts an API server")
 	}
-	environment := apiServer(t)
+	environment := apiserver.Start(t)
 	m := newMachine(t)
 	m.podman(t, "exit 1")
 	fixture.Put(t, m.root, node.LiveDir+"/bootstrap-manifests/bootstrap-pod.yaml", "kind: Pod\n")

@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/solonode/sno/render/files"
 	"github.com/solonode/sno/render/rotate"
@@ -34,6 +33,7 @@ import (
 	"github.com/solonode/sno/install/ignition"
 	"github.com/solonode/sno/install/ignition/ignitiontest"
 	"github.com/solonode/sno/install/installconfig"
+	"github.com/solonode/sno/install/internal/apiserver"
 	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
@@ -84,34 +84,11 @@ cp "$3" "`+m.disk+`"`)
 	return m
 }
 
-var running *envtest.Environment
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if running != nil {
-		_ = running.Stop()
-	}
-	os.Exit(code)
-}
-
-func apiServer(t *testing.T) *envtest.Environment {
-	t.Helper()
-	if running == nil {
-		running = &envtest.Environment{}
-		if _, err := running.Start(); err != nil {
-			running = nil
-			t.Fatalf("start an API server (KUBEBUILDER_ASSETS names the folder of its programs): %v", err)
-		}
-	}
-	return running
-}
-
 // kubelet simulates the kubelet of the live system: an API server, an etcd and two listeners run until their manifests
 // are removed. They are started before, because the phases need their addresses.
 func (m *machine) kubelet(t *testing.T) {
 	t.Helper()
-	environment := apiServer(t)
-	running = nil // its last user stops it
+	environment := apiserver.Start(t)
 	plane := &environment.ControlPlane
 	stops := map[string]func() error{"kube-apiserver-pod.yaml": plane.GetAPIServer().Stop, "etcd-pod.yaml": plane.Etcd.Stop}
 	m.Endpoints.Etcd, m.Endpoints.EtcdPort = "http://"+plane.Etcd.URL.Host, plane.Etcd.URL.Host
@@ -154,7 +131,6 @@ func (m *machine) kubelet(t *testing.T) {
 		for _, stop := range stops {
 			_ = stop()
 		}
-		_ = environment.Stop()
 	})
 }
 

@@ -18,9 +18,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/cert"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/solonode/sno/install/command"
+	"github.com/solonode/sno/install/internal/apiserver"
 	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/iso"
 	"github.com/solonode/sno/install/phase"
@@ -130,15 +130,7 @@ func TestBadInput(t *testing.T) {
 
 // A refused manifest fails the command, the others are applied, and the same command continues (R-BIP-13, U-INS-10).
 func TestStart(t *testing.T) {
-	environment := &envtest.Environment{}
-	if _, err := environment.Start(); err != nil {
-		t.Fatalf("start an API server (KUBEBUILDER_ASSETS names the folder of its programs): %v", err)
-	}
-	t.Cleanup(func() {
-		if err := environment.Stop(); err != nil {
-			t.Errorf("stop the API server: %v", err)
-		}
-	})
+	environment := apiserver.Start(t)
 	kubeconfig := file(t, "kubeconfig", string(environment.KubeConfig))
 	folder, status := t.TempDir(), t.TempDir()
 	put := func(name, text string) {

@@ -10,11 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,31 +20,18 @@ import (
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/solonode/sno/install/internal/apiserver"
 	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/join"
 	"github.com/solonode/sno/install/join/jointest"
 	"github.com/solonode/sno/install/phase"
 )
 
-var environment = &envtest.Environment{}
-
 // server is an API server where all authenticated users may request certificates.
-var server = sync.OnceValues(func() (*rest.Config, error) {
-	config, err := environment.Start()
-	if err != nil {
-		return nil, fmt.Errorf("start an API server (KUBEBUILDER_ASSETS names the folder of its programs): %w", err)
-	}
-	config.QPS = -1
-	return config, jointest.Allow(context.Background(), config)
-})
+var server = apiserver.Shared{Prepare: jointest.Allow}
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	_ = environment.Stop()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(server.Main(m)) }
 
 const host = "master0"
 
@@ -59,7 +44,7 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	config := fixture.Must(server())
+	config := server.Running(t)
 	c := &cluster{t, config, kubernetes.NewForConfigOrDie(config), t.TempDir()}
 	everything := metav1.ListOptions{}
 	c.must(c.CertificatesV1().CertificateSigningRequests().DeleteCollection(t.Context(), metav1.DeleteOptions{}, everything))
@@ -81,9 +66,7 @@ func (c *cluster) ask(name string, r jointest.Request) {
 
 func (c *cluster) register(status corev1.ConditionStatus) {
 	c.Helper()
-	node := fixture.Must(c.CoreV1().Nodes().Create(c.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host}}, metav1.CreateOptions{}))
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
-	fixture.Must(c.CoreV1().Nodes().UpdateStatus(c.Context(), node, metav1.UpdateOptions{}))
+	jointest.Register(c, c, host, status)
 }
 
 func (c *cluster) serve(node string, end time.Time) {
@@ -99,16 +82,7 @@ func (c *cluster) write(name, node string, end time.Time) {
 // decided expects the decisions about all requests.
 func (c *cluster) decided(want map[string]string) {
 	c.Helper()
-	list := fixture.Must(c.CertificatesV1().CertificateSigningRequests().List(c.Context(), metav1.ListOptions{}))
-	got := map[string]string{}
-	for _, csr := range list.Items {
-		for _, condition := range csr.Status.Conditions {
-			got[csr.Name] += string(condition.Type) + " " + condition.Reason
-		}
-	}
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		c.Errorf("decided (-want +got):\n%s", diff)
-	}
+	fixture.Equal(c, "decided", want, jointest.Decided(c, c), cmpopts.EquateEmpty())
 }
 
 func (c *cluster) options() join.Options {

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/solonode/sno/install/internal/apiserver"
 	"github.com/solonode/sno/install/internal/fixture"
 	"github.com/solonode/sno/install/join"
 	"github.com/solonode/sno/install/join/jointest"
@@ -32,14 +32,13 @@ import (
 
 const host = "master0"
 
-var environment = &envtest.Environment{CRDInstallOptions: envtest.CRDInstallOptions{ErrorIfPathMissing: true}}
-
-// server is an API server with the operators' definitions.
-var server = sync.OnceValues(func() (*rest.Config, error) {
+// server is an API server with the operators' definitions, where all authenticated users may request certificates.
+var server = apiserver.Shared{Prepare: func(config *rest.Config) error {
 	folder, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output() //nolint:noctx // once for all tests
 	if err != nil {
-		return nil, fmt.Errorf("find the folder of openshift/api: %w", err)
+		return fmt.Errorf("find the folder of openshift/api: %w", err)
 	}
+	o := envtest.CRDInstallOptions{ErrorIfPathMissing: true}
 	for _, definition := range []string{
 		"config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml",
 		"config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml",
@@ -48,21 +47,13 @@ var server = sync.OnceValues(func() (*rest.Config, error) {
 		"operator/v1/zz_generated.crd-manifests/0000_25_kube-controller-manager_01_kubecontrollermanagers.crd.yaml",
 		"operator/v1/zz_generated.crd-manifests/0000_25_kube-scheduler_01_kubeschedulers.crd.yaml",
 	} {
-		environment.CRDInstallOptions.Paths = append(environment.CRDInstallOptions.Paths, filepath.Join(strings.TrimSpace(string(folder)), definition))
+		o.Paths = append(o.Paths, filepath.Join(strings.TrimSpace(string(folder)), definition))
 	}
-	config, err := environment.Start()
-	if err != nil {
-		return nil, fmt.Errorf("start an API server (KUBEBUILDER_ASSETS names the folder of its programs): %w", err)
-	}
-	config.QPS = -1
-	return config, jointest.Allow(context.Background(), config)
-})
+	_, err = envtest.InstallCRDs(config, o)
+	return errors.Join(err, jointest.Allow(config))
+}}
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	_ = environment.Stop()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(server.Main(m)) }
 
 type machine struct {
 	*testing.T
@@ -102,10 +93,10 @@ var kept = map[string]string{
 
 func newMachine(t *testing.T, profile string) *machine {
 	t.Helper()
-	config := fixture.Must(server())
+	config := server.Running(t)
 	m := &machine{T: t, Interface: kubernetes.NewForConfigOrDie(config), config: config, root: t.TempDir(), at: func() error { return nil }}
 	m.empty()
-	user := fixture.Must(environment.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil))
+	user := fixture.Must(server.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil))
 	kubeconfig := fixture.Must(user.KubeConfig())
 	m.writeFiles(string(kubeconfig), profile)
 	return m
@@ -244,27 +235,9 @@ func (m *machine) ask(name string, r jointest.Request) {
 	r.Create(m, m.config, name)
 }
 
-func (m *machine) approved() []string {
-	m.Helper()
-	list := fixture.Must(m.CertificatesV1().CertificateSigningRequests().List(m.Context(), metav1.ListOptions{}))
-	names := []string{}
-	for _, csr := range list.Items {
-		for _, c := range csr.Status.Conditions {
-			names = append(names, csr.Name+" "+string(c.Type)+" "+c.Reason)
-		}
-	}
-	return names
-}
-
 func (m *machine) register(ready corev1.ConditionStatus) {
 	m.Helper()
-	n, err := m.CoreV1().Nodes().Get(m.Context(), host, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		n, err = m.CoreV1().Nodes().Create(m.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host}}, metav1.CreateOptions{})
-	}
-	m.must(err)
-	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
-	fixture.Must(m.CoreV1().Nodes().UpdateStatus(m.Context(), n, metav1.UpdateOptions{}))
+	jointest.Register(m, m, host, ready)
 }
 
 func (m *machine) serve() {

@@ -45,10 +45,10 @@ func TestInstallation(t *testing.T) {
 		names[i] = p.Name
 	}
 	fixture.Equal(t, "names in the status", []string{"api", "join", "bootstrap-complete", "operators", "available", "clean-data", "clean-scripts", "clean-units", "clean-program"}, names)
-	before, own := m.tree(), join.ApprovalReason
+	before, own := m.tree(), "Approved "+join.ApprovalReason
 	err := m.run(Phases(m.options()),
 		step{"there is no such Node", func() {
-			fixture.Equal(t, "before the Node exists", []string{"client Approved " + own}, m.approved())
+			fixture.Equal(t, "before the Node exists", map[string]string{"client": own}, jointest.Decided(t, m))
 			m.register(corev1.ConditionFalse)
 			m.ask("client-again", jointest.Client(host))
 			m.ask("serving", jointest.Serving(host, host, "192.0.2.10"))
@@ -73,7 +73,7 @@ func TestInstallation(t *testing.T) {
 			m.version("True")
 		}})
 	fixture.NoError(t, err)
-	fixture.Equal(t, "approved", []string{"client Approved " + own, "serving Approved " + own}, m.approved())
+	fixture.Equal(t, "approved", map[string]string{"client": own, "serving": own}, jointest.Decided(t, m))
 	m.must(os.Remove(filepath.Join(m.root, node.PostRebootStatus)))
 	fixture.Equal(t, "left on the machine", kept, m.tree())
 	status := m.published()

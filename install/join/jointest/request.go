@@ -16,6 +16,7 @@ import (
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,8 +28,8 @@ import (
 )
 
 // Allow allows all authenticated users to request certificates.
-func Allow(ctx context.Context, config *rest.Config) error {
-	_, err := kubernetes.NewForConfigOrDie(config).RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+func Allow(config *rest.Config) error {
+	_, err := kubernetes.NewForConfigOrDie(config).RbacV1().ClusterRoleBindings().Create(context.Background(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "ask"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node-bootstrapper"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "system:authenticated"}},
@@ -75,6 +76,31 @@ func Serving(node string, names ...string) Request {
 		}
 	}
 	return r
+}
+
+// Register creates the Node of a host, unless it is there, and sets whether it is Ready.
+func Register(t testing.TB, client kubernetes.Interface, host string, ready corev1.ConditionStatus) {
+	t.Helper()
+	n, err := client.CoreV1().Nodes().Get(t.Context(), host, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		n, err = client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host}}, metav1.CreateOptions{})
+	}
+	fixture.NoError(t, err)
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
+	fixture.Must(client.CoreV1().Nodes().UpdateStatus(t.Context(), n, metav1.UpdateOptions{}))
+}
+
+// Decided returns the conditions of the requests that are decided, by the names of the requests.
+func Decided(t testing.TB, client kubernetes.Interface) map[string]string {
+	t.Helper()
+	list := fixture.Must(client.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{}))
+	decided := map[string]string{}
+	for _, csr := range list.Items {
+		for _, c := range csr.Status.Conditions {
+			decided[csr.Name] += string(c.Type) + " " + c.Reason
+		}
+	}
+	return decided
 }
 
 // Create creates a request with a new key.
