@@ -37,12 +37,6 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-func writeConfig(t *testing.T, root string) {
-	t.Helper()
-	all := fixture.Must(controlplanetest.ConfigFiles(t.Context(), installconfig.AllInOne, node.AllInOneSettings, node.AllInOneManifests))
-	fixture.Must(rotate.WriteChanged(root, all))
-}
-
 // An all-in-one node is installed although the run is interrupted, and its certificates are renewed on the disk and on
 // the API server (R-AIO-2, R-AIO-3, R-AIO-5, R-AIO-7). The kubelet's requests are tested in package join.
 func TestPhases(t *testing.T) {
@@ -52,7 +46,8 @@ func TestPhases(t *testing.T) {
 	environment := apiserver.Start(t)
 	client := kubernetes.NewForConfigOrDie(environment.Config)
 	root := t.TempDir()
-	writeConfig(t, root)
+	config := fixture.Must(controlplanetest.ConfigFiles(t.Context(), installconfig.AllInOne, node.AllInOneSettings, node.AllInOneManifests))
+	fixture.Must(rotate.WriteChanged(root, config))
 	var units [][]string
 	m := allinone.NewMachine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond, Host: func() (controlplane.Host, error) {
 		return controlplane.Host{Name: "Master0", Interfaces: []controlplane.Interface{{Name: "eno1", Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")}}}}, nil

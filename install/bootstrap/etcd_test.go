@@ -62,18 +62,12 @@ func save(t *testing.T, file string) {
 	fixture.NoError(t, snapshot.Save(t.Context(), endpoint, nil, file))
 }
 
-func (m *machine) withStaticPods(t *testing.T) *live {
-	t.Helper()
-	m.rendered(t)
-	l := newLive(m.Options)
-	fixture.NoError(t, l.WriteStaticPods())
-	return l
-}
-
 // The snapshot is taken from the rendered etcd only, which requires a client certificate (R-BIP-10).
 func TestEtcdClient(t *testing.T) {
 	m := newMachine(t)
-	l := m.withStaticPods(t)
+	m.rendered(t)
+	l := newLive(m.Options)
+	fixture.NoError(t, l.WriteStaticPods())
 	l.o.Endpoints.Etcd = m.serve(t)
 	client := fixture.Must(l.etcdClient())
 	const lease, other = "/kubernetes.io/leases/kube-system/kube-controller-manager", "/kubernetes.io/leasesother/a"

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -230,8 +229,5 @@ func TestApplyRelease(t *testing.T) {
 	if got, err := client.CoreV1().ConfigMaps("first").Get(t.Context(), "a", metav1.GetOptions{}); err != nil || got.Data["from"] != "release" {
 		t.Errorf("%v, %v", got.Data, err)
 	}
-	note, err := os.ReadFile(filepath.Join(m.root, applied))
-	if diff := cmp.Diff("2 objects and statuses\n", string(note)); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	fixture.Equal(t, "", "2 objects and statuses\n", string(fixture.Must(os.ReadFile(filepath.Join(m.root, applied)))))
 }

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/render/files"
@@ -152,14 +151,11 @@ func TestCreate(t *testing.T) {
 				s.Content = regexp.MustCompile(`(?m)^created: .*$`).ReplaceAllString(s.Content, "created: then")
 				all["/"+test.settings] = s
 			}
-			if diff := cmp.Diff(before, after) + cmp.Diff(units, unitsAfter); diff != "" {
-				t.Errorf("the second config (-first +second):\n%s", diff)
-			}
+			fixture.Equal(t, "files of the second config", before, after)
+			fixture.Equal(t, "units of the second config", units, unitsAfter)
 			delete(first, test.file)
 			delete(second, test.file)
-			if diff := cmp.Diff(first, second); diff != "" {
-				t.Errorf("second run (-first +second):\n%s", diff)
-			}
+			fixture.Equal(t, "second run", first, second)
 		})
 	}
 }
@@ -214,10 +210,7 @@ func TestCreateISO(t *testing.T) {
 	live, out := liveISO(t), filepath.Join(t.TempDir(), "node.iso")
 	printed, _ := succeeds(t, in(dir, plain, "--iso", live, "--out", out)...)
 	want := fixture.Must(os.ReadFile(filepath.Join(dir, liveConfig)))
-	got, err := iso.Read(out)
-	if diff := cmp.Diff(string(want), string(got)); err != nil || diff != "" {
-		t.Errorf("read back: %v (-want +got):\n%s", err, diff)
-	}
+	fixture.Equal(t, "read back", string(want), string(fixture.Must(iso.Read(out))))
 	if info, err := os.Stat(out); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
@@ -256,9 +249,8 @@ func refused(t *testing.T, dir string, arguments []string, want ...string) (errs
 		}
 	}
 	modesAfter, contentsAfter := tree(t, dir)
-	if diff := cmp.Diff(modes, modesAfter) + cmp.Diff(contents, contentsAfter); diff != "" {
-		t.Errorf("the folder (-before +after):\n%s", diff)
-	}
+	fixture.Equal(t, "modes in the folder", modes, modesAfter)
+	fixture.Equal(t, "the folder", contents, contentsAfter)
 	return errs
 }
 

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
@@ -107,7 +105,20 @@ func TestRender(t *testing.T) {
 		t.Errorf("settings %+v, %v", s, err)
 	}
 	fixture.NoError(t, m.WriteStaticPods())
-	private(t, m.Root)
+	keys := 0
+	for _, f := range fixture.Must(m.StaticPodFiles()) {
+		for _, name := range []string{f.Path, filepath.Dir(f.Path)} {
+			if info := fixture.Must(os.Stat(m.Path(name))); strings.HasPrefix(name, node.ResourceDir) && info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s has mode %o", name, info.Mode())
+			}
+		}
+		if filepath.Ext(f.Path) == ".key" {
+			keys++
+		}
+	}
+	if keys == 0 {
+		t.Error("there are no keys")
+	}
 	for _, name := range node.StaticPods {
 		var pod corev1.Pod
 		text, err := os.ReadFile(filepath.Join(m.Root, node.ManifestDir, name))
@@ -125,26 +136,6 @@ func TestRender(t *testing.T) {
 	}
 	if strings.Contains(output.String(), "PRIVATE KEY") {
 		t.Error("the output has a key")
-	}
-}
-
-func private(t *testing.T, root string) {
-	t.Helper()
-	keys := 0
-	if err := fs.WalkDir(os.DirFS(root), node.ResourceDir, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := entry.Info()
-		if err == nil && info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s has mode %o", name, info.Mode().Perm())
-		}
-		if filepath.Ext(name) == ".key" {
-			keys++
-		}
-		return err
-	}); err != nil || keys == 0 {
-		t.Errorf("%d keys, %v", keys, err)
 	}
 }
 
@@ -193,11 +184,8 @@ func TestWriteStaticPods(t *testing.T) {
 	fixture.Absent(t, m.Path(rendered[0]))
 	fixture.NoError(t, os.RemoveAll(m.Path("usr/local/bin/z")))
 	fixture.NoError(t, m.WriteStaticPods())
-	list, err := m.StaticPodFiles()
 	want := []files.File{{Path: rendered[0], Mode: 0o600, Content: []byte(rendered[0])}, {Path: rendered[1], Mode: 0o600, Content: []byte(rendered[1])}, {Path: rendered[2], Mode: 0o755, Content: []byte(rendered[2])}}
-	if diff := cmp.Diff(want, list); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	fixture.Equal(t, "", want, fixture.Must(m.StaticPodFiles()))
 	for _, f := range want {
 		if info, err := os.Stat(m.Path(f.Path)); err != nil || info.Mode().Perm() != f.Mode {
 			t.Errorf("%s: %v, %v", f.Path, info, err)

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/solonode/sno/install/internal/fixture"
@@ -61,10 +60,7 @@ func TestDefaultRoutes(t *testing.T) {
 		"eno2\t00000000\t010200C0\t0003\t0\t0\t100\t00000000\t0\t0\t0\neno1\t000200C0\t00000000\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0\n")
 	fixture.Put(t, root, "proc/net/ipv6_route", "00000000000000000000000000000000 00 00000000000000000000000000000000 00 fe800000000000000000000000000001 00000064 00000001 00000000 00000003 eno3\n"+
 		"00000000000000000000000000000000 00 00000000000000000000000000000000 00 00000000000000000000000000000000 ffffffff 00000001 00000000 00200200 lo\n")
-	got, err := defaultRoutes(root)
-	if diff := cmp.Diff([]string{"eno2", "eno3"}, got); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	fixture.Equal(t, "", []string{"eno2", "eno3"}, fixture.Must(defaultRoutes(root)))
 }
 
 // The host has the machine's name and every interface that is up, the one with the default route first.

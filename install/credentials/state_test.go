@@ -92,11 +92,9 @@ func TestNew(t *testing.T) {
 	if signer.Annotations["auth.openshift.io/certificate-not-after"] != end.Format(time.RFC3339) {
 		t.Errorf("annotations %v", signer.Annotations)
 	}
-	metadata, err := s.Metadata("sno")
+	metadata := fixture.Must(s.Metadata("sno"))
 	want := `{"clusterID":"` + s.ClusterID + `","clusterName":"sno","infraID":"` + s.InfraID + `","none":{}}` + "\n"
-	if diff := cmp.Diff(want, string(metadata)); err != nil || diff != "" {
-		t.Errorf("metadata.json: %v (-want +got):\n%s", err, diff)
-	}
+	fixture.Equal(t, "metadata.json", want, string(metadata))
 	other := newState(t, inputs.OpenShift)
 	if other.InfraID == s.InfraID || other.ClusterID == s.ClusterID || other.Password == s.Password {
 		t.Error("two clusters have the same identity")

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/solonode/sno/install/internal/fixture"
 )
 
@@ -36,9 +34,7 @@ func TestFieldsPage(t *testing.T) {
 		fixture.NoError(t, os.WriteFile(page, []byte(want), 0o644))
 	}
 	got := fixture.Must(os.ReadFile(page))
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("run `go test ./installconfig -update` in install; the page is not up to date (-table +page):\n%s", diff)
-	}
+	fixture.Equal(t, "run `go test ./installconfig -update` in install; the page is not up to date", want, string(got))
 }
 
 // upstream are the fields of openshift-install's InstallConfig, at least one level deep.

@@ -47,16 +47,9 @@ func newCluster(t *testing.T) *cluster {
 	config := server.Running(t)
 	c := &cluster{t, config, kubernetes.NewForConfigOrDie(config), t.TempDir()}
 	everything := metav1.ListOptions{}
-	c.must(c.CertificatesV1().CertificateSigningRequests().DeleteCollection(t.Context(), metav1.DeleteOptions{}, everything))
-	c.must(c.CoreV1().Nodes().DeleteCollection(t.Context(), metav1.DeleteOptions{}, everything))
+	fixture.NoError(c, c.CertificatesV1().CertificateSigningRequests().DeleteCollection(t.Context(), metav1.DeleteOptions{}, everything))
+	fixture.NoError(c, c.CoreV1().Nodes().DeleteCollection(t.Context(), metav1.DeleteOptions{}, everything))
 	return c
-}
-
-func (c *cluster) must(err error) {
-	c.Helper()
-	if err != nil {
-		c.Fatal(err)
-	}
 }
 
 func (c *cluster) ask(name string, r jointest.Request) {
@@ -299,29 +292,12 @@ func TestTwoClientRequestsAtOnce(t *testing.T) {
 	c.ask("hostile", jointest.Client(host))
 	c.pending(c.options(), "kubelet: More requests are pending", "hostile: More requests are pending")
 	c.decided(nil)
-	c.must(c.CertificatesV1().CertificateSigningRequests().Delete(t.Context(), "hostile", metav1.DeleteOptions{}))
+	fixture.NoError(c, c.CertificatesV1().CertificateSigningRequests().Delete(t.Context(), "hostile", metav1.DeleteOptions{}))
 	c.pending(c.options())
 	c.decided(map[string]string{"kubelet": approved})
 	c.ask("late", jointest.Client(host))
 	c.pending(c.options(), "late: ")
 	c.decided(map[string]string{"kubelet": approved})
-}
-
-// Requests that upstream's script would approve stay pending (U-INS-14). TestStoredHostileRequests has all of them.
-func TestHostileRequestsStayPending(t *testing.T) {
-	c := newCluster(t)
-	c.ask("client-of-another-node", jointest.Client("worker0"))
-	admin := jointest.Client(host)
-	admin.User = rest.ImpersonationConfig{UserName: "system:admin", Groups: []string{"system:masters"}}
-	c.ask("client-by-an-admin", admin)
-	c.pending(c.options())
-	c.decided(nil)
-	c.register(corev1.ConditionTrue)
-	c.ask("client-of-a-node-that-exists", jointest.Client(host))
-	c.ask("serving-another-address", jointest.Serving(host, host, "192.0.2.11"))
-	c.ask("z-this-host", jointest.Serving(host, host, "192.0.2.10"))
-	c.pending(c.options())
-	c.decided(map[string]string{"z-this-host": approved})
 }
 
 func TestRequestsBeforeTheInstallation(t *testing.T) {
@@ -362,7 +338,7 @@ func TestRejoinAfterCertificateEnded(t *testing.T) {
 	c.pending(o)
 	c.decided(nil)
 	for _, name := range []string{"second", "third"} {
-		c.must(c.CertificatesV1().CertificateSigningRequests().Delete(t.Context(), name, metav1.DeleteOptions{}))
+		fixture.NoError(c, c.CertificatesV1().CertificateSigningRequests().Delete(t.Context(), name, metav1.DeleteOptions{}))
 	}
 	_ = c.approveTwice(o)
 	c.ask("fourth", jointest.Client(host))

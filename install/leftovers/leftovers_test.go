@@ -21,8 +21,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/solonode/sno/render/inputs"
 
 	"github.com/solonode/sno/install/credentials"
@@ -195,13 +193,11 @@ func TestImages(t *testing.T) {
 		{"repoTags":[],"repoDigests":["example.com/bootstrap@sha256:02"]},{"repoTags":["example.com/etcd:1"],"repoDigests":[]}]}`
 	crictl(t, `test "$*" = "images --output=json" && echo '`+list+`'`)
 	root := clean(t)
-	found, err := Check(t.Context(), root, Options{Images: []string{"example.com/bootstrap@sha256:02", "example.com/release:1", "example.com/etcd:2"}})
+	found := fixture.Must(Check(t.Context(), root, Options{Images: []string{"example.com/bootstrap@sha256:02", "example.com/release:1", "example.com/etcd:2"}}))
 	want := []Leftover{
 		{Image, "example.com/bootstrap@sha256:02", "only the bootstrap phase needs it"}, {Image, "example.com/release:1", "only the bootstrap phase needs it"},
 	}
-	if diff := cmp.Diff(want, found); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	fixture.Equal(t, "", want, found)
 	crictl(t, "exit 1")
 	if found, err := Check(t.Context(), root, Options{}); err != nil || len(found) > 0 {
 		t.Errorf("%v, %v", found, err)

@@ -14,7 +14,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -64,10 +63,7 @@ func TestSameTwice(t *testing.T) {
 		in := manifests.Input{Config: config(t, same), Profile: profile, ClusterID: "6f9c", InfraID: "sno-x7k2p"}
 		list := fixture.Must(manifests.Generate(in))
 		in.Config = config(t, same)
-		again, err := manifests.Generate(in)
-		if diff := cmp.Diff(list, again); err != nil || diff != "" {
-			t.Errorf("%s: %v\n%s", profile, err, diff)
-		}
+		fixture.Equal(t, string(profile), list, fixture.Must(manifests.Generate(in)))
 	}
 }
 

@@ -146,17 +146,27 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// An interrupt of the caller is not a time limit.
+// An interrupt of the caller is not a time limit, and begins no further phase, even if none of them waits.
 func TestInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	p := Phase{Name: "p", Limit: time.Hour, Run: func(ctx context.Context, _ *Progress) error {
+	for of, result := range map[string]func(context.Context) error{"first": context.Cause, "second": func(context.Context) error { return nil }} {
+		ctx, cancel := context.WithCancel(t.Context())
+		var ran []string
+		phases := make([]Phase, 2)
+		for i, name := range []string{"first", "second"} {
+			phases[i] = Phase{Name: name, Limit: time.Hour, Run: func(ctx context.Context, _ *Progress) error {
+				ran = append(ran, name)
+				cancel()
+				<-ctx.Done()
+				return result(ctx)
+			}}
+		}
+		err := Run(ctx, phases, Options{})
 		cancel()
-		<-ctx.Done()
-		return ctx.Err()
-	}}
-	err := Run(ctx, []Phase{p}, Options{})
-	if !errors.Is(err, context.Canceled) || errors.Is(err, ErrLimit) || ExitCode(err) != ExitFailed {
-		t.Errorf("error %v, exit code %d", err, ExitCode(err))
+		var stopped *Error
+		if !errors.Is(err, context.Canceled) || errors.Is(err, ErrLimit) || ExitCode(err) != ExitFailed || !errors.As(err, &stopped) || stopped.Phase != of {
+			t.Errorf("error %v, exit code %d", err, ExitCode(err))
+		}
+		fixture.Equal(t, "phases that ran", []string{"first"}, ran)
 	}
 }
 
@@ -273,26 +283,6 @@ func TestLimitInterruptsAttempt(t *testing.T) {
 		err := Run(t.Context(), []Phase{p}, Options{})
 		fixture.Fails(t, "", err, ErrLimit, errKilled, "waiting for the node: killed: ")
 	})
-}
-
-// An interrupted run begins no further phase, even if none of them waits.
-func TestInterruptedBetweenPhases(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var ran []string
-	phases := make([]Phase, 0, 2)
-	for _, name := range []string{"first", "second"} {
-		phases = append(phases, Phase{Name: name, Limit: time.Minute, Run: func(context.Context, *Progress) error {
-			ran = append(ran, name)
-			cancel()
-			return nil
-		}})
-	}
-	var stopped *Error
-	if err := Run(ctx, phases, Options{}); !errors.Is(err, context.Canceled) || !errors.As(err, &stopped) || stopped.Phase != "second" {
-		t.Errorf("error %v", err)
-	}
-	fixture.Equal(t, "", []string{"first"}, ran)
 }
 
 // late is a context that does not report its end yet.

@@ -33,8 +33,8 @@ import (
 const host = "master0"
 
 // server is an API server with the operators' definitions, where all authenticated users may request certificates.
-var server = apiserver.Shared{Prepare: func(config *rest.Config) error {
-	folder, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output() //nolint:noctx // once for all tests
+var server = apiserver.Shared{Prepare: func(ctx context.Context, config *rest.Config) error {
+	folder, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
 	if err != nil {
 		return fmt.Errorf("find the folder of openshift/api: %w", err)
 	}
@@ -50,7 +50,7 @@ var server = apiserver.Shared{Prepare: func(config *rest.Config) error {
 		o.Paths = append(o.Paths, filepath.Join(strings.TrimSpace(string(folder)), definition))
 	}
 	_, err = envtest.InstallCRDs(config, o)
-	return errors.Join(err, jointest.Allow(config))
+	return errors.Join(err, jointest.Allow(ctx, config))
 }}
 
 func TestMain(m *testing.M) { os.Exit(server.Main(m)) }
@@ -106,16 +106,16 @@ func (m *machine) empty() {
 	m.Helper()
 	now := int64(0)
 	del, everything := metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{}
-	m.must(m.CertificatesV1().CertificateSigningRequests().DeleteCollection(m.Context(), del, everything))
-	m.must(m.CoreV1().Nodes().DeleteCollection(m.Context(), del, everything))
+	fixture.NoError(m, m.CertificatesV1().CertificateSigningRequests().DeleteCollection(m.Context(), del, everything))
+	fixture.NoError(m, m.CoreV1().Nodes().DeleteCollection(m.Context(), del, everything))
 	for _, name := range []string{"bootstrap", "sno-install"} {
 		if err := m.CoreV1().ConfigMaps("kube-system").Delete(m.Context(), name, del); !apierrors.IsNotFound(err) {
-			m.must(err)
+			fixture.NoError(m, err)
 		}
 	}
 	m.remove("/apis/config.openshift.io/v1/clusterversions/version")
 	for _, s := range staticPods {
-		m.must(m.CoreV1().Pods(s.namespace).DeleteCollection(m.Context(), del, everything))
+		fixture.NoError(m, m.CoreV1().Pods(s.namespace).DeleteCollection(m.Context(), del, everything))
 		m.remove("/apis/config.openshift.io/v1/clusteroperators/" + s.operator)
 		m.remove("/apis/operator.openshift.io/v1/" + s.resource + "/cluster")
 	}
@@ -124,7 +124,7 @@ func (m *machine) empty() {
 func (m *machine) remove(path string) {
 	m.Helper()
 	if err := m.Discovery().RESTClient().Delete().AbsPath(path).Do(m.Context()).Error(); !apierrors.IsNotFound(err) {
-		m.must(err)
+		fixture.NoError(m, err)
 	}
 }
 
@@ -137,7 +137,7 @@ func (m *machine) writeFiles(kubeconfig, profile string) {
 	for path, text := range written {
 		m.put(path, text)
 	}
-	m.must(os.Symlink("/"+node.UnitDir+"/"+node.RestoreUnit, filepath.Join(m.root, node.UnitDir, "multi-user.target.wants", node.RestoreUnit)))
+	fixture.NoError(m, os.Symlink("/"+node.UnitDir+"/"+node.RestoreUnit, filepath.Join(m.root, node.UnitDir, "multi-user.target.wants", node.RestoreUnit)))
 }
 
 func (m *machine) put(path, text string) {
@@ -149,7 +149,7 @@ func (m *machine) put(path, text string) {
 func (m *machine) tree() map[string]string {
 	m.Helper()
 	files := map[string]string{}
-	m.must(filepath.WalkDir(m.root, func(path string, entry fs.DirEntry, err error) error {
+	fixture.NoError(m, filepath.WalkDir(m.root, func(path string, entry fs.DirEntry, err error) error {
 		relative := strings.TrimPrefix(path, m.root+"/")
 		if err != nil || strings.HasPrefix(relative, "var/lib/kubelet") {
 			return err
@@ -170,13 +170,6 @@ func (m *machine) tree() map[string]string {
 		return nil
 	}))
 	return files
-}
-
-func (m *machine) must(err error) {
-	m.Helper()
-	if err != nil {
-		m.Fatal(err)
-	}
 }
 
 var errKilled = errors.New("killed")
@@ -249,7 +242,7 @@ func (m *machine) pod(s staticPod, revision string, ready corev1.ConditionStatus
 	m.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
 	if _, err := m.CoreV1().Namespaces().Create(m.Context(), namespace, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
-		m.must(err)
+		fixture.NoError(m, err)
 	}
 	pods := m.CoreV1().Pods(s.namespace)
 	p, err := pods.Get(m.Context(), s.name+"-"+host, metav1.GetOptions{})
@@ -259,7 +252,7 @@ func (m *machine) pod(s staticPod, revision string, ready corev1.ConditionStatus
 			Spec:       corev1.PodSpec{NodeName: host, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 		}, metav1.CreateOptions{})
 	}
-	m.must(err)
+	fixture.NoError(m, err)
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
 	fixture.Must(pods.UpdateStatus(m.Context(), p, metav1.UpdateOptions{}))
 }
@@ -338,6 +331,6 @@ func (m *machine) published() map[string]string {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	m.must(err)
+	fixture.NoError(m, err)
 	return c.Data
 }

@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/install/internal/fixture"
@@ -39,7 +40,11 @@ func (m *machine) complete() bool {
 func TestInstallation(t *testing.T) {
 	m := newMachine(t, "openshift")
 	m.ask("client", jointest.Client(host))
+	// Requests that upstream's script would approve stay pending (U-INS-14). Package join tries all of the approver.
 	m.ask("client-of-another-node", jointest.Client("worker0"))
+	admin := jointest.Client(host)
+	admin.User = rest.ImpersonationConfig{UserName: "system:admin", Groups: []string{"system:masters"}}
+	m.ask("client-by-an-admin", admin)
 	names := make([]string, len(Phases(m.options())))
 	for i, p := range Phases(m.options()) {
 		names[i] = p.Name
@@ -74,7 +79,7 @@ func TestInstallation(t *testing.T) {
 		}})
 	fixture.NoError(t, err)
 	fixture.Equal(t, "approved", map[string]string{"client": own, "serving": own}, jointest.Decided(t, m))
-	m.must(os.Remove(filepath.Join(m.root, node.PostRebootStatus)))
+	fixture.NoError(m, os.Remove(filepath.Join(m.root, node.PostRebootStatus)))
 	fixture.Equal(t, "left on the machine", kept, m.tree())
 	status := m.published()
 	if !strings.Contains(status["bootstrap-in-place"], `"write-disk"`) || !strings.Contains(status["post-reboot"], "example.com") || strings.Contains(status["post-reboot"], "hidden") {
@@ -97,9 +102,9 @@ func TestKilledAnywhere(t *testing.T) {
 	kubeconfig := fixture.Must(os.ReadFile(filepath.Join(m.root, node.BootstrapKubeconfig)))
 	for killAt := 1; ; killAt++ {
 		if err := m.CoreV1().ConfigMaps("kube-system").Delete(t.Context(), "bootstrap", metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
-			m.must(err)
+			fixture.NoError(m, err)
 		}
-		m.must(os.RemoveAll(m.root))
+		fixture.NoError(m, os.RemoveAll(m.root))
 		m.writeFiles(string(kubeconfig), "openshift")
 		m.serve()
 		points := 0
@@ -112,7 +117,7 @@ func TestKilledAnywhere(t *testing.T) {
 		err := m.run(Phases(m.options()))
 		m.at = func() error { return nil }
 		if points < killAt {
-			m.must(err)
+			fixture.NoError(m, err)
 			if killAt < 25 {
 				t.Errorf("only %d points of a kill", killAt)
 			}
@@ -141,7 +146,7 @@ func TestKilledInsideRemoval(t *testing.T) {
 		return func(m *machine) {
 			m.put(ControlPlaneReady, "")
 			for _, path := range paths {
-				m.must(os.RemoveAll(filepath.Join(m.root, path)))
+				fixture.NoError(m, os.RemoveAll(filepath.Join(m.root, path)))
 			}
 		}
 	}
@@ -191,8 +196,8 @@ func TestNothingIsRemoved(t *testing.T) {
 		is     error
 		text   string
 	}{
-		"kubeconfig": {func(m *machine) { m.must(os.Remove(filepath.Join(m.root, node.BootstrapKubeconfig))) }, os.ErrNotExist, node.BootstrapKubeconfig},
-		"settings":   {func(m *machine) { m.must(os.Remove(filepath.Join(m.root, node.BootstrapSettings))) }, node.ErrSettings, node.BootstrapSettings},
+		"kubeconfig": {func(m *machine) { fixture.NoError(m, os.Remove(filepath.Join(m.root, node.BootstrapKubeconfig))) }, os.ErrNotExist, node.BootstrapKubeconfig},
+		"settings":   {func(m *machine) { fixture.NoError(m, os.Remove(filepath.Join(m.root, node.BootstrapSettings))) }, node.ErrSettings, node.BootstrapSettings},
 		"created":    {func(m *machine) { m.put(node.BootstrapSettings, "name: master0\ncreated: yesterday\n") }, phase.ErrInput, `created: parsing time "yesterday"`},
 		"name":       {func(m *machine) { m.put(node.BootstrapSettings, "name: a b\ncreated: 2026-11-25T08:00:00Z\n") }, phase.ErrInput, `"a b"`},
 	} {
@@ -259,7 +264,7 @@ func TestOperators(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m.T = t
 			now := int64(0)
-			m.must(m.CoreV1().Pods(apiserver.namespace).Delete(t.Context(), apiserver.name+"-"+host, metav1.DeleteOptions{GracePeriodSeconds: &now}))
+			fixture.NoError(m, m.CoreV1().Pods(apiserver.namespace).Delete(t.Context(), apiserver.name+"-"+host, metav1.DeleteOptions{GracePeriodSeconds: &now}))
 			m.report(apiserver, test.state)
 			m.pod(apiserver, test.pod, test.ready)
 			err := controlPlane{m, &node.Settings{Profile: "openshift", Name: host}}.ready(t.Context())

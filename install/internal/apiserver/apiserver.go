@@ -3,6 +3,7 @@
 package apiserver
 
 import (
+	"context"
 	"sync"
 	"testing"
 
@@ -27,7 +28,7 @@ func Start(t testing.TB) *envtest.Environment {
 type Shared struct {
 	envtest.Environment
 	// Prepare is called after the start; nil does nothing.
-	Prepare func(*rest.Config) error
+	Prepare func(context.Context, *rest.Config) error
 
 	once sync.Once
 	err  error
@@ -42,7 +43,7 @@ func (s *Shared) Running(t testing.TB) *rest.Config {
 		}
 		s.Config.QPS = -1
 		if s.Prepare != nil {
-			s.err = s.Prepare(s.Config)
+			s.err = s.Prepare(t.Context(), s.Config)
 		}
 	})
 	if s.err != nil {

@@ -28,8 +28,8 @@ import (
 )
 
 // Allow allows all authenticated users to request certificates.
-func Allow(config *rest.Config) error {
-	_, err := kubernetes.NewForConfigOrDie(config).RbacV1().ClusterRoleBindings().Create(context.Background(), &rbacv1.ClusterRoleBinding{
+func Allow(ctx context.Context, config *rest.Config) error {
+	_, err := kubernetes.NewForConfigOrDie(config).RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "ask"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node-bootstrapper"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "system:authenticated"}},
