@@ -140,6 +140,7 @@ func TestRefused(t *testing.T) {
 		"conflict.yaml":   configMap("default", "owned", "ours"),
 		"definition.yaml": definition("refused.example.com"),
 		"invalid.yaml":    "apiVersion: refused.example.com/v1\nkind: Thing\nmetadata: {name: large}\nspec: {size: 11}\n",
+		"key-twice.yaml":  "apiVersion: v1\nkind: ConfigMap\nkind: ConfigMap\nmetadata: {name: key-twice, namespace: default}\n",
 		"no-kind.yaml":    "metadata: {name: a}\n",
 		"no-name.yaml":    "apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: default}\n",
 		"twice-1.yaml":    configMap("default", "twice", "1"),
@@ -153,12 +154,13 @@ func TestRefused(t *testing.T) {
 		"user/bad-yaml.yaml: not a manifest: document 1",
 		`user/conflict.yaml: ConfigMap default/owned: Apply failed with 1 conflict: conflict with "other" using v1: .data.k`,
 		"user/invalid.yaml: Thing large: ", "spec.size", "less than or equal to 10",
+		`user/key-twice.yaml: not a manifest: document 1`, `key "kind" already set`,
 		`user/no-kind.yaml: not a manifest: document 1`,
 		`user/no-name.yaml: not a manifest: document 1: apiVersion "v1", kind "ConfigMap", metadata.name ""`,
 		"user/twice-2.yaml: ConfigMap default/twice: two different manifests of one object: user/twice-1.yaml and user/twice-2.yaml",
 		"user/unknown.yaml: ConfigMap default/unknown: ", ".datum")
-	if len(report.Failed) != 7 || report.Applied != 3 {
-		t.Errorf("%d failed and %d applied, want 7 and 3", len(report.Failed), report.Applied)
+	if len(report.Failed) != 8 || report.Applied != 3 {
+		t.Errorf("%d failed and %d applied, want 8 and 3", len(report.Failed), report.Applied)
 	}
 	if got := value(t, c, "default", "good") + value(t, c, "default", "owned"); got != "vtheirs" {
 		t.Errorf("values %s", got)
