@@ -30,7 +30,7 @@ const master = `{
     "files": [
       {"path": "/etc/kubernetes/kubelet.conf", "mode": 420, "contents": {"source": "data:;base64,H4sIAAAAAAAA/w==", "compression": "gzip"}},
       {"path": "/etc/hostname", "overwrite": true, "mode": 420, "contents": {"source": "data:,master0"}},
-      {"path": "/home/site/.ssh/authorized_keys", "mode": 384, "contents": {"source": "data:,"}},
+      {"path": "/var/home/site/.ssh/authorized_keys", "mode": 384, "contents": {"source": "data:,"}},
       {"path": "/etc/systemd/system/own.service", "mode": 420, "contents": {"source": "data:,"}}
     ]
   },
