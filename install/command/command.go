@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -119,20 +118,6 @@ func progress(out io.Writer) func(phase.Status) {
 			}
 		}
 	}
-}
-
-// linkedVersion is set by the linker in archives of a release (make dist).
-var linkedVersion string
-
-// releaseVersion returns the version of the release, or that of the module for `go install MODULE@VERSION`.
-func releaseVersion() string {
-	if linkedVersion != "" {
-		return linkedVersion
-	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.Main.Version
-	}
-	return "unknown"
 }
 
 // newManPages returns a hidden command for packagers.
