@@ -100,12 +100,11 @@ func Outliving(ctx context.Context) (outliving context.Context, started func() b
 	return outliving, context.AfterFunc(ctx, cancel)
 }
 
-// UntilEnd stops a cluster at the end of the spec, and copies its logs if the spec has failed.
+// UntilEnd stops a cluster at the end of the spec, and collects what a person needs if the spec has failed.
 func UntilEnd(c *embedded.Cluster, stop func()) {
-	DeferCleanup(func() {
+	DeferCleanup(func(ctx context.Context) {
 		if CurrentSpecReport().Failed() {
-			folder := suite.Artifacts()
-			GinkgoWriter.Printf("The logs of the cluster are in %s (%v)\n", folder, c.CopyLogs(folder))
+			collect(ctx, c, suite.Artifacts())
 		}
 		stop()
 	})
