@@ -42,8 +42,15 @@ var (
 	}
 )
 
-// smoke are the scenarios in `make e2e`, those that differ most. disturbed is the one of them that is also disturbed.
-var smoke, disturbed = []string{"none-sno", "none-sno-day2-workers", "ha"}, "none-sno"
+// smoke are the scenarios in `make e2e`: with the modules those that differ most, and of the others the one in which most
+// checks differ. disturbed is the one that is also disturbed.
+var smoke = map[embeddedtarget.Variant][]string{
+	embeddedtarget.SNO:      {disturbed, "none-sno-day2-workers", "ha"},
+	embeddedtarget.Vendored: {"none-sno-day2-workers"},
+	embeddedtarget.Baseline: {"none-sno-day2-workers"},
+}
+
+const disturbed = "none-sno"
 
 // reportEntry is the name of the entry of Ginkgo's report that has the conformance report of a cluster.
 const reportEntry = "conformance report"
@@ -61,7 +68,7 @@ func entries(variant embeddedtarget.Variant) []TableEntry {
 	var all []TableEntry
 	add := func(s scenario.Scenario, tiers string, disruptive bool) {
 		labels := Label(string(variant), s.Name, tiers, "conformance")
-		if slices.Contains(smoke, s.Name) && disruptive == (variant == embeddedtarget.SNO && s.Name == disturbed) {
+		if slices.Contains(smoke[variant], s.Name) && disruptive == (variant == embeddedtarget.SNO && s.Name == disturbed) {
 			labels = append(labels, suite.Smoke)
 		}
 		all = append(all, Entry(fmt.Sprintf("%s, %s: %s", s.Name, tiers, s.Description), labels, variant, s.Name, disruptive))
