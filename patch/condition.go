@@ -14,6 +14,9 @@ import (
 // conditions into the stock ClusterOperator, and keeps them after the controller is gone.
 func InForceCondition(prefix string) string { return prefix + "PatchInForce" }
 
+// InProgressCondition is the type of the condition that is True while the operand does not follow the patch yet.
+func InProgressCondition(prefix string) string { return prefix + "PatchInProgress" }
+
 // FailingCondition is the type of the condition that is True while a failure is persistent.
 func FailingCondition(prefix string) string { return prefix + "PatchFailing" }
 
@@ -32,7 +35,7 @@ func (r Result) Conditions(prefix string, persistent bool) []operatorv1.Operator
 	}
 	return []operatorv1.OperatorCondition{
 		condition(FailingCondition(prefix), persistent && r.Failing(), "Nothing is failing"),
-		condition(prefix+"PatchInProgress", r.State == Progressing, "Nothing is in progress"),
+		condition(InProgressCondition(prefix), r.State == Progressing, "Nothing is in progress"),
 		inForce,
 	}
 }
