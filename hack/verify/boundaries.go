@@ -32,6 +32,7 @@ var allowed = map[string][]string{
 	"testcluster":   {"topology"},
 	"render":        {"topology"},
 	"install":       {"topology", "render", "approver", "patch"},
+	"fleet":         {"topology", "patch", "approver", "auth", "console", "etcdguard", "ingress", "machineconfig"},
 }
 
 var operators = []string{"topology", "patch"}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import "github.com/solonode/sno/patch"
+
+const (
+	// AddOn is the name of the add-on: of its ClusterManagementAddOn, and of its ManagedClusterAddOn in each cluster.
+	AddOn = "sno"
+	// Namespace is the namespace of the controllers on a spoke.
+	Namespace = "sno-system"
+	// OptOutLabel on a ManagedCluster keeps the cluster out of the Placements. A ManagedClusterAddOn that is deleted
+	// instead is created again by Open Cluster Management.
+	OptOutLabel = patch.Domain + "/opt-out"
+	// CanaryLabel on a ManagedCluster makes it a canary.
+	CanaryLabel = patch.Domain + "/canary"
+
+	// ClaimControlPlane is the claim that Red Hat Advanced Cluster Management publishes, with the topology of the control
+	// plane. Without that product somebody has to create it on each spoke.
+	ClaimControlPlane = "controlplanetopology.openshift.io"
+	// ClaimInfrastructure is the claim of ours with the infrastructure topology.
+	ClaimInfrastructure = "infrastructuretopology." + patch.Domain
+	// ClaimWorkers is the claim of ours with the number of nodes of the pool "worker".
+	ClaimWorkers = "workers." + patch.Domain
+)
