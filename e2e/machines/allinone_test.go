@@ -69,6 +69,6 @@ func (m *machine) configAllInOne(ctx context.Context, more ...string) {
 	m.create(ctx, m.medium("medium", ""))
 	m.write(map[string]string{"extra/units/no-dns.service": noDNS})
 	m.snoInstall(ctx, append([]string{"create", "aio-ignition", "--dir", "sno", "--kubernetes-version", kubernetesVersion(), "--program", m.program,
-		"--extra", "extra"}, more...)...)
+		"--extra", "extra", "--runtime", "containerd"}, more...)...)
 	m.medium("medium", "sno/aio.ign")
 }

@@ -4,6 +4,7 @@
 //
 // The phases of the installation:
 //
+//	preflight         check that the image has kubelet, container runtime and CNI plugins
 //	render            render the static pods
 //	static-pods       write them, and what the kubelet needs to request its certificate
 //	api               wait until the API server is ready

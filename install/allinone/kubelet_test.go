@@ -97,7 +97,7 @@ func TestKubeconfigIsLast(t *testing.T) {
 	fixture.Put(t, root, node.AllInOneRendered+"/files/"+node.ManifestDir+"/etcd-pod.yaml", "a pod")
 	m := allinone.NewMachine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond})
 	run := func() error {
-		for _, p := range allinone.Phases(m) {
+		for _, p := range allinone.Phases(m, hasAll) {
 			if p.Name == "static-pods" {
 				return phase.Run(t.Context(), []phase.Phase{p}, phase.Options{})
 			}
@@ -122,6 +122,9 @@ func TestKubeconfigIsLast(t *testing.T) {
 	}
 }
 
+// hasAll is the check of an image that has everything.
+func hasAll(context.Context, *node.Settings) error { return nil }
+
 const kubeletKubeconfig = `{"apiVersion": "v1", "kind": "Config", "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a"}}],
 	"clusters": [{"name": "a", "cluster": {"server": "https://localhost:6443", "certificate-authority-data": "YSBidW5kbGU="}}]}`
 
@@ -133,7 +136,7 @@ func TestInput(t *testing.T) {
 	fixture.Put(t, root, node.AllInOneRendered+"/"+controlplane.Kubeconfig, kubeconfig)
 	for _, text := range []string{"profile: [", "profile: kubernetes\nnew: field\n", "profile: kubernetes\ncreated: today\n"} {
 		fixture.Put(t, root, node.AllInOneSettings, text)
-		for _, p := range allinone.Phases(m) {
+		for _, p := range allinone.Phases(m, hasAll) {
 			if p.Name != "join" {
 				continue
 			}

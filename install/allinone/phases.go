@@ -34,8 +34,16 @@ func NewMachine(m controlplane.Machine) *controlplane.Machine {
 }
 
 // Phases returns the installation of an all-in-one node (R-AIO-2, R-AIO-3, R-AIO-5), see the package's documentation.
-func Phases(m *controlplane.Machine) []phase.Phase {
+// check checks the machine's image.
+func Phases(m *controlplane.Machine, check func(context.Context, *node.Settings) error) []phase.Phase {
 	return []phase.Phase{
+		{Name: "preflight", Limit: short, Run: func(ctx context.Context, _ *phase.Progress) error {
+			s, err := m.Settings()
+			if err != nil {
+				return err //nolint:wrapcheck // it names the file
+			}
+			return check(ctx, s)
+		}},
 		{Name: "render", Limit: short, Done: m.IsRendered, Run: func(ctx context.Context, p *phase.Progress) error { return m.Render(ctx, p) }},
 		{Name: "static-pods", Limit: short, Run: func(context.Context, *phase.Progress) error { return writeFiles(m) }},
 		{Name: "api", Limit: long, Run: m.WaitForAPI},

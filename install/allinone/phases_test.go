@@ -56,10 +56,10 @@ func TestPhases(t *testing.T) {
 		return nil
 	}})
 	var names []string
-	for _, p := range append(allinone.Phases(m), allinone.Rotate(m, allinone.Kubelet{})...) {
+	for _, p := range append(allinone.Phases(m, hasAll), allinone.Rotate(m, allinone.Kubelet{})...) {
 		names = append(names, p.Name)
 	}
-	fixture.Equal(t, "names in the status", []string{"render", "static-pods", "api", "apply-manifests", "join", "finish", "rotate", "static-pods", "api", "apply-manifests", "kubelet", "join"}, names)
+	fixture.Equal(t, "names in the status", []string{"preflight", "render", "static-pods", "api", "apply-manifests", "join", "finish", "rotate", "static-pods", "api", "apply-manifests", "kubelet", "join"}, names)
 	run := func(list []phase.Phase, until string) error {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
@@ -72,7 +72,7 @@ func TestPhases(t *testing.T) {
 		}})
 	}
 	for _, name := range []string{"render", "static-pods"} {
-		if err := run(allinone.Phases(m), name); !errors.Is(err, context.Canceled) {
+		if err := run(allinone.Phases(m, hasAll), name); !errors.Is(err, context.Canceled) {
 			t.Fatalf("interrupted after %s: %v", name, err)
 		}
 	}
@@ -87,14 +87,14 @@ func TestPhases(t *testing.T) {
 	fixture.NoError(t, os.WriteFile(kubeconfig, environment.KubeConfig, 0o600))
 	ready := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "master0"}}
 	fixture.Must(client.CoreV1().Nodes().Create(t.Context(), ready, metav1.CreateOptions{}))
-	if err := run(allinone.Phases(m), "apply-manifests"); !errors.Is(err, context.Canceled) {
+	if err := run(allinone.Phases(m, hasAll), "apply-manifests"); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(root, node.AllInOneMarker)); err == nil {
 		t.Error("the marker exists without a node")
 	}
-	short := allinone.Phases(m)
-	short[4].Limit = 100 * time.Millisecond
+	short := allinone.Phases(m, hasAll)
+	short[5].Limit = 100 * time.Millisecond
 	if err := run(short, ""); !errors.Is(err, phase.ErrLimit) || !errors.Is(err, join.ErrNotJoined) {
 		t.Fatalf("a node that is not Ready: %v", err)
 	}
@@ -103,13 +103,13 @@ func TestPhases(t *testing.T) {
 	fixture.Must(client.CoreV1().Nodes().UpdateStatus(t.Context(), ready, metav1.UpdateOptions{}))
 	jointest.Certificate(t, root, join.ServingCertificate, "master0", time.Now().Add(time.Hour))
 	fixture.Put(t, root, node.AllInOneStatus, `{"command": "aiokube"}`)
-	fixture.NoError(t, run(allinone.Phases(m), ""))
+	fixture.NoError(t, run(allinone.Phases(m, hasAll), ""))
 	// Another machine reads that it is installed (R-BIP-3).
 	status, err := client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), monitor.Name, metav1.GetOptions{})
 	if err != nil || !strings.Contains(status.Data["aiokube"], "aiokube") {
 		t.Errorf("the status in the cluster: %v, %v", status, err)
 	}
-	if err := run(allinone.Phases(m), ""); err != nil {
+	if err := run(allinone.Phases(m, hasAll), ""); err != nil {
 		t.Errorf("again: %v", err)
 	}
 	if _, err := client.CoreV1().Namespaces().Get(t.Context(), "openshift-etcd", metav1.GetOptions{}); err != nil {

@@ -184,7 +184,7 @@ func TestPreflightHost(t *testing.T) {
 	if code != phase.ExitInput || !strings.Contains(errs, "the installation would fail") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	for _, part := range []string{"failed  dns      master0.sno.invalid: ", "ok      address  192.0.2.10 of eno1 is static\n", "ok      disk     /dev/vda", "ok      clock    ", "STATE   CHECK    FINDING\n"} {
+	for _, part := range []string{"failed  dns      master0.sno.invalid: ", "ok      address  192.0.2.10 of eno1 is static\n", "ok      disk     /dev/vda", "failed  image    the image has no program kubelet in /usr/bin", "ok      clock    ", "STATE   CHECK    FINDING\n"} {
 		if !strings.Contains(out, part) {
 			t.Errorf("no %q in:\n%s", part, out)
 		}

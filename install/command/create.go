@@ -99,6 +99,7 @@ func newAllInOne(out, errs io.Writer) *cobra.Command {
 		RunE: func(command *cobra.Command, _ []string) error { return c.run(command.Context(), out, errs) },
 	}
 	c.bind(command.Flags())
+	command.Flags().StringVar(&c.settings.Runtime, "runtime", node.CRIO.Name, "container runtime of the image: "+node.RuntimeNames())
 	return command
 }
 
@@ -218,6 +219,9 @@ func (c *creation) flags(in *create.Input) []error {
 		wrong("release-image", c.settings.ReleaseImage, "give it by digest, NAME@sha256:DIGEST: what a tag means can change")
 	case profile == inputs.Kubernetes && c.settings.KubernetesVersion == "":
 		wrong("kubernetes-version", "", "profile kubernetes needs it, such as 1.35.2")
+	}
+	if _, err := c.settings.ContainerRuntime(); err != nil || c.settings.Runtime == "" && c.purpose == installconfig.AllInOne {
+		wrong("runtime", c.settings.Runtime, node.RuntimeNames())
 	}
 	if v := c.settings.KubernetesVersion; v != "" {
 		if _, err := version.ParseSemantic(v); err != nil {

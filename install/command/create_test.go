@@ -138,6 +138,9 @@ func TestCreate(t *testing.T) {
 				t.Errorf("worker.ign: %s", first["worker.ign"])
 			}
 			s := settings(t, first[test.file], test.settings)
+			if want := map[string]string{"all-in-one": "crio"}[name]; s.Runtime != want {
+				t.Errorf("runtime %q, want %q", s.Runtime, want)
+			}
 			if created, err := time.Parse(time.RFC3339, s.Created); err != nil || time.Since(created) > time.Hour || s.Validity != "87600h0m0s" || s.Domain() != "sno.example.com" {
 				t.Errorf("settings %+v, %v", s, err)
 			}
@@ -306,6 +309,7 @@ func TestRefused(t *testing.T) {
 		}, withOperators, "manifests/a.yaml"},
 		"another profile": {old, plain, "the folder has the state of another cluster"},
 		"no version":      {unchanged, allInOne[:3], `--kubernetes-version ""`},
+		"runtime":         {unchanged, append(allInOne, "--runtime", "docker"), `--runtime "docker": unusable value: crio or containerd`},
 		"no program":      {unchanged, []string{"create", "aio-ignition"}, `--program "": unusable value: give either a URL or --program-in-image`},
 		"profile":         {unchanged, append([]string{"--profile", "x"}, withOperators...), `--profile "x"`},
 		"ISO without out": {unchanged, append([]string{"--iso", "x"}, withOperators...), "--iso and --out go together"},

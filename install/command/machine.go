@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/solonode/sno/render/inputs"
+
 	"github.com/solonode/sno/install/allinone"
 	"github.com/solonode/sno/install/bootstrap"
 	"github.com/solonode/sno/install/controlplane"
@@ -85,7 +87,33 @@ func checkMachine(ctx context.Context, s *node.Settings) error {
 		return err
 	}
 	in.Host, in.Checks = true, []string{preflight.Address, preflight.Disk, preflight.Clock}
+	if in.Runtime != nil {
+		in.Checks = append(in.Checks, preflight.Image)
+	}
 	return preflight.Failed(preflight.Check(ctx, in)) //nolint:wrapcheck // it has advice
+}
+
+// checkImage checks what an all-in-one node's image must have.
+func checkImage(root string) func(context.Context, *node.Settings) error {
+	return func(ctx context.Context, s *node.Settings) error {
+		r, err := imageRuntime(s)
+		if err != nil {
+			return err
+		}
+		return preflight.Failed(preflight.Check(ctx, preflight.Input{Host: true, Checks: []string{preflight.Image}, Runtime: r, Root: root})) //nolint:wrapcheck // it has advice
+	}
+}
+
+// imageRuntime returns the runtime that the image has to bring; nil if a release adds it.
+func imageRuntime(s *node.Settings) (*node.Runtime, error) {
+	if s.Profile == string(inputs.OpenShift) {
+		return nil, nil //nolint:nilnil // nothing to bring
+	}
+	r, err := s.ContainerRuntime()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", err, phase.ErrInput)
+	}
+	return &r, nil
 }
 
 func settingsInput(s *node.Settings) (preflight.Input, error) {
@@ -93,9 +121,10 @@ func settingsInput(s *node.Settings) (preflight.Input, error) {
 	if err != nil {
 		return preflight.Input{}, fmt.Errorf("%w: %w", err, phase.ErrInput)
 	}
+	r, err := imageRuntime(s)
 	return preflight.Input{
-		Domain: s.Domain(), Name: s.Name, Addresses: s.Addresses, MachineNetworks: s.MachineNetworks, Disk: s.InstallationDisk, Created: created,
-	}, nil
+		Domain: s.Domain(), Name: s.Name, Addresses: s.Addresses, MachineNetworks: s.MachineNetworks, Disk: s.InstallationDisk, Created: created, Runtime: r,
+	}, err
 }
 
 func newPostReboot(errs io.Writer) *cobra.Command {
@@ -126,7 +155,7 @@ func newAllInOneNode(errs io.Writer) *cobra.Command {
 		Use: "aiokube", Short: "Make this machine a cluster of its own", Long: "Start the control plane of an all-in-one node, and join its kubelet.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			defer m.serve(c.Context(), errs, node.AllInOneSettings, node.AllInOneStatus)()
-			return phases(c, m.status, allinone.Phases(m.allInOne(errs)), errs)
+			return phases(c, m.status, allinone.Phases(m.allInOne(errs), checkImage(m.root)), errs)
 		},
 	})
 }

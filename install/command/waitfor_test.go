@@ -76,7 +76,7 @@ func TestNoStatus(t *testing.T) {
 		t.Errorf("code %d, %s", code, errs)
 	}
 	_, _, errs := run(t.Context(), "aiokube", "--root", machine, "--status-dir", t.TempDir())
-	for _, want := range []string{"Other machines cannot read the status, and the phases go on: ", "phase render"} {
+	for _, want := range []string{"Other machines cannot read the status, and the phases go on: ", "phase preflight", "image: the image has no program containerd of containerd"} {
 		if !strings.Contains(errs, want) {
 			t.Errorf("%q is not in %s", want, errs)
 		}

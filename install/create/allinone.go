@@ -10,7 +10,6 @@ import (
 
 	"github.com/solonode/sno/render/inputs"
 
-	"github.com/solonode/sno/install/kubelet"
 	"github.com/solonode/sno/install/node"
 )
 
@@ -43,8 +42,7 @@ func AllInOne(in Input) ([]byte, error) {
 	b.AddUnit(own, "sno-rotate-before-kubelet.service", fmt.Sprintf(rotateBefore, node.AllInOneMarker, s.Executable()))
 	b.AddUnit(own, "sno-rotate.service", fmt.Sprintf(rotateUnit, node.AllInOneMarker, s.Executable()))
 	b.AddUnit(own, "sno-rotate.timer", rotateTimer(validity))
-	pods, dns := firstOf(in.Config.Networking)
-	errs := []error{extra, in.addManifests(b, node.AllInOneManifests), in.addProgram(b), kubelet.AddMember(b, own, in.runtime(), pods, dns)}
+	errs := []error{extra, in.addManifests(b, node.AllInOneManifests), in.addProgram(b), in.addMember(b)}
 	text, err := b.Encode()
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return nil, err

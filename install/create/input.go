@@ -73,11 +73,24 @@ const (
 
 func (in *Input) profile() inputs.Profile { return inputs.Profile(in.Settings.Profile) }
 
-func (in *Input) runtime() string {
+func (in *Input) runtime() (node.Runtime, error) {
 	if in.profile() == inputs.OpenShift {
-		return kubelet.CRIO
+		return node.CRIO, nil
 	}
-	return kubelet.Containerd
+	return in.Settings.ContainerRuntime() //nolint:wrapcheck // it names the field
+}
+
+// addStandalone adds the kubelet of a live system.
+func (in *Input) addStandalone(b *ignition.Builder) error {
+	r, err := in.runtime()
+	return errors.Join(err, kubelet.AddStandalone(b, own, r))
+}
+
+// addMember adds the kubelet of an installed node.
+func (in *Input) addMember(b *ignition.Builder) error {
+	r, err := in.runtime()
+	pods, dns := firstOf(in.Config.Networking)
+	return errors.Join(err, kubelet.AddMember(b, own, r, pods, dns))
 }
 
 func (in *Input) settings() node.Settings {

@@ -57,7 +57,7 @@ func SingleNode(in Input) ([]byte, error) {
 	live.AddUnit(own, "sno-install-status.service", fmt.Sprintf(statusUnit, s.Executable()))
 	in.addMachine(&live)
 	in.addPulls(&live)
-	errs = append(errs, in.addManifests(&live, node.LiveManifests), in.addProgram(&live), kubelet.AddStandalone(&live, own, in.runtime()))
+	errs = append(errs, in.addManifests(&live, node.LiveManifests), in.addProgram(&live), in.addStandalone(&live))
 	arguments, err = addExtra(&live, in.ExtraLive)
 	errs = append(errs, err)
 	if len(arguments) > 0 {
@@ -103,9 +103,8 @@ func (in *Input) givenIgnition() (*Source, error) {
 		return given, nil // by default the release's machine-config operator makes it
 	}
 	var b ignition.Builder
-	pods, dns := firstOf(in.Config.Networking)
-	if err := kubelet.AddMember(&b, own, in.runtime(), pods, dns); err != nil {
-		return nil, err //nolint:wrapcheck // it names the kubelet
+	if err := in.addMember(&b); err != nil {
+		return nil, err
 	}
 	text, err := b.Encode()
 	if err != nil {

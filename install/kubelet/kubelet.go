@@ -40,16 +40,10 @@ const (
 	clientCA = "/" + node.ResourceDir + "/kube-apiserver-certs/configmaps/client-ca/ca-bundle.crt"
 )
 
-// Endpoints of container runtimes.
-const (
-	Containerd = "unix:///run/containerd/containerd.sock"
-	CRIO       = "unix:///var/run/crio/crio.sock"
-)
-
 var errConfig = errors.New("cannot write the kubelet's configuration")
 
 // AddStandalone adds a kubelet for static pods only, whose API refuses all requests.
-func AddStandalone(b *ignition.Builder, source, runtime string) error {
+func AddStandalone(b *ignition.Builder, source string, runtime node.Runtime) error {
 	// A kubelet without the folder retries only after many seconds.
 	b.AddDir(source, node.ManifestDir, 0o700)
 	return add(b, source, "Kubelet of the bootstrap phase, for static pods", "", runtime, map[string]any{
@@ -61,7 +55,7 @@ func AddStandalone(b *ignition.Builder, source, runtime string) error {
 // AddMember adds a kubelet that joins the control plane of its own machine. It requests its identity with
 // node.KubeletBootstrap (R-AIO-9). Its node is schedulable, without taints (R-AIO-6). pods is the range of pod
 // addresses, and dns the address of the cluster's DNS.
-func AddMember(b *ignition.Builder, source, runtime string, pods netip.Prefix, dns netip.Addr) error {
+func AddMember(b *ignition.Builder, source string, runtime node.Runtime, pods netip.Prefix, dns netip.Addr) error {
 	b.AddFile(source, files.File{Path: NetworkFile, Mode: 0o644, Content: fmt.Appendf(nil, networkConfig, defaultRoute(pods), pods)})
 	arguments := fmt.Sprintf(" --kubeconfig=/%s --bootstrap-kubeconfig=/%s $KUBELET_NODE_ARGS", Kubeconfig, node.KubeletBootstrap)
 	return add(b, source, "Kubelet", arguments, runtime, map[string]any{
@@ -114,33 +108,30 @@ func Environment(s *node.Settings) files.File {
 	return files.File{Path: EnvironmentFile, Mode: 0o644, Content: []byte(text)}
 }
 
-func add(b *ignition.Builder, source, description, arguments, runtime string, fields map[string]any) error {
+func add(b *ignition.Builder, source, description, arguments string, runtime node.Runtime, fields map[string]any) error {
 	fields["apiVersion"], fields["kind"] = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"
-	fields["staticPodPath"], fields["containerRuntimeEndpoint"], fields["cgroupDriver"] = "/"+node.ManifestDir, runtime, "systemd"
+	fields["staticPodPath"], fields["containerRuntimeEndpoint"], fields["cgroupDriver"] = "/"+node.ManifestDir, runtime.Endpoint, "systemd"
 	text, err := yaml.Marshal(fields)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errConfig, err)
 	}
 	b.AddFile(source, files.File{Path: ConfigFile, Mode: 0o644, Content: text})
 	b.AddDir(source, DropInDir, 0o755)
-	wants := "network-online.target"
-	if runtime == CRIO {
-		wants += " crio.service" // which images of CoreOS do not start by themselves
-	}
-	b.AddUnit(source, Unit, fmt.Sprintf(unit, description, wants, EnvironmentFile, ConfigFile, DropInDir, arguments))
+	b.AddUnit(source, Unit, fmt.Sprintf(unit, description, runtime.Unit, EnvironmentFile, node.Kubelet, ConfigFile, DropInDir, arguments))
 	return nil
 }
 
-// unit restarts the kubelet, without a limit, until its files have been rendered.
+// unit restarts the kubelet, without a limit, until its files have been rendered. It starts the runtime, because images
+// of CoreOS do not.
 const unit = `[Unit]
-Description=%s
-Wants=%s
-After=network-online.target crio.service containerd.service
+Description=%[1]s
+Wants=network-online.target %[2]s
+After=network-online.target %[2]s
 StartLimitIntervalSec=0
 
 [Service]
-EnvironmentFile=-/%s
-ExecStart=/usr/bin/kubelet --config=/%s --config-dir=/%s%s
+EnvironmentFile=-/%[3]s
+ExecStart=/%[4]s --config=/%[5]s --config-dir=/%[6]s%[7]s
 Restart=always
 RestartSec=1
 

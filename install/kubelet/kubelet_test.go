@@ -20,11 +20,11 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-func unit(description, wants, arguments string) string {
+func unit(description, runtime, arguments string) string {
 	return `[Unit]
 Description=` + description + `
-Wants=` + wants + `
-After=network-online.target crio.service containerd.service
+Wants=network-online.target ` + runtime + `
+After=network-online.target ` + runtime + `
 StartLimitIntervalSec=0
 
 [Service]
@@ -67,11 +67,11 @@ func TestAdd(t *testing.T) {
 			},
 		}
 	}
-	standaloneUnit := unit("Kubelet of the bootstrap phase, for static pods", "network-online.target crio.service", "")
-	memberUnit := unit("Kubelet", "network-online.target", " --kubeconfig=/var/lib/kubelet/kubeconfig --bootstrap-kubeconfig=/etc/kubernetes/kubeconfig $KUBELET_NODE_ARGS")
+	standaloneUnit := unit("Kubelet of the bootstrap phase, for static pods", "crio.service", "")
+	memberUnit := unit("Kubelet", "containerd.service", " --kubeconfig=/var/lib/kubelet/kubeconfig --bootstrap-kubeconfig=/etc/kubernetes/kubeconfig $KUBELET_NODE_ARGS")
 	add := func(pods, dns string) func(*ignition.Builder) error {
 		return func(b *ignition.Builder) error {
-			return kubelet.AddMember(b, "test", kubelet.Containerd, netip.MustParsePrefix(pods), netip.MustParseAddr(dns))
+			return kubelet.AddMember(b, "test", node.Containerd, netip.MustParsePrefix(pods), netip.MustParseAddr(dns))
 		}
 	}
 	for name, test := range map[string]struct {
@@ -81,7 +81,7 @@ func TestAdd(t *testing.T) {
 		network       string
 	}{
 		"standalone": {
-			func(b *ignition.Builder) error { return kubelet.AddStandalone(b, "test", kubelet.CRIO) },
+			func(b *ignition.Builder) error { return kubelet.AddStandalone(b, "test", node.CRIO) },
 			"unix:///var/run/crio/crio.sock", standaloneUnit, map[string]any{
 				"authentication": map[string]any{"anonymous": map[string]any{"enabled": false}, "webhook": map[string]any{"enabled": false}},
 				"authorization":  map[string]any{"mode": "AlwaysAllow"},

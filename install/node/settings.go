@@ -27,6 +27,8 @@ type Settings struct {
 	// KubernetesVersion and Images are for profile kubernetes.
 	KubernetesVersion string            `json:"kubernetesVersion,omitempty"`
 	Images            map[string]string `json:"images,omitempty"`
+	// Runtime is the name of an all-in-one node's container runtime. Empty, as in older settings, is containerd.
+	Runtime string `json:"runtime,omitempty"`
 	// ReleaseImage is for profile openshift.
 	ReleaseImage string `json:"releaseImage,omitempty"`
 	// Validity of certificates that no operator renews, for time.ParseDuration.

@@ -16,7 +16,7 @@ import (
 
 func TestSettings(t *testing.T) {
 	want := &Settings{
-		Profile: "kubernetes", ClusterName: "sno", BaseDomain: "example.com", KubernetesVersion: "1.35.2",
+		Profile: "kubernetes", ClusterName: "sno", BaseDomain: "example.com", KubernetesVersion: "1.35.2", Runtime: "crio",
 		Images: map[string]string{"etcd": "registry.example.com/etcd:3.6.8"}, Validity: "87600h0m0s",
 		Name: "master0", Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.10"), netip.MustParseAddr("2001:db8::10")},
 		MachineNetworks:  []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
@@ -33,6 +33,13 @@ func TestSettings(t *testing.T) {
 	}
 	_, err := (&Settings{Created: "today"}).CreatedAt()
 	fixture.Fails(t, "no time", err, ErrSettings)
+	for runtime, endpoint := range map[string]string{"": Containerd.Endpoint, "containerd": Containerd.Endpoint, "crio": CRIO.Endpoint} {
+		if r, err := (&Settings{Runtime: runtime}).ContainerRuntime(); err != nil || r.Endpoint != endpoint {
+			t.Errorf("runtime %q: %s, %v", runtime, r.Endpoint, err)
+		}
+	}
+	_, err = (&Settings{Runtime: "docker"}).ContainerRuntime()
+	fixture.Fails(t, "another runtime", err, ErrSettings, `runtime "docker": use crio or containerd`)
 	if got.Domain() != "sno.example.com" {
 		t.Errorf("domain %s", got.Domain())
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/solonode/sno/render/files"
 
 	"github.com/solonode/sno/install/installconfig"
+	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
 )
 
@@ -25,6 +26,7 @@ const (
 	DNS        = "dns"
 	Address    = "address"
 	Disk       = "disk"
+	Image      = "image"
 	Clock      = "clock"
 	Registries = "registries"
 	Manifests  = "manifests"
@@ -67,6 +69,8 @@ type Input struct {
 
 	// Disk is the disk to write.
 	Disk string
+	// Runtime is the container runtime that the machine's image must have, with all that goes with it; nil for none.
+	Runtime *node.Runtime
 
 	// Created is the time of the configuration. No clock may be before that.
 	Created time.Time
@@ -114,6 +118,7 @@ func Check(ctx context.Context, in Input) []Finding {
 		{DNS, in.Domain != "", c.dns},
 		{Address, in.Host || in.Domain != "", c.address},
 		{Disk, in.Disk != "", c.disk},
+		{Image, in.Host && in.Runtime != nil, c.image},
 		{Clock, true, c.clock},
 		{Registries, len(in.Sources) > 0, c.registries},
 		{Manifests, len(in.Manifests) > 0, c.manifests},
