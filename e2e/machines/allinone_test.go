@@ -3,14 +3,16 @@
 package machines
 
 import (
+	"cmp"
 	"context"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 )
 
 // An all-in-one node is a machine whose image boots with its config.
 var _ = Describe("All in one", Ordered, Label("all-in-one"), func() {
-	m := &machine{way: "all-in-one", command: aiokube, checks: everywhere(allInOne)}
+	m := &machine{way: "all-in-one", command: aiokube, checks: everywhere(allInOne, runtimeIs("containerd"))}
 	BeforeAll(m.setUp, NodeTimeout(stepTimeout))
 
 	It("boots from a config without DNS, operators or another machine", func(ctx SpecContext) {
@@ -26,6 +28,31 @@ var _ = Describe("All in one", Ordered, Label("all-in-one"), func() {
 		booted.allInOne.memory = m.memory(ctx)
 	}, SpecTimeout(stepTimeout))
 })
+
+// CRI-O has no images: it pulls them.
+var _ = Describe("All in one, with CRI-O", Ordered, Label("all-in-one-crio"), func() {
+	m := &machine{way: "all-in-one-crio", command: aiokube, runtime: "crio", checks: everywhere(allInOne, runtimeIs("cri-o"))}
+	BeforeAll(func(ctx SpecContext) {
+		if !strings.HasPrefix(image, "sno/node:") {
+			Skip("CRI-O is only in an image that was built here, not in " + image)
+		}
+		m.setUp(ctx)
+	}, NodeTimeout(stepTimeout))
+
+	It("boots from a config, and pulls its images", func(ctx SpecContext) {
+		m.configAllInOne(ctx, "--image", "etcd="+etcdImage)
+		m.boot(ctx)
+	}, SpecTimeout(stepTimeout))
+
+	It("is a complete node", m.passChecks, SpecTimeout(stepTimeout))
+	m.inspection()
+
+	It("is the same after a restart", func(ctx SpecContext) { m.passChecksAfterRestart(ctx) }, SpecTimeout(stepTimeout))
+})
+
+func runtimeIs(name string) []check {
+	return []check{{"the container runtime is " + name, client + "get node " + hostname + " -o jsonpath={.status.nodeInfo.containerRuntimeVersion} | grep -q ^" + name + "://"}}
+}
 
 const (
 	aiokube = "aiokube"
@@ -68,7 +95,11 @@ WantedBy=basic.target
 func (m *machine) configAllInOne(ctx context.Context, more ...string) {
 	m.create(ctx, m.medium("medium", ""))
 	m.write(map[string]string{"extra/units/no-dns.service": noDNS})
+	runtime := cmp.Or(m.runtime, "containerd") // which has the images
+	if runtime != "containerd" {
+		m.serveImages(ctx)
+	}
 	m.snoInstall(ctx, append([]string{"create", "aio-ignition", "--dir", "sno", "--kubernetes-version", kubernetesVersion(), "--program", m.program,
-		"--extra", "extra", "--runtime", "containerd"}, more...)...)
+		"--extra", "extra", "--runtime", runtime}, more...)...)
 	m.medium("medium", "sno/aio.ign")
 }

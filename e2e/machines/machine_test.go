@@ -39,6 +39,9 @@ type machine struct {
 	live, worker *nodemachine.Machine
 
 	way string
+	// runtime is the container runtime of an all-in-one node; empty is containerd. mirror is the address of the registry of
+	// one without images.
+	runtime, mirror string
 	// command is the subcommand of sno-install that runs when the machine boots.
 	command string
 	// checks hold on the installed node, also after a restart.
@@ -104,7 +107,7 @@ const failureSummary = `exec 2>&1
 crictl ps --all
 crictl pods
 systemctl list-units --failed --plain --no-legend
-journalctl --boot --no-pager --output=cat --unit=kubelet --unit=containerd | grep -E '^E|level=error|Failed|Error' | cut -c1-300 | tail -n 15
+journalctl --boot --no-pager --output=cat --unit=kubelet --unit=containerd --unit=crio | grep -E '^E|level=error|Failed|Error' | cut -c1-300 | tail -n 15
 for log in /var/log/pods/*/*/*.log; do echo "== $log"; tail -n 4 "$log" | cut -c1-300; done`
 
 func (m *machine) keepLogs(ctx context.Context) {
@@ -261,9 +264,14 @@ echo $((all - $(awk -v key=$key '$1 == key { print $2 }' memory.stat)))`)
 // here.
 func (m *machine) loadImage(ctx context.Context, p programs.Program, name string) string {
 	binary := suite.Must(programs.Build(ctx, p, GinkgoWriter))
+	image := images.Image{Name: name, Files: map[string]string{p.Name: binary}, Entrypoint: []string{"/" + p.Name}}
+	if m.mirror != "" {
+		m.push(ctx, image)
+		return binary
+	}
 	archive := m.path("images/" + p.Name + ".tar")
 	Expect(os.MkdirAll(filepath.Dir(archive), 0o755)).To(Succeed())
-	Expect(images.Write(archive, images.Image{Name: name, Files: map[string]string{p.Name: binary}, Entrypoint: []string{"/" + p.Name}})).To(Succeed())
+	Expect(images.Write(archive, image)).To(Succeed())
 	Expect(m.Containerd().Load(ctx, archive)).To(Succeed())
 	return binary
 }

@@ -69,6 +69,9 @@ var (
 	// WebServer is an example workload whose replicas return their names, or what a WebSocket sends.
 	WebServer = Program{Name: "web-server", Module: "e2e", Package: "./cmd/web-server"}
 
+	// Pause holds the namespaces of a pod.
+	Pause = Program{Name: "pause", Module: "testcluster", Package: "./nodeimage/pause"}
+
 	// IngressHost stands in for the ingress operator.
 	IngressHost = standIn("ingress-operator")
 	// ConsoleHost stands in for the console operator.

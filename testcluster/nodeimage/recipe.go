@@ -26,7 +26,7 @@ const (
 	own           = "sno/node"
 )
 
-func tools() []string { return []string{"coredns", "crictl"} }
+func tools() []string { return []string{"coredns", "crictl", "crio"} }
 
 type recipe struct {
 	version string

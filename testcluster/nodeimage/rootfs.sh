@@ -4,7 +4,7 @@
 #   rootfs.sh WORK FILES BIN
 #
 # WORK is an empty folder: rootfs.tar and kube-proxy.tar appear there. FILES is images/base/files of the kind module. BIN holds
-# kubelet, kubeadm, kubectl, crictl and a file version.
+# kubelet, kubeadm, kubectl, crictl, crio with pinns beside its file, and a file version.
 set -eu
 
 work=$1 files=$2 bin=$3
@@ -19,7 +19,7 @@ mirror=$({ cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null 
 	exit 1
 }
 
-debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,containerd,runc,containernetworking-plugins,iptables,nftables,\
+debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,containerd,runc,conmon,containernetworking-plugins,iptables,nftables,\
 iproute2,conntrack,socat,ethtool,mount,kmod,procps,util-linux,hostname,jq,ca-certificates,libseccomp2,curl,ebtables,haproxy \
 	bookworm "$root" "$mirror"
 
@@ -46,6 +46,45 @@ cp "$bin/version" "$root/kind/version"
 # A machine without CAP_SYS_RESOURCE cannot lower the score by which the kernel chooses whom to kill.
 sed -i 's/restrict_oom_score_adj = false/restrict_oom_score_adj = true/' "$root/etc/containerd/config.toml"
 sed -i '/^OOMScoreAdjust=/d' "$root/etc/systemd/system/containerd.service"
+
+# CRI-O, which only a kubelet that wants it starts.
+cp "$bin/crio" "$(dirname "$(readlink -f "$bin/crio")")/pinns" "$root/usr/bin/"
+mkdir -p "$root/etc/crio/crio.conf.d" "$root/etc/containers"
+echo '{"default": [{"type": "insecureAcceptAnything"}]}' >"$root/etc/containers/policy.json"
+cat >"$root/etc/crio/crio.conf.d/10-node.conf" <<'END'
+[crio.image]
+pause_image = "registry.k8s.io/pause:3.10"
+[crio.runtime]
+default_runtime = "runc"
+[crio.runtime.runtimes.runc]
+runtime_path = "/usr/libexec/crio/runc"
+END
+cat >"$root/etc/systemd/system/crio.service" <<'END'
+[Unit]
+After=network-online.target
+Before=kubelet.service
+[Service]
+Type=notify
+ExecStart=/usr/bin/crio
+TasksMax=infinity
+Restart=on-failure
+END
+mkdir -p "$root/usr/libexec/crio"
+cat >"$root/usr/libexec/crio/runc" <<'END'
+#!/bin/sh
+# As containerd's restrict_oom_score_adj.
+previous=
+for word; do
+	case $previous in --bundle | -b)
+		jq --argjson least "$(cat /proc/self/oom_score_adj)" '.process.oomScoreAdj |= ([. // $least, $least] | max)' "$word/config.json" >"$word/config.json.new"
+		mv "$word/config.json.new" "$word/config.json"
+		;;
+	esac
+	previous=$word
+done
+exec /usr/sbin/runc "$@"
+END
+chmod 755 "$root/usr/libexec/crio/runc"
 
 chroot "$root" sh -eu <<'END'
 systemctl enable kubelet.service containerd.service undo-mount-hacks.service
