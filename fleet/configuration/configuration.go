@@ -32,12 +32,13 @@ var (
 const (
 	VariableModules     = "Modules"     // comma-separated
 	VariableImage       = "Image"       // of the controllers; {module} is replaced by the name of the module
+	VariableTool        = "Tool"        // the image of kubectl-sno, which releases the fields
 	VariableDryRun      = "DryRun"      // true or false, the default
 	VariableDrainPolicy = "DrainPolicy" // --drain-policy of machineconfig
 	VariablePlacement   = "Placement"   // --placement of ingress
 )
 
-var variables = []string{VariableModules, VariableImage, VariableDryRun, VariableDrainPolicy, VariablePlacement}
+var variables = []string{VariableModules, VariableImage, VariableTool, VariableDryRun, VariableDrainPolicy, VariablePlacement}
 
 // Placeholder is replaced by the name of the module in the image.
 const Placeholder = "{module}"
@@ -47,6 +48,7 @@ type Configuration struct {
 	// Modules are sorted and distinct. Each has a Deployment of its own.
 	Modules []string
 	Image   string
+	Tool    string
 	// DryRun deploys no controllers.
 	DryRun      bool
 	DrainPolicy machineconfig.DrainPolicy
@@ -70,8 +72,10 @@ func (c Configuration) Validate() error {
 		}
 	}
 	switch {
-	case c.Image == "" || strings.ContainsAny(c.Image, " \t\n"):
+	case !isImage(c.Image):
 		return invalid(VariableImage, "%q is no image; name one with its tag or digest, such as registry.example.com/%s-controller:v1", c.Image, Placeholder)
+	case !isImage(c.Tool):
+		return invalid(VariableTool, "%q is no image; name that of kubectl-sno with its tag or digest", c.Tool)
 	case len(c.Modules) > 1 && !strings.Contains(c.Image, Placeholder):
 		return invalid(VariableImage, "%q is one image for %d modules; use %s for the name of the module", c.Image, len(c.Modules), Placeholder)
 	}
@@ -83,6 +87,8 @@ func (c Configuration) Validate() error {
 	}
 	return nil
 }
+
+func isImage(name string) bool { return name != "" && !strings.ContainsAny(name, " \t\n") }
 
 // Parse reads a configuration. The error is an ErrInvalid or ErrEdited.
 func Parse(config *addonv1alpha1.AddOnDeploymentConfig) (Configuration, error) {
@@ -118,7 +124,7 @@ func parse(spec addonv1alpha1.AddOnDeploymentConfigSpec) (Configuration, error) 
 	modules := strings.FieldsFunc(values[VariableModules], func(r rune) bool { return r == ',' || r == ' ' })
 	slices.Sort(modules)
 	c := Configuration{
-		Modules: modules, Image: values[VariableImage], DryRun: dryRun,
+		Modules: modules, Image: values[VariableImage], Tool: values[VariableTool], DryRun: dryRun,
 		DrainPolicy: machineconfig.DrainPolicy(values[VariableDrainPolicy]), Placement: ingress.PlacementSource(values[VariablePlacement]),
 	}
 	return c, c.Validate()
@@ -137,6 +143,7 @@ func (c Configuration) customized() []addonv1alpha1.CustomizedVariable {
 	return []addonv1alpha1.CustomizedVariable{
 		{Name: VariableModules, Value: strings.Join(slices.Sorted(slices.Values(c.Modules)), ",")},
 		{Name: VariableImage, Value: c.Image},
+		{Name: VariableTool, Value: c.Tool},
 		{Name: VariableDryRun, Value: strconv.FormatBool(c.DryRun)},
 		{Name: VariableDrainPolicy, Value: string(c.DrainPolicy)},
 		{Name: VariablePlacement, Value: string(c.Placement)},

@@ -24,12 +24,15 @@ func object(name string, variables ...string) *addonv1alpha1.AddOnDeploymentConf
 	return config
 }
 
-const image = "Image=registry.example.com/{module}-controller:v1"
+const (
+	image = "Image=registry.example.com/{module}-controller:v1"
+	tool  = "Tool=registry.example.com/kubectl-sno:v1"
+)
 
 func TestRoundTrip(t *testing.T) {
 	for name, variables := range map[string][]string{
-		"defaults": {"Modules=ingress", image},
-		"all":      {"Modules=ingress, auth,machineconfig", image, "DryRun=true", "DrainPolicy=workers", "Placement=defaultPlacement"},
+		"defaults": {"Modules=ingress", image, tool},
+		"all":      {"Modules=ingress, auth,machineconfig", image, tool, "DryRun=true", "DrainPolicy=workers", "Placement=defaultPlacement"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := configuration.Parse(object("sno", variables...))
@@ -56,6 +59,7 @@ func TestHash(t *testing.T) {
 	for name, change := range map[string]func(*configuration.Configuration){
 		"modules":      func(c *configuration.Configuration) { c.Modules = []string{"auth"} },
 		"image":        func(c *configuration.Configuration) { c.Image = "a/{module}:v2" },
+		"tool":         func(c *configuration.Configuration) { c.Tool = "a/tool:v2" },
 		"dry run":      func(c *configuration.Configuration) { c.DryRun = true },
 		"drain policy": func(c *configuration.Configuration) { c.DrainPolicy = "workers" },
 		"placement":    func(c *configuration.Configuration) { c.Placement = "defaultPlacement" },
@@ -75,21 +79,22 @@ func TestHash(t *testing.T) {
 }
 
 func TestInvalid(t *testing.T) {
-	other := object("sno", "Modules=ingress", image)
+	other := object("sno", "Modules=ingress", image, tool)
 	other.Spec.NodePlacement = &addonv1alpha1.NodePlacement{}
 	for name, c := range map[string]struct {
 		config *addonv1alpha1.AddOnDeploymentConfig
 		want   string
 	}{
-		"no module":         {object("sno", image), "no module; name some of approver, auth"},
-		"unknown module":    {object("sno", image, "Modules=ingress,registry"), `unknown module "registry"; there are approver, auth`},
-		"twice":             {object("sno", image, "Modules=ingress,ingress"), `"ingress" is named twice`},
+		"no module":         {object("sno", image, tool), "no module; name some of approver, auth"},
+		"unknown module":    {object("sno", image, tool, "Modules=ingress,registry"), `unknown module "registry"; there are approver, auth`},
+		"twice":             {object("sno", image, tool, "Modules=ingress,ingress"), `"ingress" is named twice`},
 		"no image":          {object("sno", "Modules=ingress"), `"" is no image`},
-		"one image for two": {object("sno", "Modules=ingress,auth", "Image=a:v1"), "use {module} for the name"},
-		"drain policy":      {object("sno", image, "Modules=ingress", "DrainPolicy=always"), `unknown policy "always"; want "never" or "workers"`},
-		"placement":         {object("sno", image, "Modules=ingress", "Placement=infra"), `unknown policy "infra"; want "topology" or "defaultPlacement"`},
-		"dry run":           {object("sno", image, "Modules=ingress", "DryRun=maybe"), `"maybe" is neither true nor false`},
-		"variable":          {object("sno", image, "Module=ingress"), `unknown variable "Module"; there are Modules`},
+		"no tool":           {object("sno", "Modules=ingress", "Tool=a b", image), `Tool: "a b" is no image`},
+		"one image for two": {object("sno", "Modules=ingress,auth", "Image=a:v1", tool), "use {module} for the name"},
+		"drain policy":      {object("sno", image, tool, "Modules=ingress", "DrainPolicy=always"), `unknown policy "always"; want "never" or "workers"`},
+		"placement":         {object("sno", image, tool, "Modules=ingress", "Placement=infra"), `unknown policy "infra"; want "topology" or "defaultPlacement"`},
+		"dry run":           {object("sno", image, tool, "Modules=ingress", "DryRun=maybe"), `"maybe" is neither true nor false`},
+		"variable":          {object("sno", image, tool, "Module=ingress"), `unknown variable "Module"; there are Modules`},
 		"other fields":      {other, "only customizedVariables have an effect"},
 	} {
 		t.Run(name, func(t *testing.T) {

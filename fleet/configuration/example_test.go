@@ -11,12 +11,13 @@ import (
 // A change gets another name, which Open Cluster Management rolls out.
 func ExampleConfiguration_Object() {
 	c := configuration.Configuration{
-		Modules: []string{"ingress"}, Image: "registry.example.com/{module}-controller:v1", DrainPolicy: "never", Placement: "topology",
+		Modules: []string{"ingress"}, DrainPolicy: "never", Placement: "topology",
+		Image: "registry.example.com/{module}-controller:v1", Tool: "registry.example.com/kubectl-sno:v1",
 	}
 	fmt.Println(c.Object("open-cluster-management", "single-nodes").Name)
 	c.Image = "registry.example.com/{module}-controller:v2"
 	fmt.Println(c.Object("open-cluster-management", "single-nodes").Name)
 	// Output:
-	// single-nodes-c2d8b2512e
-	// single-nodes-0adf61dc03
+	// single-nodes-4fcdb8b95b
+	// single-nodes-c943949cc6
 }

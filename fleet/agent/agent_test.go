@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	framework "open-cluster-management.io/addon-framework/pkg/agent"
+	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	workv1 "open-cluster-management.io/api/work/v1"
+
+	"github.com/solonode/sno/fleet"
+	"github.com/solonode/sno/fleet/agent"
+	"github.com/solonode/sno/fleet/configuration"
+	"github.com/solonode/sno/fleet/feedback"
+)
+
+const rendered = `apiVersion: v1
+kind: Namespace
+metadata: {name: sno-system}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: sno-MODULE-controller, namespace: sno-system}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app.kubernetes.io/name: MODULE-controller}}
+  template:
+    metadata:
+      labels: {app.kubernetes.io/name: MODULE-controller}
+      annotations: {openshift.io/required-scc: restricted-v2}
+    spec:
+      serviceAccountName: sno-MODULE-controller
+      containers:
+      - name: controller
+        image: IMAGE
+        args: [--leader-elect]
+        livenessProbe: {httpGet: {path: /healthz, port: probes}}
+`
+
+var (
+	now    = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	config = configuration.Configuration{
+		Modules: []string{"ingress", "machineconfig"}, Image: "registry.example.com/{module}-controller:v1", Tool: "registry.example.com/kubectl-sno:v1",
+		DrainPolicy: "workers", Placement: "topology",
+	}
+)
+
+// hub is what an agent reads.
+type hub struct {
+	config   *addonv1alpha1.AddOnDeploymentConfig
+	report   feedback.Report
+	selected bool
+	cluster  *clusterv1.ManagedCluster
+	addon    *addonv1alpha1.ManagedClusterAddOn
+}
+
+func newHub(c configuration.Configuration) *hub {
+	h := &hub{config: c.Object("ns", "sno"), selected: true, cluster: &clusterv1.ManagedCluster{}, addon: &addonv1alpha1.ManagedClusterAddOn{}}
+	h.cluster.Name, h.addon.Namespace, h.addon.Name = "east-1", "east-1", fleet.AddOn
+	h.cluster.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: fleet.ClaimControlPlane, Value: "SingleReplica"}}
+	h.addon.Status.ConfigReferences = []addonv1alpha1.ConfigReference{{
+		ConfigGroupResource: addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: "addondeploymentconfigs"},
+		DesiredConfig:       &addonv1alpha1.ConfigSpecHash{ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "ns", Name: h.config.Name}},
+	}}
+	return h
+}
+
+var errNotFound = errors.New("not found")
+
+func (h *hub) agent() *agent.Agent {
+	return &agent.Agent{
+		Render: func(module, image string) (string, error) {
+			return strings.NewReplacer("MODULE", module, "IMAGE", image).Replace(rendered), nil
+		},
+		Configuration: func(namespace, name string) (*addonv1alpha1.AddOnDeploymentConfig, error) {
+			if namespace+"/"+name != h.config.Namespace+"/"+h.config.Name {
+				return nil, errNotFound
+			}
+			return h.config, nil
+		},
+		Report:   func(string) feedback.Report { return h.report },
+		Selected: func(string) (bool, error) { return h.selected, nil },
+		Now:      func() time.Time { return now },
+	}
+}
+
+// deleted deletes the add-on before now.
+func (h *hub) deleted(before time.Duration, selected bool) *hub {
+	at := metav1.NewTime(now.Add(-before))
+	h.addon.DeletionTimestamp, h.selected = &at, selected
+	return h
+}
+
+func (h *hub) manifests(t *testing.T) map[string]*unstructured.Unstructured {
+	t.Helper()
+	objects, err := h.agent().Manifests(h.cluster, h.addon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]*unstructured.Unstructured{}
+	for _, o := range objects {
+		u := o.(*unstructured.Unstructured)
+		key := u.GetKind() + "/" + u.GetName()
+		if all[key] != nil || u.GetAPIVersion() == "" {
+			t.Errorf("%s is there twice, or has no version", key)
+		}
+		all[key] = u
+	}
+	return all
+}
+
+func names(all map[string]*unstructured.Unstructured) string {
+	var keys []string
+	for key := range all {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return strings.Join(keys, " ")
+}
+
+const common = "ClusterRole/sno-fleet-work"
+
+func TestManifests(t *testing.T) {
+	h := newHub(config)
+	all := h.manifests(t)
+	want := common + " Deployment/sno-ingress-controller Deployment/sno-machineconfig-controller Infrastructure/cluster IngressController/default " +
+		"Job/sno-release-ingress Job/sno-release-machineconfig MachineConfigPool/worker MachineConfiguration/cluster Namespace/sno-system"
+	if diff := cmp.Diff(want, names(all)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	container := func(object *unstructured.Unstructured) map[string]any {
+		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+		return containers[0].(map[string]any)
+	}
+	deployment := all["Deployment/sno-machineconfig-controller"]
+	want = "registry.example.com/machineconfig-controller:v1 [--leader-elect --drain-policy=workers]"
+	if got := fmt.Sprint(container(deployment)["image"], " ", container(deployment)["args"]); got != want {
+		t.Errorf("the controller runs %s, want %s", got, want)
+	}
+	job := all["Job/sno-release-machineconfig"]
+	account, _, _ := unstructured.NestedString(job.Object, "spec", "template", "spec", "serviceAccountName")
+	got := fmt.Sprint(container(job)["image"], container(job)["args"], " as ", account, container(job)["livenessProbe"])
+	if want := "registry.example.com/kubectl-sno:v1[release machineconfig] as sno-machineconfig-controller<nil>"; got != want {
+		t.Errorf("the Job runs %s, want %s", got, want)
+	}
+	if _, hook := job.GetAnnotations()[addonv1alpha1.AddonPreDeleteHookAnnotationKey]; !hook {
+		t.Error("the Job would run at once")
+	}
+}
+
+// A dry run puts nothing on a spoke but the rights to read, and our claims.
+func TestDryRun(t *testing.T) {
+	dry := config
+	dry.DryRun = true
+	h := newHub(dry)
+	workers := int64(2)
+	h.report = feedback.Report{Infrastructure: "HighlyAvailable", Workers: &workers}
+	all := h.manifests(t)
+	want := "ClusterClaim/" + fleet.ClaimInfrastructure + " ClusterClaim/" + fleet.ClaimWorkers + " " + common + " Infrastructure/cluster MachineConfigPool/worker"
+	if diff := cmp.Diff(want, names(all)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if value, _, _ := unstructured.NestedString(all["ClusterClaim/"+fleet.ClaimWorkers].Object, "spec", "value"); value != "2" {
+		t.Errorf("workers are %q", value)
+	}
+}
+
+// What is deployed comes from the configuration that the cluster has, whatever others there are.
+func TestRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*hub)
+		want   error
+		text   string
+	}{
+		"no OpenShift": {func(h *hub) { h.cluster.Status.ClusterClaims = nil }, agent.ErrNotOpenShift, "ManagedCluster east-1 has no claim controlplanetopology.openshift.io"},
+		"two configurations": {func(h *hub) {
+			h.addon.Status.ConfigReferences = append(h.addon.Status.ConfigReferences, h.addon.Status.ConfigReferences...)
+		}, configuration.ErrReference, "east-1"},
+		"its turn":         {func(h *hub) { h.addon.Status.ConfigReferences = nil }, configuration.ErrReference, "has none"},
+		"edited":           {func(h *hub) { h.config.Spec.CustomizedVariables[0].Value = "auth" }, configuration.ErrEdited, "ns/sno-"},
+		"unknown module":   {func(h *hub) { h.config.Spec.CustomizedVariables[0].Value = "registry" }, configuration.ErrInvalid, `"registry"`},
+		"missing":          {func(h *hub) { h.config.Name = "other" }, errNotFound, "reading AddOnDeploymentConfig ns/sno-"},
+		"deleted just now": {func(h *hub) { h.deleted(agent.DeletionDelay-time.Second, false) }, agent.ErrDeleting, "less than 30s ago"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHub(config)
+			c.change(h)
+			objects, err := h.agent().Manifests(h.cluster, h.addon)
+			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) || objects != nil {
+				t.Errorf("got %d objects and %v, want %v with %q", len(objects), err, c.want, c.text)
+			}
+		})
+	}
+}
+
+func replicas(t *testing.T, h *hub) int64 {
+	t.Helper()
+	n, found, err := unstructured.NestedInt64(h.manifests(t)["Deployment/sno-ingress-controller"].Object, "spec", "replicas")
+	if err != nil || !found {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Controllers stop before the fields are released. The add-on of a cluster that is still selected comes back, so nothing
+// is released there.
+func TestDeletion(t *testing.T) {
+	for name, c := range map[string]struct {
+		h    *hub
+		want int64
+	}{
+		"not deleted":                {newHub(config), 1},
+		"deleted":                    {newHub(config).deleted(agent.DeletionDelay, false), 0},
+		"deleted and still selected": {newHub(config).deleted(agent.DeletionDelay, true), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := replicas(t, c.h); got != c.want {
+				t.Errorf("%d replicas, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+func TestRenderErrors(t *testing.T) {
+	h := newHub(config)
+	a := h.agent()
+	for want, text := range map[string]string{
+		"rendering module ingress: unexpected manifests: 0 Deployments, want 1": "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n",
+		"rendering module ingress: yaml: line 1":                                "{",
+		"the Deployment has 0 containers":                                       "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n",
+		"selects no pods by labels":                                             strings.Replace(rendered, "app.kubernetes.io/name: MODULE-controller}}\n  template", "}}\n  template", 1),
+	} {
+		a.Render = func(string, string) (string, error) { return text, nil }
+		if _, err := a.Manifests(h.cluster, h.addon); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	a.Render = func(string, string) (string, error) { return "", errNotFound }
+	if _, err := a.Manifests(h.cluster, h.addon); !errors.Is(err, errNotFound) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The options that keep the framework from deploying at once, and from dropping our rules.
+func TestOptions(t *testing.T) {
+	options := newHub(config).agent().GetAgentAddonOptions()
+	if options.AddonName != fleet.AddOn || !options.ConfigCheckEnabled || options.Registration != nil {
+		t.Errorf("got %+v", options)
+	}
+	configured := map[workv1.ResourceIdentifier]bool{}
+	for _, c := range options.ManifestConfigs {
+		configured[c.ResourceIdentifier] = true
+	}
+	if len(configured) != len(feedback.Modules())+3 || len(options.ManifestConfigs) != len(configured) {
+		t.Errorf("%d manifest configs", len(options.ManifestConfigs))
+	}
+	for _, f := range options.HealthProber.WorkProber.ProbeFields {
+		if configured[f.ResourceIdentifier] {
+			t.Errorf("the framework would drop the condition rules of %v", f.ResourceIdentifier)
+		}
+	}
+	before, after := newHub(config).cluster, newHub(config).cluster
+	if options.AgentDeployTriggerClusterFilter(before, after) {
+		t.Error("an unchanged cluster is deployed again")
+	}
+	after.Status.ClusterClaims[0].Value = "HighlyAvailable"
+	if !options.AgentDeployTriggerClusterFilter(before, after) {
+		t.Error("a changed claim is ignored")
+	}
+}
+
+func TestHealth(t *testing.T) {
+	check := newHub(config).agent().GetAgentAddonOptions().HealthProber.WorkProber.HealthChecker
+	result := func(module string, values ...string) framework.FieldResult {
+		for _, m := range feedback.Modules() {
+			if m.Name == module {
+				r := framework.FieldResult{ResourceIdentifier: m.Resource}
+				for i := 0; i < len(values); i += 2 {
+					r.FeedbackResult.Values = append(r.FeedbackResult.Values, workv1.FeedbackValue{
+						Name: values[i], Value: workv1.FieldValue{Type: workv1.String, String: &values[i+1]},
+					})
+				}
+				return r
+			}
+		}
+		t.Fatal(module)
+		return framework.FieldResult{}
+	}
+	settled := result("auth", "inForce", "True", "inProgress", "False", "reason", "AsExpected")
+	blocked := result("ingress", "inForce", "False", "inProgress", "False", "reason", "FieldOwnedByOther")
+	if err := check([]framework.FieldResult{settled}, nil, nil); err != nil {
+		t.Error(err)
+	}
+	if err := check([]framework.FieldResult{settled, blocked}, nil, nil); !errors.Is(err, agent.ErrNotSettled) || !strings.HasSuffix(err.Error(), ": ingress (FieldOwnedByOther)") {
+		t.Errorf("got %v", err)
+	}
+}

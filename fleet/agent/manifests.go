@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/fleet"
+	"github.com/solonode/sno/fleet/configuration"
+	"github.com/solonode/sno/fleet/feedback"
+)
+
+var errRendered = errors.New("unexpected manifests")
+
+// manifests collects those of one spoke.
+type manifests struct {
+	config  configuration.Configuration
+	release bool
+	objects []runtime.Object
+	present map[string]bool
+}
+
+func (m *manifests) add(object *unstructured.Unstructured) {
+	key := fmt.Sprint(object.GroupVersionKind(), " ", object.GetNamespace(), "/", object.GetName())
+	if !m.present[key] { // modules have the Namespace in common
+		m.present[key] = true
+		m.objects = append(m.objects, object)
+	}
+}
+
+// topology adds what is read of every spoke, and our claims once it has been read.
+func (m *manifests) topology(report feedback.Report) {
+	objects, _ := feedback.Topology()
+	for _, o := range objects {
+		m.add(o)
+	}
+	if report.Infrastructure != "" {
+		m.add(newClaim(fleet.ClaimInfrastructure, report.Infrastructure))
+	}
+	if report.Workers != nil {
+		m.add(newClaim(fleet.ClaimWorkers, strconv.FormatInt(*report.Workers, 10)))
+	}
+}
+
+func newClaim(name, value string) *unstructured.Unstructured {
+	return newObject(clusterv1alpha1.GroupVersion.String(), "ClusterClaim", "", name, map[string]any{"spec": map[string]any{"value": value}})
+}
+
+func newObject(apiVersion, kind, namespace, name string, content map[string]any) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: content}
+	u.SetAPIVersion(apiVersion)
+	u.SetKind(kind)
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	return u
+}
+
+// controllers adds the controllers of the modules, the objects that have their conditions, and the Jobs of the release.
+func (m *manifests) controllers(render func(module, image string) (string, error)) error {
+	modules := map[string]feedback.Module{}
+	for _, module := range feedback.Modules() {
+		modules[module.Name] = module
+	}
+	for _, name := range m.config.Modules {
+		text, err := render(name, m.config.ImageOf(name))
+		if err != nil {
+			return fmt.Errorf("rendering module %s: %w", name, err)
+		}
+		var deployments int
+		for document := range strings.SplitSeq(text, "\n---\n") {
+			content, err := yaml.YAMLToJSON([]byte(document))
+			if err != nil {
+				return fmt.Errorf("rendering module %s: %w", name, err)
+			}
+			object := &unstructured.Unstructured{}
+			if err := object.UnmarshalJSON(content); err != nil {
+				return fmt.Errorf("rendering module %s: %w", name, err)
+			}
+			if object.GetKind() == "Deployment" {
+				deployments++
+				job, err := m.finish(name, object)
+				if err != nil {
+					return fmt.Errorf("rendering module %s: %w", name, err)
+				}
+				m.add(job)
+			}
+			m.add(object)
+		}
+		if deployments != 1 {
+			return fmt.Errorf("rendering module %s: %w: %d Deployments, want 1", name, errRendered, deployments)
+		}
+		m.add(modules[name].Manifest())
+	}
+	return nil
+}
+
+// finish gives the Deployment the options of the module, and no replicas in a release. It returns the Job that releases
+// what the module owns, with the account of the Deployment and thus no other rights. The Job runs once the add-on is
+// deleted.
+func (m *manifests) finish(module string, deployment *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	template, _, err := unstructured.NestedMap(deployment.Object, "spec", "template")
+	if err != nil {
+		return nil, err
+	}
+	containers, _, err := unstructured.NestedSlice(template, "spec", "containers")
+	if err != nil {
+		return nil, err
+	}
+	if len(containers) != 1 {
+		return nil, fmt.Errorf("%w: the Deployment has %d containers, want 1", errRendered, len(containers))
+	}
+	container := containers[0].(map[string]any)
+	args, _, err := unstructured.NestedStringSlice(container, "args")
+	if err != nil {
+		return nil, err
+	}
+	args = append(args, m.config.Args(module)...)
+	if err := unstructured.SetNestedStringSlice(container, args, "args"); err != nil {
+		return nil, err
+	}
+	if err := unstructured.SetNestedSlice(deployment.Object, containers, "spec", "template", "spec", "containers"); err != nil {
+		return nil, err
+	}
+	if m.release { // a controller would take the fields again
+		if err := unstructured.SetNestedField(deployment.Object, int64(0), "spec", "replicas"); err != nil {
+			return nil, err
+		}
+	}
+	selected, _, err := unstructured.NestedMap(deployment.Object, "spec", "selector", "matchLabels")
+	if err != nil {
+		return nil, err
+	}
+	if len(selected) == 0 {
+		return nil, fmt.Errorf("%w: the Deployment selects no pods by labels", errRendered)
+	}
+	return m.job(module, template, selected, deployment.GetNamespace())
+}
+
+func (m *manifests) job(module string, template, selected map[string]any, namespace string) (*unstructured.Unstructured, error) {
+	template = runtime.DeepCopyJSON(template)
+	containers, _, err := unstructured.NestedSlice(template, "spec", "containers")
+	if err != nil {
+		return nil, err
+	}
+	container := containers[0].(map[string]any)
+	container["name"], container["image"] = "release", m.config.Tool
+	container["args"] = []any{"release", module}
+	for _, field := range []string{"ports", "livenessProbe", "readinessProbe", "startupProbe"} {
+		delete(container, field)
+	}
+	spec := template["spec"].(map[string]any)
+	spec["containers"], spec["restartPolicy"] = []any{container}, "Never"
+	// The scheduler lets the Job wait until no controller runs any more in the cluster, which would take the fields again.
+	spec["affinity"] = map[string]any{"podAntiAffinity": map[string]any{"requiredDuringSchedulingIgnoredDuringExecution": []any{
+		map[string]any{"topologyKey": "kubernetes.io/os", "labelSelector": map[string]any{"matchLabels": selected}},
+	}}}
+	name := "sno-release-" + module
+	template["metadata"] = map[string]any{
+		"labels":      map[string]any{"app.kubernetes.io/name": name, "app.kubernetes.io/part-of": "sno"},
+		"annotations": template["metadata"].(map[string]any)["annotations"],
+	}
+	job := newObject("batch/v1", "Job", namespace, name, map[string]any{"spec": map[string]any{
+		"backoffLimit": int64(1000), // it waits for what keeps it from releasing; who forces the removal deletes the finalizer
+		"template":     template,
+	}})
+	job.SetAnnotations(map[string]string{addonv1alpha1.AddonPreDeleteHookAnnotationKey: ""})
+	return job, nil
+}
+
+// readRole returns what the work agent may do in addition on a spoke: read what it reports, and apply our claims and
+// policies. Its own role has the rest: workloads and RBAC.
+func readRole() *unstructured.Unstructured {
+	byGroup := map[string][]string{}
+	var groups []string
+	add := func(group, resource string) {
+		if len(byGroup[group]) == 0 {
+			groups = append(groups, group)
+		}
+		byGroup[group] = append(byGroup[group], resource)
+	}
+	_, topology := feedback.Topology()
+	for _, t := range topology {
+		add(t.ResourceIdentifier.Group, t.ResourceIdentifier.Resource)
+	}
+	for _, m := range feedback.Modules() {
+		add(m.Resource.Group, m.Resource.Resource)
+	}
+	rule := func(group string, resources, verbs []string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
+	}
+	var rules []rbacv1.PolicyRule
+	for _, group := range groups {
+		rules = append(rules, rule(group, byGroup[group], []string{"get", "list", "watch"}))
+	}
+	write := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
+	rules = append(rules,
+		rule(clusterv1alpha1.GroupName, []string{"clusterclaims"}, write),
+		rule("admissionregistration.k8s.io", []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"}, write))
+	role := rbacv1.ClusterRole{
+		TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "sno-fleet-work", Labels: map[string]string{"open-cluster-management.io/aggregate-to-work": "true"},
+		},
+		Rules: rules,
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&role)
+	if err != nil {
+		panic(err) // the object is a constant
+	}
+	return &unstructured.Unstructured{Object: content}
+}
