@@ -13,6 +13,7 @@ require (
 	github.com/solonode/sno/cli v0.1.0
 	github.com/solonode/sno/console v0.1.0
 	github.com/solonode/sno/etcdguard v0.1.0
+	github.com/solonode/sno/fleet v0.0.0-00010101000000-000000000000
 	github.com/solonode/sno/ingress v0.1.0
 	github.com/solonode/sno/install v0.1.0
 	github.com/solonode/sno/machineconfig v0.1.0
@@ -30,6 +31,7 @@ require (
 	k8s.io/cli-runtime v0.35.2
 	k8s.io/client-go v0.35.2
 	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2
+	open-cluster-management.io/api v1.2.0
 	sigs.k8s.io/controller-runtime v0.23.3
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.3
 	sigs.k8s.io/yaml v1.6.0
@@ -145,6 +147,7 @@ require (
 	k8s.io/kube-aggregator v0.35.2 // indirect
 	k8s.io/kube-openapi v0.0.0-20260519202549-bbf5c5577288 // indirect
 	k8s.io/kubectl v0.35.2 // indirect
+	open-cluster-management.io/addon-framework v1.2.0 // indirect
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.34.0 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/kube-storage-version-migrator v0.0.6-0.20230721195810-5c8923c5ff96 // indirect
@@ -159,6 +162,7 @@ replace (
 	github.com/solonode/sno/cli => ../../cli
 	github.com/solonode/sno/console => ../../console
 	github.com/solonode/sno/etcdguard => ../../etcdguard
+	github.com/solonode/sno/fleet => ../../fleet
 	github.com/solonode/sno/ingress => ../../ingress
 	github.com/solonode/sno/install => ../../install
 	github.com/solonode/sno/machineconfig => ../../machineconfig
