@@ -28,7 +28,7 @@ func checkVersions(ctx context.Context, r repo) error {
 	}
 	for _, name := range files {
 		dir := path.Dir(name)
-		known := strings.HasPrefix(dir, "tools/") || slices.ContainsFunc(r.Modules, func(m workspace.Module) bool { return m.Dir == dir })
+		known := strings.HasPrefix(dir, "tools/") || dir == "testcluster/ocm" || slices.ContainsFunc(r.Modules, func(m workspace.Module) bool { return m.Dir == dir })
 		switch {
 		case strings.Contains(name, "/testdata/"):
 		case path.Base(name) == "go.mod" && !known:

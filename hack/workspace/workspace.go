@@ -30,7 +30,8 @@ type Module struct {
 // Name is the last element of the folder, as in "make test-NAME".
 func (m Module) Name() string { return path.Base(m.Dir) }
 
-// Workspace has the modules of go.work. Those below tools/ are not part of it: each has versions of its own.
+// Workspace has the modules of go.work. testcluster/ocm and those below tools/ are not part of it: each has versions of
+// its own.
 type Workspace struct {
 	Root    string
 	Modules []Module

@@ -89,6 +89,20 @@ func EnsureSuite(ctx context.Context, progress io.Writer) (Assets, error) {
 	return ensureSet(ctx, ofSuite, nil, progress)
 }
 
+// EnsureOCM returns the folder of the programs of testcluster/ocm: registration, placement and addon of a hub, and
+// registration-operator, which has the agent of a spoke. They are always built from source, once.
+func EnsureOCM(ctx context.Context, progress io.Writer) (Assets, error) {
+	source, err := ocmSource(ctx)
+	if err != nil {
+		return Assets{}, err
+	}
+	r, err := readRecipe(ctx, source, ofOCM)
+	if err != nil {
+		return Assets{}, err
+	}
+	return r.ensure(ctx, progress)
+}
+
 // Own are main packages of the workspace, and the existing folder of their programs. What is missing of Kubernetes and
 // of them is built by one go command, which compiles some while it links others.
 type Own struct {
@@ -144,7 +158,7 @@ func (r recipe) ensure(ctx context.Context, progress io.Writer) (Assets, error) 
 		return a, err
 	}
 	there := func() string { return r.cached(cache, mode) }
-	dir, err := once(ctx, filepath.Join(cache, r.key), "Kubernetes "+r.version, progress, there, func(temp string) (string, error) {
+	dir, err := once(ctx, filepath.Join(cache, r.key), r.product+" "+r.version, progress, there, func(temp string) (string, error) {
 		return r.obtain(ctx, mode, temp, filepath.Join(cache, r.key), progress)
 	})
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 
 // build builds the recipe's programs into a folder.
 func build(ctx context.Context, r recipe, dir, why string, progress io.Writer) error {
-	fmt.Fprintf(progress, "Building Kubernetes %s from source (%s), minutes when Go's build cache is empty. Reason: %s\n",
-		r.version, strings.Join(r.names(), ", "), why)
+	fmt.Fprintf(progress, "Building %s %s from source (%s), minutes when Go's build cache is empty. Reason: %s\n",
+		r.product, r.version, strings.Join(r.names(), ", "), why)
 	started := time.Now()
 	into := dir + string(filepath.Separator)
 	// One command, so that some programs are linked while others are compiled.
@@ -55,7 +55,7 @@ func build(ctx context.Context, r recipe, dir, why string, progress io.Writer) e
 	if err := r.with.move(dir); err != nil {
 		return err
 	}
-	fmt.Fprintf(progress, "Built Kubernetes %s in %s\n", r.version, time.Since(started).Round(time.Second))
+	fmt.Fprintf(progress, "Built %s %s in %s\n", r.product, r.version, time.Since(started).Round(time.Second))
 	return nil
 }
 
@@ -96,7 +96,7 @@ func compile(ctx context.Context, r recipe, subcommand []string, output string, 
 		return fmt.Errorf("build %s: %w", what, ctx.Err())
 	}
 	if err != nil {
-		return explain(fmt.Errorf("build %s: %w:\n%s", what, err, strings.Join(complaints, "\n")))
+		return explain(fmt.Errorf("build %s: %w:\n%s", what, err, strings.Join(complaints, "\n")), r.source)
 	}
 	return nil
 }

@@ -345,16 +345,26 @@ func TestEnsureFailures(t *testing.T) {
 
 func TestModuleDirIsFound(t *testing.T) {
 	keys := map[string]bool{}
+	kube, err := kubeSource(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	management, err := ocmSource(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, set := range []struct {
+		source    string
 		wanted    func(string) bool
 		want      []string
 		simulates bool
 	}{
-		{ofControlPlane, []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"}, true},
-		{ofNode, []string{"kube-proxy", "kubeadm", "kubectl", "kubelet"}, false},
-		{ofSuite, []string{"ginkgo", "e2e.test", "agnhost"}, false},
+		{kube, ofControlPlane, []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"}, true},
+		{kube, ofNode, []string{"kube-proxy", "kubeadm", "kubectl", "kubelet"}, false},
+		{kube, ofSuite, []string{"ginkgo", "e2e.test", "agnhost"}, false},
+		{management, ofOCM, []string{"addon", "placement", "registration", "registration-operator"}, false},
 	} {
-		r, err := kubeRecipe(t.Context(), set.wanted)
+		r, err := readRecipe(t.Context(), set.source, set.wanted)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -367,7 +377,7 @@ func TestModuleDirIsFound(t *testing.T) {
 		}
 		keys[r.key] = true
 	}
-	if len(keys) != 3 {
+	if len(keys) != 4 {
 		t.Error("two sets of programs go into one folder of the cache")
 	}
 	if _, err := ModuleFolder(t.Context(), "example.com/not/required"); err == nil {
@@ -395,5 +405,32 @@ func TestEnsureBuildsASuite(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), a.Program("e2e.test")).CombinedOutput()
 	if err != nil || string(out) != "v1.2.3 1 2" {
 		t.Errorf("e2e.test printed %q, %v", out, err)
+	}
+}
+
+func TestEnsureBuildsOCM(t *testing.T) {
+	emptyCache(t)
+	t.Setenv(ModeEnv, "download") // they are not released
+	dir := source(t, func(files map[string]string) {
+		files["go.mod"] = "module example.com/ocm\n\ngo 1.26.0\n\ntool open-cluster-management.io/ocm/cmd/placement\n\n" +
+			"require open-cluster-management.io/ocm v1.2.3\n\nreplace open-cluster-management.io/ocm => ./ocm\n"
+		files["ocm/go.mod"] = "module open-cluster-management.io/ocm\n\ngo 1.26.0\n"
+		files["ocm/cmd/placement/main.go"] = files["etcd/main.go"]
+		files["../go.work"] = "go 1.26.0\n" // which has other versions, and not this module
+	})
+	r, err := readRecipe(t.Context(), dir, ofOCM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var progress bytes.Buffer
+	a, err := r.ensure(t.Context(), &progress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), a.Program("placement")).Output(); err != nil || string(out) != "unset" {
+		t.Errorf("placement printed %q, %v", out, err)
+	}
+	if want := "Built Open Cluster Management v1.2.3"; !strings.Contains(progress.String(), want) {
+		t.Errorf("progress %q lacks %q", progress.String(), want)
 	}
 }

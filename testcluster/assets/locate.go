@@ -71,6 +71,20 @@ func SuiteFolder(ctx context.Context) (string, error) {
 	return moduleFolder(ctx, source, nil, "k8s.io/kubernetes")
 }
 
+// OCMFolder returns the folder of the module open-cluster-management.io/ocm in the module cache, with its manifests.
+func OCMFolder(ctx context.Context) (string, error) {
+	source, err := ocmSource(ctx)
+	if err != nil {
+		return "", err
+	}
+	return moduleFolder(ctx, source, []string{"GOWORK=off"}, ocm)
+}
+
+func ocmSource(ctx context.Context) (string, error) {
+	module, err := ModuleDir(ctx)
+	return filepath.Join(module, "ocm"), err
+}
+
 func isModuleDir(dir string) bool {
 	if dir == "" {
 		return false
@@ -114,16 +128,16 @@ func moduleFolder(ctx context.Context, dir string, env []string, module string) 
 	}
 	folder, err := list()
 	if err != nil {
-		return "", explain(err)
+		return "", explain(err, dir)
 	}
 	if folder != "" {
 		return folder, nil
 	}
 	if _, err := goCommand(ctx, dir, env, "mod", "download", module); err != nil {
-		return "", explain(err)
+		return "", explain(err, dir)
 	}
 	if folder, err = list(); err != nil {
-		return "", explain(err)
+		return "", explain(err, dir)
 	}
 	if folder == "" {
 		return "", fmt.Errorf("module %s has no folder in the module cache", module)

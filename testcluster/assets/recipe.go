@@ -28,10 +28,11 @@ const recipeVersion = "2"
 var stageFolders = []string{"node/fast", "node/heartbeat-with-lease", "pod/fast"}
 
 type recipe struct {
-	source    string   // folder of module testcluster/kube
+	product   string   // Kubernetes or Open Cluster Management
+	source    string   // folder of module testcluster/kube or testcluster/ocm
 	kwok      string   // folder of module tools/kwok
 	programs  []string // package paths, from the tool lines
-	version   string   // of Kubernetes, such as v1.35.2
+	version   string   // of the product, such as v1.35.2
 	versions  versions
 	key       string // name of the folder
 	simulates bool
@@ -67,6 +68,11 @@ func ofSuite(tool string) bool {
 
 func ofControlPlane(tool string) bool { return !ofNode(tool) && !ofSuite(tool) }
 
+const ocm = "open-cluster-management.io/ocm"
+
+// ofOCM are the tools of testcluster/ocm.
+func ofOCM(tool string) bool { return strings.HasPrefix(tool, ocm+"/") }
+
 // NodeKey returns the Kubernetes version of a node, such as v1.35.2, and a digest of the parts of a node's image that
 // Ensure and EnsureNode return. It builds nothing.
 func NodeKey(ctx context.Context) (version, key string, err error) {
@@ -93,7 +99,8 @@ func kubeRecipe(ctx context.Context, wanted func(tool string) bool) (recipe, err
 	return readRecipe(ctx, source, wanted)
 }
 
-// readRecipe returns the recipe for the wanted tools of testcluster/kube, whose folder is source, and of tools/kwok.
+// readRecipe returns the recipe for the wanted tools of testcluster/kube or testcluster/ocm, whose folder is source,
+// and of tools/kwok.
 func readRecipe(ctx context.Context, source string, wanted func(tool string) bool) (recipe, error) {
 	r := recipe{source: source, kwok: filepath.Join(filepath.Dir(filepath.Dir(source)), "tools", "kwok")}
 	parts := []string{recipeVersion}
@@ -116,7 +123,9 @@ func readRecipe(ctx context.Context, source string, wanted func(tool string) boo
 		for _, require := range file.Require {
 			switch require.Mod.Path {
 			case "k8s.io/kubernetes":
-				r.version, r.versions.kubernetes = require.Mod.Version, require.Mod.Version
+				r.product, r.version, r.versions.kubernetes = "Kubernetes", require.Mod.Version, require.Mod.Version
+			case ocm:
+				r.product, r.version, r.alwaysBuilt, r.env = "Open Cluster Management", require.Mod.Version, true, []string{"GOWORK=off"}
 			case "go.etcd.io/etcd/server/v3":
 				r.versions.etcd = require.Mod.Version
 			case "sigs.k8s.io/kwok":
@@ -125,7 +134,7 @@ func readRecipe(ctx context.Context, source string, wanted func(tool string) boo
 		}
 	}
 	if !semver.IsValid(r.version) {
-		return recipe{}, fmt.Errorf("%s does not require k8s.io/kubernetes at a version", filepath.Join(source, "go.mod"))
+		return recipe{}, fmt.Errorf("%s does not require k8s.io/kubernetes or %s at a version", filepath.Join(source, "go.mod"), ocm)
 	}
 	goVersion, err := goCommand(ctx, source, nil, "env", "GOVERSION")
 	if err != nil {
@@ -212,15 +221,16 @@ var ErrModuleUnavailable = errors.New("module version unavailable")
 
 var moduleFailure = regexp.MustCompile(`(?m)(?:^|\s)([A-Za-z0-9][\w.~/-]*\.[\w.~/-]+)@(v[\w.+-]+): (.+)$`)
 
-// explain adds what to do to an error of the go command about a module version or checksum. Other errors are unchanged.
-func explain(err error) error {
+// explain adds what to do to an error of the go command in a folder about a module version or checksum. Other errors
+// are unchanged.
+func explain(err error, folder string) error {
 	if strings.Contains(err.Error(), "missing go.sum entry") {
-		return fmt.Errorf("%w: the checksums do not fit the versions, run GOWORK=off go mod tidy -e in testcluster/kube (see its README.md): %w", ErrModuleUnavailable, err)
+		return fmt.Errorf("%w: the checksums do not fit the versions, run GOWORK=off go mod tidy -e in %s: %w", ErrModuleUnavailable, folder, err)
 	}
 	match := moduleFailure.FindStringSubmatch(err.Error())
 	if match == nil {
 		return err
 	}
 	return fmt.Errorf("%w: module %s at version %s: %s. Check that the version exists and that GOPROXY, GONOSUMDB and the network reach "+
-		"a proxy that has it, or change the version in testcluster/kube/go.mod (see testcluster/kube/README.md)", ErrModuleUnavailable, match[1], match[2], match[3])
+		"a proxy that has it, or change the version in %s", ErrModuleUnavailable, match[1], match[2], match[3], filepath.Join(folder, "go.mod"))
 }
