@@ -33,7 +33,7 @@ shell: ## A shell with kubectl, kubectl-sno and sno-tests on such a cluster with
 	@go run ./e2e/cmd/sno-run -shell $(RUN_FLAGS) $(if $(SCENARIO),-scenario='$(SCENARIO)')
 
 # What starts clusters is in Ginkgo suites: Go's cache of results does not know what that depends on. The tables beside them run here.
-SUITES := Bench|Faults|Kubelets|Machines|Modules|Vendored
+SUITES := Bench|Faults|Fleet|Kubelets|Machines|Modules|Vendored
 UNIT_TEST := $(TEST) -skip='^Test($(SUITES))$$'
 UNIT = go list $(addprefix ./,$(addsuffix /...,$(filter-out testcluster/kube,$(MODULES))))
 .PHONY: test race
@@ -153,6 +153,7 @@ nightly: ## Everything in full: all scenarios, a thousand kills, all machines, e
 	$(MAKE) conformance-baseline conformance-vendored conformance DISRUPTIVE=1
 	$(MAKE) proof conformance-controls mutants
 	$(MAKE) soak N=1000
+	$(MAKE) suite SUITE=fleet
 	$(MAKE) e2e-kind e2e-boot
 	$(MAKE) e2e-boot WAY='all-in-one-renewal || in-place-cuts || all-in-one-cuts'
 	$(MAKE) release-check

@@ -44,6 +44,9 @@ type Config struct {
 	// Bare means only etcd and the API server: no controllers, no scheduler and no nodes. Nothing makes service accounts
 	// then, so pods need none. etcd also has a TCP address, EtcdURL.
 	Bare bool
+	// Light means no scheduler and no nodes, and less memory for the API server: for many clusters on one machine, in which
+	// no pod has to run.
+	Light bool
 	// CRDs are the CustomResourceDefinitions to install, as names or paths of package crds. Nil: DefaultCRDs. Not nil but
 	// empty: none.
 	CRDs []string
@@ -97,8 +100,8 @@ var ErrComponentExited = errors.New("component exited")
 var errPortTaken = errors.New("port taken")
 
 // apiServerGarbage makes the API server collect garbage less often. On few shared processors each collection delays
-// all processes by a tenth of a second; the price is a few hundred megabytes.
-const apiServerGarbage = "GOGC=400"
+// all processes by a tenth of a second; the price is a few hundred megabytes, which lightGarbage does not pay.
+const apiServerGarbage, lightGarbage = "GOGC=400", "GOGC=100"
 
 // Start starts a cluster and returns when its API server is ready, the CustomResourceDefinitions are served and pods
 // can be created. The cluster runs until Stop is called or ctx is done.
@@ -107,7 +110,7 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 		config.Progress = io.Discard
 	}
 	if config.freePort == nil {
-		config.freePort = freePort
+		config.freePort = FreePort
 	}
 	if config.CRDs == nil {
 		config.CRDs = DefaultCRDs()
@@ -127,7 +130,10 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{assets: config.Assets, folder: folder, dir: folder.path, progress: log.New(config.Progress, "", 0), started: time.Now()}
-	names := []string{Etcd, APIServer, ControllerManager, Scheduler, Kubelets}
+	names, garbage := []string{Etcd, APIServer, ControllerManager, Scheduler, Kubelets}, apiServerGarbage
+	if config.Light {
+		names, garbage = names[:3], lightGarbage
+	}
 	if config.Bare {
 		names = names[:2]
 		config.APIServer = append([]string{"--disable-admission-plugins=ServiceAccount"}, config.APIServer...)
@@ -138,7 +144,7 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 		})
 	}
 	c.say("%s", c.assets.Summary())
-	c.Component(APIServer).env = []string{apiServerGarbage}
+	c.Component(APIServer).env = []string{garbage}
 	c.stop = sync.OnceValue(c.shutDown)
 	startCtx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -221,7 +227,7 @@ func (c *Cluster) startEtcd(ctx context.Context, onPort bool) error {
 		return nil
 	}
 	if onPort {
-		port, err := freePort()
+		port, err := FreePort()
 		if err != nil {
 			return fmt.Errorf("find a free port: %w", err)
 		}
@@ -243,24 +249,26 @@ func (c *Cluster) connectTo(port int) error {
 	return WriteKubeconfig(c.KubeconfigPath(), c.admin, metav1.NamespaceDefault)
 }
 
-// startClients starts the controllers, the scheduler and the simulated kubelets.
+// startClients starts the controllers, the scheduler and the simulated kubelets, of those that the cluster has.
 func (c *Cluster) startClients(ctx context.Context) error {
 	if err := writeStages(c.dir, c.assets); err != nil {
 		return err
 	}
-	c.Component(ControllerManager).args = c.controllerManagerArguments()
-	c.Component(Scheduler).args = c.schedulerArguments()
-	c.Component(Kubelets).args = c.kubeletsArguments()
-	for component, who := range map[string][]string{
-		ControllerManager: {"system:kube-controller-manager"},
-		Scheduler:         {"system:kube-scheduler"},
+	for name, client := range map[string]struct{ args, who []string }{
+		ControllerManager: {c.controllerManagerArguments(), []string{"system:kube-controller-manager"}},
+		Scheduler:         {c.schedulerArguments(), []string{"system:kube-scheduler"}},
 		// kwok acts as every node, which no role of Kubernetes allows.
-		Kubelets: {"system:kwok", mastersGroup},
+		Kubelets: {c.kubeletsArguments(), []string{"system:kwok", mastersGroup}},
 	} {
-		if err := c.componentKubeconfig(component, who[0], who[1:]...); err != nil {
+		component := c.Component(name)
+		if component == nil {
+			continue
+		}
+		component.args = client.args
+		if err := c.componentKubeconfig(name, client.who[0], client.who[1:]...); err != nil {
 			return err
 		}
-		if err := c.Component(component).Start(ctx); err != nil {
+		if err := component.Start(ctx); err != nil {
 			return err
 		}
 	}
@@ -435,8 +443,8 @@ func (c *Cluster) say(format string, args ...any) {
 	c.progress.Printf("%5.1fs  %s", time.Since(c.started).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// freePort returns a free TCP port. Another process may take it before it is used.
-func freePort() (int, error) {
+// FreePort returns a free TCP port. Another process may take it before it is used.
+func FreePort() (int, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
 	if err != nil {
 		return 0, err

@@ -221,7 +221,7 @@ func TestPortTaken(t *testing.T) {
 		if calls++; calls == 1 {
 			return taken, nil
 		}
-		return freePort()
+		return FreePort()
 	}})
 	if err != nil {
 		t.Fatal(err)

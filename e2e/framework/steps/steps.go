@@ -5,6 +5,7 @@ package steps
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,11 +101,12 @@ func Outliving(ctx context.Context) (outliving context.Context, started func() b
 	return outliving, context.AfterFunc(ctx, cancel)
 }
 
-// UntilEnd stops a cluster at the end of the spec, and collects what a person needs if the spec has failed.
-func UntilEnd(c *embedded.Cluster, stop func()) {
+// UntilEnd stops a cluster at the end of the spec, and collects what a person needs if the spec has failed: in a folder for
+// each cluster, if it has several.
+func UntilEnd(c *embedded.Cluster, stop func(), folder ...string) {
 	DeferCleanup(func(ctx context.Context) {
 		if CurrentSpecReport().Failed() {
-			collect(ctx, c, suite.Artifacts())
+			collect(ctx, c, filepath.Join(append([]string{suite.Artifacts()}, folder...)...))
 		}
 		stop()
 	})

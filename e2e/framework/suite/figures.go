@@ -44,6 +44,7 @@ const (
 	RealKubelets  Table = "real kubelets"
 	Installations Table = "installations"
 	Faults        Table = "faults"
+	Fleet         Table = "fleet"
 )
 
 // Record adds rows of a table to the report of the spec. All rows of a suite are printed at its end, and written into
@@ -84,7 +85,7 @@ func Rows(all ginkgo.Report, table Table) []Row {
 // reportFigures prints the rows of a suite, and writes those of a run without failures into the document. Rows that
 // were not measured now stay, unless the whole suite ran.
 func reportFigures(all ginkgo.Report) {
-	for _, table := range []Table{Bench, RealKubelets, Installations, Faults} {
+	for _, table := range []Table{Bench, RealKubelets, Installations, Faults, Fleet} {
 		rows := Rows(all, table)
 		if len(rows) == 0 {
 			continue
