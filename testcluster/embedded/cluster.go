@@ -44,8 +44,8 @@ type Config struct {
 	// Bare means only etcd and the API server: no controllers, no scheduler and no nodes. Nothing makes service accounts
 	// then, so pods need none. etcd also has a TCP address, EtcdURL.
 	Bare bool
-	// Light means no scheduler and no nodes, and less memory for the API server: for many clusters on one machine, in which
-	// no pod has to run.
+	// Light means no scheduler and no nodes, and less memory for the API server: for many clusters on one machine, in
+	// which no pod has to run.
 	Light bool
 	// CRDs are the CustomResourceDefinitions to install, as names or paths of package crds. Nil: DefaultCRDs. Not nil but
 	// empty: none.

@@ -112,8 +112,8 @@ func (h *Hub) install(ctx context.Context) error {
 	return nil
 }
 
-// Join installs an agent on a cluster and runs it, with the name of the cluster on the hub. It returns the agent when the
-// cluster is available there.
+// Join installs an agent on a cluster and runs it, with the name of the cluster on the hub. It returns the agent when
+// the cluster is available there.
 func (h *Hub) Join(ctx context.Context, name string, spoke *embedded.Cluster) (*embedded.Component, error) {
 	agent, err := h.join(ctx, name, spoke)
 	if err != nil {
@@ -178,8 +178,8 @@ func (h *Hub) WaitAvailable(ctx context.Context, name string, want metav1.Condit
 	return nil
 }
 
-// run runs a program with a cluster, and again after it has ended by itself, as a kubelet would. It is the only one of its
-// kind, and serves probes and metrics, which nobody asks for: the agent fails without a port.
+// run runs a program with a cluster, and again after it has ended by itself, as a kubelet would. It is the only one of
+// its kind, and serves probes and metrics, which nobody asks for: the agent fails without a port.
 func (h *Hub) run(ctx context.Context, c *embedded.Cluster, program string, args ...string) (*embedded.Component, error) {
 	port, err := embedded.FreePort()
 	if err != nil {

@@ -101,8 +101,8 @@ func Outliving(ctx context.Context) (outliving context.Context, started func() b
 	return outliving, context.AfterFunc(ctx, cancel)
 }
 
-// UntilEnd stops a cluster at the end of the spec, and collects what a person needs if the spec has failed: in a folder for
-// each cluster, if it has several.
+// UntilEnd stops a cluster at the end of the spec, and collects what a person needs if the spec has failed: in a folder
+// for each cluster, if it has several.
 func UntilEnd(c *embedded.Cluster, stop func(), folder ...string) {
 	DeferCleanup(func(ctx context.Context) {
 		if CurrentSpecReport().Failed() {
