@@ -53,6 +53,8 @@ var (
 const (
 	// claim is that of RHACM's agents.
 	claim = "controlplanetopology.openshift.io"
+	// startedTogether is how many spokes start at a time: of more, each would take longer than a cluster may.
+	startedTogether = 2
 	// specTimeout is for a machine that builds Open Cluster Management at the same time.
 	specTimeout = NodeTimeout(20 * time.Minute)
 )
@@ -139,6 +141,7 @@ func start(ctx context.Context) (*hub.Hub, []*spoke) {
 	single := suite.Must(scenario.Lookup("none-sno"))
 	fleet := make([]*spoke, *spokes)
 	group, groupCtx := errgroup.WithContext(outliving)
+	group.SetLimit(startedTogether)
 	for i := range fleet {
 		group.Go(func() error {
 			c, err := embedded.Start(outliving, config)

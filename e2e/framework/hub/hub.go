@@ -151,11 +151,11 @@ func (h *Hub) join(ctx context.Context, name string, spoke *embedded.Cluster) (*
 	if err != nil {
 		return nil, err
 	}
-	return agent, h.WaitAvailable(ctx, name, metav1.ConditionTrue)
+	return agent, h.waitAvailable(ctx, name)
 }
 
-// WaitAvailable waits until the hub reports a spoke as available, or as something else.
-func (h *Hub) WaitAvailable(ctx context.Context, name string, want metav1.ConditionStatus) error {
+// waitAvailable waits until the hub reports a spoke as available.
+func (h *Hub) waitAvailable(ctx context.Context, name string) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
 		cluster := &unstructured.Unstructured{}
@@ -166,14 +166,14 @@ func (h *Hub) WaitAvailable(ctx context.Context, name string, want metav1.Condit
 		conditions, _, _ := unstructured.NestedSlice(cluster.Object, "status", "conditions")
 		last = fmt.Errorf("its conditions are %v", conditions)
 		for _, condition := range conditions {
-			if its, ok := condition.(map[string]any); ok && its["type"] == "ManagedClusterConditionAvailable" && its["status"] == string(want) {
+			if its, ok := condition.(map[string]any); ok && its["type"] == "ManagedClusterConditionAvailable" && its["status"] == string(metav1.ConditionTrue) {
 				return true, nil
 			}
 		}
 		return false, nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait until ManagedCluster %s is available (%s): %w", name, want, errors.Join(err, last))
+		return fmt.Errorf("wait until ManagedCluster %s is available: %w", name, errors.Join(err, last))
 	}
 	return nil
 }
