@@ -1,4 +1,4 @@
-# Requires GNU make, Go, git and a POSIX shell, and for `make race` a C compiler. Other tools are built from source, and the programs of
+# Requires GNU make, Go, git and a POSIX shell, and for `make race` and the image of nodes a C compiler. Other tools are built from source, and the programs of
 # Kubernetes downloaded or built, into a cache folder ($SNO_CACHE, or sno/ in the user's cache folder) on first use.
 
 SHELL := /bin/sh
