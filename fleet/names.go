@@ -2,7 +2,11 @@
 
 package fleet
 
-import "github.com/solonode/sno/patch"
+import (
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
+	"github.com/solonode/sno/patch"
+)
 
 const (
 	// AddOn is the name of the add-on: of its ClusterManagementAddOn, and of its ManagedClusterAddOn in each cluster.
@@ -23,3 +27,13 @@ const (
 	// ClaimWorkers is the claim of ours with the number of nodes of the pool "worker".
 	ClaimWorkers = "workers." + patch.Domain
 )
+
+// Claim returns the value of a claim that a cluster has, or nothing.
+func Claim(cluster *clusterv1.ManagedCluster, name string) string {
+	for _, c := range cluster.Status.ClusterClaims {
+		if c.Name == name {
+			return c.Value
+		}
+	}
+	return ""
+}

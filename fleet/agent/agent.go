@@ -51,7 +51,7 @@ var _ framework.AgentAddon = &Agent{}
 
 // Manifests implements agent.AgentAddon. After an error a spoke keeps what it has.
 func (a *Agent) Manifests(cluster *clusterv1.ManagedCluster, addon *addonv1alpha1.ManagedClusterAddOn) ([]runtime.Object, error) {
-	if claim(cluster, fleet.ClaimControlPlane) == "" {
+	if fleet.Claim(cluster, fleet.ClaimControlPlane) == "" {
 		return nil, fmt.Errorf("%w: ManagedCluster %s has no claim %s; it is no OpenShift cluster, or nothing publishes the claim there",
 			ErrNotOpenShift, cluster.Name, fleet.ClaimControlPlane)
 	}
@@ -71,8 +71,7 @@ func (a *Agent) Manifests(cluster *clusterv1.ManagedCluster, addon *addonv1alpha
 	if err != nil {
 		return nil, err
 	}
-	m := manifests{config: config, release: release, present: map[string]bool{}}
-	m.add(readRole())
+	m := manifests{config: config, release: release, present: map[string]bool{}, objects: []runtime.Object{readRole()}}
 	m.topology(a.Report(cluster.Name))
 	if !config.DryRun {
 		if err := m.controllers(a.Render); err != nil {
@@ -96,15 +95,6 @@ func (a *Agent) releases(addon *addonv1alpha1.ManagedClusterAddOn) (bool, error)
 		return false, fmt.Errorf("reading whether cluster %s is selected: %w", addon.Namespace, err)
 	}
 	return !selected, nil
-}
-
-func claim(cluster *clusterv1.ManagedCluster, name string) string {
-	for _, c := range cluster.Status.ClusterClaims {
-		if c.Name == name {
-			return c.Value
-		}
-	}
-	return ""
 }
 
 // GetAgentAddonOptions implements agent.AgentAddon.

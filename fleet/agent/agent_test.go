@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	framework "open-cluster-management.io/addon-framework/pkg/agent"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -109,7 +110,11 @@ func (h *hub) manifests(t *testing.T) map[string]*unstructured.Unstructured {
 	}
 	all := map[string]*unstructured.Unstructured{}
 	for _, o := range objects {
-		u := o.(*unstructured.Unstructured)
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := &unstructured.Unstructured{Object: content}
 		key := u.GetKind() + "/" + u.GetName()
 		if all[key] != nil || u.GetAPIVersion() == "" {
 			t.Errorf("%s is there twice, or has no version", key)

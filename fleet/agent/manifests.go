@@ -3,8 +3,10 @@
 package agent
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -12,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	"sigs.k8s.io/yaml"
@@ -78,13 +81,19 @@ func (m *manifests) controllers(render func(module, image string) (string, error
 			return fmt.Errorf("rendering module %s: %w", name, err)
 		}
 		var deployments int
-		for document := range strings.SplitSeq(text, "\n---\n") {
-			content, err := yaml.YAMLToJSON([]byte(document))
-			if err != nil {
-				return fmt.Errorf("rendering module %s: %w", name, err)
+		for documents := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text))); ; {
+			document, err := documents.Read()
+			if errors.Is(err, io.EOF) {
+				break
 			}
 			object := &unstructured.Unstructured{}
-			if err := object.UnmarshalJSON(content); err != nil {
+			if err == nil {
+				document, err = yaml.YAMLToJSON(document)
+			}
+			if err == nil {
+				err = object.UnmarshalJSON(document)
+			}
+			if err != nil {
 				return fmt.Errorf("rendering module %s: %w", name, err)
 			}
 			if object.GetKind() == "Deployment" {
@@ -180,7 +189,7 @@ func (m *manifests) job(module string, template, selected map[string]any, namesp
 
 // readRole returns what the work agent may do in addition on a spoke: read what it reports, and apply our claims and
 // policies. Its own role has the rest: workloads and RBAC.
-func readRole() *unstructured.Unstructured {
+func readRole() *rbacv1.ClusterRole {
 	byGroup := map[string][]string{}
 	var groups []string
 	add := func(group, resource string) {
@@ -207,16 +216,11 @@ func readRole() *unstructured.Unstructured {
 	rules = append(rules,
 		rule(clusterv1alpha1.GroupName, []string{"clusterclaims"}, write),
 		rule("admissionregistration.k8s.io", []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"}, write))
-	role := rbacv1.ClusterRole{
+	return &rbacv1.ClusterRole{
 		TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "sno-fleet-work", Labels: map[string]string{"open-cluster-management.io/aggregate-to-work": "true"},
 		},
 		Rules: rules,
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&role)
-	if err != nil {
-		panic(err) // the object is a constant
-	}
-	return &unstructured.Unstructured{Object: content}
 }

@@ -84,13 +84,7 @@ func (in Inputs) row(c *clusterv1.ManagedCluster, addon *addonv1alpha1.ManagedCl
 		Cluster: c.Name, Labels: c.Labels, ControlPlane: report.ControlPlane, Infrastructure: report.Infrastructure, Workers: report.Workers,
 		Group: in.Groups[c.Name], Versions: report.Images, Modules: report.Modules,
 	}
-	if row.ControlPlane == "" {
-		for _, claim := range c.Status.ClusterClaims {
-			if claim.Name == fleet.ClaimControlPlane {
-				row.ControlPlane = claim.Value
-			}
-		}
-	}
+	row.ControlPlane = cmp.Or(row.ControlPlane, fleet.Claim(c, fleet.ClaimControlPlane))
 	set := func(state State, reason, message string, since *time.Time) Row {
 		row.State, row.Reason, row.Message, row.Since = state, reason, message, since
 		return row

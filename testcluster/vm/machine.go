@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"al.essio.dev/pkg/shellescape"
+
+	"github.com/solonode/sno/testcluster/embedded"
 )
 
 var (
@@ -103,7 +105,7 @@ func (m *Machine) assemble() (err error) {
 		return err
 	}
 	for _, port := range m.config.Forward {
-		if m.ports[port], err = freePort(); err != nil {
+		if m.ports[port], err = embedded.FreePort(); err != nil {
 			return err
 		}
 	}
@@ -134,14 +136,6 @@ func copyFile(to, from string, size int64) error {
 		return fmt.Errorf("copy %s: %w: %s", from, err, said)
 	}
 	return out.Truncate(max(size, info.Size())) //nolint:wrapcheck // complete
-}
-
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err //nolint:wrapcheck // complete
-	}
-	return listener.Addr().(*net.TCPAddr).Port, listener.Close() //nolint:wrapcheck // complete
 }
 
 // PowerOn turns the machine on and returns at once. It continues with the disk as it was left, and runs until it turns
@@ -226,13 +220,20 @@ func (m *Machine) running() bool {
 // PowerCut ends the machine at once, and returns when it is off. What it has written to its disk and not flushed is
 // lost.
 func (m *Machine) PowerCut(ctx context.Context) error {
+	if err := m.kill(); err != nil {
+		return err
+	}
+	return m.WaitPoweredOff(ctx)
+}
+
+func (m *Machine) kill() error {
 	if !m.running() {
 		return nil
 	}
 	if err := syscall.Kill(-m.cmd.Process.Pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("cut the power of machine %s: %w", m.config.Name, err)
 	}
-	return m.WaitPoweredOff(ctx)
+	return nil
 }
 
 // WaitPoweredOff returns when the machine is off, also for a restart: PowerOn continues it.
@@ -284,7 +285,10 @@ func (m *Machine) Forwarded(port int) string {
 
 // Delete ends the machine and removes its folder.
 func (m *Machine) Delete() error {
-	err := m.PowerCut(context.Background()) //nolint:forbidigo // runs after all contexts have ended; SIGKILL needs no limit
+	err := m.kill()
+	if err == nil {
+		<-m.off
+	}
 	if m.log != nil {
 		err = errors.Join(err, m.log.Close())
 	}

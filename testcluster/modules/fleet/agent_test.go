@@ -12,6 +12,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -75,7 +76,9 @@ func rendered(t *testing.T) []*unstructured.Unstructured {
 	apiserver.NoError(t, err)
 	var out []*unstructured.Unstructured
 	for _, o := range objects {
-		out = append(out, o.(*unstructured.Unstructured))
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		apiserver.NoError(t, err)
+		out = append(out, &unstructured.Unstructured{Object: content})
 	}
 	return out
 }
