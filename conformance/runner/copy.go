@@ -173,7 +173,7 @@ func (c *workloadCopy) replaced(ctx context.Context, old *corev1.Pod) error {
 // cacheInterval is the time between two reads of the caches, which watches keep up to date.
 const cacheInterval = 50 * time.Millisecond
 
-// until waits for done. It fails if nothing has changed for a while and no pod is starting or terminating.
+// until waits for done. It fails if nothing has changed for a while and nothing is still to come.
 func (c *workloadCopy) until(ctx context.Context, done func() bool) error {
 	var last []string
 	since := time.Now()
@@ -254,9 +254,14 @@ func (c *workloadCopy) rolledOut(generation int64) bool {
 	}
 	want, status := *c.deployment.Spec.Replicas, live.Status
 	return live.Generation >= generation && status.ObservedGeneration >= live.Generation &&
-		status.UpdatedReplicas == want && status.Replicas == want && status.AvailableReplicas == want && len(c.all()) == int(want) &&
-		len(c.running()) == int(want) && !slices.ContainsFunc(c.all(), func(pod *corev1.Pod) bool {
-		return pod.Annotations[revisionAnnotation] != live.Spec.Template.Annotations[revisionAnnotation]
+		status.UpdatedReplicas == want && status.Replicas == want && status.AvailableReplicas == want && c.complete(live)
+}
+
+// complete reports whether the pods that are there are those of the present template, and all are ready.
+func (c *workloadCopy) complete(live *appsv1.Deployment) bool {
+	all, want := c.all(), int(*c.deployment.Spec.Replicas)
+	return len(all) == want && len(c.running()) == want && !slices.ContainsFunc(all, func(pod *corev1.Pod) bool {
+		return !catalogue.PodReady(pod) || pod.Annotations[revisionAnnotation] != live.Spec.Template.Annotations[revisionAnnotation]
 	})
 }
 
@@ -275,7 +280,13 @@ func (c *workloadCopy) running() []*corev1.Pod {
 	})
 }
 
+// starting reports whether something is still to come: pods that start or terminate, or what the Deployment controller of
+// a busy cluster takes longer for than Stuck, a new generation or the status when all pods are there.
 func (c *workloadCopy) starting() bool {
+	live, err := c.deployments.Deployments(c.namespace).Get(c.deployment.Name)
+	if err == nil && (live.Status.ObservedGeneration < live.Generation || c.complete(live)) {
+		return true
+	}
 	return slices.ContainsFunc(c.all(), func(pod *corev1.Pod) bool {
 		return pod.DeletionTimestamp != nil || (pod.Spec.NodeName != "" && !catalogue.PodReady(pod))
 	})

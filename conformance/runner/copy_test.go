@@ -30,6 +30,10 @@ func TestRolledOutWaitsForPods(t *testing.T) {
 	const namespace, revision = "a-copy", "2"
 	pod := func(name, revision string, phase corev1.PodPhase) *corev1.Pod {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Status: corev1.PodStatus{Phase: phase}}
+		p.Spec.NodeName = "master-0"
+		if phase == corev1.PodRunning {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		}
 		if revision != "" {
 			p.Annotations = map[string]string{revisionAnnotation: revision}
 		}
@@ -37,16 +41,25 @@ func TestRolledOutWaitsForPods(t *testing.T) {
 	}
 	leaving := pod("a", revision, corev1.PodRunning)
 	leaving.DeletionTimestamp = ptr.To(metav1.Now())
+	waiting := pod("b", revision, corev1.PodPending)
+	waiting.Spec.NodeName = ""
+	done := appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
+	behind, unobserved := done, done
+	behind.AvailableReplicas, unobserved.ObservedGeneration = 0, 1
 	for name, test := range map[string]struct {
-		pods []*corev1.Pod
-		want bool
+		status              appsv1.DeploymentStatus
+		pods                []*corev1.Pod
+		rolledOut, starting bool
 	}{
-		"the new pod":                 {[]*corev1.Pod{pod("a", revision, corev1.PodRunning)}, true},
-		"no pod yet":                  {nil, false},
-		"the new pod not yet running": {[]*corev1.Pod{pod("a", revision, corev1.PodPending)}, false},
-		"still the old pod":           {[]*corev1.Pod{pod("a", "", corev1.PodRunning)}, false},
-		"the pod is being deleted":    {[]*corev1.Pod{leaving}, false},
-		"both":                        {[]*corev1.Pod{pod("a", "", corev1.PodRunning), pod("b", revision, corev1.PodRunning)}, false},
+		"the new pod":                   {done, []*corev1.Pod{pod("a", revision, corev1.PodRunning)}, true, true},
+		"no pod yet":                    {done, nil, false, false},
+		"the new pod not yet running":   {done, []*corev1.Pod{pod("a", revision, corev1.PodPending)}, false, true},
+		"still the old pod":             {done, []*corev1.Pod{pod("a", "", corev1.PodRunning)}, false, false},
+		"the pod is being deleted":      {done, []*corev1.Pod{leaving}, false, true},
+		"both":                          {done, []*corev1.Pod{pod("a", "", corev1.PodRunning), pod("b", revision, corev1.PodRunning)}, false, false},
+		"no node for the new pod":       {behind, []*corev1.Pod{pod("a", "", corev1.PodRunning), waiting}, false, false},
+		"the status is behind the pods": {behind, []*corev1.Pod{pod("a", revision, corev1.PodRunning)}, false, true},
+		"the controller is behind":      {unobserved, []*corev1.Pod{pod("a", "", corev1.PodRunning)}, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			copied := &appsv1.Deployment{
@@ -54,7 +67,7 @@ func TestRolledOutWaitsForPods(t *testing.T) {
 				Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](1), Template: corev1.PodTemplateSpec{
 					ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{revisionAnnotation: revision}},
 				}},
-				Status: appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1},
+				Status: test.status,
 			}
 			deployments := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 			pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -70,8 +83,11 @@ func TestRolledOutWaitsForPods(t *testing.T) {
 				workloadCopier: &workloadCopier{deployments: appslisters.NewDeploymentLister(deployments), pods: corelisters.NewPodLister(pods)},
 				shape:          shape{deployment: copied}, namespace: namespace,
 			}
-			if got := c.rolledOut(2); got != test.want {
-				t.Errorf("rolled out: %t, want %t", got, test.want)
+			if got := c.rolledOut(2); got != test.rolledOut {
+				t.Errorf("rolled out: %t, want %t", got, test.rolledOut)
+			}
+			if got := c.starting(); got != test.starting {
+				t.Errorf("starting: %t, want %t", got, test.starting)
 			}
 		})
 	}
