@@ -103,7 +103,7 @@ conformance-controls:
 e2e: LABELS := smoke
 e2e: ## The modules, the suite and faults on embedded clusters: a fixed part of `make nightly`
 	@$(GINKGO) ./modules ./vendored $(FLAGS)
-	@$(MAKE) --no-print-directory soak N=10
+	@$(MAKE) --no-print-directory soak N=6
 proof: LABELS := !conformance && !controls
 proof: # Everything else that -short leaves out, in every package, and every spec on embedded clusters: every crash, every kind of cluster.
 	@$(with-kube-assets) && $(UNIT_TEST) -shuffle=on -timeout=3h -p 2 -parallel=4 $$($(UNIT))

@@ -42,15 +42,15 @@ var (
 	}
 )
 
-// smoke are the scenarios in `make e2e`: with the modules those that differ most, and of the others the one in which most
-// checks differ. disturbed is the one that is also disturbed.
+// smoke are the scenarios in `make e2e`: the one in which most checks differ from three nodes, and those three.
+// disturbed is the one that is also disturbed.
 var smoke = map[embeddedtarget.Variant][]string{
-	embeddedtarget.SNO:      {disturbed, "none-sno-day2-workers", "ha"},
+	embeddedtarget.SNO:      {disturbed, "ha"},
 	embeddedtarget.Vendored: {"none-sno-day2-workers"},
 	embeddedtarget.Baseline: {"none-sno-day2-workers"},
 }
 
-const disturbed = "none-sno"
+const disturbed = "none-sno-day2-workers"
 
 // reportEntry is the name of the entry of Ginkgo's report that has the conformance report of a cluster.
 const reportEntry = "conformance report"

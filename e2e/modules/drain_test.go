@@ -143,7 +143,7 @@ var _ = DescribeTable("A node requests a drain and an uncordon, and no other pod
 		d.Quiet()
 	},
 	func(name string) string { return "on " + name },
-	Entry(nil, Label(suite.Smoke), "none-sno-day1-workers"), Entry(nil, Label(suite.Smoke), "ha"),
+	Entry(nil, Label(suite.Smoke), "none-sno-day1-workers"), Entry(nil, Label(suite.Long), "ha"),
 	Entry(nil, Label(suite.Long), "none-sno"), Entry(nil, Label(suite.Long), "compact"), Entry(nil, Label(suite.Long), "arbiter"),
 	Entry(nil, Label(suite.Long), "two-node"), Entry(nil, Label(suite.Long), "external"),
 )

@@ -87,7 +87,7 @@ var _ = DescribeTable("The real scheduler places every pod of a drain that the f
 		AddReportEntry(fmt.Sprintf("%d pods moved, results of the check", moved), reasons)
 		Expect(tooFew()).To(BeFalse(), "%d of %d drains were allowed, want %d%%", reasons[fit.ReasonRoomElsewhere], count, fitShare)
 	},
-	Entry("on a few random clusters", Label(suite.Smoke), fitBatch, func() int64 { return 1 }),
+	Entry("on a few random clusters", Label(suite.Long), fitBatch, func() int64 { return 1 }),
 	Entry("on many random clusters, which --seed=NUMBER repeats", Label(suite.Long), fitClusters, GinkgoRandomSeed),
 )
 

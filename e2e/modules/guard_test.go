@@ -68,7 +68,7 @@ var _ = DescribeTable("Exactly as many quorum guards can be evicted at once as q
 	},
 	// The evictable ones are floor((n-1)/2), one of two where the nodes fence each other.
 	Entry("on one node", Label(suite.Long), "none-sno", 0, 0, 0, asExpected),
-	Entry("on two nodes", Label(suite.Smoke), "two-node", 0, 2, 1, asExpected),
+	Entry("on two nodes", Label(suite.Long), "two-node", 0, 2, 1, asExpected),
 	Entry("on two nodes and an arbiter", Label(suite.Long), "arbiter", 0, 3, 1, asExpected),
 	Entry("on three nodes", Label(suite.Long), "ha", 0, 3, 1, notNeeded),
 	Entry("on five nodes", Label(suite.Long), "ha", 2, 5, 2, asExpected),

@@ -16,20 +16,17 @@ import (
 )
 
 // The main job: the router must return to its place, in the right number, each time its pod is deleted.
-var _ = Describe("make run", func() {
+// CI runs it itself, on a single node with workers.
+var _ = Describe("make run", Label(suite.Long), func() {
 	for _, s := range scenario.All() {
-		label := suite.Long
-		if s.Name == "compact" { // CI runs it on a single node
-			label = suite.Smoke
-		}
-		It("holds on "+s.Name, Label(label), func(ctx SpecContext) {
+		It("holds on "+s.Name, func(ctx SpecContext) {
 			var out bytes.Buffer
 			Expect(demo.Run(ctx, demo.Options{Scenario: s.Name, Once: true, Out: &out})).To(Succeed(), out.String)
 			Expect(out.String()).To(ContainSubstring("The proof held."))
 		})
 	}
 
-	DescribeTable("with a command as a host operator", Label(suite.Long),
+	DescribeTable("with a command as a host operator",
 		func(ctx SpecContext, command func(SpecContext) string, is error, want ...string) {
 			var out bytes.Buffer
 			err := demo.Run(ctx, demo.Options{Scenario: "none-sno-day2-workers", Operators: given(command(ctx)), Once: true, Out: &out})

@@ -70,7 +70,7 @@ var _ = Describe("The controllers of console and auth alone, on a release withou
 		c.Quiet()
 		return c
 	}
-	It("take over what runs on one node, and follow its growth to three and back", Label(suite.Smoke), func(ctx SpecContext) {
+	It("take over what runs on one node, and follow its growth to three and back", Label(suite.Long), func(ctx SpecContext) {
 		c := onOneNode(ctx, "none-sno")
 		want := c.Scenario.Operands.List()
 		c.AddMasters("master-1", "master-2")

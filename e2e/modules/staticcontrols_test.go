@@ -44,7 +44,7 @@ var _ = DescribeTable("Every control of every static check changes its verdict, 
 			}
 		}
 	},
-	Entry("of one node", Label(suite.Smoke), "none-sno-day2-workers"),
+	Entry("of one node", Label(suite.Long), "none-sno-day2-workers"),
 	Entry("that is highly available", Label(suite.Long), "ha"),
 )
 

@@ -45,7 +45,7 @@ var _ = DescribeTable("The stand-ins create what the stock operators create, pro
 		Expect(s.fieldsOfIngressOperator()).To(Equal(stock.IngressControllerFields()))
 	},
 	Entry("on one node", "none-sno", nil),
-	Entry("on two with guards", Label(suite.Smoke), "two-node", stock.GuardProperties()),
+	Entry("on two with guards", Label(suite.Long), "two-node", stock.GuardProperties()),
 )
 
 // fieldsOfIngressOperator returns the fields in spec of the IngressController that its operator owns.

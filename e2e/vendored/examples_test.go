@@ -232,7 +232,7 @@ var _ = Describe("The operator of OLM, with the rights of its ClusterServiceVers
 		}))
 	})
 
-	It("runs on a cluster that has no kind Infrastructure, and again when it has one", Label(suite.Smoke), func(ctx SpecContext) {
+	It("runs on a cluster that has no kind Infrastructure, and again when it has one", Label(suite.Long), func(ctx SpecContext) {
 		outliving, started := steps.Outliving(ctx)
 		c, err := embedded.Start(outliving, embedded.Config{Progress: GinkgoWriter, Keep: suite.Keep()})
 		started()

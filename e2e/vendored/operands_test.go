@@ -39,7 +39,7 @@ var _ = DescribeTable("Operators that vendor console and auth suffice, and contr
 		c.Quiet()
 	},
 	func(name string, _ map[framework.Module]string) string { return "on " + name },
-	Entry(nil, Label(suite.Smoke), "arbiter", besideHosts),
+	Entry(nil, Label(suite.Long), "arbiter", besideHosts),
 	Entry(nil, Label(suite.Long), "cloud-sno-day1-workers", besideHosts),
 	Entry(nil, Label(suite.Long), "ha", besideHosts),
 	Entry(nil, Label(suite.Long), "compact", besideHosts),
