@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -220,6 +221,10 @@ func (m *machine) passChecksAfterRestart(ctx context.Context) time.Duration {
 // endedInOrder checks that the kubelet ended the pods of workloads before those of the control plane, and none by force.
 func (m *machine) endedInOrder(ctx context.Context) {
 	By("the restart has ended pods before their control plane, and none by force")
+	if m.runtime == "crio" {
+		m.stoppedInOrder(ctx)
+		return
+	}
 	kube := clientset(m.client(m.Machine))
 	byKubelet := func(c corev1.PodCondition) bool {
 		return c.Type == corev1.DisruptionTarget && c.Reason == corev1.PodReasonTerminationByKubelet
@@ -246,6 +251,29 @@ func (m *machine) endedInOrder(ctx context.Context) {
 		g.Expect(controlPlane).NotTo(BeEmpty())
 		g.Expect(slices.MaxFunc(workloads, time.Time.Compare)).NotTo(BeTemporally(">", slices.MinFunc(controlPlane, time.Time.Compare)))
 	}).Should(Succeed())
+}
+
+// stoppedInOrder reads the journal of CRI-O, which does not remember containers from before a restart of the node.
+func (m *machine) stoppedInOrder(ctx context.Context) {
+	GinkgoHelper()
+	journal := strings.Split(m.run(ctx, "journalctl --unit=crio --output=cat --no-pager"), "\n")
+	lastWorkload, static := 0, map[string]int{} // the last stop of each pod
+	for i, line := range journal {
+		_, container, stopped := strings.Cut(line, `msg="Stopped container `)
+		_, container, _ = strings.Cut(container, ": ")
+		namespace, _, _ := strings.Cut(container, "/")
+		switch {
+		case !stopped:
+			Expect(line).NotTo(ContainSubstring("timed out. Killing"), "a container that was killed")
+		case strings.HasPrefix(namespace, "openshift-"):
+			static[namespace] = i
+		default:
+			lastWorkload = i
+		}
+	}
+	Expect(lastWorkload).NotTo(BeZero(), "the replicas of the web server")
+	Expect(static).To(HaveLen(4), "the control plane")
+	Expect(lastWorkload).To(BeNumerically("<", slices.Min(slices.Collect(maps.Values(static)))))
 }
 
 // killed is the exit code of a container after SIGKILL.

@@ -45,6 +45,7 @@ insecure = true
 func (m *machine) serveImages(ctx context.Context) {
 	var config net.ListenConfig
 	listener := suite.Must(config.Listen(ctx, "tcp", net.JoinHostPort(m.gateway, "0")))
+	Expect(os.MkdirAll(m.path("blobs"), 0o755)).To(Succeed())
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: registry.New(
 		registry.WithBlobHandler(registry.NewDiskBlobHandler(m.path("blobs"))), registry.Logger(log.New(io.Discard, "", 0)))}
 	context.AfterFunc(m.lifetime, func() { _ = server.Close() })

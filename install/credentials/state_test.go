@@ -159,6 +159,7 @@ func TestOpenRefuses(t *testing.T) {
 		"kubeconfig":         {write("kubeconfig", "hello: [\n"), nil, credentials.ErrState},
 		"no kubeconfig":      {func(t *testing.T, at string) { remove(t, filepath.Join(at, "kubeconfig")) }, nil, credentials.ErrState},
 		"no manifests":       {func(t *testing.T, at string) { remove(t, filepath.Join(at, "manifests")) }, nil, credentials.ErrState},
+		"older version":      {func(t *testing.T, at string) { remove(t, filepath.Join(at, "status-ca.crt")) }, nil, credentials.ErrState},
 		"broken manifest":    {write("manifests/credentials_x.yaml", "kind: Secret\ndata: {tls.crt: aGVsbG8=}\n"), nil, credentials.ErrState},
 		"invalid YAML":       {write("manifests/credentials_x.yaml", "a: ["), nil, credentials.ErrState},
 		"empty kubeconfig":   {write("kubeconfig", ""), nil, credentials.ErrState},
