@@ -93,6 +93,7 @@ require (
 	github.com/prometheus/common v0.67.5 // indirect
 	github.com/prometheus/procfs v0.19.2 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
+	github.com/solonode/sno/fleet v0.1.0
 	github.com/x448/float16 v0.8.4 // indirect
 	github.com/xlab/treeprint v1.2.0 // indirect
 	go.etcd.io/etcd/api/v3 v3.6.8 // indirect
@@ -146,3 +147,5 @@ replace (
 	github.com/solonode/sno/patch => ../patch
 	github.com/solonode/sno/topology => ../topology
 )
+
+replace github.com/solonode/sno/fleet => ../fleet

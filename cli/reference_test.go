@@ -78,7 +78,7 @@ func TestPolicies(t *testing.T) {
 	entries := append([]configv1.ComponentOverride{approverdecision.Override(), consoledecision.Override()}, etcdguarddecision.Overrides()...)
 	golden.File(t, "../config/all/base/admission/policies.yaml", admission.Policies("controllers", admission.Overrides(entries)))
 
-	text, err := os.ReadFile("manifests/all.yaml")
+	text, err := os.ReadFile("../fleet/manifests/all.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,5 +126,5 @@ func TestManifests(t *testing.T) {
 		}
 		want[name] = string(text)
 	}
-	generated(t, "manifests", ".yaml", want)
+	generated(t, "../fleet/manifests", ".yaml", want)
 }

@@ -3,28 +3,16 @@
 package cli
 
 import (
-	"embed"
 	"errors"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/solonode/sno/fleet/manifests"
 )
 
-// The manifests are the overlays of config/, built by kustomize: one for each module, and all.yaml and current.yaml for
-// one process with all modules or with some.
-//
-//go:embed manifests/*.yaml
-var manifests embed.FS
-
-const placeholder = "{module}" // in --image
-
-var (
-	errImage = errors.New("every controller has an image of its own")
-	koImage  = regexp.MustCompile(`image: ko://\S+`)
-)
+var errImage = errors.New("every controller has an image of its own")
 
 func newRender(p *program) *cobra.Command {
 	var image string
@@ -45,7 +33,7 @@ Without --image the images are ko references to programs of the repository of sn
 		kubectl sno render | ko apply -f -`)
 	command.Flags().StringSliceVar(&p.modules, "modules", nil,
 		"Comma-separated modules, one Deployment each; by default one Deployment for all: "+strings.Join(p.moduleNames(), ", ")+".")
-	command.Flags().StringVar(&image, "image", "", "The image of the controllers; "+placeholder+" is replaced by the name of the module.")
+	command.Flags().StringVar(&image, "image", "", "The image of the controllers; "+manifests.Placeholder+" is replaced by the name of the module.")
 	command.Flags().BoolVar(&current, "current", false,
 		"One Deployment for the controllers that have something to do on OpenShift 4.8 and later, without the rights of the others.")
 	command.Flags().BoolVar(&policies, "admission-policies", true, "With the ValidatingAdmissionPolicies of the accounts.")
@@ -55,35 +43,20 @@ Without --image the images are ko references to programs of the repository of sn
 		if err := p.checkNames(); err != nil {
 			return err
 		}
-		names, each := p.modules, strings.Contains(image, placeholder)
+		names, each := p.modules, strings.Contains(image, manifests.Placeholder)
 		switch {
 		case len(names) > 1 && image != "" && !each:
-			return fmt.Errorf("%w: use %s in --image=%s", errImage, placeholder, image)
+			return fmt.Errorf("%w: use %s in --image=%s", errImage, manifests.Placeholder, image)
 		case len(names) == 0 && each:
 			return fmt.Errorf("%w: --image=%s names a module, but all controllers are one process; set --modules", errImage, image)
 		case current:
-			names = []string{"current"}
+			names = []string{manifests.Current}
 		case len(names) == 0:
-			names = []string{"all"}
+			names = []string{manifests.All}
 		}
-		for i, name := range names {
-			text, err := manifests.ReadFile("manifests/" + name + ".yaml")
-			if err != nil {
-				return err
-			}
-			if i > 0 {
-				fmt.Fprintln(p.Out, "---")
-			}
-			if !policies {
-				isPolicy := func(document string) bool { return strings.Contains(document, "\nkind: ValidatingAdmissionPolicy") }
-				text = []byte(strings.Join(slices.DeleteFunc(strings.Split(string(text), "\n---\n"), isPolicy), "\n---\n"))
-			}
-			if image != "" {
-				text = koImage.ReplaceAllLiteral(text, []byte("image: "+strings.ReplaceAll(image, placeholder, name)))
-			}
-			fmt.Fprint(p.Out, string(text))
-		}
-		return nil
+		text, err := manifests.Render(image, policies, names...)
+		fmt.Fprint(p.Out, text)
+		return err
 	}
 	return command
 }

@@ -15,6 +15,7 @@ import (
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 
 	"github.com/solonode/sno/fleet/feedback"
+	"github.com/solonode/sno/fleet/manifests"
 	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/machineconfig"
 )
@@ -39,9 +40,6 @@ const (
 )
 
 var variables = []string{VariableModules, VariableImage, VariableTool, VariableDryRun, VariableDrainPolicy, VariablePlacement}
-
-// Placeholder is replaced by the name of the module in the image.
-const Placeholder = "{module}"
 
 // Configuration is what runs on a spoke.
 type Configuration struct {
@@ -73,11 +71,11 @@ func (c Configuration) Validate() error {
 	}
 	switch {
 	case !isImage(c.Image):
-		return invalid(VariableImage, "%q is no image; name one with its tag or digest, such as registry.example.com/%s-controller:v1", c.Image, Placeholder)
+		return invalid(VariableImage, "%q is no image; name one with its tag or digest, such as registry.example.com/%s-controller:v1", c.Image, manifests.Placeholder)
 	case !isImage(c.Tool):
 		return invalid(VariableTool, "%q is no image; name that of kubectl-sno with its tag or digest", c.Tool)
-	case len(c.Modules) > 1 && !strings.Contains(c.Image, Placeholder):
-		return invalid(VariableImage, "%q is one image for %d modules; use %s for the name of the module", c.Image, len(c.Modules), Placeholder)
+	case len(c.Modules) > 1 && !strings.Contains(c.Image, manifests.Placeholder):
+		return invalid(VariableImage, "%q is one image for %d modules; use %s for the name of the module", c.Image, len(c.Modules), manifests.Placeholder)
 	}
 	if !slices.Contains([]machineconfig.DrainPolicy{machineconfig.DrainNever, machineconfig.DrainWorkers}, c.DrainPolicy) {
 		return invalid(VariableDrainPolicy, "unknown policy %q; want %q or %q", c.DrainPolicy, machineconfig.DrainNever, machineconfig.DrainWorkers)
@@ -173,7 +171,7 @@ func (c Configuration) Args(module string) []string {
 
 // ImageOf returns the image of a module's controller.
 func (c Configuration) ImageOf(module string) string {
-	return strings.ReplaceAll(c.Image, Placeholder, module)
+	return manifests.ImageOf(module, c.Image)
 }
 
 // Reference returns the configuration that an add-on's cluster has now: in a rollout its turn may not have come, so it

@@ -13,7 +13,7 @@ require (
 	github.com/solonode/sno/cli v0.1.0
 	github.com/solonode/sno/console v0.1.0
 	github.com/solonode/sno/etcdguard v0.1.0
-	github.com/solonode/sno/fleet v0.0.0-00010101000000-000000000000
+	github.com/solonode/sno/fleet v0.1.0
 	github.com/solonode/sno/ingress v0.1.0
 	github.com/solonode/sno/install v0.1.0
 	github.com/solonode/sno/machineconfig v0.1.0

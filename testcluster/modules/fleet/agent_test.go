@@ -23,6 +23,7 @@ import (
 	"github.com/solonode/sno/fleet/agent"
 	"github.com/solonode/sno/fleet/configuration"
 	"github.com/solonode/sno/fleet/feedback"
+	"github.com/solonode/sno/fleet/manifests"
 	"github.com/solonode/sno/testcluster/apiserver"
 	"github.com/solonode/sno/testcluster/crds"
 	"github.com/solonode/sno/testcluster/modules"
@@ -45,7 +46,7 @@ func sno(t *testing.T, args ...string) (string, string) {
 	return out.String(), errOut.String()
 }
 
-// rendered returns what a spoke gets for all modules, from what the real kubectl-sno renders.
+// rendered returns what a spoke gets for all modules, from what kubectl-sno renders.
 func rendered(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	config := configuration.Configuration{
@@ -55,10 +56,7 @@ func rendered(t *testing.T) []*unstructured.Unstructured {
 	object := config.Object("ns", "sno")
 	workers := int64(0)
 	a := agent.Agent{
-		Render: func(module, image string) (string, error) {
-			text, _ := sno(t, "render", "--modules", module, "--image", image)
-			return text, nil
-		},
+		Render:        func(module, image string) (string, error) { return manifests.Render(image, true, module) },
 		Configuration: func(string, string) (*addonv1alpha1.AddOnDeploymentConfig, error) { return object, nil },
 		Report: func(string) feedback.Report {
 			return feedback.Report{Infrastructure: "SingleReplica", Workers: &workers}
