@@ -280,8 +280,8 @@ func (c *workloadCopy) running() []*corev1.Pod {
 	})
 }
 
-// starting reports whether something is still to come: pods that start or terminate, or what the Deployment controller of
-// a busy cluster takes longer for than Stuck, a new generation or the status when all pods are there.
+// starting reports whether something is still to come: pods that start or terminate, or what the Deployment controller
+// of a busy cluster takes longer for than Stuck, a new generation or the status when all pods are there.
 func (c *workloadCopy) starting() bool {
 	live, err := c.deployments.Deployments(c.namespace).Get(c.deployment.Name)
 	if err == nil && (live.Status.ObservedGeneration < live.Generation || c.complete(live)) {

@@ -222,7 +222,7 @@ func (m *machine) passChecksAfterRestart(ctx context.Context) time.Duration {
 func (m *machine) endedInOrder(ctx context.Context) {
 	By("the restart has ended pods before their control plane, and none by force")
 	if m.runtime == "crio" {
-		m.stoppedInOrder(ctx)
+		Expect(stoppedInOrder(m.run(ctx, "journalctl --unit=crio --output=cat --no-pager"))).To(BeEmpty())
 		return
 	}
 	kube := clientset(m.client(m.Machine))
@@ -253,28 +253,35 @@ func (m *machine) endedInOrder(ctx context.Context) {
 	}).Should(Succeed())
 }
 
-// stoppedInOrder reads the journal of CRI-O, which does not remember containers from before a restart of the node.
-func (m *machine) stoppedInOrder(ctx context.Context) {
-	GinkgoHelper()
-	journal := strings.Split(m.run(ctx, "journalctl --unit=crio --output=cat --no-pager"), "\n")
-	lastWorkload, static := 0, map[string]int{} // the last stop of each pod
-	for i, line := range journal {
+// stoppedInOrder reads the journal of CRI-O, which does not remember containers from before a restart of the node. It
+// returns why the last containers of workloads were not stopped before those of the control plane, or "".
+func stoppedInOrder(journal string) string {
+	lastWorkload, static := 0, map[string]int{} // the lines of the last stops
+	for i, line := range strings.Split(journal, "\n") {
+		if strings.Contains(line, "timed out. Killing") {
+			return line
+		}
 		_, container, stopped := strings.Cut(line, `msg="Stopped container `)
 		_, container, _ = strings.Cut(container, ": ")
-		namespace, _, _ := strings.Cut(container, "/")
-		switch {
+		switch namespace, _, _ := strings.Cut(container, "/"); {
 		case !stopped:
-			Expect(line).NotTo(ContainSubstring("timed out. Killing"), "a container that was killed")
 		case strings.HasPrefix(namespace, "openshift-"):
-			static[namespace] = i
+			static[namespace] = i + 1
 		default:
-			lastWorkload = i
+			lastWorkload = i + 1
 		}
 	}
-	Expect(lastWorkload).NotTo(BeZero(), "the replicas of the web server")
-	Expect(static).To(HaveLen(4), "the control plane")
-	Expect(lastWorkload).To(BeNumerically("<", slices.Min(slices.Collect(maps.Values(static)))))
+	switch {
+	case lastWorkload == 0 || len(static) < controlPlanePods:
+		return fmt.Sprintf("workloads stopped at line %d, static pods at lines %v", lastWorkload, static)
+	case lastWorkload > slices.Min(slices.Collect(maps.Values(static))):
+		return fmt.Sprintf("workloads until line %d, static pods at lines %v", lastWorkload, static)
+	}
+	return ""
 }
+
+// controlPlanePods are etcd, kube-apiserver, kube-controller-manager and kube-scheduler, each in its namespace.
+const controlPlanePods = 4
 
 // killed is the exit code of a container after SIGKILL.
 const killed = 137

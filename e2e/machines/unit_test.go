@@ -47,6 +47,36 @@ func TestOutages(t *testing.T) {
 	}
 }
 
+func TestStoppedInOrder(t *testing.T) {
+	const web, etcd, rest = "default/web-1/web-server", "openshift-etcd/etcd-edge-1/etcd",
+		"openshift-kube-apiserver/a/kube-apiserver openshift-kube-controller-manager/c/c openshift-kube-scheduler/s/s"
+	for name, test := range map[string]struct {
+		stopped string
+		want    string
+	}{
+		"workloads first":          {web + " " + etcd + " " + rest, ""},
+		"a static pod was updated": {etcd + " " + web + " " + etcd + " " + rest, ""},
+		"etcd before a workload":   {etcd + " " + web + " " + rest, "workloads until line 2"},
+		"no workload":              {etcd + " " + rest, "workloads stopped at line 0"},
+		"etcd is not stopped":      {web + " " + rest, "workloads stopped at line 1"},
+		"a kill":                   {web + " " + etcd + " " + rest + " killed", "timed out. Killing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var journal strings.Builder
+			for _, container := range strings.Fields(test.stopped) {
+				if container == "killed" {
+					journal.WriteString(`level=warning msg="Stopping container 0123 with stop signal(15) timed out. Killing..."` + "\n")
+				} else {
+					journal.WriteString(`level=info msg="Stopped container 0123: ` + container + `" id=4567` + "\n")
+				}
+			}
+			if got := stoppedInOrder(journal.String()); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 func TestCutPoints(t *testing.T) {
 	const length = 3 * time.Second
 	before := *cuts
