@@ -55,7 +55,7 @@ const disturbed = "none-sno-day2-workers"
 // reportEntry is the name of the entry of Ginkgo's report that has the conformance report of a cluster.
 const reportEntry = "conformance report"
 
-var _ = Describe("The conformance suite", func() {
+var _ = Describe("The conformance suite", suite.First, func() {
 	for _, variant := range embeddedtarget.Variants() {
 		DescribeTable(captions[variant]+" "+outcomes[variant], check, entries(variant))
 	}

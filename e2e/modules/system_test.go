@@ -94,7 +94,7 @@ func statuses(results map[string]report.Result) map[string]report.Status {
 	return all
 }
 
-var _ = Describe("A cluster of the conformance suite", func() {
+var _ = Describe("A cluster of the conformance suite", suite.First, func() {
 	It("with the modules follows the topology and back, and restarts of its operators (R-SUITE-2)", Label(suite.Smoke), func(ctx SpecContext) {
 		s := startSystem(ctx, patient("none-sno-day2-workers", embeddedtarget.SNO))
 		nodes := &corev1.NodeList{}

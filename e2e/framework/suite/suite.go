@@ -25,6 +25,9 @@ const (
 	Long = "long"
 )
 
+// First is for the longest specs of a suite: started last, they would have the processors for themselves.
+const First = ginkgo.SpecPriority(1)
+
 const gracePeriod = 2 * time.Minute
 
 var (
