@@ -19,7 +19,7 @@ func TestShippedIsWhatIsInstalled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(root, "cli", "manifests", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(root, "fleet", "manifests", "*.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
