@@ -98,7 +98,7 @@ func (c Check) Run(ctx context.Context) (err error) {
 			libraries = append(libraries, dir)
 			if added, err := user.adds(ctx, dir); err != nil {
 				errs = append(errs, fmt.Errorf("%s in an operator: %w", dir, err))
-			} else {
+			} else if added != nil {
 				fmt.Fprintf(c.Out, "    adds %d modules to vendor/ of an operator: %s\n", len(added), strings.Join(added, " "))
 			}
 		}
@@ -184,7 +184,8 @@ func (u consumer) empty(name string) (folder string, err error) {
 	)
 }
 
-// adds returns the modules that vendor/ of an operator has more if it imports the root package of a library.
+// adds returns the modules that vendor/ of an operator has more if it imports the root package of a library, or nil if
+// the library is not for operators.
 func (u consumer) adds(ctx context.Context, dir string) ([]string, error) {
 	required, err := u.required(dir)
 	if err != nil {
@@ -196,6 +197,11 @@ func (u consumer) adds(ctx context.Context, dir string) ([]string, error) {
 			return nil, nil // no library for operators
 		}
 		get = append(get, module+"@"+required[module])
+	}
+	// The folder of alone has the module. conformance has no package at its root: nothing there is for operators.
+	name, err := run(ctx, filepath.Join(u.scratch, "outside", dir), u.env, "list", "-e", "-find", "-f", "{{.Name}}", workspace.ModulePrefix+dir)
+	if err != nil || strings.TrimSpace(name) == "" {
+		return nil, err
 	}
 	source := "package main\n\nimport _ \"github.com/openshift/api/operator/v1\"\n"
 	var vendored [2]map[string]bool
@@ -224,7 +230,9 @@ func (u consumer) adds(ctx context.Context, dir string) ([]string, error) {
 		source += "import _ \"" + workspace.ModulePrefix + dir + "\"\n"
 	}
 	maps.DeleteFunc(vendored[1], func(module string, _ bool) bool { return vendored[0][module] })
-	return slices.Sorted(maps.Keys(vendored[1])), nil
+	added := slices.AppendSeq([]string{}, maps.Keys(vendored[1]))
+	slices.Sort(added)
+	return added, nil
 }
 
 // vendoredModule matches a module of vendor/modules.txt that has packages there.
