@@ -75,8 +75,18 @@ func (s *spoke) configure(names ...string) {
 	}
 }
 
+// healthy makes it the cluster of a manager that has seen every module settled.
+func (s *spoke) healthy() {
+	for _, kind := range []string{addonv1alpha1.ManagedClusterAddOnConditionAvailable, addonv1alpha1.ManagedClusterAddOnManifestApplied} {
+		s.addon.Status.Conditions = append(s.addon.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue})
+	}
+	for i := range s.addon.Status.ConfigReferences {
+		s.addon.Status.ConfigReferences[i].LastAppliedConfig = s.addon.Status.ConfigReferences[i].DesiredConfig
+	}
+}
+
 func table(spokes ...*spoke) overview.Table {
-	in := overview.Inputs{Configurations: map[string]configuration.Configuration{"ns/sno-1": {}, "ns/sno-dry": {DryRun: true}}}
+	in := overview.Inputs{Configurations: map[string]configuration.Configuration{"ns/sno-1": {Image: "r:5000/{module}:v1"}, "ns/sno-dry": {DryRun: true}}}
 	for _, s := range spokes {
 		in.Clusters, in.Works = append(in.Clusters, s.cluster), append(in.Works, s.work)
 		if s.addon != nil {
@@ -116,6 +126,9 @@ func TestStates(t *testing.T) {
 		"away": {good, func(s *spoke) {
 			s.cluster.Status.Conditions = condition(clusterv1.ManagedClusterConditionAvailable, "ManagedClusterLeaseUpdateStopped", metav1.ConditionUnknown)
 		}, "Away ManagedClusterLeaseUpdateStopped A sentence", 5},
+		"healthy, and its work not read":                    {nil, func(s *spoke) { s.healthy() }, "Settled AsExpected", 0},
+		"healthy with an earlier configuration":             {nil, func(s *spoke) { s.healthy(); s.configure("sno-1") }, "Installing NotReported", 4},
+		"its work is more than what the manager made of it": {map[string]patch.Result{"ingress": blocked}, func(s *spoke) { s.healthy() }, "NotInForce", 6},
 		"removing": {good, func(s *spoke) {
 			s.addon.DeletionTimestamp = &now
 			s.addon.Status.Conditions = condition(addonv1alpha1.ManagedClusterAddOnHookManifestCompleted, "HookManifestIsNotCompleted", metav1.ConditionFalse)
@@ -174,7 +187,7 @@ func TestRowSortAndFilter(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := overview.Row{
-		Cluster: "east-2", Labels: bad.cluster.Labels, ControlPlane: "SingleReplica", Configuration: "ns/sno-1", State: overview.NotInForce,
+		Cluster: "east-2", Labels: bad.cluster.Labels, ControlPlane: "SingleReplica", Configuration: "ns/sno-1", Version: "v1", State: overview.NotInForce,
 		Reason: patch.ReasonFieldOwnedByOther, Message: "ingress: Owned by a person", Since: &at,
 	}
 	if diff := cmp.Diff(want, all[0], cmpopts.IgnoreFields(overview.Row{}, "Modules")); diff != "" {

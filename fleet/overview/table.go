@@ -5,6 +5,7 @@ package overview
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,13 +19,15 @@ import (
 	"github.com/solonode/sno/fleet"
 	"github.com/solonode/sno/fleet/configuration"
 	"github.com/solonode/sno/fleet/feedback"
+	"github.com/solonode/sno/patch"
 )
 
 // Inputs are the objects of a hub.
 type Inputs struct {
 	Clusters []clusterv1.ManagedCluster
 	AddOns   []addonv1alpha1.ManagedClusterAddOn
-	Works    []workv1.ManifestWork
+	// Works may lack those of clusters whose add-on needs none ([NeedsWorks]).
+	Works []workv1.ManifestWork
 	// Configurations has the configurations that could be read, by NAMESPACE/NAME.
 	Configurations map[string]configuration.Configuration
 	Groups         map[string]string // the Placement of each cluster
@@ -39,13 +42,14 @@ type Row struct {
 	Workers        *int64            `json:"workers,omitempty"`
 	Group          string            `json:"group,omitempty"`
 	Configuration  string            `json:"configuration,omitempty"`
-	// Versions are the images that the spoke has reported.
-	Versions []string         `json:"versions,omitempty"`
-	State    State            `json:"state"`
-	Reason   string           `json:"reason"`
-	Message  string           `json:"message,omitempty"`
-	Since    *time.Time       `json:"since,omitempty"`
-	Modules  []feedback.State `json:"modules,omitempty"`
+	// Version is that of the images that the spoke has reported, or of its configuration.
+	Version string           `json:"version,omitempty"`
+	Images  []string         `json:"images,omitempty"`
+	State   State            `json:"state"`
+	Reason  string           `json:"reason"`
+	Message string           `json:"message,omitempty"`
+	Since   *time.Time       `json:"since,omitempty"`
+	Modules []feedback.State `json:"modules,omitempty"`
 }
 
 // Table has a row for each cluster with the add-on or the label of the opt-out, the worst first.
@@ -82,9 +86,13 @@ func New(in Inputs) Table {
 func (in Inputs) row(c *clusterv1.ManagedCluster, addon *addonv1alpha1.ManagedClusterAddOn, report feedback.Report) Row {
 	row := Row{
 		Cluster: c.Name, Labels: c.Labels, ControlPlane: report.ControlPlane, Infrastructure: report.Infrastructure, Workers: report.Workers,
-		Group: in.Groups[c.Name], Versions: report.Images, Modules: report.Modules,
+		Group: in.Groups[c.Name], Images: report.Images, Modules: report.Modules,
 	}
 	row.ControlPlane = cmp.Or(row.ControlPlane, fleet.Claim(c, fleet.ClaimControlPlane))
+	row.Infrastructure = cmp.Or(row.Infrastructure, fleet.Claim(c, fleet.ClaimInfrastructure))
+	if workers, err := strconv.ParseInt(fleet.Claim(c, fleet.ClaimWorkers), 10, 64); err == nil && row.Workers == nil {
+		row.Workers = &workers
+	}
 	set := func(state State, reason, message string, since *time.Time) Row {
 		row.State, row.Reason, row.Message, row.Since = state, reason, message, since
 		return row
@@ -96,9 +104,10 @@ func (in Inputs) row(c *clusterv1.ManagedCluster, addon *addonv1alpha1.ManagedCl
 	if err == nil {
 		row.Configuration = ref.Namespace + "/" + ref.Name
 	}
+	config := in.Configurations[row.Configuration]
+	row.Version = cmp.Or(versionOf(report.Images...), versionOf(config.Image))
 	applied := meta.FindStatusCondition(addon.Status.Conditions, addonv1alpha1.ManagedClusterAddOnManifestApplied)
 	available := meta.FindStatusCondition(c.Status.Conditions, clusterv1.ManagedClusterConditionAvailable)
-	dryRun := in.Configurations[row.Configuration].DryRun
 	switch {
 	case available != nil && available.Status != metav1.ConditionTrue:
 		return set(Away, available.Reason, available.Message, &available.LastTransitionTime.Time)
@@ -112,8 +121,11 @@ func (in Inputs) row(c *clusterv1.ManagedCluster, addon *addonv1alpha1.ManagedCl
 		return set(Refused, applied.Reason, applied.Message, &applied.LastTransitionTime.Time)
 	case err != nil:
 		return set(Installing, "WaitingForTurn", "The rollout has not given the cluster a configuration yet", nil)
-	case dryRun:
+	case config.DryRun:
 		return set(DryRun, "DryRun", "The configuration is a dry run", nil)
+	case len(report.Modules) == 0 && !NeedsWorks(addon):
+		healthy := meta.FindStatusCondition(addon.Status.Conditions, addonv1alpha1.ManagedClusterAddOnConditionAvailable)
+		return set(Settled, patch.ReasonAsExpected, "", &healthy.LastTransitionTime.Time)
 	case len(report.Modules) == 0:
 		return set(Installing, "NotReported", "The cluster has reported no module yet", nil)
 	}
@@ -123,6 +135,33 @@ func (in Inputs) row(c *clusterv1.ManagedCluster, addon *addonv1alpha1.ManagedCl
 		message = strings.TrimSuffix(worst.Module+": "+message, ": ")
 	}
 	return set(state, cmp.Or(reason, "NotReported"), message, worst.Since)
+}
+
+// NeedsWorks reports whether the state of an add-on's cluster is not known without its ManifestWorks. It is settled when
+// Open Cluster Management has finished the rollout of the configuration there, and the manager reports the add-on as
+// available. That is as old as the last reconciliation of the manager.
+func NeedsWorks(addon *addonv1alpha1.ManagedClusterAddOn) bool {
+	conditions := addon.Status.Conditions
+	return addon.DeletionTimestamp != nil || !meta.IsStatusConditionTrue(conditions, addonv1alpha1.ManagedClusterAddOnConditionAvailable) ||
+		!meta.IsStatusConditionTrue(conditions, addonv1alpha1.ManagedClusterAddOnManifestApplied) ||
+		slices.ContainsFunc(addon.Status.ConfigReferences, func(r addonv1alpha1.ConfigReference) bool {
+			return r.DesiredConfig == nil || r.LastAppliedConfig == nil || *r.DesiredConfig != *r.LastAppliedConfig
+		})
+}
+
+// versionOf returns the tags, or the beginning of the digests, of images: each once.
+func versionOf(images ...string) string {
+	var versions []string
+	for _, image := range images {
+		_, version, pinned := strings.Cut(image, "@sha256:")
+		if !pinned {
+			_, version, _ = strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
+		}
+		if version = version[:min(len(version), 20)]; !slices.Contains(versions, version) {
+			versions = append(versions, version)
+		}
+	}
+	return strings.Join(versions, ",")
 }
 
 func hookMessage(addon *addonv1alpha1.ManagedClusterAddOn) string {
