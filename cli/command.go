@@ -77,7 +77,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	p.cluster.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().IntVarP(&p.verbosity, "v", "v", 0, "Log level on standard error; 0 logs nothing.")
 	root.AddCommand(
-		newTopology(p), newPlan(p), newDiff(p), newApply(p), newStatus(p), newRelease(p), newRender(p), newRun(p), newWaitForStable(p), newManPages(),
+		newTopology(p), newPlan(p), newDiff(p), newApply(p), newStatus(p), newRelease(p), newRender(p), newRun(p), newWaitForStable(p), newFleet(p), newManPages(),
 	)
 	return root
 }
@@ -88,7 +88,7 @@ Most commands work on a cluster and take the flags of kubectl. Commands that onl
 "oc adm must-gather" instead of a cluster (--must-gather).
 
 Exit codes: 0 for success, 1 for an error, 3 for an incomplete must-gather. diff returns 0 without differences, 1 with differences and
-2 for an error.`
+2 for an error. fleet returns 4 to 6 for clusters that are not settled.`
 
 // log sends all logs to standard error, or discards them.
 func (p *program) log(command *cobra.Command, on bool) {

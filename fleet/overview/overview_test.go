@@ -188,7 +188,7 @@ func TestRowSortAndFilter(t *testing.T) {
 	}
 	want := overview.Row{
 		Cluster: "east-2", Labels: bad.cluster.Labels, ControlPlane: "SingleReplica", Configuration: "ns/sno-1", Version: "v1", State: overview.NotInForce,
-		Reason: patch.ReasonFieldOwnedByOther, Message: "ingress: Owned by a person", Since: &at,
+		Module: "ingress", Reason: patch.ReasonFieldOwnedByOther, Message: "ingress: Owned by a person", Since: &at,
 	}
 	if diff := cmp.Diff(want, all[0], cmpopts.IgnoreFields(overview.Row{}, "Modules")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

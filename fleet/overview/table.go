@@ -46,6 +46,7 @@ type Row struct {
 	Version string           `json:"version,omitempty"`
 	Images  []string         `json:"images,omitempty"`
 	State   State            `json:"state"`
+	Module  string           `json:"module,omitempty"` // whose reason it is
 	Reason  string           `json:"reason"`
 	Message string           `json:"message,omitempty"`
 	Since   *time.Time       `json:"since,omitempty"`
@@ -132,6 +133,7 @@ func (in Inputs) row(c *clusterv1.ManagedCluster, addon *addonv1alpha1.ManagedCl
 	worst, state := worstOf(report.Modules)
 	reason, message := worst.Reason, worst.Message
 	if state > DryRun {
+		row.Module = worst.Module
 		message = strings.TrimSuffix(worst.Module+": "+message, ": ")
 	}
 	return set(state, cmp.Or(reason, "NotReported"), message, worst.Since)
