@@ -61,7 +61,11 @@ func TestReference(t *testing.T) {
 	root := cli.New(genericiooptions.NewTestIOStreamsDiscard())
 	root.DisableAutoGenTag = true
 	want := map[string]string{}
-	for _, command := range append(runnable(root), root) {
+	fleet, _, err := root.Find([]string{"fleet"}) // its commands refer to it
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range append(runnable(root), root, fleet) {
 		var page bytes.Buffer
 		if err := doc.GenMarkdown(command, &page); err != nil {
 			t.Fatal(err)

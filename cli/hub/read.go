@@ -80,6 +80,7 @@ func (h *Hub) readConfigurations(ctx context.Context, in *overview.Inputs) error
 }
 
 func (h *Hub) readWorks(ctx context.Context, in *overview.Inputs, details bool) error {
+	in.AllWorks = details
 	listed, names := sets.New[string](), sets.New[string]()
 	for _, c := range in.Clusters {
 		listed.Insert(c.Name)

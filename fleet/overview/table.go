@@ -28,6 +28,8 @@ type Inputs struct {
 	AddOns   []addonv1alpha1.ManagedClusterAddOn
 	// Works may lack those of clusters whose add-on needs none ([NeedsWorks]).
 	Works []workv1.ManifestWork
+	// AllWorks is set if they have those of every cluster.
+	AllWorks bool
 	// Configurations has the configurations that could be read, by NAMESPACE/NAME.
 	Configurations map[string]configuration.Configuration
 	Groups         map[string]string // the Placement of each cluster
@@ -124,7 +126,7 @@ func (in Inputs) row(c *clusterv1.ManagedCluster, addon *addonv1alpha1.ManagedCl
 		return set(Installing, "WaitingForTurn", "The rollout has not given the cluster a configuration yet", nil)
 	case config.DryRun:
 		return set(DryRun, "DryRun", "The configuration is a dry run", nil)
-	case len(report.Modules) == 0 && !NeedsWorks(addon):
+	case len(report.Modules) == 0 && !in.AllWorks && !NeedsWorks(addon):
 		healthy := meta.FindStatusCondition(addon.Status.Conditions, addonv1alpha1.ManagedClusterAddOnConditionAvailable)
 		return set(Settled, patch.ReasonAsExpected, "", &healthy.LastTransitionTime.Time)
 	case len(report.Modules) == 0:

@@ -139,6 +139,21 @@ func TestWorkAgentMayApply(t *testing.T) {
 
 const stock = `{"apiVersion":"operator.openshift.io/v1","kind":"IngressController","metadata":{"name":"default","namespace":"openshift-ingress-operator"},"spec":{"replicas":2}}`
 
+// singleNode makes the API server that of a single node.
+func singleNode(t *testing.T, server *apiserver.Server) {
+	t.Helper()
+	infrastructure := modules.Object("config.openshift.io/v1", "Infrastructure", "", "cluster").Unstructured()
+	infrastructure.Object["spec"] = map[string]any{"platformSpec": map[string]any{"type": "None"}}
+	server.Put(t, infrastructure)
+	infrastructure.Object["status"] = map[string]any{
+		"controlPlaneTopology": "SingleReplica", "infrastructureTopology": "SingleReplica", "infrastructureName": "", "etcdDiscoveryDomain": "",
+		"apiServerURL": "", "apiServerInternalURI": "", "cpuPartitioning": "None",
+	}
+	data, err := json.Marshal(map[string]any{"status": infrastructure.Object["status"]})
+	apiserver.NoError(t, err)
+	apiserver.NoError(t, server.Admin(t).Status().Patch(t.Context(), infrastructure, client.RawPatch("application/merge-patch+json", data)))
+}
+
 // The Job of a module may release it, with the rights of the controller.
 func TestAccountsMayRelease(t *testing.T) {
 	server := shared.Server(t)
@@ -150,16 +165,7 @@ func TestAccountsMayRelease(t *testing.T) {
 			server.Put(t, o)
 		}
 	}
-	infrastructure := modules.Object("config.openshift.io/v1", "Infrastructure", "", "cluster").Unstructured()
-	infrastructure.Object["spec"] = map[string]any{"platformSpec": map[string]any{"type": "None"}}
-	server.Put(t, infrastructure)
-	infrastructure.Object["status"] = map[string]any{
-		"controlPlaneTopology": "SingleReplica", "infrastructureTopology": "SingleReplica", "infrastructureName": "", "etcdDiscoveryDomain": "",
-		"apiServerURL": "", "apiServerInternalURI": "", "cpuPartitioning": "None",
-	}
-	data, err := json.Marshal(map[string]any{"status": infrastructure.Object["status"]})
-	apiserver.NoError(t, err)
-	apiserver.NoError(t, server.Admin(t).Status().Patch(t.Context(), infrastructure, client.RawPatch("application/merge-patch+json", data)))
+	singleNode(t, server)
 	object := &unstructured.Unstructured{}
 	apiserver.NoError(t, object.UnmarshalJSON([]byte(stock)))
 	apiserver.NoError(t, server.Admin(t).Create(t.Context(), object, client.FieldOwner("cluster-ingress-operator")))
