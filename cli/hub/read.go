@@ -26,8 +26,8 @@ const (
 	fewWorks = 100
 )
 
-// Read returns the inputs of the table of a fleet. The works of clusters whose state is known without them are read with
-// details only.
+// Read returns the inputs of the table of a fleet. The works of clusters whose state is known without them are read
+// with details only.
 func (h *Hub) Read(ctx context.Context, selector string, details bool) (overview.Inputs, error) {
 	var in overview.Inputs
 	lists, listing := errgroup.WithContext(ctx)

@@ -141,9 +141,9 @@ func (in Inputs) row(c *clusterv1.ManagedCluster, addon *addonv1alpha1.ManagedCl
 	return set(state, cmp.Or(reason, "NotReported"), message, worst.Since)
 }
 
-// NeedsWorks reports whether the state of an add-on's cluster is not known without its ManifestWorks. It is settled when
-// Open Cluster Management has finished the rollout of the configuration there, and the manager reports the add-on as
-// available. That is as old as the last reconciliation of the manager.
+// NeedsWorks reports whether the state of an add-on's cluster is not known without its ManifestWorks. It is settled
+// when Open Cluster Management has finished the rollout of the configuration there, and the manager reports the add-on
+// as available. That is as old as the last reconciliation of the manager.
 func NeedsWorks(addon *addonv1alpha1.ManagedClusterAddOn) bool {
 	conditions := addon.Status.Conditions
 	return addon.DeletionTimestamp != nil || !meta.IsStatusConditionTrue(conditions, addonv1alpha1.ManagedClusterAddOnConditionAvailable) ||

@@ -31,8 +31,8 @@ const (
 )
 
 // Work returns the ManifestWork that plans the modules of a configuration on a spoke. Its deletion removes everything
-// there. render returns what `kubectl sno render --modules MODULE` prints: the account gets of its roles what only reads.
-// The executor is the account whose rights limit what the work agent may do for it.
+// there. render returns what `kubectl sno render --modules MODULE` prints, of whose roles the account gets what only
+// reads. The executor is the account whose rights limit what the work agent may do for it.
 func Work(cluster string, config configuration.Configuration, executor workv1.ManifestWorkSubjectServiceAccount, render func(module string) (string, error)) (*workv1.ManifestWork, error) {
 	objects := []runtime.Object{
 		&corev1.Namespace{

@@ -34,10 +34,15 @@ var shared = apiserver.NewShared(apiserver.Options{CRDs: []string{
 	"etcds.operator.openshift.io", "machineconfigurations.operator.openshift.io", "machineconfigpools.machineconfiguration.openshift.io",
 }})
 
-func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
+func TestMain(m *testing.M) {
+	apiserver.MaybeRunProgram(func(args []string) int {
+		return cli.Main(args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
+	})
+	os.Exit(shared.Main(m))
+}
 
 // sno runs kubectl-sno in this process.
-func sno(t *testing.T, args ...string) (string, string) {
+func sno(t testing.TB, args ...string) (string, string) {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	if code := cli.Main(args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}); code != 0 {
@@ -47,7 +52,7 @@ func sno(t *testing.T, args ...string) (string, string) {
 }
 
 // rendered returns what a spoke gets for all modules, from what kubectl-sno renders.
-func rendered(t *testing.T) []*unstructured.Unstructured {
+func rendered(t testing.TB) []*unstructured.Unstructured {
 	t.Helper()
 	config := configuration.Configuration{
 		Modules: feedback.Names(), Image: "registry.example.com/{module}-controller:v1", Tool: "registry.example.com/kubectl-sno:v1",

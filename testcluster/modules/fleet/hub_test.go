@@ -41,7 +41,7 @@ const person = "fleet-admin"
 
 // hub is the API server as a hub.
 type hub struct {
-	*testing.T
+	testing.TB
 	server     *apiserver.Server
 	admin      client.WithWatch
 	kubeconfig string
@@ -49,9 +49,9 @@ type hub struct {
 }
 
 // newHub returns a hub whose Placement selects clusters: all but the last, which has no add-on.
-func newHub(t *testing.T, clusters ...string) *hub {
+func newHub(t testing.TB, clusters ...string) *hub {
 	t.Helper()
-	h := &hub{T: t, server: shared.Server(t)}
+	h := &hub{TB: t, server: shared.Server(t)}
 	folder, err := assets.ModuleFolder(t.Context(), "open-cluster-management.io/api")
 	apiserver.NoError(t, err)
 	for _, file := range []string{
@@ -69,7 +69,9 @@ func newHub(t *testing.T, clusters ...string) *hub {
 	for _, install := range []func(*runtime.Scheme) error{clusterv1.Install, clusterv1beta1.Install, addonv1alpha1.Install, workv1.Install} {
 		apiserver.NoError(t, install(scheme))
 	}
-	h.admin, err = client.NewWithWatch(h.server.Config(t, "hub", "system:masters"), client.Options{Scheme: scheme})
+	config := h.server.Config(t, "hub", "system:masters")
+	config.QPS = -1
+	h.admin, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
 	apiserver.NoError(t, err)
 	for _, list := range []client.ObjectList{
 		&clusterv1.ManagedClusterList{}, &clusterv1beta1.PlacementList{}, &clusterv1beta1.PlacementDecisionList{}, &addonv1alpha1.ClusterManagementAddOnList{},
@@ -80,11 +82,11 @@ func newHub(t *testing.T, clusters ...string) *hub {
 	h.kubeconfig = h.server.Kubeconfig(t, person, "system:masters")
 
 	namespace := h.server.Namespace(t)
-	config := configuration.Configuration{
+	content := configuration.Configuration{
 		Modules: feedback.Names(), Image: "registry.example.com/{module}-controller:v1", Tool: "registry.example.com/kubectl-sno:v1",
 		DrainPolicy: "never", Placement: "topology",
 	}
-	h.config = config.Object(namespace, "sno")
+	h.config = content.Object(namespace, "sno")
 	h.create(h.config)
 	placement := rollout.Placements(namespace, "global")[0]
 	h.create(placement)
@@ -128,12 +130,12 @@ func condition(kind string, status metav1.ConditionStatus) metav1.Condition {
 
 func (h *hub) create(object client.Object) {
 	h.Helper()
-	apiserver.NoError(h.T, h.admin.Create(h.Context(), object))
+	apiserver.NoError(h.TB, h.admin.Create(h.Context(), object))
 	h.Cleanup(func() { // tests share the hub
 		ctx := context.WithoutCancel(h.Context())
 		object.SetFinalizers(nil)
 		_ = h.admin.Patch(ctx, object, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
-		apiserver.NoError(h.T, client.IgnoreNotFound(h.admin.Delete(ctx, object)))
+		apiserver.NoError(h.TB, client.IgnoreNotFound(h.admin.Delete(ctx, object)))
 	})
 }
 
@@ -141,10 +143,10 @@ func (h *hub) create(object client.Object) {
 func (h *hub) away(name string) {
 	h.Helper()
 	c := &clusterv1.ManagedCluster{}
-	apiserver.NoError(h.T, h.admin.Get(h.Context(), client.ObjectKey{Name: name}, c))
+	apiserver.NoError(h.TB, h.admin.Get(h.Context(), client.ObjectKey{Name: name}, c))
 	c.Status.Conditions = []metav1.Condition{condition(clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown)}
 	c.Status.Conditions[0].Reason = "ManagedClusterLeaseUpdateStopped"
-	apiserver.NoError(h.T, h.admin.Status().Update(h.Context(), c))
+	apiserver.NoError(h.TB, h.admin.Status().Update(h.Context(), c))
 }
 
 // sno runs kubectl sno fleet as the person and returns its output and exit code.
@@ -158,7 +160,7 @@ func (h *hub) sno(input string, args ...string) (string, string, int) {
 // refused runs a command that must say one sentence and change nothing.
 func (h *hub) refused(want string, args ...string) {
 	h.Helper()
-	h.server.NoWrites(h.T, person, func() {
+	h.server.NoWrites(h.TB, person, func() {
 		if out, errOut, code := h.sno("", args...); code != 1 || out != "" || !strings.Contains(errOut, want) {
 			h.Errorf("%v: exit code %d\n%s%s\nwant %q", args, code, out, errOut, want)
 		}
@@ -205,7 +207,7 @@ func TestStatus(t *testing.T) {
 // with the rights of its account. A broken cluster cannot pull the image.
 func (h *hub) agents(broken string) {
 	events, err := h.admin.Watch(h.Context(), &workv1.ManifestWorkList{})
-	apiserver.NoError(h.T, err)
+	apiserver.NoError(h.TB, err)
 	h.Cleanup(events.Stop)
 	go func() {
 		for event := range events.ResultChan() {
@@ -228,7 +230,7 @@ func (h *hub) answer(work *workv1.ManifestWork, broken bool) {
 			pod = object
 			continue
 		}
-		if err := h.server.Admin(h.T).Apply(h.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("work-agent"), client.ForceOwnership); err != nil {
+		if err := h.server.Admin(h.TB).Apply(h.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("work-agent"), client.ForceOwnership); err != nil {
 			h.Error(err)
 		}
 	}
@@ -264,7 +266,7 @@ func (h *hub) run(pod *unstructured.Unstructured) string {
 	containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", "containers")
 	container := containers[0].(map[string]any)
 	args, _, _ := unstructured.NestedStringSlice(container, "args")
-	log, account := filepath.Join(h.TempDir(), "log"), h.server.AccountKubeconfig(h.T, pod.GetNamespace(), plan.Name, "")
+	log, account := filepath.Join(h.TempDir(), "log"), h.server.AccountKubeconfig(h.TB, pod.GetNamespace(), plan.Name, "")
 	for i := range args {
 		if args[i] == container["terminationMessagePath"] {
 			args[i] = log
@@ -331,7 +333,7 @@ func TestPlan(t *testing.T) {
 // The add-on manager deletes the add-on of a cluster with the label; the manager of the add-on ends it after the release.
 func (h *hub) addonManager(stuck string) {
 	events, err := h.admin.Watch(h.Context(), &clusterv1.ManagedClusterList{})
-	apiserver.NoError(h.T, err)
+	apiserver.NoError(h.TB, err)
 	h.Cleanup(events.Stop)
 	go func() {
 		for event := range events.ResultChan() {
