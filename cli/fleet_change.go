@@ -184,13 +184,14 @@ type undoing struct {
 // read reads the add-ons that the clusters still have.
 func (u *undoing) read(ctx context.Context) error {
 	in, err := u.hub.Read(ctx, "", false)
-	chosen := func(name string) bool {
-		return slices.ContainsFunc(u.chosen, func(c clusterv1.ManagedCluster) bool { return c.Name == name })
-	}
-	in.Clusters = slices.DeleteFunc(in.Clusters, func(c clusterv1.ManagedCluster) bool { return !chosen(c.Name) })
-	in.AddOns = slices.DeleteFunc(in.AddOns, func(a addonv1alpha1.ManagedClusterAddOn) bool { return !chosen(a.Namespace) })
+	in.Clusters = slices.DeleteFunc(in.Clusters, func(c clusterv1.ManagedCluster) bool { return !u.isChosen(c.Name) })
+	in.AddOns = slices.DeleteFunc(in.AddOns, func(a addonv1alpha1.ManagedClusterAddOn) bool { return !u.isChosen(a.Namespace) })
 	u.in = in
 	return err
+}
+
+func (u *undoing) isChosen(name string) bool {
+	return slices.ContainsFunc(u.chosen, func(c clusterv1.ManagedCluster) bool { return c.Name == name })
 }
 
 func (u *undoing) installed() (names []string) {
@@ -220,14 +221,15 @@ const undoInterval = 2 * time.Second
 func (u *undoing) wait(ctx context.Context, timeout time.Duration, progress func(string)) error {
 	defer progress("")
 	err := wait.PollUntilContextTimeout(ctx, undoInterval, timeout, true, func(ctx context.Context) (bool, error) {
-		err := u.read(ctx)
-		progress(fmt.Sprintf("%d of %d clusters have not released their fields", len(u.in.AddOns), len(u.chosen)))
-		return len(u.in.AddOns) == 0, err
+		left, err := u.hub.AddOns(ctx, snofleet.AddOn)
+		left = slices.DeleteFunc(left, func(a addonv1alpha1.ManagedClusterAddOn) bool { return !u.isChosen(a.Namespace) })
+		progress(fmt.Sprintf("%d of %d clusters have not released their fields", len(left), len(u.chosen)))
+		return len(left) == 0, err
 	})
-	if wait.Interrupted(err) && ctx.Err() == nil {
-		return nil
+	if ctx.Err() != nil || err != nil && !wait.Interrupted(err) && !errors.Is(err, context.DeadlineExceeded) {
+		return errors.Join(ctx.Err(), err)
 	}
-	return err
+	return u.read(ctx)
 }
 
 // outcomes returns what became of each cluster, and how many have not released their fields. With force these lose the

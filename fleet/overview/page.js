@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const body = document.querySelector(".clusters tbody"), rows = [...body.rows];
+  const table = document.querySelector(".clusters"), rows = [...table.tBodies]; // one a cluster, with its details
   const form = document.querySelector(".filters"), seen = form.querySelector("output");
   const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
 
@@ -20,7 +20,7 @@
 
   // Numbers in names sort as numbers; states sort by how severe they are.
   const order = new Intl.Collator("en", { numeric: true }).compare;
-  const value = (row, column) => column === 0 ? row.querySelector("summary").textContent : column === 1 ? row.dataset.rank : row.cells[column].textContent;
+  const value = (row, column) => column === 0 ? row.querySelector("summary").textContent : column === 1 ? row.dataset.rank : row.rows[0].cells[column].textContent;
   [...document.querySelectorAll(".clusters > thead th")].forEach((head, column, heads) => {
     const button = document.createElement("button");
     button.type = "button";
@@ -31,7 +31,7 @@
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
       const sorted = rows.map((row) => [value(row, column), row]).sort((a, b) => (down ? -1 : 1) * order(a[0], b[0]));
-      body.append(...sorted.map((pair) => pair[1]));
+      table.append(...sorted.map((pair) => pair[1]));
     });
   });
   addEventListener("beforeprint", () => rows.forEach((row) => { if (!row.hidden) row.querySelector("details").open = true; }));

@@ -69,8 +69,9 @@ addEventListener("load", () => {
   set("text", "east-3"); facts.both = some();
   facts.counted = form.querySelector("output").textContent;
   set("state", ""); set("text", "by a person"); facts.message = some();
-  document.querySelector("tr:not([hidden]) details").open = true;
-  facts.open = String(document.querySelector("tr:not([hidden]) .modules").textContent.includes("<b>Owned</b>"));
+  facts.closed = String(document.querySelector("tbody:not([hidden]) .modules").getBoundingClientRect().height);
+  document.querySelector("tbody:not([hidden]) details").open = true;
+  facts.open = String(document.querySelector("tbody:not([hidden]) .modules").getBoundingClientRect().height > 0 && document.querySelector("tbody:not([hidden]) .modules").textContent.includes("<b>Owned</b>"));
   facts.wide = String(document.documentElement.scrollWidth - document.documentElement.clientWidth);
   facts.errors = errors.join("; ");
   for (const [name, value] of Object.entries(facts)) document.body.dataset[name] = value;
@@ -105,7 +106,7 @@ func TestPageInABrowser(t *testing.T) {
 	want := map[string]string{
 		"first": "40: east-7 east-0 east-13", "sorted": "40: east-0 east-1 east-2", "reversed": "40: east-39 east-38 east-37",
 		"worst": "40: east-7 east-0 east-13", "progressing": "4: east-0 east-13 east-26", "both": "1: east-39", "counted": "1 of 40 clusters",
-		"message": "1: east-7", "open": "true", "wide": "0", "errors": "",
+		"message": "1: east-7", "closed": "0", "open": "true", "wide": "0", "errors": "",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -120,7 +121,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("the page has %s", not)
 		}
 	}
-	if n := strings.Count(page, "<tr data-state="); n != 40 || !strings.Contains(page, "&lt;b&gt;Owned") {
+	if n := strings.Count(page, "<tbody data-state="); n != 40 || !strings.Contains(page, "&lt;b&gt;Owned") {
 		t.Errorf("%d rows", n)
 	}
 	if err := (overview.Table{}).WriteHTML(&bytes.Buffer{}, "Nothing", time.Now()); err != nil {

@@ -146,11 +146,11 @@ func (in Inputs) row(c *clusterv1.ManagedCluster, addon *addonv1alpha1.ManagedCl
 // as available. That is as old as the last reconciliation of the manager.
 func NeedsWorks(addon *addonv1alpha1.ManagedClusterAddOn) bool {
 	conditions := addon.Status.Conditions
-	return addon.DeletionTimestamp != nil || !meta.IsStatusConditionTrue(conditions, addonv1alpha1.ManagedClusterAddOnConditionAvailable) ||
+	return addon.DeletionTimestamp == nil && (!meta.IsStatusConditionTrue(conditions, addonv1alpha1.ManagedClusterAddOnConditionAvailable) ||
 		!meta.IsStatusConditionTrue(conditions, addonv1alpha1.ManagedClusterAddOnManifestApplied) ||
 		slices.ContainsFunc(addon.Status.ConfigReferences, func(r addonv1alpha1.ConfigReference) bool {
 			return r.DesiredConfig == nil || r.LastAppliedConfig == nil || *r.DesiredConfig != *r.LastAppliedConfig
-		})
+		}))
 }
 
 // versionOf returns the tags, or the beginning of the digests, of images: each once.

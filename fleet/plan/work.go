@@ -36,8 +36,11 @@ const (
 func Work(cluster string, config configuration.Configuration, executor workv1.ManifestWorkSubjectServiceAccount, render func(module string) (string, error)) (*workv1.ManifestWork, error) {
 	objects := []runtime.Object{
 		&corev1.Namespace{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
-			ObjectMeta: metav1.ObjectMeta{Name: Name, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}},
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: Name, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+				Annotations: map[string]string{"openshift.io/node-selector": ""}, // that of the cluster may leave out the control plane
+			},
 		},
 		&corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: inNamespace()},
 	}
