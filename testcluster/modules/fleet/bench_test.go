@@ -50,15 +50,18 @@ func BenchmarkStatus(b *testing.B) {
 		for _, args := range [][]string{{"fleet", "status"}, {"fleet", "status", "--details"}} {
 			b.Run(fmt.Sprint(n, "/", args[len(args)-1]), func(b *testing.B) {
 				var peak int64
+				var busy time.Duration
 				for b.Loop() {
 					process := apiserver.Command(io.Discard, append(args, "--kubeconfig", h.kubeconfig)...)
 					_ = process.Run()
 					if code := process.ProcessState.ExitCode(); code != 6 {
 						b.Fatalf("exit code %d", code)
 					}
+					busy += process.ProcessState.UserTime() + process.ProcessState.SystemTime()
 					peak = max(peak, process.ProcessState.SysUsage().(*syscall.Rusage).Maxrss<<10)
 				}
 				b.ReportMetric(float64(peak)/mebi, "RSS-MiB")
+				b.ReportMetric(busy.Seconds()/float64(b.N), "CPU-s/op")
 			})
 		}
 	}
