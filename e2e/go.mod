@@ -122,6 +122,7 @@ require (
 	github.com/prometheus/common v0.67.5 // indirect
 	github.com/prometheus/procfs v0.19.2
 	github.com/solonode/sno/etcdguard v0.1.0
+	github.com/solonode/sno/fleet v0.1.0
 	github.com/solonode/sno/machineconfig v0.1.0
 	github.com/solonode/sno/patch v0.1.0
 	github.com/spf13/pflag v1.0.10 // indirect
@@ -160,3 +161,5 @@ replace github.com/solonode/sno/console => ../console
 replace github.com/solonode/sno/auth => ../auth
 
 replace github.com/solonode/sno/approver => ../approver
+
+replace github.com/solonode/sno/fleet => ../fleet

@@ -72,7 +72,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 
 var _ = It("A hub selects single nodes by their claim, learns whether the patch is in force, and changes nothing on the others, nor while it is away",
 	Label(suite.Smoke), specTimeout, func(ctx SpecContext) {
-		h, fleet := start(ctx)
+		h, fleet := start(ctx, *spokes)
 		selected, other := fleet[:len(fleet)-1], fleet[len(fleet)-1]
 		untouched := suite.Must(other.Cluster.AuditOffset(ctx))
 		for _, s := range fleet {
@@ -129,7 +129,7 @@ var _ = It("A hub selects single nodes by their claim, learns whether the patch 
 	})
 
 // start starts a hub and its spokes, single nodes without controllers, which have joined.
-func start(ctx context.Context) (*hub.Hub, []*spoke) {
+func start(ctx context.Context, count int) (*hub.Hub, []*spoke) {
 	GinkgoHelper()
 	began := time.Now()
 	outliving, started := steps.Outliving(ctx)
@@ -139,7 +139,7 @@ func start(ctx context.Context) (*hub.Hub, []*spoke) {
 	steps.UntilEnd(h.Cluster, func() { _ = h.Stop() }, "hub")
 	config.Light = true
 	single := suite.Must(scenario.Lookup("none-sno"))
-	fleet := make([]*spoke, *spokes)
+	fleet := make([]*spoke, count)
 	group, groupCtx := errgroup.WithContext(outliving)
 	group.SetLimit(startedTogether)
 	for i := range fleet {
@@ -166,7 +166,7 @@ func start(ctx context.Context) (*hub.Hub, []*spoke) {
 	started()
 	Expect(err).NotTo(HaveOccurred())
 	suite.Record(suite.Fleet,
-		suite.Figure(fmt.Sprintf("A hub and %d spokes, from the start until all have joined", *spokes), "%s", suite.Seconds(time.Since(began))),
+		suite.Figure(fmt.Sprintf("A hub and %d spokes, from the start until all have joined", count), "%s", suite.Seconds(time.Since(began))),
 		memory("A hub", h.Cluster, "registration", "placement", "addon"),
 		memory("A spoke with its agent", fleet[0].Cluster, "registration-operator"),
 	)

@@ -51,6 +51,9 @@ var (
 	// KubectlSNO is kubectl-sno, which is also all controllers in one process.
 	KubectlSNO = Program{Name: "kubectl-sno", Module: "cli", Package: "./cmd/kubectl-sno"}
 
+	// FleetController is the manager of a fleet, on its hub.
+	FleetController = controller("fleet")
+
 	Render = Program{Name: "sno-render", Module: "render", Package: "./cmd/sno-render"}
 
 	// StaticPodOperators stands in for the operators of the control plane.

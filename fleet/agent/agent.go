@@ -71,7 +71,7 @@ func (a *Agent) Manifests(cluster *clusterv1.ManagedCluster, addon *addonv1alpha
 	if err != nil {
 		return nil, err
 	}
-	m := manifests{config: config, release: release, present: map[string]bool{}, objects: []runtime.Object{readRole()}}
+	m := manifests{config: config, release: release, present: map[string]bool{}}
 	m.topology(a.Report(cluster.Name))
 	if !config.DryRun {
 		if err := m.controllers(a.Render); err != nil {

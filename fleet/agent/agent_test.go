@@ -133,12 +133,10 @@ func names(all map[string]*unstructured.Unstructured) string {
 	return strings.Join(keys, " ")
 }
 
-const common = "ClusterRole/sno-fleet-work"
-
 func TestManifests(t *testing.T) {
 	h := newHub(config)
 	all := h.manifests(t)
-	want := common + " Deployment/sno-ingress-controller Deployment/sno-machineconfig-controller Infrastructure/cluster IngressController/default " +
+	want := "Deployment/sno-ingress-controller Deployment/sno-machineconfig-controller Infrastructure/cluster IngressController/default " +
 		"Job/sno-release-ingress Job/sno-release-machineconfig MachineConfigPool/worker MachineConfiguration/cluster Namespace/sno-system"
 	if diff := cmp.Diff(want, names(all)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -163,7 +161,7 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// A dry run puts nothing on a spoke but the rights to read, and our claims.
+// A dry run puts nothing on a spoke but our claims.
 func TestDryRun(t *testing.T) {
 	dry := config
 	dry.DryRun = true
@@ -171,7 +169,7 @@ func TestDryRun(t *testing.T) {
 	workers := int64(2)
 	h.report = feedback.Report{Infrastructure: "HighlyAvailable", Workers: &workers}
 	all := h.manifests(t)
-	want := "ClusterClaim/" + fleet.ClaimInfrastructure + " ClusterClaim/" + fleet.ClaimWorkers + " " + common + " Infrastructure/cluster MachineConfigPool/worker"
+	want := "ClusterClaim/" + fleet.ClaimInfrastructure + " ClusterClaim/" + fleet.ClaimWorkers + " Infrastructure/cluster MachineConfigPool/worker"
 	if diff := cmp.Diff(want, names(all)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -185,42 +183,4 @@ func (m *manifests) job(module string, template, selected map[string]any, namesp
 	}})
 	job.SetAnnotations(map[string]string{addonv1alpha1.AddonPreDeleteHookAnnotationKey: ""})
 	return job, nil
-}
-
-// readRole returns what the work agent may do in addition on a spoke: read what it reports, and apply our claims and
-// policies. Its own role has the rest: workloads and RBAC.
-func readRole() *rbacv1.ClusterRole {
-	byGroup := map[string][]string{}
-	var groups []string
-	add := func(group, resource string) {
-		if len(byGroup[group]) == 0 {
-			groups = append(groups, group)
-		}
-		byGroup[group] = append(byGroup[group], resource)
-	}
-	_, topology := feedback.Topology()
-	for _, t := range topology {
-		add(t.ResourceIdentifier.Group, t.ResourceIdentifier.Resource)
-	}
-	for _, m := range feedback.Modules() {
-		add(m.Resource.Group, m.Resource.Resource)
-	}
-	rule := func(group string, resources, verbs []string) rbacv1.PolicyRule {
-		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
-	}
-	var rules []rbacv1.PolicyRule
-	for _, group := range groups {
-		rules = append(rules, rule(group, byGroup[group], []string{"get", "list", "watch"}))
-	}
-	write := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
-	rules = append(rules,
-		rule(clusterv1alpha1.GroupName, []string{"clusterclaims"}, write),
-		rule("admissionregistration.k8s.io", []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"}, write))
-	return &rbacv1.ClusterRole{
-		TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "sno-fleet-work", Labels: map[string]string{"open-cluster-management.io/aggregate-to-work": "true"},
-		},
-		Rules: rules,
-	}
 }

@@ -10,6 +10,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 	workv1 "open-cluster-management.io/api/work/v1"
 
 	"github.com/solonode/sno/approver"
@@ -70,7 +71,8 @@ func Names() []string {
 	return names
 }
 
-// Manifest returns the object as a manifest. It has no fields: the work agent only reads it.
+// Manifest returns the object as a manifest. It has no fields: the work agent only reads it,
+// and must not be able to delete it.
 func (m Module) Manifest() *unstructured.Unstructured {
 	return manifest(m.Kind, m.Resource)
 }
@@ -80,6 +82,7 @@ func manifest(kind schema.GroupVersionKind, resource workv1.ResourceIdentifier) 
 	u.SetGroupVersionKind(kind)
 	u.SetNamespace(resource.Namespace)
 	u.SetName(resource.Name)
+	u.SetAnnotations(map[string]string{addonv1alpha1.DeletionOrphanAnnotationKey: ""})
 	return u
 }
 

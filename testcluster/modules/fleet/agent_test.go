@@ -22,6 +22,7 @@ import (
 	"github.com/solonode/sno/fleet"
 	"github.com/solonode/sno/fleet/agent"
 	"github.com/solonode/sno/fleet/configuration"
+	"github.com/solonode/sno/fleet/executor"
 	"github.com/solonode/sno/fleet/feedback"
 	"github.com/solonode/sno/fleet/manifests"
 	"github.com/solonode/sno/testcluster/apiserver"
@@ -104,6 +105,9 @@ func TestWorkAgentMayApply(t *testing.T) {
 			Resources: []string{"serviceaccounts", "services", "deployments", "jobs", "networkpolicies"}, Verbs: all},
 	)
 	work := server.Client(t, user)
+	rights, err := executor.Rights(nil)
+	apiserver.NoError(t, err)
+	server.Grant(t, user, rights[0].(*rbacv1.ClusterRole).Rules...) // aggregated to the roles of the work agent, by a controller
 	readOnly, size := map[string]bool{}, 0
 	for _, c := range (&agent.Agent{}).GetAgentAddonOptions().ManifestConfigs {
 		if c.UpdateStrategy.Type == "ReadOnly" {
@@ -129,11 +133,6 @@ func TestWorkAgentMayApply(t *testing.T) {
 			err := work.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("work-agent"))
 			if err != nil {
 				t.Errorf("applying %s %s: %v", o.GetKind(), o.GetName(), err)
-			}
-			if o.GetName() == "sno-fleet-work" { // aggregated to the roles of the work agent, by a controller
-				var role rbacv1.ClusterRole
-				apiserver.NoError(t, server.Admin(t).Get(t.Context(), client.ObjectKeyFromObject(o), &role))
-				server.Grant(t, user, role.Rules...)
 			}
 		}
 	}

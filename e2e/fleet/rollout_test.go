@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	workv1 "open-cluster-management.io/api/work/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/e2e/framework"
+	"github.com/solonode/sno/e2e/framework/hub"
+	"github.com/solonode/sno/e2e/framework/suite"
+	"github.com/solonode/sno/e2e/programs"
+	"github.com/solonode/sno/fleet"
+	"github.com/solonode/sno/fleet/configuration"
+	"github.com/solonode/sno/fleet/overview"
+	"github.com/solonode/sno/fleet/rollout"
+)
+
+const (
+	fleetNamespace = fleet.Namespace // of the Placements on the hub, and of the controllers on the spokes
+	deadline       = 40 * time.Second
+	patience       = 3 * time.Minute
+)
+
+var limits = rollout.Limits{MaxConcurrency: intstr.FromInt32(1), MaxFailures: intstr.FromInt32(0), ProgressDeadline: deadline}
+
+var _ = It("A manager rolls out a canary and then the others, stops where a spoke fails, keeps what an edited configuration or an absence would break, "+
+	"leaves other spokes alone, and releases every field at the end",
+	Label(suite.Smoke, "rollout"), specTimeout, func(ctx SpecContext) {
+		Expect(programs.BuildAll(ctx, GinkgoWriter, programs.FleetController, programs.KubectlSNO, framework.Ingress.Controller(), framework.Ingress.Host())).To(Succeed())
+		h, spokes := start(ctx, max(*spokes, 3))
+		canary, others, last := spokes[0], spokes[1:], spokes[len(spokes)-1]
+		kubelets := map[*spoke]*kubelet{}
+		untouched := suite.Must(last.Cluster.AuditOffset(ctx))
+		for _, s := range spokes {
+			kubelets[s] = startKubelet(ctx, s)
+			Expect(s.RunHost(ctx, framework.Ingress)).To(Succeed())
+			apply(ctx, s.Cluster, "{apiVersion: "+hub.ManagedCluster.Group+"/v1alpha1, kind: ClusterClaim, metadata: {name: "+claim+"}, spec: {value: "+
+				string(configv1.SingleReplicaTopologyMode)+"}}")
+		}
+		label(ctx, h, canary, fleet.CanaryLabel)
+		label(ctx, h, last, fleet.OptOutLabel)
+		manage(ctx, h)
+		view := func() map[string]overview.Row { return table(ctx, h) }
+		state := func(s *spoke) func() overview.State { return func() overview.State { return view()[s.name].State } }
+		version := func(s *spoke) func() string {
+			return func() string { return strings.Join(view()[s.name].Versions, " ") }
+		}
+
+		By("the first configuration reaches all selected spokes, and each spoke only by its executor's rights")
+		began := time.Now()
+		v1 := configure(ctx, h, "v1")
+		rollOut(ctx, h, v1, v1)
+		for _, s := range spokes[:len(spokes)-1] {
+			Eventually(ctx, state(s), patience, poll).Should(Equal(overview.Settled))
+			Expect(routers(ctx, s)).To(BeEquivalentTo(1))
+		}
+		suite.Record(suite.Fleet, suite.Figure("From a configuration to in force on two spokes, one at a time", "%s", suite.Seconds(time.Since(began))))
+		Expect(view()[last.name].State).To(Equal(overview.OptedOut))
+		Expect(writes(ctx, last, untouched)).To(BeEmpty(), "a spoke that is not selected")
+
+		By("the opt-out ends")
+		unlabel(ctx, h, last, fleet.OptOutLabel)
+		Eventually(ctx, state(last), patience, poll).Should(Equal(overview.Settled))
+
+		By("a manifest beyond the rights of the executor is refused")
+		escalate(ctx, h, canary)
+
+		By("the canary gets another configuration")
+		v2 := configure(ctx, h, "v2")
+		rollOut(ctx, h, v1, v2)
+		Eventually(ctx, version(canary), patience, poll).Should(HaveSuffix(":v2"))
+		Eventually(ctx, state(canary), patience, poll).Should(Equal(overview.Settled))
+
+		By("the rollout to the others stops at the first of them, which fails")
+		broken := ":v2"
+		kubelets[others[0]].broken.Store(&broken)
+		rollOut(ctx, h, v2, v2)
+		Eventually(ctx, version(others[0]), patience, poll).Should(HaveSuffix(":v2"))
+		Eventually(ctx, func() string { return progress(ctx, h) }, patience, poll).Should(ContainSubstring("1 timeout"))
+		Consistently(ctx, version(last), 10*time.Second, poll).Should(HaveSuffix(":v1"))
+		GinkgoWriter.Println(view())
+
+		By("it goes on when the spoke is repaired")
+		kubelets[others[0]].broken.Store(nil)
+		for _, s := range spokes {
+			Eventually(ctx, version(s), patience, poll).Should(HaveSuffix(":v2"))
+			Eventually(ctx, state(s), patience, poll).Should(Equal(overview.Settled))
+		}
+
+		By("a configuration that is edited in place is refused")
+		generation := deployment(ctx, canary).Generation
+		edit(ctx, h, v2.Name, "v3")
+		Eventually(ctx, func() overview.Row { return view()[canary.name] }, patience, poll).Should(And(
+			HaveField("State", overview.Refused), HaveField("Message", ContainSubstring(configuration.ErrEdited.Error()))))
+		Expect(deployment(ctx, canary).Generation).To(Equal(generation))
+		edit(ctx, h, v2.Name, "v2")
+		Eventually(ctx, state(canary), patience, poll).Should(Equal(overview.Settled))
+
+		By("a spoke that is away keeps its controllers")
+		before := deployment(ctx, last).UID
+		Expect(last.agent.Kill()).To(Succeed())
+		Eventually(ctx, state(last), patience, poll).Should(Equal(overview.Away))
+		Expect(last.agent.Start(context.WithoutCancel(ctx))).To(Succeed())
+		Eventually(ctx, state(last), patience, poll).Should(Equal(overview.Settled))
+		Expect(deployment(ctx, last).UID).To(Equal(before))
+
+		By("at rest nobody writes")
+		quiet := suite.Must(canary.Cluster.AuditOffset(ctx))
+		suite.Elapse(ctx, 10*time.Second)
+		Expect(writes(ctx, canary, quiet)).To(BeEmpty())
+
+		By("the removal releases every field first")
+		removed := time.Now()
+		addon := newObject("addon.open-cluster-management.io/v1alpha1", "ClusterManagementAddOn", "", fleet.AddOn)
+		Expect(h.Client().Delete(ctx, addon)).To(Succeed())
+		for _, s := range spokes {
+			Eventually(ctx, func() int64 { return routers(ctx, s) }, patience, poll).Should(BeEquivalentTo(s.Scenario.StockReplicas))
+			Eventually(ctx, func(g Gomega) {
+				left := &unstructured.UnstructuredList{}
+				left.SetAPIVersion("work.open-cluster-management.io/v1")
+				left.SetKind("AppliedManifestWorkList")
+				g.Expect(s.Cluster.Client().List(ctx, left)).To(Succeed())
+				g.Expect(left.Items).To(BeEmpty())
+			}, patience, poll).Should(Succeed())
+		}
+		Eventually(ctx, view, patience, poll).Should(BeEmpty())
+		suite.Record(suite.Fleet, suite.Figure("Removal of the add-on from three spokes, fields released first", "%s", suite.Seconds(time.Since(removed))))
+	})
+
+// manage runs the manager on the hub, with the account and the rights of config/.
+func manage(ctx context.Context, h *hub.Hub) {
+	GinkgoHelper()
+	root := suite.Must(programs.Root(ctx))
+	for _, folder := range []string{"default", "placements"} {
+		Expect(framework.ApplyConfig(ctx, h.Client(), filepath.Join(root, "fleet", "config", folder), "Deployment")).To(Succeed())
+	}
+	binary := suite.Must(programs.Build(ctx, programs.FleetController, GinkgoWriter))
+	kubeconfig := suite.Must(h.KubeconfigForServiceAccount(ctx, fleetNamespace, "sno-fleet-controller"))
+	suite.Must(h.Run(context.WithoutCancel(ctx), programs.FleetController.Name, binary, "--kubeconfig="+kubeconfig,
+		"--leader-elect-resource-namespace="+fleetNamespace, "--health-probe-bind-address=0"))
+}
+
+// configure creates the configuration with a tag of images.
+func configure(ctx context.Context, h *hub.Hub, tag string) *addonv1alpha1.AddOnDeploymentConfig {
+	GinkgoHelper()
+	c := configuration.Configuration{
+		Modules: []string{"ingress"}, DrainPolicy: "never", Placement: "topology",
+		Image: "registry.example.com/{module}-controller:" + tag, Tool: "registry.example.com/kubectl-sno:" + tag,
+	}.Object(fleetNamespace, "e2e")
+	applyTyped(ctx, h, c)
+	return c
+}
+
+func edit(ctx context.Context, h *hub.Hub, name, tag string) {
+	GinkgoHelper()
+	config := newObject("addon.open-cluster-management.io/v1alpha1", "AddOnDeploymentConfig", fleetNamespace, name)
+	Expect(h.Client().Get(ctx, client.ObjectKeyFromObject(config), config)).To(Succeed())
+	variables, _, _ := unstructured.NestedSlice(config.Object, "spec", "customizedVariables")
+	for _, v := range variables {
+		if its := v.(map[string]any); its["name"] == configuration.VariableImage {
+			its["value"] = "registry.example.com/{module}-controller:" + tag
+		}
+	}
+	Expect(unstructured.SetNestedSlice(config.Object, variables, "spec", "customizedVariables")).To(Succeed())
+	Expect(h.Client().Update(ctx, config)).To(Succeed())
+}
+
+// rollOut gives the canaries a configuration of their own.
+func rollOut(ctx context.Context, h *hub.Hub, all, canaries *addonv1alpha1.AddOnDeploymentConfig) {
+	GinkgoHelper()
+	applyTyped(ctx, h, rollout.AddOn(
+		rollout.Group{Namespace: fleetNamespace, Placement: rollout.SingleNodes, Configuration: all.Name, Limits: limits},
+		rollout.Group{Namespace: fleetNamespace, Placement: rollout.Canaries, Configuration: canaries.Name, Limits: limits},
+	))
+}
+
+func applyTyped(ctx context.Context, h *hub.Hub, object any) {
+	GinkgoHelper()
+	u := &unstructured.Unstructured{Object: suite.Must(runtime.DefaultUnstructuredConverter.ToUnstructured(object))}
+	delete(u.Object, "status")
+	Expect(framework.Apply(ctx, h.Client(), u)).To(Succeed())
+}
+
+func newObject(version, kind, namespace, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion(version)
+	u.SetKind(kind)
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	return u
+}
+
+func label(ctx context.Context, h *hub.Hub, s *spoke, key string) {
+	GinkgoHelper()
+	patchCluster(ctx, h, s, `{"metadata": {"labels": {"`+key+`": ""}}, "spec": {"leaseDurationSeconds": 6}}`)
+}
+
+func unlabel(ctx context.Context, h *hub.Hub, s *spoke, key string) {
+	GinkgoHelper()
+	patchCluster(ctx, h, s, `{"metadata": {"labels": {"`+key+`": null}}}`)
+}
+
+func patchCluster(ctx context.Context, h *hub.Hub, s *spoke, data string) {
+	GinkgoHelper()
+	cluster := newObject(hub.ManagedCluster.GroupVersion().String(), hub.ManagedCluster.Kind, "", s.name)
+	Expect(h.Client().Patch(ctx, cluster, client.RawPatch("application/merge-patch+json", []byte(data)))).To(Succeed())
+}
+
+// table returns what the hub knows, by cluster.
+func table(ctx context.Context, h *hub.Hub) map[string]overview.Row {
+	var in overview.Inputs
+	in.Clusters = list[clusterv1.ManagedCluster](ctx, h, "cluster.open-cluster-management.io/v1", "ManagedClusterList")
+	in.AddOns = list[addonv1alpha1.ManagedClusterAddOn](ctx, h, "addon.open-cluster-management.io/v1alpha1", "ManagedClusterAddOnList")
+	in.Works = list[workv1.ManifestWork](ctx, h, "work.open-cluster-management.io/v1", "ManifestWorkList")
+	rows := map[string]overview.Row{}
+	for _, row := range overview.New(in) {
+		rows[row.Cluster] = row
+	}
+	return rows
+}
+
+func list[T any](ctx context.Context, h *hub.Hub, version, kind string) (items []T) {
+	GinkgoHelper()
+	all := &unstructured.UnstructuredList{}
+	all.SetAPIVersion(version)
+	all.SetKind(kind)
+	Expect(h.Client().List(ctx, all)).To(Succeed())
+	for _, u := range all.Items {
+		var item T
+		Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &item)).To(Succeed())
+		items = append(items, item)
+	}
+	return items
+}
+
+// progress returns how Open Cluster Management describes the rollouts.
+func progress(ctx context.Context, h *hub.Hub) string {
+	GinkgoHelper()
+	var all []string
+	for _, addon := range list[addonv1alpha1.ClusterManagementAddOn](ctx, h, "addon.open-cluster-management.io/v1alpha1", "ClusterManagementAddOnList") {
+		for _, p := range addon.Status.InstallProgressions {
+			for _, c := range p.Conditions {
+				all = append(all, p.Name+": "+c.Message)
+			}
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+func deployment(ctx context.Context, s *spoke) *appsv1.Deployment {
+	GinkgoHelper()
+	return suite.Must(s.Cluster.Clientset().AppsV1().Deployments(fleetNamespace).Get(ctx, "sno-ingress-controller", metav1.GetOptions{}))
+}
+
+func routers(ctx context.Context, s *spoke) int64 {
+	GinkgoHelper()
+	replicas, _, err := unstructured.NestedInt64(suite.Must(s.Object(ctx, framework.Ingress)).Object, "spec", "replicas")
+	Expect(err).NotTo(HaveOccurred())
+	return replicas
+}
+
+// escalate writes what somebody could who writes as the manager does: a binding to all rights in a ManifestWork with
+// the executor.
+func escalate(ctx context.Context, h *hub.Hub, s *spoke) {
+	GinkgoHelper()
+	works := list[workv1.ManifestWork](ctx, h, "work.open-cluster-management.io/v1", "ManifestWorkList")
+	i := slices.IndexFunc(works, func(w workv1.ManifestWork) bool { return w.Namespace == s.name && strings.HasPrefix(w.Name, "addon-sno-deploy") })
+	Expect(i).To(BeNumerically(">=", 0))
+	Expect(works[i].Spec.Executor).NotTo(BeNil())
+	work := &workv1.ManifestWork{
+		TypeMeta:   metav1.TypeMeta{APIVersion: workv1.GroupVersion.String(), Kind: "ManifestWork"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.name, Name: "escalation"},
+	}
+	work.Spec.Executor = works[i].Spec.Executor
+	work.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(`{"apiVersion": "rbac.authorization.k8s.io/v1",
+		"kind": "ClusterRoleBinding", "metadata": {"name": "sno-ingress-controller"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+		"name": "cluster-admin"}, "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "eve"}]}`)}}}
+	applyTyped(ctx, h, work)
+	Eventually(ctx, func() string {
+		for _, w := range list[workv1.ManifestWork](ctx, h, "work.open-cluster-management.io/v1", "ManifestWorkList") {
+			if w.Namespace == s.name && w.Name == "escalation" && meta.IsStatusConditionFalse(w.Status.Conditions, workv1.WorkApplied) {
+				return w.Status.ResourceStatus.Manifests[0].Conditions[0].Message
+			}
+		}
+		return ""
+	}, patience, poll).Should(ContainSubstring("permission escalation"))
+	Expect(h.Client().Delete(ctx, newObject("work.open-cluster-management.io/v1", "ManifestWork", s.name, "escalation"))).To(Succeed())
+}
