@@ -117,6 +117,12 @@ soak:
 guides: # The commands of the documents: GUIDES=docs/undo.md runs one, UPDATE=1 writes what they print.
 	@$(with-kube-assets) && $(TEST) -count=1 -parallel=2 ./e2e/guides -run='^TestGuides$$/^$(or $(subst /,$$/^,$(GUIDES)),.*)$$' $(if $(UPDATE),-args -update)
 
+.PHONY: fleet
+fleet: LABELS := rollout
+fleet: N = 3
+fleet: ## A hub and N spokes: a rollout that stops at one that fails; ONCE=1 undoes it, without it is inspected until Ctrl-C
+	@$(GINKGO) ./fleet $(FLAGS) -spokes='$(N)' $(if $(ONCE),,-inspect)
+
 # Real kubelets and machines need a container engine: a running one, or that of hack/engine.
 .PHONY: e2e-kind e2e-kind-interrupt e2e-kubernetes kind kind-delete e2e-node e2e-boot payload boot
 e2e-kind: PROCS := 2

@@ -30,6 +30,7 @@ require (
 	k8s.io/client-go v0.35.2
 	k8s.io/kubectl v0.35.2
 	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2
+	open-cluster-management.io/api v1.2.0
 	sigs.k8s.io/controller-runtime v0.23.3
 	sigs.k8s.io/yaml v1.6.0
 )
@@ -75,6 +76,10 @@ require (
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	github.com/sirupsen/logrus v1.9.3 // indirect
+	github.com/solonode/sno/approver v0.1.0 // indirect
+	github.com/solonode/sno/auth v0.1.0 // indirect
+	github.com/solonode/sno/console v0.1.0 // indirect
+	github.com/solonode/sno/ingress v0.1.0 // indirect
 	github.com/vbatts/tar-split v0.12.2 // indirect
 	github.com/xlab/treeprint v1.2.0 // indirect
 	go.uber.org/zap v1.27.1 // indirect

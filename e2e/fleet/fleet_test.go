@@ -34,8 +34,9 @@ import (
 )
 
 var (
-	spokes = flag.Int("spokes", 2, "number of spokes; the last one is not selected")
-	away   = flag.Duration("away", 15*time.Second, "how long the hub is away")
+	spokes  = flag.Int("spokes", 2, "number of spokes; the last one is not selected")
+	inspect = flag.Bool("inspect", false, "keep the fleet after the rollouts, until Ctrl-C or the timeout of the spec")
+	away    = flag.Duration("away", 15*time.Second, "how long the hub is away")
 )
 
 func TestFleet(t *testing.T) {

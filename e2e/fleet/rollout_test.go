@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -51,6 +52,8 @@ var _ = It("A manager rolls out a canary and then the others, stops where a spok
 		untouched := suite.Must(last.Cluster.AuditOffset(ctx))
 		for _, s := range spokes {
 			kubelets[s] = startKubelet(ctx, s)
+			Expect(s.Prepare(ctx, framework.MachineConfig)).To(Succeed())
+			apply(ctx, s.Cluster, "{apiVersion: machineconfiguration.openshift.io/v1, kind: MachineConfigPool, metadata: {name: worker}, spec: {}}")
 			Expect(s.RunHost(ctx, framework.Ingress)).To(Succeed())
 			apply(ctx, s.Cluster, "{apiVersion: "+hub.ManagedCluster.Group+"/v1alpha1, kind: ClusterClaim, metadata: {name: "+claim+"}, spec: {value: "+
 				string(configv1.SingleReplicaTopologyMode)+"}}")
@@ -59,7 +62,8 @@ var _ = It("A manager rolls out a canary and then the others, stops where a spok
 		label(ctx, h, last, fleet.OptOutLabel)
 		manage(ctx, h)
 		view := func() map[string]overview.Row { return table(ctx, h) }
-		state := func(s *spoke) func() overview.State { return func() overview.State { return view()[s.name].State } }
+		state := func(s *spoke) func() overview.Row { return func() overview.Row { return view()[s.name] } }
+		is := func(s overview.State) types.GomegaMatcher { return HaveField("State", s) }
 		version := func(s *spoke) func() string {
 			return func() string { return strings.Join(view()[s.name].Versions, " ") }
 		}
@@ -69,7 +73,7 @@ var _ = It("A manager rolls out a canary and then the others, stops where a spok
 		v1 := configure(ctx, h, "v1")
 		rollOut(ctx, h, v1, v1)
 		for _, s := range spokes[:len(spokes)-1] {
-			Eventually(ctx, state(s), patience, poll).Should(Equal(overview.Settled))
+			Eventually(ctx, state(s), patience, poll).Should(is(overview.Settled))
 			Expect(routers(ctx, s)).To(BeEquivalentTo(1))
 		}
 		suite.Record(suite.Fleet, suite.Figure("From a configuration to in force on two spokes, one at a time", "%s", suite.Seconds(time.Since(began))))
@@ -78,7 +82,7 @@ var _ = It("A manager rolls out a canary and then the others, stops where a spok
 
 		By("the opt-out ends")
 		unlabel(ctx, h, last, fleet.OptOutLabel)
-		Eventually(ctx, state(last), patience, poll).Should(Equal(overview.Settled))
+		Eventually(ctx, state(last), patience, poll).Should(is(overview.Settled))
 
 		By("a manifest beyond the rights of the executor is refused")
 		escalate(ctx, h, canary)
@@ -87,7 +91,7 @@ var _ = It("A manager rolls out a canary and then the others, stops where a spok
 		v2 := configure(ctx, h, "v2")
 		rollOut(ctx, h, v1, v2)
 		Eventually(ctx, version(canary), patience, poll).Should(HaveSuffix(":v2"))
-		Eventually(ctx, state(canary), patience, poll).Should(Equal(overview.Settled))
+		Eventually(ctx, state(canary), patience, poll).Should(is(overview.Settled))
 
 		By("the rollout to the others stops at the first of them, which fails")
 		broken := ":v2"
@@ -96,30 +100,33 @@ var _ = It("A manager rolls out a canary and then the others, stops where a spok
 		Eventually(ctx, version(others[0]), patience, poll).Should(HaveSuffix(":v2"))
 		Eventually(ctx, func() string { return progress(ctx, h) }, patience, poll).Should(ContainSubstring("1 timeout"))
 		Consistently(ctx, version(last), 10*time.Second, poll).Should(HaveSuffix(":v1"))
-		GinkgoWriter.Println(view())
+		for _, s := range spokes {
+			row := view()[s.name]
+			GinkgoWriter.Printf("%s  %-10s  %-12s  %s  %s\n", row.Cluster, row.State, row.Reason, strings.Join(row.Versions, " "), row.Message)
+		}
 
 		By("it goes on when the spoke is repaired")
 		kubelets[others[0]].broken.Store(nil)
 		for _, s := range spokes {
 			Eventually(ctx, version(s), patience, poll).Should(HaveSuffix(":v2"))
-			Eventually(ctx, state(s), patience, poll).Should(Equal(overview.Settled))
+			Eventually(ctx, state(s), patience, poll).Should(is(overview.Settled))
 		}
 
 		By("a configuration that is edited in place is refused")
 		generation := deployment(ctx, canary).Generation
 		edit(ctx, h, v2.Name, "v3")
-		Eventually(ctx, func() overview.Row { return view()[canary.name] }, patience, poll).Should(And(
-			HaveField("State", overview.Refused), HaveField("Message", ContainSubstring(configuration.ErrEdited.Error()))))
+		Eventually(ctx, state(canary), patience, poll).Should(And(
+			is(overview.Refused), HaveField("Message", ContainSubstring(configuration.ErrEdited.Error()))))
 		Expect(deployment(ctx, canary).Generation).To(Equal(generation))
 		edit(ctx, h, v2.Name, "v2")
-		Eventually(ctx, state(canary), patience, poll).Should(Equal(overview.Settled))
+		Eventually(ctx, state(canary), patience, poll).Should(is(overview.Settled))
 
 		By("a spoke that is away keeps its controllers")
 		before := deployment(ctx, last).UID
 		Expect(last.agent.Kill()).To(Succeed())
-		Eventually(ctx, state(last), patience, poll).Should(Equal(overview.Away))
+		Eventually(ctx, state(last), patience, poll).Should(is(overview.Away))
 		Expect(last.agent.Start(context.WithoutCancel(ctx))).To(Succeed())
-		Eventually(ctx, state(last), patience, poll).Should(Equal(overview.Settled))
+		Eventually(ctx, state(last), patience, poll).Should(is(overview.Settled))
 		Expect(deployment(ctx, last).UID).To(Equal(before))
 
 		By("at rest nobody writes")
@@ -127,6 +134,11 @@ var _ = It("A manager rolls out a canary and then the others, stops where a spok
 		suite.Elapse(ctx, 10*time.Second)
 		Expect(writes(ctx, canary, quiet)).To(BeEmpty())
 
+		if *inspect {
+			By("until Ctrl-C: KUBECONFIG=" + h.KubeconfigPath())
+			<-ctx.Done()
+			return
+		}
 		By("the removal releases every field first")
 		removed := time.Now()
 		addon := newObject("addon.open-cluster-management.io/v1alpha1", "ClusterManagementAddOn", "", fleet.AddOn)
@@ -282,7 +294,9 @@ func routers(ctx context.Context, s *spoke) int64 {
 func escalate(ctx context.Context, h *hub.Hub, s *spoke) {
 	GinkgoHelper()
 	works := list[workv1.ManifestWork](ctx, h, "work.open-cluster-management.io/v1", "ManifestWorkList")
-	i := slices.IndexFunc(works, func(w workv1.ManifestWork) bool { return w.Namespace == s.name && strings.HasPrefix(w.Name, "addon-sno-deploy") })
+	i := slices.IndexFunc(works, func(w workv1.ManifestWork) bool {
+		return w.Namespace == s.name && strings.HasPrefix(w.Name, "addon-sno-deploy")
+	})
 	Expect(i).To(BeNumerically(">=", 0))
 	Expect(works[i].Spec.Executor).NotTo(BeNil())
 	work := &workv1.ManifestWork{

@@ -34,8 +34,8 @@ var (
 // cluster that is in no PlacementDecision for a moment, as when decisions are distributed anew, and creates it again.
 const DeletionDelay = 30 * time.Second
 
-// Agent implements agent.AgentAddon. All fields are required. The functions read caches: they are called for each
-// cluster and each change.
+// Agent implements agent.AgentAddon. A spoke gets no client of the hub, and works on while that is away (R-FLT-1). All
+// fields are required. The functions read caches: they are called for each cluster and each change.
 type Agent struct {
 	// Render returns what `kubectl sno render --modules MODULE --image IMAGE` prints.
 	Render        func(module, image string) (string, error)

@@ -254,7 +254,7 @@ func TestRenderErrors(t *testing.T) {
 	}
 }
 
-// The options that keep the framework from deploying at once, and from dropping our rules.
+// The options that keep the framework from deploying at once, from dropping our rules, and spokes from needing the hub (R-FLT-1).
 func TestOptions(t *testing.T) {
 	options := newHub(config).agent().GetAgentAddonOptions()
 	if options.AddonName != fleet.AddOn || !options.ConfigCheckEnabled || options.Registration != nil {

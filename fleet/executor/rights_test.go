@@ -13,12 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/fleet"
+	"github.com/solonode/sno/fleet/agent"
+	"github.com/solonode/sno/fleet/configuration"
 	"github.com/solonode/sno/fleet/executor"
 	"github.com/solonode/sno/fleet/feedback"
 	"github.com/solonode/sno/fleet/manifests"
+	"github.com/solonode/sno/patch/golden"
 )
 
 func objects(t *testing.T, text string) (all []runtime.Object) {
@@ -102,20 +106,44 @@ func TestRights(t *testing.T) {
 
 // What a spoke with all modules grants: neither all verbs, nor all resources, nor to grant more than the executor has.
 func TestRightsOfAllModules(t *testing.T) {
-	text, err := manifests.Render("", true, feedback.Names()...)
+	config := configuration.Configuration{
+		Modules: feedback.Names(), Image: "registry.example.com/{module}-controller:v1", Tool: "registry.example.com/kubectl-sno:v1",
+		DrainPolicy: "never", Placement: "topology",
+	}.Object("ns", "sno")
+	workers := int64(0)
+	a := agent.Agent{
+		Render:        func(module, image string) (string, error) { return manifests.Render(image, true, module) },
+		Configuration: func(string, string) (*addonv1alpha1.AddOnDeploymentConfig, error) { return config, nil },
+		Report: func(string) feedback.Report {
+			return feedback.Report{Infrastructure: "SingleReplica", Workers: &workers}
+		},
+	}
+	cluster := &clusterv1.ManagedCluster{}
+	cluster.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: fleet.ClaimControlPlane, Value: "SingleReplica"}}
+	addon := &addonv1alpha1.ManagedClusterAddOn{}
+	addon.Namespace, addon.Name = "east-1", fleet.AddOn
+	addon.Status.ConfigReferences = []addonv1alpha1.ConfigReference{{
+		ConfigGroupResource: addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: "addondeploymentconfigs"},
+		DesiredConfig:       &addonv1alpha1.ConfigSpecHash{ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "ns", Name: config.Name}},
+	}}
+	all, err := a.Manifests(cluster, addon)
 	if err != nil {
 		t.Fatal(err)
 	}
-	addon := &addonv1alpha1.ManagedClusterAddOn{}
-	addon.Namespace, addon.Name = "east-1", fleet.AddOn
-	work, err := executor.Work(addon, objects(t, text))
+	work, err := executor.Work(addon, all)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if work.Spec.Executor != nil || work.Namespace != "east-1" || work.Labels[addonv1alpha1.AddonLabelKey] == fleet.AddOn || len(work.OwnerReferences) != 1 {
 		t.Errorf("got %+v", work.ObjectMeta)
 	}
+	listed := []string{"# What a fleet's manager grants on a cluster with all modules; go test ./executor -update, in fleet.\n"}
 	for _, m := range work.Spec.Workload.Manifests {
+		document, err := yaml.JSONToYAML(m.Raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed = append(listed, strings.ReplaceAll(string(document), "  creationTimestamp: null\n", ""))
 		var role rbacv1.ClusterRole
 		if err := yaml.Unmarshal(m.Raw, &role); err != nil {
 			t.Fatal(err)
@@ -128,4 +156,5 @@ func TestRightsOfAllModules(t *testing.T) {
 			}
 		}
 	}
+	golden.File(t, "../config/executor/rights.yaml", strings.Join(listed, "---\n"))
 }

@@ -113,6 +113,7 @@ The permissions of each program on a cluster. ` + "`make generate`" + ` writes t
 markers in each module's ` + "`controller/rbac.go`" + `. Tests run each controller with exactly its roles and policies.
 
 - *Where* is a namespace; "cluster" means all namespaces and cluster-scoped objects.
+- ` + "`fleet-controller`" + ` runs on a hub; [fleet.md](fleet.md#trust) says what the rights of its ManifestWorks on a cluster are for.
 - *Named* limits a rule to objects. A role cannot limit ` + "`create`" + ` to a name, nor a patch to a field.
 - **Fields** of objects of others, annotations and conditions among them, are limited by a ValidatingAdmissionPolicy of the account for each
   resource that it patches: ` + "`config/admission/policies.yaml`" + ` of each module, generated from the fields that the module patches. Every overlay
@@ -133,6 +134,7 @@ func (r repo) rights() (string, error) {
 	}
 	pages = append(pages, [2]string{"approver-controller --mode=off, in addition", "approver/config/off/role.yaml"},
 		[2]string{"approve, the outside tool", "approver/config/approve/role.yaml"},
+		[2]string{"ManifestWorks of a fleet, on a cluster with all modules", "fleet/config/executor/rights.yaml"},
 		[2]string{"kubectl-sno run, in addition to the roles of the controllers", allRoleFile})
 	var text strings.Builder
 	text.WriteString(rightsIntroduction)
