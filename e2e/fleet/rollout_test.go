@@ -63,7 +63,9 @@ var _ = It("A manager rolls out a canary and then the others, stops where a spok
 		manage(ctx, h)
 		view := func() map[string]overview.Row { return table(ctx, h) }
 		state := func(s *spoke) func() overview.Row { return func() overview.Row { return view()[s.name] } }
-		is := func(s overview.State) types.GomegaMatcher { return HaveField("State", s) }
+		is := func(s overview.State) types.GomegaMatcher {
+			return And(HaveField("Cluster", Not(BeEmpty())), HaveField("State", s)) // a cluster without a row has the zero state
+		}
 		version := func(s *spoke) func() string {
 			return func() string { return strings.Join(view()[s.name].Versions, " ") }
 		}
@@ -74,15 +76,17 @@ var _ = It("A manager rolls out a canary and then the others, stops where a spok
 		rollOut(ctx, h, v1, v1)
 		for _, s := range spokes[:len(spokes)-1] {
 			Eventually(ctx, state(s), patience, poll).Should(is(overview.Settled))
-			Expect(routers(ctx, s)).To(BeEquivalentTo(1))
+			Expect(pinned(ctx, s)).To(BeTrue())
 		}
 		suite.Record(suite.Fleet, suite.Figure("From a configuration to in force on two spokes, one at a time", "%s", suite.Seconds(time.Since(began))))
 		Expect(view()[last.name].State).To(Equal(overview.OptedOut))
 		Expect(writes(ctx, last, untouched)).To(BeEmpty(), "a spoke that is not selected")
+		Expect(pinned(ctx, last)).To(BeFalse())
 
 		By("the opt-out ends")
 		unlabel(ctx, h, last, fleet.OptOutLabel)
 		Eventually(ctx, state(last), patience, poll).Should(is(overview.Settled))
+		Expect(pinned(ctx, last)).To(BeTrue())
 
 		By("a manifest beyond the rights of the executor is refused")
 		escalate(ctx, h, canary)
@@ -144,7 +148,7 @@ var _ = It("A manager rolls out a canary and then the others, stops where a spok
 		addon := newObject("addon.open-cluster-management.io/v1alpha1", "ClusterManagementAddOn", "", fleet.AddOn)
 		Expect(h.Client().Delete(ctx, addon)).To(Succeed())
 		for _, s := range spokes {
-			Eventually(ctx, func() int64 { return routers(ctx, s) }, patience, poll).Should(BeEquivalentTo(s.Scenario.StockReplicas))
+			Eventually(ctx, func() bool { return pinned(ctx, s) }, patience, poll).Should(BeFalse())
 			Eventually(ctx, func(g Gomega) {
 				left := &unstructured.UnstructuredList{}
 				left.SetAPIVersion("work.open-cluster-management.io/v1")
@@ -282,11 +286,12 @@ func deployment(ctx context.Context, s *spoke) *appsv1.Deployment {
 	return suite.Must(s.Cluster.Clientset().AppsV1().Deployments(fleetNamespace).Get(ctx, "sno-ingress-controller", metav1.GetOptions{}))
 }
 
-func routers(ctx context.Context, s *spoke) int64 {
+// pinned reports whether the router has the node placement of the ingress controller.
+func pinned(ctx context.Context, s *spoke) bool {
 	GinkgoHelper()
-	replicas, _, err := unstructured.NestedInt64(suite.Must(s.Object(ctx, framework.Ingress)).Object, "spec", "replicas")
+	_, found, err := unstructured.NestedMap(suite.Must(s.Object(ctx, framework.Ingress)).Object, "spec", "nodePlacement")
 	Expect(err).NotTo(HaveOccurred())
-	return replicas
+	return found
 }
 
 // escalate writes what somebody could who writes as the manager does: a binding to all rights in a ManifestWork with
