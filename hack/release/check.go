@@ -254,6 +254,7 @@ func versionFaults(selected string, pins *versions.File, column versions.Column,
 		switch {
 		case pinned && version != want:
 			faults = append(faults, fmt.Errorf("go list -m selects %s %s, must be %s", module, version, want))
+		case version == "" && goVersion == pins.Go[versions.Newest] && column != versions.Floor: // no library
 		case version == "" && goVersion != pins.Go[versions.Set]:
 			faults = append(faults, fmt.Errorf("needs Go %s, must need %s", goVersion, pins.Go[versions.Set]))
 		}

@@ -83,18 +83,23 @@ func TestCheck(t *testing.T) {
 func TestVersionFaults(t *testing.T) {
 	pins := &versions.File{
 		Go:      map[versions.Column]string{versions.Set: "1.25.0", versions.Newest: "1.26.0"},
-		Pins:    []versions.Pin{{Modules: []string{"k8s.io/api", "k8s.io/kms"}, Set: "v0.35.2", Newest: "v0.36.3"}},
+		Pins:    []versions.Pin{{Modules: []string{"k8s.io/api", "k8s.io/kms"}, Floor: "v0.35.2", Set: "v0.35.2", Newest: "v0.36.3"}},
 		Release: versions.Release{Version: "v0.1.0"},
 	}
 	modules := map[string]string{"k8s.io/api": "v0.35.2"}
 	const right = "example.com/m  1.25.0\nk8s.io/api v0.35.2 1.25.0\nk8s.io/kms v0.34.0 1.24.0\ngithub.com/solonode/sno/patch v0.1.0 1.25.0\n"
-	for _, test := range []struct{ old, new, want string }{
-		{},
-		{"k8s.io/api v0.35.2", "k8s.io/api v0.35.3", "go list -m selects k8s.io/api v0.35.3, must be v0.35.2"},
-		{"sno/patch v0.1.0", "sno/patch v0.1.1", "go list -m selects github.com/solonode/sno/patch v0.1.1, must be v0.1.0"},
-		{"m  1.25.0", "m  1.25.9", "needs Go 1.25.9, must need 1.25.0"},
+	for _, test := range []struct {
+		old, new, want string
+		column         versions.Column
+	}{
+		{column: versions.Set},
+		{"k8s.io/api v0.35.2", "k8s.io/api v0.35.3", "go list -m selects k8s.io/api v0.35.3, must be v0.35.2", versions.Set},
+		{"sno/patch v0.1.0", "sno/patch v0.1.1", "go list -m selects github.com/solonode/sno/patch v0.1.1, must be v0.1.0", versions.Set},
+		{"m  1.25.0", "m  1.25.9", "needs Go 1.25.9, must need 1.25.0", versions.Set},
+		{"m  1.25.0", "m  1.26.0", "", versions.Set},
+		{"m  1.25.0", "m  1.26.0", "needs Go 1.26.0, must need 1.25.0", versions.Floor},
 	} {
-		err := versionFaults(strings.Replace(right, test.old, test.new, 1), pins, versions.Set, modules)
+		err := versionFaults(strings.Replace(right, test.old, test.new, 1), pins, test.column, modules)
 		if test.want == "" && err != nil || test.want != "" && (err == nil || err.Error() != test.want) {
 			t.Errorf("%s: got %v, want %q", test.new, err, test.want)
 		}
