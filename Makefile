@@ -43,7 +43,7 @@ test-%:
 	@$(with-kube-assets) && $(UNIT_TEST) -short $$($(UNIT) | grep -E '^github.com/solonode/sno/(testcluster/modules/)?$(dir)(/|$$)')
 # The packages that start goroutines.
 RACE := approver/approve approver/controller conformance/disturb conformance/existing conformance/extension conformance/runner conformance/traffic \
-	patch/controller patch/run install/command install/credentials install/gather install/preflight render/loop \
+	fleet/controller patch/controller patch/run install/command install/credentials install/gather install/preflight render/loop \
 	$(addprefix testcluster/modules/,approver approver/approve console etcdguard machineconfig patch/apply patch/run)
 race: ## The packages that start goroutines, with the race detector (needs a C compiler)
 	@$(with-kube-assets) && CGO_ENABLED=1 GORACE=atexit_sleep_ms=50 $(TEST) -race -short $(addprefix ./,$(RACE))

@@ -67,7 +67,7 @@ var _ = It("A manager rolls out a canary and then the others, stops where a spok
 			return And(HaveField("Cluster", Not(BeEmpty())), HaveField("State", s)) // a cluster without a row has the zero state
 		}
 		version := func(s *spoke) func() string {
-			return func() string { return strings.Join(view()[s.name].Versions, " ") }
+			return func() string { return strings.Join(view()[s.name].Images, " ") }
 		}
 
 		By("the first configuration reaches all selected spokes, and each spoke only by its executor's rights")
@@ -106,7 +106,7 @@ var _ = It("A manager rolls out a canary and then the others, stops where a spok
 		Consistently(ctx, version(last), 10*time.Second, poll).Should(HaveSuffix(":v1"))
 		for _, s := range spokes {
 			row := view()[s.name]
-			GinkgoWriter.Printf("%s  %-10s  %-12s  %s  %s\n", row.Cluster, row.State, row.Reason, strings.Join(row.Versions, " "), row.Message)
+			GinkgoWriter.Printf("%s  %-10s  %-12s  %s  %s\n", row.Cluster, row.State, row.Reason, strings.Join(row.Images, " "), row.Message)
 		}
 
 		By("it goes on when the spoke is repaired")
