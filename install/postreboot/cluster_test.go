@@ -145,13 +145,13 @@ func (m *machine) put(path, text string) {
 	fixture.Put(m, m.root, path, text)
 }
 
-// tree returns the files of the machine, except the kubelet's, and empty folders.
+// tree returns the files of the machine, except the kubelet's and what is in memory for this command, and empty folders.
 func (m *machine) tree() map[string]string {
 	m.Helper()
 	files := map[string]string{}
 	fixture.NoError(m, filepath.WalkDir(m.root, func(path string, entry fs.DirEntry, err error) error {
 		relative := strings.TrimPrefix(path, m.root+"/")
-		if err != nil || strings.HasPrefix(relative, "var/lib/kubelet") {
+		if err != nil || strings.HasPrefix(relative, "var/lib/kubelet") || relative == admittedPods {
 			return err
 		}
 		if !entry.IsDir() {

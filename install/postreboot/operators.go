@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,8 +18,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
 
+	"github.com/solonode/sno/render/files"
 	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/rotate"
 
 	"github.com/solonode/sno/install/node"
 )
@@ -61,6 +66,53 @@ func (c controlPlane) ready(ctx context.Context) error {
 		return fmt.Errorf("%w: %s", ErrNotReady, strings.Join(all, "; "))
 	}
 	return nil
+}
+
+// admittedPods has the static pods that the kubelet has admitted since the machine has started.
+const admittedPods = node.StatusDir + "/static-pods"
+
+// restartKubelet restarts the kubelet after a static pod was replaced by one with another name, as an operator replaces
+// that of a release's bootstrap phase. The kubelet denies the new pod while the old one has its ports, and does not try
+// again (U-INS-13).
+func (o Options) restartKubelet(ctx context.Context) error {
+	now, err := o.podNames()
+	if err != nil {
+		return err
+	}
+	before, err := os.ReadFile(o.path(admittedPods))
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // no operator runs yet, or the machine has started with these
+	case err != nil:
+		return err //nolint:wrapcheck // it names the file
+	case string(before) == now:
+		return nil
+	default:
+		if err := o.Systemctl(ctx, "restart", "kubelet.service"); err != nil {
+			return fmt.Errorf("systemctl restart kubelet.service: %w", err)
+		}
+	}
+	_, err = rotate.WriteChanged(o.Root, []files.File{{Path: admittedPods, Mode: 0o600, Content: []byte(now)}})
+	return err //nolint:wrapcheck // it names the file
+}
+
+// podNames returns the names in the manifests of the static pods.
+func (o Options) podNames() (string, error) {
+	var names strings.Builder
+	for _, file := range node.StaticPods {
+		text, err := os.ReadFile(o.path(node.ManifestDir + "/" + file))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		var pod metav1.PartialObjectMetadata
+		if err == nil {
+			err = yaml.Unmarshal(text, &pod)
+		}
+		if err != nil {
+			return "", fmt.Errorf("read the static pod %s: %w", file, err)
+		}
+		names.WriteString(pod.Namespace + "/" + pod.Name + "\n")
+	}
+	return names.String(), nil
 }
 
 // revision returns the revision of a stable operator, or what it waits for. It may be the revision of the bootstrap

@@ -86,6 +86,9 @@ func (o Options) client() (kubernetes.Interface, error) {
 
 func (o Options) api(ctx context.Context, p *phase.Progress) error {
 	client, err := o.client()
+	if err == nil {
+		err = o.restartKubelet(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -164,7 +167,12 @@ func (o Options) operators(ctx context.Context, p *phase.Progress) error {
 		return err
 	}
 	c := controlPlane{client, s}
-	return p.Until(ctx, o.Interval, "the control plane", c.ready) //nolint:wrapcheck // it names the static pods
+	return p.Until(ctx, o.Interval, "the control plane", func(ctx context.Context) error { //nolint:wrapcheck // it names the static pods
+		if err := o.restartKubelet(ctx); err != nil {
+			return err
+		}
+		return c.ready(ctx)
+	})
 }
 
 // available waits until the cluster is complete, so that logs outlast an installation that is not (R-BIP-23). It writes

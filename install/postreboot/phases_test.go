@@ -278,6 +278,37 @@ func TestOperators(t *testing.T) {
 	}
 }
 
+// The kubelet is restarted when a static pod has another name, once, also after a failure, and not for a new revision.
+func TestReplacedPods(t *testing.T) {
+	restarts, o := 0, Options{Root: t.TempDir()}
+	var fails error
+	o.Systemctl = func(_ context.Context, arguments ...string) error {
+		fixture.Equal(t, "systemctl", []string{"restart", "kubelet.service"}, arguments)
+		restarts++
+		return fails
+	}
+	for _, test := range []struct {
+		what, file, text string
+		fails            error
+		restarts         int
+	}{
+		{"as the machine starts", "kube-apiserver-pod.yaml", "metadata: {name: bootstrap-kube-apiserver, namespace: openshift-kube-apiserver}\n", nil, 0},
+		{"no change", "other.yaml", "metadata: {name: other}\n", nil, 0},
+		{"replaced, and it fails", "kube-apiserver-pod.yaml", "metadata: {name: kube-apiserver, namespace: openshift-kube-apiserver}\n", errKilled, 1},
+		{"again", "other.yaml", "", nil, 2},
+		{"another revision", "kube-apiserver-pod.yaml", "metadata: {name: kube-apiserver, namespace: openshift-kube-apiserver, labels: {revision: '3'}}\n", nil, 2},
+		{"another namespace", "kube-scheduler-pod.yaml", "metadata: {name: openshift-kube-scheduler, namespace: openshift-kube-scheduler}\n", nil, 3},
+	} {
+		fixture.Put(t, o.Root, node.ManifestDir+"/"+test.file, test.text)
+		fails = test.fails
+		if err := o.restartKubelet(t.Context()); !errors.Is(err, test.fails) || restarts != test.restarts {
+			t.Errorf("%s: %d restarts, want %d: %v", test.what, restarts, test.restarts, err)
+		}
+	}
+	fixture.Put(t, o.Root, node.ManifestDir+"/etcd-pod.yaml", "metadata: [")
+	fixture.Fails(t, "half a manifest", o.restartKubelet(t.Context()), "static pod etcd-pod.yaml")
+}
+
 // Without operators the phase waits for the four pods only.
 func TestWithoutOperators(t *testing.T) {
 	m := newMachine(t, "kubernetes")
