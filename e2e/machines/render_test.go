@@ -275,19 +275,21 @@ func (r *rendered) join(ctx context.Context) {
 // putDefinitions writes the CustomResourceDefinitions of the groups config.openshift.io and operator.openshift.io, which
 // a release payload contains, for a cluster with its own control plane and without preview features.
 func (r *rendered) putDefinitions(ctx context.Context) {
-	module := suite.Must(assets.ModuleFolder(ctx, "github.com/openshift/api"))
 	var files []nodemachine.File
-	for _, pattern := range []string{"*_config-operator_*", "*_etcd_*", "*_kube-apiserver_*", "*_kube-controller-manager_*", "*_kube-scheduler_*"} {
-		names := suite.Must(filepath.Glob(filepath.Join(module, "payload-manifests", "crds", pattern+".crd.yaml")))
-		for _, name := range names {
-			if !ofRelease(name) {
-				continue
-			}
-			text := suite.Must(os.ReadFile(name))
-			files = append(files, nodemachine.File{Path: "opt/check/definitions/" + filepath.Base(name), Mode: 0o644, Content: text})
-		}
+	for _, name := range releaseDefinitions(ctx, "config-operator", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler") {
+		files = append(files, nodemachine.File{Path: "opt/check/definitions/" + filepath.Base(name), Mode: 0o644, Content: suite.Must(os.ReadFile(name))})
 	}
 	Expect(r.Put(ctx, files...)).To(Succeed())
+}
+
+// releaseDefinitions returns the files of the definitions that these operators bring.
+func releaseDefinitions(ctx context.Context, operators ...string) (files []string) {
+	module := suite.Must(assets.ModuleFolder(ctx, "github.com/openshift/api"))
+	for _, operator := range operators {
+		names := suite.Must(filepath.Glob(filepath.Join(module, "payload-manifests", "crds", "*_"+operator+"_*.crd.yaml")))
+		files = append(files, slices.DeleteFunc(names, func(name string) bool { return !ofRelease(name) })...)
+	}
+	return files
 }
 
 func ofRelease(file string) bool {

@@ -147,11 +147,17 @@ func (s *site) medium(name, config string) string {
 	return s.path(name)
 }
 
-// serve serves sno-install to the machine until the context ends.
+// serve serves sno-install, and the files of folder served, to the machine until the context ends.
 func (s *site) serve(ctx context.Context) {
 	var config net.ListenConfig
 	listener := suite.Must(config.Listen(ctx, "tcp", net.JoinHostPort(s.gateway, "0")))
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, s.install) })}
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/sno-install" {
+			http.ServeFile(w, r, s.install)
+			return
+		}
+		http.FileServer(http.Dir(s.path("served"))).ServeHTTP(w, r)
+	})}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	go func() { _ = server.Serve(listener) }()
 	s.program = "http://" + listener.Addr().String() + "/sno-install"

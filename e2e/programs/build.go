@@ -69,6 +69,9 @@ var (
 	// MachineConfigServer stands in for the machine-config server.
 	MachineConfigServer = Program{Name: "machine-config-server", Module: "e2e", Package: "./machines/machine-config-server"}
 
+	// ReleasePayload stands in for podman and the programs of a release payload.
+	ReleasePayload = Program{Name: "release-payload", Module: "e2e", Package: "./machines/release-payload"}
+
 	// WebServer is an example workload whose replicas return their names, or what a WebSocket sends.
 	WebServer = Program{Name: "web-server", Module: "e2e", Package: "./cmd/web-server"}
 

@@ -72,11 +72,13 @@ END
 mkdir -p "$root/usr/libexec/crio"
 cat >"$root/usr/libexec/crio/runc" <<'END'
 #!/bin/sh
-# As containerd's restrict_oom_score_adj.
+# As containerd: its restrict_oom_score_adj, and no capabilities for privileged containers that this machine does not have.
+own=$(setpriv --dump | sed -n 's/^Capability bounding set: //p')
 previous=
 for word; do
 	case $previous in --bundle | -b)
-		jq --argjson least "$(cat /proc/self/oom_score_adj)" '.process.oomScoreAdj |= ([. // $least, $least] | max)' "$word/config.json" >"$word/config.json.new"
+		jq --argjson least "$(cat /proc/self/oom_score_adj)" --arg own "$own" '.process.oomScoreAdj |= ([. // $least, $least] | max) |
+			($own | split(",") | map("CAP_" + ascii_upcase)) as $own | .process.capabilities |= map_values(map(select(IN($own[]))))' "$word/config.json" >"$word/config.json.new"
 		mv "$word/config.json.new" "$word/config.json"
 		;;
 	esac

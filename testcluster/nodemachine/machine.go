@@ -165,7 +165,7 @@ func (m *Machine) assemble(ctx context.Context, image string) error {
 		return err
 	}
 	arguments := append([]string{"create", "--name", m.name, "--hostname", m.hostname, "--label", label + "=" + m.name, "--network", m.network,
-		"--privileged", "--cgroupns", "private", "--tmpfs", "/run", "--tmpfs", "/tmp", "--volume", m.disk()}, m.options...)
+		"--privileged", "--cgroupns", "private", "--tmpfs", "/run:exec", "--tmpfs", "/tmp", "--volume", m.disk()}, m.options...)
 	return m.make(ctx, append(arguments,
 		"--env", "container=docker", "--stop-signal", "SIGRTMIN+3", // systemd powers off on it
 		"--entrypoint", "/bin/sh", image, "-c", initScript)...)
