@@ -4,6 +4,7 @@ package fleet_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"strings"
@@ -130,7 +131,7 @@ func TestWorkAgentMayApply(t *testing.T) {
 				t.Errorf("reading %s %s: %v", o.GetKind(), o.GetName(), err)
 			}
 		default:
-			err := work.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("work-agent"))
+			err := work.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("work-agent"), client.ForceOwnership)
 			if err != nil {
 				t.Errorf("applying %s %s: %v", o.GetKind(), o.GetName(), err)
 			}
@@ -142,6 +143,16 @@ func TestWorkAgentMayApply(t *testing.T) {
 }
 
 const stock = `{"apiVersion":"operator.openshift.io/v1","kind":"IngressController","metadata":{"name":"default","namespace":"openshift-ingress-operator"},"spec":{"replicas":2}}`
+
+// stockRouter creates what the stock operator creates, until the end of the test.
+func stockRouter(t *testing.T, server *apiserver.Server) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	apiserver.NoError(t, object.UnmarshalJSON([]byte(stock)))
+	apiserver.NoError(t, server.Admin(t).Create(t.Context(), object, client.FieldOwner("cluster-ingress-operator")))
+	t.Cleanup(func() { apiserver.NoError(t, server.Admin(t).Delete(context.WithoutCancel(t.Context()), object)) })
+	return object
+}
 
 // singleNode makes the API server that of a single node.
 func singleNode(t *testing.T, server *apiserver.Server) {
@@ -170,9 +181,7 @@ func TestAccountsMayRelease(t *testing.T) {
 		}
 	}
 	singleNode(t, server)
-	object := &unstructured.Unstructured{}
-	apiserver.NoError(t, object.UnmarshalJSON([]byte(stock)))
-	apiserver.NoError(t, server.Admin(t).Create(t.Context(), object, client.FieldOwner("cluster-ingress-operator")))
+	object := stockRouter(t, server)
 	replicas := func() int64 {
 		t.Helper()
 		apiserver.NoError(t, server.Admin(t).Get(t.Context(), client.ObjectKeyFromObject(object), object))

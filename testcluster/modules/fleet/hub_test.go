@@ -285,10 +285,10 @@ func TestPlan(t *testing.T) {
 	h := newHub(t, "plan-1", "plan-2", "plan-3", "plan-4", "none-2")
 	h.away("plan-3")
 	singleNode(t, h.server)
-	h.server.Put(t, modules.Object("v1", "Namespace", "", "openshift-ingress-operator").Unstructured())
-	object := &unstructured.Unstructured{}
-	apiserver.NoError(t, object.UnmarshalJSON([]byte(stock)))
-	h.server.Put(t, object)
+	for _, name := range []string{"openshift-ingress-operator", "openshift-ingress"} {
+		h.server.Put(t, modules.Object("v1", "Namespace", "", name).Unstructured())
+	}
+	stockRouter(t, h.server)
 	h.agents("plan-4")
 	var out, errOut string
 	var code int
