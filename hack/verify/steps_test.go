@@ -96,6 +96,7 @@ func TestGenerated(t *testing.T) {
 	files["tools/run"] = "#!/bin/sh\nfor last; do :; done\necho 'rules: [{apiGroups: [\"\", apps], resources: [pods/eviction], resourceNames: [a], verbs: [get, create]}]' >\"${last#output:rbac:dir=}/role.yaml\"\n"
 	files["approver/config/approve/role.yaml"] = "rules: [{nonResourceURLs: [/metrics], verbs: [get]}]\n"
 	files["approver/config/off/role.yaml"] = files["approver/config/approve/role.yaml"]
+	files["fleet/config/executor/rights.yaml"] = files["approver/config/approve/role.yaml"]
 	files[allRoleFile] = "metadata: {namespace: here}\n"
 	files["patch/"+roleFile] = "old\n"
 	r := repository(t, files)
