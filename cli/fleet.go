@@ -126,8 +126,8 @@ func checkOptOut(ctx context.Context, h *hub.Hub) error {
 	if err != nil {
 		return err
 	}
-	for i := range placements {
-		if err := rollout.CheckPlacement(&placements[i]); errors.Is(err, rollout.ErrOptOut) {
+	for _, p := range placements {
+		if err := rollout.CheckPlacement(p); errors.Is(err, rollout.ErrOptOut) {
 			return err
 		}
 	}

@@ -141,16 +141,12 @@ func (f *planning) works(ctx context.Context, h *hub.Hub, names []string) (works
 		return nil, nil, err
 	}
 	placements, err := h.Placements(ctx, strategy)
-	faults := []error{err, rollout.CheckAddOn(strategy)}
-	for i := range placements {
-		faults = append(faults, rollout.CheckPlacement(&placements[i]))
-	}
-	if err := errors.Join(faults...); err != nil {
+	if err != nil {
 		return nil, nil, err
 	}
 	selected, err := h.Selected(ctx, strategy)
 	if err == nil {
-		err = rollout.CheckOverlaps(strategy, selected, rollout.Canaries)
+		err = rollout.Check(strategy, placements, selected)
 	}
 	if err != nil {
 		return nil, nil, err

@@ -5,14 +5,12 @@ package hub
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
@@ -20,13 +18,8 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	workv1 "open-cluster-management.io/api/work/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-)
 
-var (
-	// ErrNoHub is returned for a cluster that is no hub.
-	ErrNoHub = errors.New("not a hub of Open Cluster Management")
-	// ErrNoAddOns is returned for a hub without the API of add-ons.
-	ErrNoAddOns = errors.New("the hub does not serve " + addonv1alpha1.GroupVersion.String() + "; enable its add-on manager")
+	"github.com/solonode/sno/fleet"
 )
 
 // Hub is a client of a hub.
@@ -35,7 +28,7 @@ type Hub struct {
 	raw rest.Interface
 }
 
-// Connect returns a client. The error is an ErrNoHub or ErrNoAddOns for another cluster.
+// Connect returns a client. The error is a fleet.ErrNoHub or fleet.ErrNoAddOns for another cluster.
 func Connect(config *rest.Config) (*Hub, error) {
 	discovered, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -45,19 +38,8 @@ func Connect(config *rest.Config) (*Hub, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the APIs of the hub: %w", err)
 	}
-	served := sets.New[string]()
-	for _, group := range groups.Groups {
-		for _, version := range group.Versions {
-			served.Insert(version.GroupVersion)
-		}
-	}
-	switch {
-	case served.Has(workv1.GroupVersion.String()) && !served.Has(clusterv1.GroupVersion.String()):
-		return nil, fmt.Errorf("%w: this is one of its managed clusters; use the kubeconfig of the hub", ErrNoHub)
-	case !served.Has(clusterv1.GroupVersion.String()):
-		return nil, fmt.Errorf("%w: the cluster does not serve %s", ErrNoHub, clusterv1.GroupVersion)
-	case !served.Has(addonv1alpha1.GroupVersion.String()):
-		return nil, ErrNoAddOns
+	if err := fleet.CheckHub(groups); err != nil {
+		return nil, err
 	}
 	scheme := runtime.NewScheme()
 	for _, install := range []func(*runtime.Scheme) error{clusterv1.Install, clusterv1beta1.Install, addonv1alpha1.Install, workv1.Install} {

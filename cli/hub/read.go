@@ -141,14 +141,14 @@ func (h *Hub) Selected(ctx context.Context, strategy *addonv1alpha1.ClusterManag
 }
 
 // Placements returns the Placements of the strategy, in its order.
-func (h *Hub) Placements(ctx context.Context, strategy *addonv1alpha1.ClusterManagementAddOn) ([]clusterv1beta1.Placement, error) {
-	var all []clusterv1beta1.Placement
+func (h *Hub) Placements(ctx context.Context, strategy *addonv1alpha1.ClusterManagementAddOn) ([]*clusterv1beta1.Placement, error) {
+	var all []*clusterv1beta1.Placement
 	for _, p := range strategy.Spec.InstallStrategy.Placements {
 		var placement clusterv1beta1.Placement
 		if err := h.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: p.Name}, &placement); err != nil {
 			return nil, fmt.Errorf("reading Placement %s/%s: %w", p.Namespace, p.Name, err)
 		}
-		all = append(all, placement)
+		all = append(all, &placement)
 	}
 	return all, nil
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
@@ -44,37 +42,10 @@ import (
 	"github.com/solonode/sno/fleet/manifests"
 )
 
-var (
-	// ErrNoHub is returned for a cluster that has no add-ons to manage.
-	ErrNoHub = errors.New("no hub")
-	// ErrRights is returned as long as a cluster lacks the rights to apply its manifests.
-	ErrRights = errors.New("waiting for the rights on the cluster")
-)
+// ErrRights is returned as long as a cluster lacks the rights to apply its manifests.
+var ErrRights = errors.New("waiting for the rights on the cluster")
 
 const resync = 10 * time.Minute
-
-// checkHub returns an ErrNoHub for a kubeconfig of another cluster.
-func checkHub(client discovery.DiscoveryInterface, host string) error {
-	groups, err := client.ServerGroups()
-	if err != nil {
-		return fmt.Errorf("reading what API server %s serves: %w", host, err)
-	}
-	served := func(group string) bool {
-		return slices.ContainsFunc(groups.Groups, func(g metav1.APIGroup) bool {
-			return g.Name == group && slices.ContainsFunc(g.Versions, func(v metav1.GroupVersionForDiscovery) bool {
-				return group != addonv1alpha1.GroupName || v.Version == addonv1alpha1.GroupVersion.Version
-			})
-		})
-	}
-	switch {
-	case served(addonv1alpha1.GroupName):
-		return nil
-	case served(workv1.GroupName):
-		return fmt.Errorf("%w: API server %s is that of a managed cluster; give the kubeconfig of its hub", ErrNoHub, host)
-	}
-	return fmt.Errorf("%w: API server %s does not serve %s; install Open Cluster Management there, or give the kubeconfig of a hub",
-		ErrNoHub, host, addonv1alpha1.GroupVersion)
-}
 
 // addOn is our agent with what it needs of a hub.
 type addOn struct {
@@ -116,8 +87,12 @@ func start(ctx context.Context, config *rest.Config, grant bool) error {
 	if err != nil {
 		return err
 	}
-	if err := checkHub(client.Discovery(), config.Host); err != nil {
-		return err
+	groups, err := client.Discovery().ServerGroups()
+	if err == nil {
+		err = fleet.CheckHub(groups)
+	}
+	if err != nil {
+		return fmt.Errorf("API server %s: %w", config.Host, err)
 	}
 	works, err := workclient.NewForConfig(config)
 	if err != nil {

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	discoveryfake "k8s.io/client-go/discovery/fake"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 	addonlisters "open-cluster-management.io/api/client/addon/listers/addon/v1alpha1"
@@ -29,20 +27,6 @@ import (
 	"github.com/solonode/sno/fleet/manifests"
 	"github.com/solonode/sno/fleet/rollout"
 )
-
-func TestCheckHub(t *testing.T) {
-	for served, want := range map[string]string{
-		addonv1alpha1.GroupName + "/v1alpha1": "",
-		addonv1alpha1.GroupName + "/v1":       "does not serve addon.open-cluster-management.io/v1alpha1; install Open Cluster Management",
-		workv1.GroupName + "/v1":              "API server https://s is that of a managed cluster; give the kubeconfig of its hub",
-		"apps/v1":                             "does not serve",
-	} {
-		err := checkHub(&discoveryfake.FakeDiscovery{Fake: &clienttesting.Fake{Resources: []*metav1.APIResourceList{{GroupVersion: served}}}}, "https://s")
-		if want == "" && err != nil || want != "" && (!errors.Is(err, ErrNoHub) || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: got %v", served, err)
-		}
-	}
-}
 
 func TestFlags(t *testing.T) {
 	for args, want := range map[string]string{"--leader-elec": "leader-elec", "extra": `unexpected argument: "extra"`} {

@@ -64,14 +64,15 @@ func (s strategy) check() error {
 	if err != nil {
 		return err
 	}
-	faults := []error{rollout.CheckAddOn(addon), rollout.CheckOverlaps(addon, selected, rollout.Canaries)}
+	var placements []*clusterv1beta1.Placement
+	var faults []error
 	for _, p := range addon.Spec.InstallStrategy.Placements {
 		placement, err := s.placements.Placements(p.Namespace).Get(p.Name)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("reading Placement %s/%s: %w", p.Namespace, p.Name, err))
 			continue
 		}
-		faults = append(faults, rollout.CheckPlacement(placement))
+		placements = append(placements, placement)
 	}
-	return errors.Join(faults...)
+	return errors.Join(append(faults, rollout.Check(addon, placements, selected))...)
 }

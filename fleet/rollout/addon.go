@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/solonode/sno/fleet"
 )
@@ -143,6 +144,16 @@ func GroupOf(addon *addonv1alpha1.ClusterManagementAddOn, selected map[string][]
 		}
 	}
 	return groups
+}
+
+// Check returns why nothing may be written to any cluster: by the strategy, its Placements, and the clusters that each
+// selects, by NAMESPACE/NAME.
+func Check(addon *addonv1alpha1.ClusterManagementAddOn, placements []*clusterv1beta1.Placement, selected map[string][]string) error {
+	faults := []error{CheckAddOn(addon), CheckOverlaps(addon, selected, Canaries)}
+	for _, p := range placements {
+		faults = append(faults, CheckPlacement(p))
+	}
+	return errors.Join(faults...)
 }
 
 // CheckOverlaps returns an ErrConfigurations for clusters that two Placements select with different configurations,

@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/yaml"
 )
 
 // definitions has the definitions of the operators' resources, which the renders do not have.
@@ -84,12 +83,8 @@ func create(ctx context.Context, kube kubernetes.Interface, client apiextensions
 		return err
 	}
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
 		var definition apiextensionsv1.CustomResourceDefinition
-		if err := yaml.Unmarshal(text, &definition); err != nil {
+		if err := read(name, &definition); err != nil {
 			return err
 		}
 		if _, err := client.ApiextensionsV1().CustomResourceDefinitions().Create(ctx, &definition, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -110,12 +105,8 @@ func report(ctx context.Context, client configclient.Interface, image string) er
 			waits = append(waits, name)
 		}
 	}
-	metadata, err := os.ReadFile("/release-manifests/release-metadata")
-	if err != nil {
-		return err
-	}
 	var release struct{ Version string }
-	if err := yaml.Unmarshal(metadata, &release); err != nil {
+	if err := read("/release-manifests/release-metadata", &release); err != nil {
 		return err
 	}
 	complete, progressing, state := configv1.ConditionTrue, configv1.ConditionFalse, configv1.CompletedUpdate

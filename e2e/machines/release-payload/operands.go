@@ -24,7 +24,6 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_2/types"
 	"github.com/vincent-petithory/dataurl"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/yaml"
 )
 
 var listedFlag = regexp.MustCompile(`(?m)^\s+(?:-\w, )?--([a-z0-9-]+)`)
@@ -69,10 +68,6 @@ func hyperkube(ctx context.Context, arguments []string) error {
 
 // apiServerArguments are the flags of a KubeAPIServerConfig; other configs repeat the flags of their pod.
 func apiServerArguments(file string) ([]string, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
 	var config struct {
 		APIServerArguments map[string][]string
 		AuditConfig        struct{ PolicyConfiguration json.RawMessage }
@@ -85,7 +80,7 @@ func apiServerArguments(file string) ([]string, error) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal(text, &config); err != nil || config.APIServerArguments == nil {
+	if err := read(file, &config); err != nil || config.APIServerArguments == nil {
 		return nil, err
 	}
 	var arguments []string
@@ -141,14 +136,10 @@ func insecureReadyz(ctx context.Context, arguments []string) error {
 }
 
 func policyController(ctx context.Context, arguments []string) error {
-	text, err := os.ReadFile(strings.TrimPrefix(arguments[1], "--config="))
-	if err != nil {
-		return err
-	}
 	var config struct {
 		ServingInfo struct{ BindAddress, CertFile, KeyFile string }
 	}
-	if err := yaml.Unmarshal(text, &config); err != nil {
+	if err := read(strings.TrimPrefix(arguments[1], "--config="), &config); err != nil {
 		return err
 	}
 	s := config.ServingInfo
@@ -171,11 +162,7 @@ func machineConfigController(context.Context, []string) error {
 			return err
 		}
 	}
-	text, err := os.ReadFile(bootstrapManifests + "machineconfigcontroller-controllerconfig.yaml")
-	if err != nil {
-		return err
-	}
-	if err := yaml.Unmarshal(text, &controller); err != nil {
+	if err := read(bootstrapManifests+"machineconfigcontroller-controllerconfig.yaml", &controller); err != nil {
 		return err
 	}
 	config := types.Config{Ignition: types.Ignition{Version: types.MaxVersion.String()}}
@@ -187,15 +174,11 @@ func machineConfigController(context.Context, []string) error {
 		return err
 	}
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
 		var object struct {
 			Metadata struct{ Labels map[string]string }
 			Spec     struct{ Config json.RawMessage }
 		}
-		if err := yaml.Unmarshal(text, &object); err != nil {
+		if err := read(name, &object); err != nil {
 			return err
 		}
 		if object.Metadata.Labels["machineconfiguration.openshift.io/role"] != "master" {
@@ -207,7 +190,7 @@ func machineConfigController(context.Context, []string) error {
 		}
 		config = v3_2.Merge(config, more)
 	}
-	text, err = json.Marshal(config)
+	text, err := json.Marshal(config)
 	return errors.Join(err, put(serverFolder+"master.ign", text))
 }
 

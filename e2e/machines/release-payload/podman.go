@@ -10,7 +10,6 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -122,12 +121,8 @@ func podman(_ context.Context, arguments []string) error {
 }
 
 func recordedFlags(tag string) ([]string, error) {
-	text, err := os.ReadFile(state + "recorded/flags.yaml")
-	if err != nil {
-		return nil, err
-	}
 	var all map[string]struct{ Flags []string }
-	if err := yaml.Unmarshal(text, &all); err != nil {
+	if err := read(state+"recorded/flags.yaml", &all); err != nil {
 		return nil, err
 	}
 	var names []string
@@ -204,6 +199,18 @@ func (r run) write(folder string) error {
 	return err
 }
 
+// read decodes a file of YAML or JSON.
+func read(name string, into any) error {
+	text, err := os.ReadFile(name)
+	if err == nil {
+		err = yaml.Unmarshal(text, into)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	return nil
+}
+
 func put(name string, content []byte) error {
 	return errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, content, 0o600))
 }
@@ -227,12 +234,8 @@ func (r run) adapt() (func(string) string, error) {
 	pairs := []string{"master-0", host, "192.168.126.10", address, encode([]byte("192.168.126.10")), encode([]byte(address))}
 	for _, field := range []struct{ manifest, name string }{{"cluster-dns-02-config.yml", "baseDomain"}, {"cluster-network-02-config.yml", "serviceNetwork"}} {
 		for _, folder := range []string{state + "recorded/inputs/manifests", r.assets + "/manifests"} {
-			text, err := os.ReadFile(filepath.Join(folder, field.manifest))
-			if err != nil {
-				return nil, err
-			}
 			var object struct{ Spec map[string]any }
-			if err := yaml.Unmarshal(text, &object); err != nil {
+			if err := read(filepath.Join(folder, field.manifest), &object); err != nil {
 				return nil, err
 			}
 			pairs = append(pairs, strings.Trim(fmt.Sprint(object.Spec[field.name]), "[]"))
@@ -264,10 +267,6 @@ const recordedRelease = "quay.io/openshift-release-dev/ocp-release@sha256:000000
 
 // images returns the images of a file image-references by tag.
 func images(file string) (map[string]string, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
 	var stream struct {
 		Spec struct {
 			Tags []struct {
@@ -276,7 +275,7 @@ func images(file string) (map[string]string, error) {
 			}
 		}
 	}
-	if err := json.Unmarshal(text, &stream); err != nil {
+	if err := read(file, &stream); err != nil {
 		return nil, err
 	}
 	all := map[string]string{}
