@@ -177,7 +177,6 @@ func start(ctx context.Context, count int) (*hub.Hub, []*spoke) {
 // memory returns the memory of a light cluster and of programs with it.
 func memory(what string, c *embedded.Cluster, names ...string) suite.Row {
 	GinkgoHelper()
-	const mebi = 1 << 20
 	var resident, anonymous uint64
 	add := func(pid int) {
 		used := suite.Must(suite.Must(procfs.NewProc(pid)).NewStatus())

@@ -72,7 +72,7 @@ var _ = It("A manager rolls out a canary and then the others, stops where a spok
 
 		By("the first configuration reaches all selected spokes, and each spoke only by its executor's rights")
 		began := time.Now()
-		v1 := configure(ctx, h, "v1")
+		v1 := configure(ctx, h, "v1", "ingress")
 		rollOut(ctx, h, v1, v1)
 		for _, s := range spokes[:len(spokes)-1] {
 			Eventually(ctx, state(s), patience, poll).Should(is(overview.Settled))
@@ -92,7 +92,7 @@ var _ = It("A manager rolls out a canary and then the others, stops where a spok
 		escalate(ctx, h, canary)
 
 		By("the canary gets another configuration")
-		v2 := configure(ctx, h, "v2")
+		v2 := configure(ctx, h, "v2", "ingress")
 		rollOut(ctx, h, v1, v2)
 		Eventually(ctx, version(canary), patience, poll).Should(HaveSuffix(":v2"))
 		Eventually(ctx, state(canary), patience, poll).Should(is(overview.Settled))
@@ -174,11 +174,11 @@ func manage(ctx context.Context, h *hub.Hub) {
 		"--leader-elect-resource-namespace="+fleetNamespace, "--health-probe-bind-address=0"))
 }
 
-// configure creates the configuration with a tag of images.
-func configure(ctx context.Context, h *hub.Hub, tag string) *addonv1alpha1.AddOnDeploymentConfig {
+// configure creates a configuration with a tag of images.
+func configure(ctx context.Context, h *hub.Hub, tag string, modules ...string) *addonv1alpha1.AddOnDeploymentConfig {
 	GinkgoHelper()
 	c := configuration.Configuration{
-		Modules: []string{"ingress"}, DrainPolicy: "never", Placement: "topology",
+		Modules: modules, DrainPolicy: "never", Placement: "topology",
 		Image: "registry.example.com/{module}-controller:" + tag, Tool: "registry.example.com/kubectl-sno:" + tag,
 	}.Object(fleetNamespace, "e2e")
 	applyTyped(ctx, h, c)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/gofrs/flock"
 	. "github.com/onsi/ginkgo/v2" //nolint:staticcheck // as in tests
@@ -39,7 +40,9 @@ func controllerImages(ctx context.Context) (archive string, names map[programs.P
 	names = map[programs.Program]string{}
 	var all []images.Image
 	sum := sha256.New()
-	for _, one := range suite.Must(release.Build(ctx, folder, release.ImageOptions{Progress: GinkgoWriter})) {
+	// No cluster here is a hub.
+	own := slices.DeleteFunc(programs.Shipped(), func(p programs.Program) bool { return p == programs.FleetController })
+	for _, one := range suite.Must(release.Build(ctx, folder, release.ImageOptions{Programs: own, Progress: GinkgoWriter})) {
 		_, _ = io.WriteString(sum, one.Image.Name) // a hash takes everything
 		names[one.Program] = one.Image.Name
 		all = append(all, one.Image)

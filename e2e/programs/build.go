@@ -104,11 +104,12 @@ func standIn(name string) Program {
 	return Program{Name: name, Module: "testcluster/standin", Package: "./cmd/stand-in-operators"}
 }
 
-// Shipped returns the programs with images for clusters: kubectl-sno, which is all controllers in one process, and
-// every controller.
+// Shipped returns the programs with images for clusters: kubectl-sno, which is all controllers in one process, every
+// controller, and the manager of a fleet.
 func Shipped() []Program {
 	return []Program{
 		KubectlSNO, IngressController, EtcdGuardController, MachineConfigController, ConsoleController, AuthController, ApproverController,
+		FleetController,
 	}
 }
 

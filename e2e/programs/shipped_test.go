@@ -23,6 +23,7 @@ func TestShippedIsWhatIsInstalled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	files = append(files, filepath.Join(root, "fleet", "config", "manager", "deployment.yaml"))
 	var want, got []string
 	reference := regexp.MustCompile(`image: ko://github\.com/solonode/sno/(\S+)`)
 	for _, file := range files {
