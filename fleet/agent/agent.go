@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -45,6 +46,8 @@ type Agent struct {
 	// Selected reports whether a Placement of the add-on selects the cluster.
 	Selected func(cluster string) (bool, error)
 	Now      func() time.Time
+
+	parsed sync.Map // of [2]string, module and image, to []*unstructured.Unstructured
 }
 
 var _ framework.AgentAddon = &Agent{}
@@ -74,7 +77,7 @@ func (a *Agent) Manifests(cluster *clusterv1.ManagedCluster, addon *addonv1alpha
 	m := manifests{config: config, release: release, present: map[string]bool{}}
 	m.topology(a.Report(cluster.Name))
 	if !config.DryRun {
-		if err := m.controllers(a.Render); err != nil {
+		if err := m.controllers(a.rendered); err != nil {
 			return nil, err
 		}
 	}

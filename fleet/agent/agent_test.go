@@ -234,20 +234,39 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
+// Clusters have the parsed manifests in common, and what one of them changes stays its own.
+func TestClustersDoNotShareManifests(t *testing.T) {
+	released, kept := newHub(config).deleted(agent.DeletionDelay, false), newHub(config)
+	a := released.agent()
+	if _, err := a.Manifests(released.cluster, released.addon); err != nil {
+		t.Fatal(err)
+	}
+	a.Selected = func(string) (bool, error) { return true, nil }
+	objects, err := a.Manifests(kept.cluster, kept.addon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := kept.agent().Manifests(kept.cluster, kept.addon)
+	if diff := cmp.Diff(alone, objects); diff != "" || err != nil {
+		t.Errorf("%v (-alone +after another cluster):\n%s", err, diff)
+	}
+}
+
 func TestRenderErrors(t *testing.T) {
 	h := newHub(config)
-	a := h.agent()
 	for want, text := range map[string]string{
 		"rendering module ingress: unexpected manifests: 0 Deployments, want 1": "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n",
 		"rendering module ingress: yaml: line 1":                                "{",
 		"the Deployment has 0 containers":                                       "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n",
 		"selects no pods by labels":                                             strings.Replace(rendered, "app.kubernetes.io/name: MODULE-controller}}\n  template", "}}\n  template", 1),
 	} {
+		a := h.agent()
 		a.Render = func(string, string) (string, error) { return text, nil }
 		if _, err := a.Manifests(h.cluster, h.addon); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
+	a := h.agent()
 	a.Render = func(string, string) (string, error) { return "", errNotFound }
 	if _, err := a.Manifests(h.cluster, h.addon); !errors.Is(err, errNotFound) {
 		t.Errorf("got %v", err)
