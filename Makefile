@@ -159,13 +159,14 @@ nightly: ## Everything in full: all scenarios, a thousand kills, all machines, e
 	$(MAKE) conformance-baseline conformance-vendored conformance DISRUPTIVE=1
 	$(MAKE) proof conformance-controls mutants
 	$(MAKE) soak N=1000
-	$(MAKE) suite SUITE=fleet
+	$(MAKE) suite SUITE=fleet LABELS='!figures'
 	$(MAKE) e2e-kind e2e-boot
 	$(MAKE) e2e-boot WAY='all-in-one-renewal || in-place-cuts || in-place-payload-cuts || all-in-one-cuts'
 	$(MAKE) release-check
 weekly: nightly ## The same, Kubernetes' own tests, interruptions and the figures
 	$(MAKE) e2e-kubernetes e2e-kind-interrupt dist DIST_FLAGS=-check
 	$(MAKE) e2e-boot WAY=interrupt
+	$(MAKE) suite SUITE=fleet LABELS=figures
 	$(MAKE) bench
 
 .PHONY: images dist bundle release release-check

@@ -67,13 +67,10 @@ var _ = It("Thousands of clusters, whose ManifestWorks a small program answers",
 	DeferCleanup(func() { _ = h.Stop() })
 	s := simulate(ctx, h)
 	manage(ctx, h)
-	config := configure(ctx, h, "v1", rules.Names()...)
-	group := func(placement string) rollout.Group {
-		return rollout.Group{Namespace: fleetNamespace, Placement: placement, Configuration: config.Name, Limits: rollout.Limits{
-			MaxConcurrency: intstr.FromString("100%"), MaxFailures: intstr.FromInt32(0), ProgressDeadline: settling,
-		}}
-	}
-	applyTyped(ctx, h, rollout.AddOn(group(rollout.Canaries)))
+	applyTyped(ctx, h, rollout.AddOn(rollout.Group{
+		Namespace: fleetNamespace, Placement: rollout.Canaries, Configuration: configure(ctx, h, "v1", rules.Names()...).Name,
+		Limits: rollout.Limits{MaxConcurrency: intstr.FromString("100%"), MaxFailures: intstr.FromInt32(0), ProgressDeadline: settling},
+	}))
 	for _, n := range []int{3, 20} {
 		from := s.count
 		s.add(ctx, from+n)
@@ -83,14 +80,15 @@ var _ = It("Thousands of clusters, whose ManifestWorks a small program answers",
 		suite.Record(suite.Fleet, suite.Figure(fmt.Sprintf("From the labels with which a Placement selects %d clusters to in force on all of them", n), "%s",
 			suite.Seconds(time.Since(began))))
 	}
-	applyTyped(ctx, h, rollout.AddOn(group(rollout.SingleNodes), group(rollout.Canaries)))
 	for text := range strings.SplitSeq(*simulated, ",") {
 		n := suite.Must(strconv.Atoi(text))
 		name := fmt.Sprintf("%d simulated clusters", n)
-		began, used, added := time.Now(), s.processor(), n-s.count
+		from := s.count
 		s.add(ctx, n)
+		began, used := time.Now(), s.processor()
+		s.labelAsCanaries(ctx, from)
 		Eventually(ctx, s.inForce, settling, poll).Should(Equal(n))
-		suite.Record(suite.Fleet, suite.Figure(fmt.Sprintf("%s: in force on the last %d", name, added), "%s after their creation, %.1f s of the manager's processor",
+		suite.Record(suite.Fleet, suite.Figure(fmt.Sprintf("%s: in force on the last %d", name, n-from), "%s after their labels, %.1f s of the manager's processor",
 			suite.Seconds(time.Since(began)), s.processor()-used))
 
 		offset := suite.Must(h.AuditOffset(ctx))
@@ -210,7 +208,7 @@ func reported(object *unstructured.Unstructured) map[string]string {
 	}
 }
 
-// add adds clusters as they are after they have joined, until there are so many. They are not known to be away soon.
+// add adds clusters that are never away until there are so many, and waits until the hub has made what a cluster joins with.
 func (s *simulation) add(ctx context.Context, count int) {
 	GinkgoHelper()
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -239,6 +237,13 @@ func (s *simulation) add(ctx context.Context, count int) {
 		})
 	}
 	Expect(group.Wait()).To(Succeed())
+	Eventually(ctx, func() (int, error) {
+		leases, err := s.hub.Clientset().CoordinationV1().Leases("").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=managed-cluster-lease"})
+		if err != nil {
+			return 0, err
+		}
+		return len(leases.Items), nil
+	}, settling, time.Second).Should(Equal(count))
 }
 
 func simulatedName(i int) string { return fmt.Sprintf("simulated-%04d", i) }
