@@ -191,19 +191,21 @@ func (u consumer) adds(ctx context.Context, dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	get := []string{"get"} // an operator has these
-	for _, module := range []string{"github.com/openshift/api", "k8s.io/api", "k8s.io/apimachinery"} {
-		if required[module] == "" {
+	get := []string{"get"}
+	for _, has := range []struct{ module, folder string }{ // an operator has these, and a client
+		{"github.com/openshift/api", ""}, {"k8s.io/api", ""}, {"k8s.io/apimachinery", ""}, {"k8s.io/client-go", "/tools/clientcmd"},
+	} {
+		if required[has.module] == "" {
 			return nil, nil // no library for operators
 		}
-		get = append(get, module+"@"+required[module])
+		get = append(get, has.module+has.folder+"@"+required[has.module])
 	}
 	// The folder of alone has the module. conformance has no package at its root: nothing there is for operators.
 	name, err := run(ctx, filepath.Join(u.scratch, "outside", dir), u.env, "list", "-e", "-find", "-f", "{{.Name}}", workspace.ModulePrefix+dir)
 	if err != nil || strings.TrimSpace(name) == "" {
 		return nil, err
 	}
-	source := "package main\n\nimport _ \"github.com/openshift/api/operator/v1\"\n"
+	source := "package main\n\nimport _ \"github.com/openshift/api/operator/v1\"\nimport _ \"k8s.io/client-go/tools/clientcmd\"\n"
 	var vendored [2]map[string]bool
 	for i, name := range []string{"operator-without-" + dir, "operator-with-" + dir} {
 		folder, err := u.empty(name)
