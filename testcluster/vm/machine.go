@@ -15,12 +15,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"al.essio.dev/pkg/shellescape"
+	"golang.org/x/crypto/ssh"
 
 	"github.com/solonode/sno/testcluster/embedded"
 )
@@ -55,10 +58,16 @@ type Config struct {
 	UEFI bool
 	// Memory in MiB. 0: 1024.
 	Memory int
+	// NICs are the MAC addresses of the network cards, all in the same network. Empty: one.
+	NICs []string
+	// Clock is the time that the machine's clock has when it is turned on, as 2026-11-29T12:00:00. Empty: this machine's.
+	Clock string
 	// Handed are files that QEMU hands to the machine (fw_cfg), by their names there.
 	Handed map[string]string
 	// Forward are TCP ports of the machine that this one can reach at Forwarded.
-	Forward  []int
+	Forward []int
+	// Key is that of user core, for Exec. Port 22 is then forwarded too.
+	Key      ssh.Signer
 	Progress io.Writer
 }
 
@@ -71,6 +80,9 @@ type Machine struct {
 	cmd     *exec.Cmd
 	off     chan struct{} // closed when the machine has ended
 	said    *bytes.Buffer // the complaints of QEMU and nbdkit
+
+	connecting sync.Mutex
+	connection *ssh.Client
 }
 
 // Create makes a machine, which is off, and its disk.
@@ -81,6 +93,9 @@ func Create(config Config) (*Machine, error) {
 		}
 	}
 	config.Memory = cmp.Or(config.Memory, 1024)
+	if len(config.NICs) == 0 {
+		config.NICs = []string{"52:54:00:00:00:01"}
+	}
 	if config.Progress == nil {
 		config.Progress = io.Discard
 	}
@@ -103,6 +118,9 @@ func (m *Machine) assemble() (err error) {
 	}
 	if err := copyFile(m.path("disk.raw"), m.config.Image, m.config.DiskSize); err != nil {
 		return err
+	}
+	if m.config.Key != nil {
+		m.config.Forward = append(slices.Clone(m.config.Forward), SSHPort)
 	}
 	for _, port := range m.config.Forward {
 		if m.ports[port], err = embedded.FreePort(); err != nil {
@@ -201,11 +219,19 @@ func (m *Machine) arguments() []string {
 	for name, file := range c.Handed {
 		args = append(args, "-fw_cfg", "name="+name+",file="+file)
 	}
-	network := "user,model=virtio-net-pci"
+	if c.Clock != "" {
+		args = append(args, "-rtc", "base="+c.Clock)
+	}
+	network := "user,id=user"
 	for guest, host := range m.ports {
 		network += fmt.Sprintf(",hostfwd=tcp:127.0.0.1:%d-:%d", host, guest)
 	}
-	return append(args, "-nic", network)
+	args = append(args, "-netdev", network, "-netdev", "hubport,hubid=0,id=uplink,netdev=user")
+	for i, mac := range c.NICs {
+		nic := fmt.Sprintf("nic%d", i)
+		args = append(args, "-netdev", "hubport,hubid=0,id="+nic, "-device", "virtio-net-pci,netdev="+nic+",mac="+mac)
+	}
+	return args
 }
 
 func (m *Machine) running() bool {
@@ -282,6 +308,36 @@ func (m *Machine) Console() string {
 func (m *Machine) Forwarded(port int) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(m.ports[port]))
 }
+
+// RemoveMedium removes the CD-ROM of a machine that is off.
+func (m *Machine) RemoveMedium() { m.config.CDROM = "" }
+
+// Processor returns the processor time that the machine has used since it was turned on, its disk included.
+func (m *Machine) Processor() (time.Duration, error) {
+	files, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return 0, err //nolint:wrapcheck // complete
+	}
+	var ticks int
+	for _, file := range files {
+		text, _ := os.ReadFile(file) // a process may have ended
+		_, after, _ := strings.Cut(string(text), ") ")
+		// These are the fields from the third one: see proc(5).
+		if fields := strings.Fields(after); len(fields) > 12 && fields[2] == strconv.Itoa(m.cmd.Process.Pid) {
+			for _, field := range fields[11:13] {
+				n, err := strconv.Atoi(field)
+				if err != nil {
+					return 0, fmt.Errorf("read %s: %w", file, err)
+				}
+				ticks += n
+			}
+		}
+	}
+	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
+}
+
+// ticksPerSecond is the same on all Linux systems of the architectures that Go supports.
+const ticksPerSecond = 100
 
 // Delete ends the machine and removes its folder.
 func (m *Machine) Delete() error {
