@@ -124,7 +124,7 @@ fleet: ## A hub and N spokes: a rollout that stops at one that fails; ONCE=1 und
 	@$(GINKGO) ./fleet $(FLAGS) -spokes='$(N)' $(if $(ONCE),,-inspect)
 
 # Real kubelets and machines need a container engine: a running one, or that of hack/engine.
-.PHONY: e2e-kind e2e-kind-interrupt e2e-kubernetes kind kind-delete e2e-node e2e-boot payload boot
+.PHONY: e2e-kind e2e-kind-interrupt e2e-kubernetes kind kind-delete e2e-node e2e-boot e2e-machine payload boot
 e2e-kind: PROCS := 2
 e2e-kind: LABELS := !opt-in
 e2e-kind: ## The modules on real kubelets in containers; needs a container engine (hack/engine start)
@@ -146,12 +146,15 @@ e2e-node: # The static pods of sno-render on a real kubelet, timed in comparison
 e2e-boot: LABELS = $(or $(WAY),!long)
 e2e-boot: ## Machines with real Ignition, systemd and kubelet, from the configs of sno-install; WAY=in-place for one way
 	@$(GINKGO) ./machines $(FLAGS) $(BOOT_FLAGS)
+e2e-machine: LABELS = $(or $(WAY),vm)
+e2e-machine: # The same on virtual machines (QEMU), with firmware and a kernel of their own; WAY=vm-in-place for one way.
+	@$(GINKGO) ./machines $(FLAGS) $(BOOT_FLAGS)
 payload: # The renders of a real release, up to the static pods, with podman: RELEASE=image@sha256:... PULL_SECRET=file
 	@RELEASE='$(or $(RELEASE),$(error RELEASE=image@sha256:... is missing))' PULL_SECRET='$(abspath $(or $(PULL_SECRET),$(error PULL_SECRET=file is missing)))' \
 		$(TEST) -count=1 -v ./install/command -run='^TestRelease$$'
 boot: OUT := .conformance/look
-boot: LABELS = $(or $(WAY),in-place)
-boot: # A single node for inspection: WAY=in-place or all-in-one, JOURNAL=1; Ctrl-C removes it.
+boot: LABELS = $(if $(MACHINE),$(MACHINE)-)$(or $(WAY),in-place)
+boot: # A single node for inspection: WAY=in-place or all-in-one, JOURNAL=1, MACHINE=vm for a virtual machine; Ctrl-C removes it.
 	@$(GINKGO) ./machines $(FLAGS) -name=sno-look -inspect $(if $(JOURNAL),-journal) $(BOOT_FLAGS)
 
 .PHONY: nightly weekly
@@ -162,6 +165,7 @@ nightly: ## Everything in full: all scenarios, a thousand kills, all machines, e
 	$(MAKE) suite SUITE=fleet LABELS='!figures'
 	$(MAKE) e2e-kind e2e-boot
 	$(MAKE) e2e-boot WAY='all-in-one-renewal || in-place-cuts || in-place-payload-cuts || all-in-one-cuts'
+	$(MAKE) e2e-machine
 	$(MAKE) release-check
 weekly: nightly ## The same, Kubernetes' own tests, interruptions and the figures
 	$(MAKE) e2e-kubernetes e2e-kind-interrupt dist DIST_FLAGS=-check

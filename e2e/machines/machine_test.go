@@ -143,7 +143,12 @@ func (m *machine) run(ctx context.Context, command string) string {
 	return execute(ctx, m.Machine, command)
 }
 
-func execute(ctx context.Context, on *nodemachine.Machine, command string) string {
+// executor is a machine of any kind.
+type executor interface {
+	Exec(ctx context.Context, command ...string) (string, error)
+}
+
+func execute(ctx context.Context, on executor, command string) string {
 	GinkgoHelper()
 	return suite.Must(on.Exec(ctx, "sh", "-c", command))
 }
@@ -161,10 +166,15 @@ func (m *machine) number(ctx context.Context, command string) int {
 // wait waits until checks hold.
 func (m *machine) wait(ctx context.Context, checks ...check) {
 	GinkgoHelper()
+	waitFor(ctx, m.Machine, checks...)
+}
+
+func waitFor(ctx context.Context, on executor, checks ...check) {
+	GinkgoHelper()
 	for _, c := range checks {
 		By(c.what)
 		Eventually(ctx, func(ctx context.Context) error {
-			_, err := m.Exec(ctx, "sh", "-c", c.command)
+			_, err := on.Exec(ctx, "sh", "-c", c.command)
 			return err
 		}).Should(Succeed(), c.what)
 	}
@@ -313,10 +323,15 @@ func (m *machine) loadImage(ctx context.Context, p programs.Program, name string
 
 // kubeconfig returns one of a file with the address of a machine, because no DNS has the name of the API.
 func (m *machine) kubeconfig(file string, of *nodemachine.Machine) *clientcmdapi.Config {
-	config := suite.Must(clientcmd.LoadFromFile(m.path(file)))
+	return m.kubeconfigAt(file, func(port string) string { return net.JoinHostPort(of.Address(), port) })
+}
+
+// kubeconfigAt returns one of a file with the address and port at which this machine reaches a port.
+func (s *site) kubeconfigAt(file string, reach func(port string) string) *clientcmdapi.Config {
+	config := suite.Must(clientcmd.LoadFromFile(s.path(file)))
 	for _, cluster := range config.Clusters {
 		server := suite.Must(url.Parse(cluster.Server))
-		cluster.TLSServerName, cluster.Server = server.Hostname(), "https://"+net.JoinHostPort(of.Address(), server.Port())
+		cluster.TLSServerName, cluster.Server = server.Hostname(), "https://"+reach(server.Port())
 	}
 	return config
 }
@@ -326,7 +341,12 @@ const adminKubeconfig = "sno/auth/kubeconfig"
 
 // client returns the administrator's credentials for the API server of a machine.
 func (m *machine) client(of *nodemachine.Machine) *rest.Config {
-	config := suite.Must(clientcmd.NewDefaultClientConfig(*m.kubeconfig(adminKubeconfig, of), nil).ClientConfig())
+	return clientOf(m.kubeconfig(adminKubeconfig, of))
+}
+
+func clientOf(kubeconfig *clientcmdapi.Config) *rest.Config {
+	GinkgoHelper()
+	config := suite.Must(clientcmd.NewDefaultClientConfig(*kubeconfig, nil).ClientConfig())
 	config.WarningHandler = rest.NoWarnings{} // about security contexts and labels
 	return config
 }
@@ -367,7 +387,7 @@ type status struct {
 const done = "Done"
 
 // statusOf reads the status of a command of sno-install. It is empty before the command has begun.
-func statusOf(ctx context.Context, on *nodemachine.Machine, command string) (s status, err error) {
+func statusOf(ctx context.Context, on executor, command string) (s status, err error) {
 	text, err := on.Exec(ctx, "sh", "-c", "cat /run/sno-install/"+command+".json 2>/dev/null || echo {}")
 	if err != nil {
 		return s, err
@@ -377,15 +397,20 @@ func statusOf(ctx context.Context, on *nodemachine.Machine, command string) (s s
 
 // follow prints the phases of a command as they end, and its errors, until the command succeeds. Its unit restarts a
 // failed one.
-func (m *machine) follow(ctx context.Context, on *nodemachine.Machine, command string) error {
-	m.phases = nil
+func (m *machine) follow(ctx context.Context, on *nodemachine.Machine, command string) (err error) {
+	m.phases, err = follow(ctx, on, command)
+	return err
+}
+
+// follow returns the phases that have ended, also with an error.
+func follow(ctx context.Context, on executor, command string) (phases []phase, err error) {
 	failed := ""
-	return wait.PollUntilContextTimeout(ctx, poll, stepTimeout, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
 		s, err := statusOf(ctx, on, command)
 		if err != nil {
 			return false, nil
 		}
-		for _, p := range s.Phases[min(len(m.phases), len(s.Phases)):] {
+		for _, p := range s.Phases[min(len(phases), len(s.Phases)):] {
 			if p.State != done {
 				break
 			}
@@ -393,7 +418,7 @@ func (m *machine) follow(ctx context.Context, on *nodemachine.Machine, command s
 			if p.Started != nil && p.Finished != nil {
 				ended.took = p.Finished.Sub(*p.Started)
 			}
-			m.phases = append(m.phases, ended)
+			phases = append(phases, ended)
 			fmt.Fprintf(GinkgoWriter, "  phase %s %s\n", ended.name, seconds(ended.took))
 		}
 		if s.Error != failed {
@@ -402,6 +427,7 @@ func (m *machine) follow(ctx context.Context, on *nodemachine.Machine, command s
 		}
 		return s.State == done, nil
 	})
+	return phases, err
 }
 
 // everywhere holds on every installed node, also after a restart (R-AIO-2, R-AIO-6).

@@ -99,7 +99,7 @@ imageGCHighThresholdPercent: 100
 func (s *site) lay() {
 	s.write(map[string]string{
 		"sno/install-config.yaml":                                   fmt.Sprintf(installConfig, s.network),
-		"sno/manifests/site.yaml":                                   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: site, namespace: default}\ndata: {edge: \"1\"}\n",
+		"sno/manifests/site.yaml":                                   siteManifest,
 		"extra/files/etc/hostname":                                  hostname + "\n",
 		"extra/files/etc/kubernetes/kubelet.conf.d/10-machine.conf": kubeletDropIn,
 		"live/files/etc/hostname":                                   hostname + "\n",
@@ -111,6 +111,8 @@ func (s *site) lay() {
 			"ExecStartPre=/bin/sh -c 'mknod /dev/disk0 b 259 99 || true'\n",
 	})
 }
+
+const siteManifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: site, namespace: default}\ndata: {edge: \"1\"}\n"
 
 // fakeInstaller makes the disk bootable only at its end, as the real installer does with the partition table.
 const fakeInstaller = `#!/bin/sh
@@ -147,7 +149,7 @@ func (s *site) medium(name, config string) string {
 	return s.path(name)
 }
 
-// serve serves sno-install, and the files of folder served, to the machine until the context ends.
+// serve serves sno-install on the gateway, and the files of folder served, to the machine until the context ends.
 func (s *site) serve(ctx context.Context) {
 	var config net.ListenConfig
 	listener := suite.Must(config.Listen(ctx, "tcp", net.JoinHostPort(s.gateway, "0")))

@@ -17,11 +17,12 @@ import (
 	"github.com/solonode/sno/testcluster/nodeimage"
 )
 
-const (
-	poll = 500 * time.Millisecond
-	// stepTimeout limits a spec, and each condition that a longer spec waits for, also on a busy machine.
-	stepTimeout = 10 * time.Minute
-)
+// stepTimeout limits a spec, and each condition that a longer spec waits for, also on a busy machine.
+const stepTimeout = 10 * time.Minute
+
+// poll and measureInterval are how often a condition is read, and how often what is measured. A machine in software would
+// be busy with the answers.
+var poll, measureInterval = 500 * time.Millisecond, 100 * time.Millisecond
 
 var (
 	prefix  = flag.String("name", "sno", "prefix of the names of machines, which are also those of containers, disks and networks")

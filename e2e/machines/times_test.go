@@ -19,11 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-const (
-	measureInterval = 100 * time.Millisecond
-
-	pause = "registry.k8s.io/pause:3.10"
-)
+const pause = "registry.k8s.io/pause:3.10"
 
 // bootTimes are the times since a machine was turned on, and its working set in bytes when everything runs.
 type bootTimes struct {
