@@ -54,8 +54,10 @@ echo '%sudo ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/sudo
 echo 'AuthorizedKeysFile .ssh/authorized_keys .ssh/authorized_keys.d/ignition' >/etc/ssh/sshd_config.d/ignition.conf
 echo uninitialized >/etc/machine-id
 rm -f /etc/hostname /var/lib/dbus/machine-id
+# The initramfs would take a line of fstab for its own /usr.
+printf '%s\n' '[Mount]' What=/usr Where=/usr Options=bind,ro '[Install]' WantedBy=local-fs.target >/etc/systemd/system/usr.mount
 # /boot is mounted when it is used: the live system has none.
-printf '/usr /usr none bind,ro 0 0\nLABEL=boot /boot ext4 ro,noauto,x-systemd.automount 0 0\n' >/etc/fstab
+echo 'LABEL=boot /boot ext4 ro,noauto,x-systemd.automount 0 0' >/etc/fstab
 echo 'disable *' >/usr/lib/systemd/system-preset/99-default.preset
 systemctl mask systemd-firstboot.service
 # There is no SELinux, but Debian's Ignition always labels what it has written.
@@ -73,7 +75,7 @@ ExecStart=/bin/sh -ec 'mount -o remount,rw /boot && rm /boot/ignition.firstboot 
 [Install]
 WantedBy=multi-user.target
 UNIT
-systemctl enable ignition-firstboot-complete.service
+systemctl enable usr.mount ignition-firstboot-complete.service
 cat >/usr/bin/coreos-installer <<'INSTALLER'
 #!/bin/sh
 # A stand-in that does to a disk what the program of this name does: the image, its partition table last, then the config
@@ -226,7 +228,7 @@ cat >$boot/grub/grub.cfg <<'GRUB'
 set arguments=ignition.platform.id=qemu
 if [ -f /grub/arguments.cfg ]; then source /grub/arguments.cfg; fi
 if [ -f /ignition.firstboot ]; then set first="ignition.firstboot rd.neednet=1 ip=dhcp systemd.journald.forward_to_console=1"; fi
-linux /vmlinuz root=LABEL=root rw console=ttyS0 panic=-1 $arguments $first
+linux /vmlinuz root=LABEL=root rw console=ttyS0 panic=-1 systemd.default_timeout_start_sec=15min $arguments $first
 initrd /initrd.img
 boot
 GRUB
@@ -261,7 +263,7 @@ stat --format=%s $disk >$iso/images/disk.size
 truncate --size=256K $iso/images/ignition.img
 echo '{"file": "images/ignition.img"}' >$iso/coreos/igninfo.json
 cat >$iso/grub/grub.cfg <<'GRUB'
-linux /images/pxeboot/vmlinuz coreos.liveiso=sno-live console=ttyS0 panic=-1 ignition.firstboot ignition.platform.id=metal rd.neednet=1 ip=dhcp systemd.journald.forward_to_console=1
+linux /images/pxeboot/vmlinuz coreos.liveiso=sno-live console=ttyS0 panic=-1 systemd.default_timeout_start_sec=15min ignition.firstboot ignition.platform.id=metal rd.neednet=1 ip=dhcp systemd.journald.forward_to_console=1
 initrd /images/pxeboot/initrd.img /images/ignition.img
 boot
 GRUB
