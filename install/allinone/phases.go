@@ -143,7 +143,7 @@ func publish(ctx context.Context, m *controlplane.Machine) error {
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}
-	return monitor.Publish(ctx, client, all) //nolint:wrapcheck // it names the object
+	return monitor.Publish(ctx, client, all, monitor.Complete) //nolint:wrapcheck // it names the object
 }
 
 func newClient(m *controlplane.Machine) (*kubernetes.Clientset, error) {

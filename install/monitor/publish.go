@@ -3,6 +3,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -92,8 +93,14 @@ func Serve(ctx context.Context, l net.Listener, certificate tls.Certificate, rea
 // requestLimit limits one request.
 const requestLimit = 10 * time.Second
 
-// Name of the ConfigMap with the statuses, in kube-system. It is written when the cluster is complete.
+// Name of the ConfigMap with the statuses, in kube-system.
 const Name = "sno-install"
+
+// Values of its key "status".
+const (
+	Installing = "installing"
+	Complete   = "complete"
+)
 
 // ErrNotAvailable is in the error of a cluster whose operators have not finished.
 var ErrNotAvailable = errors.New("ClusterVersion is not available")
@@ -129,9 +136,27 @@ func Available(ctx context.Context, client kubernetes.Interface) error {
 	return fmt.Errorf("%w: %s", ErrNotAvailable, message)
 }
 
-// Publish writes the statuses to the cluster, each below its command.
-func Publish(ctx context.Context, client kubernetes.Interface, all []phase.Status) error {
-	data := map[string]string{}
+// now returns which phase of the last command is not done, and what it waits for or why it has failed.
+func now(all []phase.Status) (text, message string) {
+	if len(all) == 0 {
+		return "", ""
+	}
+	last := all[len(all)-1]
+	for i, p := range last.Phases {
+		if p.State != phase.Done {
+			return fmt.Sprintf("%s: phase %s (%d of %d)", last.Command, p.Name, i+1, len(last.Phases)), cmp.Or(p.Error, p.WaitingFor)
+		}
+	}
+	return last.Command, ""
+}
+
+// Publish writes the statuses to the cluster, each below its command. Below "status" is Installing or Complete, below
+// "phase" and "message" what a hub shows of a cluster that is being installed.
+func Publish(ctx context.Context, client kubernetes.Interface, all []phase.Status, status string) error {
+	data := map[string]string{"status": status}
+	if status == Installing {
+		data["phase"], data["message"] = now(all)
+	}
 	for _, s := range all {
 		text, err := json.MarshalIndent(s, "", "  ")
 		if err != nil {

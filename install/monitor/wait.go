@@ -66,7 +66,7 @@ func (m Machine) Wait(ctx context.Context, goal string, p *phase.Progress) error
 			return err
 		case err == nil:
 			return state(all)
-		case apierrors.IsNotFound(reached) || errors.Is(reached, ErrNotAvailable):
+		case apierrors.IsNotFound(reached) || errors.Is(reached, ErrNotAvailable) || errors.Is(reached, errNotYet):
 			return reached // the API server answers
 		}
 		// Without the addresses of the connection, which differ each time.
@@ -90,8 +90,12 @@ func (m Machine) reached(ctx context.Context, client kubernetes.Interface, goal 
 		return errors.Join(Available(ctx, client), err)
 	case err != nil:
 		return err //nolint:wrapcheck // it names the object
-	case goal != InstallComplete && marker.Data["status"] != "complete":
-		return fmt.Errorf("ConfigMap kube-system/%s: %w", name, errNotYet)
+	case marker.Data["status"] != Complete:
+		err = fmt.Errorf("ConfigMap kube-system/%s: %w", name, errNotYet)
+		if goal == InstallComplete {
+			err = errors.Join(Available(ctx, client), err)
+		}
+		return err
 	}
 	return nil
 }

@@ -171,8 +171,19 @@ func (o Options) operators(ctx context.Context, p *phase.Progress) error {
 		if err := o.restartKubelet(ctx); err != nil {
 			return err
 		}
-		return c.ready(ctx)
+		return o.published(ctx, client, c.ready(ctx))
 	})
+}
+
+// published writes the statuses to the cluster while it is not complete, for a hub that shows them. It returns the
+// reason why it is not: nobody waits for what is only shown.
+func (o Options) published(ctx context.Context, client kubernetes.Interface, reason error) error {
+	if reason != nil {
+		if all, err := monitor.Read(o.path(node.BootstrapStatus), o.path(node.PostRebootStatus)); err == nil {
+			_ = monitor.Publish(ctx, client, all, monitor.Installing)
+		}
+	}
+	return reason
 }
 
 // available waits until the cluster is complete, so that logs outlast an installation that is not (R-BIP-23). It writes
@@ -185,13 +196,13 @@ func (o Options) available(ctx context.Context, p *phase.Progress) error {
 	}
 	if err := p.Until(ctx, o.Interval, "the cluster", func(ctx context.Context) error {
 		if err := monitor.Available(ctx, client); err != nil {
-			return err //nolint:wrapcheck // it names the object
+			return o.published(ctx, client, err) //nolint:wrapcheck // it names the object
 		}
 		all, err := monitor.Read(o.path(node.BootstrapStatus), o.path(node.PostRebootStatus))
 		if err != nil {
 			return err //nolint:wrapcheck // it names the file
 		}
-		return monitor.Publish(ctx, client, all) //nolint:wrapcheck // it names the object
+		return monitor.Publish(ctx, client, all, monitor.Complete) //nolint:wrapcheck // it names the object
 	}); err != nil {
 		return err //nolint:wrapcheck // it has what it waits for
 	}

@@ -140,12 +140,13 @@ func TestWait(t *testing.T) {
 	}
 	statuses := []phase.Status{running("bootstrap-in-place", "reboot", ""), running("post-reboot", "available", "")}
 	apiserver.NoError(t, m.wait(t.Context(), monitor.InstallComplete, time.Minute,
-		step{"ClusterVersion is not available: it does not exist", func() {
+		step{`"sno-install" not found`, func() {
 			apiserver.NoError(t, server.Admin(t).Create(t.Context(), version))
 			available(configv1.ConditionFalse)
 		}},
 		step{"ClusterVersion is not available: Failing: Cluster operator console is degraded", func() { available(configv1.ConditionTrue) }},
-		step{`"sno-install" not found`, func() { apiserver.NoError(t, monitor.Publish(t.Context(), admin, statuses)) }}))
+		step{`configmaps "sno-install" not found`, func() { apiserver.NoError(t, monitor.Publish(t.Context(), admin, statuses, monitor.Installing)) }},
+		step{`ConfigMap kube-system/sno-install: not yet`, func() { apiserver.NoError(t, monitor.Publish(t.Context(), admin, statuses, monitor.Complete)) }}))
 	published, err := admin.CoreV1().ConfigMaps("kube-system").Get(t.Context(), monitor.Name, metav1.GetOptions{})
 	apiserver.NoError(t, err)
 	for _, s := range statuses {
