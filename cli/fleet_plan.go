@@ -28,7 +28,7 @@ import (
 	"github.com/solonode/sno/cli/plan"
 	snofleet "github.com/solonode/sno/fleet"
 	"github.com/solonode/sno/fleet/configuration"
-	"github.com/solonode/sno/fleet/manifests"
+	"github.com/solonode/sno/fleet/executor"
 	"github.com/solonode/sno/fleet/overview"
 	fleetplan "github.com/solonode/sno/fleet/plan"
 	"github.com/solonode/sno/fleet/rollout"
@@ -41,11 +41,12 @@ var errNoStrategy = errors.New("nothing to plan")
 type planning struct {
 	fleet
 	placement, configuration, executor string
+	grant                              bool
 	timeout                            time.Duration
 }
 
 const (
-	planInterval = 2 * time.Second
+	planInterval = time.Second
 	planParallel = 50
 )
 
@@ -55,9 +56,10 @@ func newFleetPlan(p *program) *cobra.Command {
 Print the fields that the modules would change on the clusters that the Placements of the fleet select, clusters with equal plans together.
 A Placement or a strategy that would harm the fleet is refused first, such as a Placement that drops clusters that are away.
 
-On each cluster a Pod runs "kubectl sno plan" with rights to read only, by a ManifestWork sno-plan that is deleted afterwards; nothing else is
-written there. Its result is its termination message of at most 4096 bytes. What is in force already is left out, and so are the values that
-modules write for themselves. Exit code 6: some clusters have no plan, for the reason that is printed.`, `
+On each cluster a Pod runs "kubectl sno plan" with rights to read only, by a ManifestWork sno-plan; another one, sno-plan-rights, gives the
+account of --executor the rights to apply that one before. Both are deleted afterwards, and nothing else is written there. The result is the
+termination message of the Pod, at most 4096 bytes. What is in force already is left out, and so are the values that modules write for
+themselves. Exit code 6: some clusters have no plan, for the reason that is printed.`, `
 		# What the ClusterManagementAddOn of the hub would do
 		kubectl sno fleet plan
 		# A configuration before anything refers to it
@@ -68,8 +70,8 @@ modules write for themselves. Exit code 6: some clusters have no plan, for the r
 	complete(command, "modules", p.moduleNames()...)
 	flags.StringVar(&f.placement, "placement", "", "Plan for this Placement, NAMESPACE/NAME, instead of those of the ClusterManagementAddOn.")
 	flags.StringVar(&f.configuration, "configuration", "", "The AddOnDeploymentConfig in the namespace of --placement.")
-	flags.StringVar(&f.executor, "executor", "open-cluster-management-agent/klusterlet-work-sa",
-		"The account, NAMESPACE/NAME, with whose rights clusters carry out the ManifestWork; the default is that of the work agent.")
+	flags.StringVar(&f.executor, "executor", snofleet.Namespace+"/"+executor.Name, "The account, NAMESPACE/NAME, with whose rights clusters carry out the plan.")
+	flags.BoolVar(&f.grant, "grant-rights", true, "Grant the executor the rights for the plan, with those of the work agent; false if it has them.")
 	flags.DurationVar(&f.timeout, "timeout", 3*time.Minute, "How long to wait for each cluster.")
 	command.MarkFlagsRequiredTogether("placement", "configuration")
 	command.RunE = f.run
@@ -95,9 +97,9 @@ func (f *planning) run(command *cobra.Command, names []string) error {
 	group, done := errgroup.Group{}, atomic.Int32{}
 	group.SetLimit(planParallel)
 	planned := make([]overview.Plan, len(works))
-	for i, work := range works {
+	for i, its := range works {
 		group.Go(func() error {
-			planned[i] = f.plan(ctx, h, work)
+			planned[i] = f.plan(ctx, h, its)
 			f.progress(fmt.Sprintf("%d of %d clusters have answered", done.Add(1), len(works)))
 			return nil
 		})
@@ -129,11 +131,11 @@ func (f *planning) strategy(ctx context.Context, h *hub.Hub) (*addonv1alpha1.Clu
 }
 
 // works checks what selects clusters and configures them, and returns the ManifestWorks of the clusters that can be
-// asked, and the plans of the others.
-func (f *planning) works(ctx context.Context, h *hub.Hub, names []string) (works []*workv1.ManifestWork, plans []overview.Plan, err error) {
-	executor := workv1.ManifestWorkSubjectServiceAccount{}
+// asked, those of each in their order, and the plans of the others.
+func (f *planning) works(ctx context.Context, h *hub.Hub, names []string) (works [][]*workv1.ManifestWork, plans []overview.Plan, err error) {
+	account := workv1.ManifestWorkSubjectServiceAccount{}
 	var valid bool
-	if executor.Namespace, executor.Name, valid = strings.Cut(f.executor, "/"); !valid {
+	if account.Namespace, account.Name, valid = strings.Cut(f.executor, "/"); !valid {
 		return nil, nil, fmt.Errorf("%w of --executor: %q; want NAMESPACE/NAME", errHubFlags, f.executor)
 	}
 	strategy, err := f.strategy(ctx, h)
@@ -174,13 +176,15 @@ func (f *planning) works(ctx context.Context, h *hub.Hub, names []string) (works
 		case snofleet.Claim(c, snofleet.ClaimControlPlane) == "":
 			refused = "the cluster has no claim " + snofleet.ClaimControlPlane + "; it is no OpenShift cluster, or nothing publishes the claim there"
 		default:
-			work, err := fleetplan.Work(c.Name, configs[group], executor, func(module string) (string, error) {
-				return manifests.Render("", false, module)
-			})
+			rights, work, err := fleetplan.Works(c.Name, configs[group], account)
 			if err != nil {
 				return nil, nil, err
 			}
-			works = append(works, work)
+			its := []*workv1.ManifestWork{rights, work}
+			if !f.grant {
+				its = its[1:]
+			}
+			works = append(works, its)
 		}
 		if refused != "" {
 			plans = append(plans, overview.Plan{Cluster: c.Name, Refused: refused})
@@ -218,37 +222,52 @@ func (f *planning) configurations(ctx context.Context, h *hub.Hub, strategy *add
 	return all, nil
 }
 
-// plan creates the ManifestWork, waits for its result and deletes it, also when it is interrupted.
-func (f *planning) plan(ctx context.Context, h *hub.Hub, work *workv1.ManifestWork) (out overview.Plan) {
-	out = overview.Plan{Cluster: work.Namespace}
-	if err := h.Create(ctx, work, client.FieldOwner(patch.FieldOwner("fleet"))); err != nil {
-		out.Refused = fmt.Sprintf("creating ManifestWork %s: %v", work.Name, err)
-		if apierrors.IsAlreadyExists(err) {
+// plan creates the ManifestWorks one after the other, waits for the result, and deletes them when it is interrupted, too.
+func (f *planning) plan(ctx context.Context, h *hub.Hub, works []*workv1.ManifestWork) overview.Plan {
+	out := overview.Plan{Cluster: works[0].Namespace}
+	limited, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	for _, work := range works {
+		if err := h.Create(limited, work, client.FieldOwner(patch.FieldOwner("fleet"))); apierrors.IsAlreadyExists(err) {
 			out.Refused = "ManifestWork " + work.Name + " exists: another plan runs; delete it if none does"
+			return out
+		} else if err != nil {
+			out.Refused = fmt.Sprintf("creating ManifestWork %s: %v", work.Name, err)
+			return out
 		}
-		return out
-	}
-	defer func() {
-		deleting, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
-		defer cancel()
-		if err := h.Delete(deleting, work); client.IgnoreNotFound(err) != nil {
-			fmt.Fprintf(f.ErrOut, "Delete ManifestWork %s/%s: %v\n", work.Namespace, work.Name, err)
+		defer f.remove(ctx, h, work)
+		err := wait.PollUntilContextCancel(limited, planInterval, false, func(ctx context.Context) (final bool, err error) {
+			if err := h.Get(ctx, client.ObjectKeyFromObject(work), work); err != nil {
+				return false, err
+			}
+			if work.Name == fleetplan.RightsName {
+				if err := executor.Applied(work); err != nil {
+					out.Refused = err.Error()
+					return false, nil
+				}
+				return true, nil
+			}
+			out, final = fleetplan.Result(work)
+			return final, nil
+		})
+		switch {
+		case wait.Interrupted(err):
+			out.Refused = fmt.Sprintf("no plan after %s: %s", f.timeout, cmp.Or(out.Refused, "the hub does not answer"))
+			return out
+		case err != nil:
+			out.Refused = err.Error()
+			return out
 		}
-	}()
-	err := wait.PollUntilContextTimeout(ctx, planInterval, f.timeout, false, func(ctx context.Context) (final bool, err error) {
-		if err := h.Get(ctx, client.ObjectKeyFromObject(work), work); err != nil {
-			return false, err
-		}
-		out, final = fleetplan.Result(work)
-		return final, nil
-	})
-	switch {
-	case wait.Interrupted(err):
-		out.Refused = fmt.Sprintf("no plan after %s: %s", f.timeout, cmp.Or(out.Refused, "the hub does not answer"))
-	case err != nil:
-		out.Refused = err.Error()
 	}
 	return out
+}
+
+func (f *planning) remove(ctx context.Context, h *hub.Hub, work *workv1.ManifestWork) {
+	deleting, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer cancel()
+	if err := h.Delete(deleting, work); client.IgnoreNotFound(err) != nil {
+		fmt.Fprintf(f.ErrOut, "Delete ManifestWork %s/%s: %v\n", work.Namespace, work.Name, err)
+	}
 }
 
 func planGroupsAnswer(groups []overview.PlanGroup, wide bool) answer {

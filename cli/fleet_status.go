@@ -26,7 +26,8 @@ Print the state of each cluster of the fleet, the worst first: its topology, the
 when, the version of the controllers, and the Placement that decides about it.
 
 The states of all modules are read only of clusters that are not settled; --details reads those of every cluster, about 150 kB of each.
-That a cluster is settled is then what the manager of the add-on has reported; with --details it is what the cluster itself has reported.`, `
+That a cluster is settled is then what the manager of the add-on has reported; with --details, or while nobody holds the manager's Lease, it
+is what the cluster itself has reported.`, `
 		# Everything that is known, as a page for a browser
 		kubectl sno fleet status --html fleet.html
 		# Clusters of a region on which a person owns a field
@@ -84,6 +85,10 @@ func (f *fleet) table(command *cobra.Command, details bool, names []string) (ove
 	h, err := f.connectHub()
 	if err != nil {
 		return nil, err
+	}
+	if why := h.Manager(command.Context(), time.Now()); why != "" {
+		details = true
+		fmt.Fprintf(f.ErrOut, "The manager of the fleet does not run (%s): nothing is rolled out, repaired or released. States are read from the clusters.\n", why)
 	}
 	in, err := h.Read(command.Context(), f.selector, details)
 	if err != nil {

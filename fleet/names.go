@@ -11,13 +11,20 @@ import (
 const (
 	// AddOn is the name of the add-on: of its ClusterManagementAddOn, and of its ManagedClusterAddOn in each cluster.
 	AddOn = "sno"
-	// Namespace is the namespace of the controllers on a spoke.
+	// Namespace is the namespace of the controllers on a spoke, and of the manager on the hub.
 	Namespace = "sno-system"
+	// Manager is the name of the manager's Lease, in Namespace on the hub.
+	Manager = "fleet-controller." + patch.Domain
 	// OptOutLabel on a ManagedCluster keeps the cluster out of the Placements. A ManagedClusterAddOn that is deleted
 	// instead is created again by Open Cluster Management.
 	OptOutLabel = patch.Domain + "/opt-out"
 	// CanaryLabel on a ManagedCluster makes it a canary.
 	CanaryLabel = patch.Domain + "/canary"
+
+	// HubAnnotation on the Namespace of the controllers has the UID of the hub that manages the cluster.
+	HubAnnotation = patch.Domain + "/fleet-hub"
+	// ConfigurationAnnotation on the Deployments of a cluster has the configuration, NAMESPACE/NAME, that they are of.
+	ConfigurationAnnotation = patch.Domain + "/fleet-configuration"
 
 	// ClaimControlPlane is the claim that Red Hat Advanced Cluster Management publishes, with the topology of the control
 	// plane. Without that product somebody has to create it on each spoke.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/fleet"
+	"github.com/solonode/sno/fleet/executor"
 )
 
 // Hub is a client of a hub.
@@ -42,7 +44,7 @@ func Connect(config *rest.Config) (*Hub, error) {
 		return nil, err
 	}
 	scheme := runtime.NewScheme()
-	for _, install := range []func(*runtime.Scheme) error{clusterv1.Install, clusterv1beta1.Install, addonv1alpha1.Install, workv1.Install} {
+	for _, install := range []func(*runtime.Scheme) error{coordinationv1.AddToScheme, clusterv1.Install, clusterv1beta1.Install, addonv1alpha1.Install, workv1.Install} {
 		if err := install(scheme); err != nil {
 			return nil, err
 		}
@@ -117,9 +119,9 @@ type reported struct {
 	Status workv1.ManifestWorkStatus `json:"status"`
 }
 
-// works calls do with what the ManifestWorks of an add-on report, without manifests that report nothing.
-func (h *Hub) works(ctx context.Context, addon, namespace string, do func(workv1.ManifestWork)) error {
-	selector := metav1.ListOptions{LabelSelector: addonv1alpha1.AddonLabelKey + "=" + addon}
+// works calls do with what the ManifestWorks of the add-on report, without manifests that report nothing.
+func (h *Hub) works(ctx context.Context, namespace string, do func(workv1.ManifestWork)) error {
+	selector := metav1.ListOptions{LabelSelector: fmt.Sprintf("%s in (%s,%s)", addonv1alpha1.AddonLabelKey, fleet.AddOn, executor.AddOn)}
 	path := workv1.GroupVersion.String() + "/manifestworks"
 	if namespace != "" {
 		path = workv1.GroupVersion.String() + "/namespaces/" + namespace + "/manifestworks"

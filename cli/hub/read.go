@@ -6,10 +6,14 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	workv1 "open-cluster-management.io/api/work/v1"
@@ -25,6 +29,23 @@ const (
 	parallel = 10 // requests for the works of single clusters
 	fewWorks = 100
 )
+
+// Manager returns why the manager of the add-on does not run, or "" if its Lease is held. What it has reported about
+// add-ons may then be old.
+func (h *Hub) Manager(ctx context.Context, now time.Time) string {
+	lease := &coordinationv1.Lease{}
+	if err := h.Get(ctx, client.ObjectKey{Namespace: fleet.Namespace, Name: fleet.Manager}, lease); err != nil {
+		return err.Error()
+	}
+	s := lease.Spec
+	switch {
+	case s.RenewTime == nil || s.LeaseDurationSeconds == nil || ptr.Deref(s.HolderIdentity, "") == "":
+		return fmt.Sprintf("nobody holds Lease %s/%s", lease.Namespace, lease.Name)
+	case now.After(s.RenewTime.Add(time.Duration(*s.LeaseDurationSeconds) * time.Second)):
+		return fmt.Sprintf("Lease %s/%s was last renewed %s ago", lease.Namespace, lease.Name, duration.HumanDuration(now.Sub(s.RenewTime.Time)))
+	}
+	return ""
+}
 
 // Read returns the inputs of the table of a fleet. The works of clusters whose state is known without them are read
 // with details only.
@@ -97,7 +118,7 @@ func (h *Hub) readWorks(ctx context.Context, in *overview.Inputs, details bool) 
 		in.Works = append(in.Works, work)
 	}
 	if len(names) > fewWorks {
-		return h.works(ctx, fleet.AddOn, "", func(work workv1.ManifestWork) {
+		return h.works(ctx, "", func(work workv1.ManifestWork) {
 			if names.Has(work.Namespace) {
 				add(work)
 			}
@@ -106,7 +127,7 @@ func (h *Hub) readWorks(ctx context.Context, in *overview.Inputs, details bool) 
 	group, reading := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
 	for name := range names {
-		group.Go(func() error { return h.works(reading, fleet.AddOn, name, add) })
+		group.Go(func() error { return h.works(reading, name, add) })
 	}
 	return group.Wait()
 }

@@ -63,8 +63,9 @@ const (
 // spoke is a cluster of the fleet.
 type spoke struct {
 	*framework.ScenarioCluster
-	name  string
-	agent *embedded.Component
+	name    string
+	agent   *embedded.Component
+	kubelet *kubelet // nil if nothing runs there
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
@@ -92,8 +93,8 @@ var _ = It("A hub selects single nodes by their claim, learns whether the patch 
 		for _, s := range selected {
 			names = append(names, s.name)
 		}
-		Eventually(ctx, func() []string { return decided(ctx, h) }).Should(ConsistOf(names))
-		for _, name := range decided(ctx, h) {
+		Eventually(ctx, func() []string { return decided(ctx, h, "single-nodes") }).Should(ConsistOf(names))
+		for _, name := range names {
 			apply(ctx, h.Cluster, inSpoke, name)
 		}
 
@@ -202,11 +203,11 @@ func apply(ctx context.Context, c *embedded.Cluster, manifest string, namespace 
 	Expect(framework.Apply(ctx, c.Client(), object)).To(Succeed())
 }
 
-// decided returns the clusters that the Placement has selected.
-func decided(ctx context.Context, h *hub.Hub) (names []string) {
+// decided returns the clusters that a Placement has selected.
+func decided(ctx context.Context, h *hub.Hub, placement string) (names []string) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(hub.ManagedCluster.GroupKind().WithVersion("v1beta1").GroupVersion().WithKind("PlacementDecisionList"))
-	if err := h.Client().List(ctx, list, client.InNamespace(hub.Namespace)); err != nil {
+	if err := h.Client().List(ctx, list, client.MatchingLabels{"cluster.open-cluster-management.io/placement": placement}); err != nil {
 		return nil
 	}
 	for _, item := range list.Items {

@@ -4,9 +4,12 @@ package fleet
 
 import (
 	"context"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +23,7 @@ import (
 
 	"github.com/solonode/sno/e2e/framework"
 	"github.com/solonode/sno/e2e/programs"
+	"github.com/solonode/sno/fleet/plan"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/scenario"
 )
@@ -31,6 +35,7 @@ type kubelet struct {
 	spoke *spoke
 	// broken is the ending of images that do not start.
 	broken  atomic.Pointer[string]
+	mu      sync.Mutex // of running
 	running map[types.UID]*embedded.Component
 	all     map[string]programs.Program
 }
@@ -59,6 +64,8 @@ const poll = 200 * time.Millisecond
 func (k *kubelet) pods() kubernetes.Interface { return k.spoke.Cluster.Clientset() }
 
 func (k *kubelet) sync(ctx context.Context) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	list, err := k.pods().CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -80,7 +87,7 @@ func (k *kubelet) sync(ctx context.Context) error {
 		switch {
 		case p.Namespace == scenario.RouterNamespace && p.Status.Phase != corev1.PodRunning:
 			err = k.report(ctx, p, corev1.PodRunning)
-		case p.Namespace != framework.SystemNamespace:
+		case p.Namespace != framework.SystemNamespace && p.Namespace != plan.Name:
 		case runs && p.Spec.RestartPolicy == corev1.RestartPolicyNever && p.Status.Phase == corev1.PodRunning && ended(process):
 			err = k.report(ctx, p, map[bool]corev1.PodPhase{true: corev1.PodSucceeded, false: corev1.PodFailed}[process.ExitCode() == 0])
 		case !runs && p.Status.Phase == corev1.PodPending && k.mayStart(p, list.Items):
@@ -91,6 +98,22 @@ func (k *kubelet) sync(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// pids returns the processes of the pods that run.
+func (k *kubelet) pids() (all []int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, process := range k.running {
+		all = append(all, process.PID())
+	}
+	slices.Sort(all)
+	return all
+}
+
+// termination is the file for the termination message of a pod.
+func (k *kubelet) termination(p corev1.Pod) string {
+	return filepath.Join(k.spoke.Cluster.Dir(), string(p.UID))
 }
 
 func ended(process *embedded.Component) bool {
@@ -130,6 +153,9 @@ func (k *kubelet) start(ctx context.Context, p corev1.Pod) error {
 		return err
 	}
 	args := append(slices.Clone(container.Args), "--kubeconfig="+kubeconfig)
+	if i := slices.Index(args, container.TerminationMessagePath); i >= 0 {
+		args[i] = k.termination(p)
+	}
 	process := embedded.Process{Name: p.Name, Path: binary, Args: args}
 	if p.Spec.RestartPolicy != corev1.RestartPolicyNever {
 		process.Ended = framework.StartAgain(ctx)
@@ -147,6 +173,12 @@ func (k *kubelet) report(ctx context.Context, p corev1.Pod, phase corev1.PodPhas
 		ready = corev1.ConditionTrue
 	}
 	p.Status.Phase = phase
+	if process := k.running[p.UID]; phase != corev1.PodRunning {
+		message, _ := os.ReadFile(k.termination(p)) // not every program writes one
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: p.Spec.Containers[0].Name, State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: int32(process.ExitCode()), Message: string(message)}, //nolint:gosec // an exit code is small
+		}}}
+	}
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready, LastTransitionTime: metav1.Now()}}
 	_, err := k.pods().CoreV1().Pods(p.Namespace).UpdateStatus(ctx, &p, metav1.UpdateOptions{})
 	return err

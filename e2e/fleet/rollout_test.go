@@ -4,6 +4,10 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +18,7 @@ import (
 	"github.com/onsi/gomega/types"
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,15 +34,20 @@ import (
 	"github.com/solonode/sno/e2e/framework/suite"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/fleet"
+	"github.com/solonode/sno/fleet/agent"
 	"github.com/solonode/sno/fleet/configuration"
 	"github.com/solonode/sno/fleet/overview"
+	"github.com/solonode/sno/fleet/plan"
 	"github.com/solonode/sno/fleet/rollout"
+	"github.com/solonode/sno/testcluster/embedded"
 )
 
 const (
 	fleetNamespace = fleet.Namespace // of the Placements on the hub, and of the controllers on the spokes
 	deadline       = 40 * time.Second
-	patience       = 3 * time.Minute
+	patience       = 4 * time.Minute
+	// leaseSeconds instead of 60 make minutes of absence of seconds: a hub waits for five leases.
+	leaseSeconds = 6
 )
 
 var limits = rollout.Limits{MaxConcurrency: intstr.FromInt32(1), MaxFailures: intstr.FromInt32(0), ProgressDeadline: deadline}
@@ -45,46 +55,59 @@ var limits = rollout.Limits{MaxConcurrency: intstr.FromInt32(1), MaxFailures: in
 var _ = It("A manager rolls out a canary and then the others, stops where a spoke fails, keeps what an edited configuration or an absence would break, "+
 	"leaves other spokes alone, and releases every field at the end",
 	Label(suite.Smoke, "rollout"), specTimeout, func(ctx SpecContext) {
-		Expect(programs.BuildAll(ctx, GinkgoWriter, programs.FleetController, programs.KubectlSNO, framework.Ingress.Controller(), framework.Ingress.Host())).To(Succeed())
-		h, spokes := start(ctx, max(*spokes, 3))
+		h, spokes := prepare(ctx, max(*spokes, 3))
 		canary, others, last := spokes[0], spokes[1:], spokes[len(spokes)-1]
-		kubelets := map[*spoke]*kubelet{}
 		untouched := suite.Must(last.Cluster.AuditOffset(ctx))
-		for _, s := range spokes {
-			kubelets[s] = startKubelet(ctx, s)
-			Expect(s.Prepare(ctx, framework.MachineConfig)).To(Succeed())
-			apply(ctx, s.Cluster, "{apiVersion: machineconfiguration.openshift.io/v1, kind: MachineConfigPool, metadata: {name: worker}, spec: {}}")
-			Expect(s.RunHost(ctx, framework.Ingress)).To(Succeed())
-			apply(ctx, s.Cluster, "{apiVersion: "+hub.ManagedCluster.Group+"/v1alpha1, kind: ClusterClaim, metadata: {name: "+claim+"}, spec: {value: "+
-				string(configv1.SingleReplicaTopologyMode)+"}}")
-		}
 		label(ctx, h, canary, fleet.CanaryLabel)
-		label(ctx, h, last, fleet.OptOutLabel)
 		manage(ctx, h)
+		_, code := sno(ctx, h, "opt-out", last.name)
+		Expect(code).To(BeZero())
 		view := func() map[string]overview.Row { return table(ctx, h) }
-		state := func(s *spoke) func() overview.Row { return func() overview.Row { return view()[s.name] } }
-		is := func(s overview.State) types.GomegaMatcher {
-			return And(HaveField("Cluster", Not(BeEmpty())), HaveField("State", s)) // a cluster without a row has the zero state
+		var refused []string
+		state := func(s *spoke) func() overview.Row {
+			return func() overview.Row {
+				row := view()[s.name]
+				if row.State == overview.Refused {
+					refused = append(refused, row.Cluster+" "+row.Message)
+				}
+				return row
+			}
 		}
 		version := func(s *spoke) func() string {
 			return func() string { return strings.Join(view()[s.name].Images, " ") }
 		}
 
+		By("a plan of the first configuration puts equal spokes together, and changes nothing on them")
+		v1 := configure(ctx, h, "v1", "ingress")
+		planned(ctx, h, spokes, v1)
+
 		By("the first configuration reaches all selected spokes, and each spoke only by its executor's rights")
 		began := time.Now()
-		v1 := configure(ctx, h, "v1", "ingress")
 		rollOut(ctx, h, v1, v1)
 		for _, s := range spokes[:len(spokes)-1] {
 			Eventually(ctx, state(s), patience, poll).Should(is(overview.Settled))
 			Expect(pinned(ctx, s)).To(BeTrue())
 		}
+		Expect(refused).To(BeEmpty(), "while everything is well")
 		suite.Record(suite.Fleet, suite.Figure("From a configuration to in force on two spokes, one at a time", "%s", suite.Seconds(time.Since(began))))
 		Expect(view()[last.name].State).To(Equal(overview.OptedOut))
 		Expect(writes(ctx, last, untouched)).To(BeEmpty(), "a spoke that is not selected")
 		Expect(pinned(ctx, last)).To(BeFalse())
 
+		By("the phases of an installation are shown until it is complete")
+		const published = "{apiVersion: v1, kind: ConfigMap, metadata: {name: sno-install, namespace: kube-system}, data: {status: %s, phase: 'post-reboot: phase operators (4 of 9)', message: etcd}}"
+		apply(ctx, canary.Cluster, fmt.Sprintf(published, "installing"))
+		Eventually(ctx, state(canary), patience, poll).Should(And(is(overview.Installing), HaveField("Message", "post-reboot: phase operators (4 of 9): etcd")))
+		Eventually(ctx, func() string {
+			out, _ := sno(ctx, h, "status", canary.name, "-o", "jsonpath={.clusters[*].reason}")
+			return out
+		}, patience, time.Second).Should(Equal("ClusterInstalling"))
+		apply(ctx, canary.Cluster, fmt.Sprintf(published, "complete"))
+		Eventually(ctx, state(canary), patience, poll).Should(is(overview.Settled))
+
 		By("the opt-out ends")
-		unlabel(ctx, h, last, fleet.OptOutLabel)
+		_, code = sno(ctx, h, "opt-out", "--undo", last.name)
+		Expect(code).To(BeZero())
 		Eventually(ctx, state(last), patience, poll).Should(is(overview.Settled))
 		Expect(pinned(ctx, last)).To(BeTrue())
 
@@ -99,18 +122,18 @@ var _ = It("A manager rolls out a canary and then the others, stops where a spok
 
 		By("the rollout to the others stops at the first of them, which fails")
 		broken := ":v2"
-		kubelets[others[0]].broken.Store(&broken)
+		others[0].kubelet.broken.Store(&broken)
 		rollOut(ctx, h, v2, v2)
 		Eventually(ctx, version(others[0]), patience, poll).Should(HaveSuffix(":v2"))
 		Eventually(ctx, func() string { return progress(ctx, h) }, patience, poll).Should(ContainSubstring("1 timeout"))
 		Consistently(ctx, version(last), 10*time.Second, poll).Should(HaveSuffix(":v1"))
-		for _, s := range spokes {
-			row := view()[s.name]
-			GinkgoWriter.Printf("%s  %-10s  %-12s  %s  %s\n", row.Cluster, row.State, row.Reason, strings.Join(row.Images, " "), row.Message)
-		}
+		out, code := sno(ctx, h, "status", others[0].name, "-o", "jsonpath={.clusters[*].state} {.clusters[*].module} {.clusters[*].reason}")
+		Expect(out).To(HavePrefix("Progressing ingress "), "the pod before is in force, and the new one does not start")
+		Expect(code).To(Equal(overview.ExitWaiting))
+		sno(ctx, h, "status", "-o", "wide")
 
 		By("it goes on when the spoke is repaired")
-		kubelets[others[0]].broken.Store(nil)
+		others[0].kubelet.broken.Store(nil)
 		for _, s := range spokes {
 			Eventually(ctx, version(s), patience, poll).Should(HaveSuffix(":v2"))
 			Eventually(ctx, state(s), patience, poll).Should(is(overview.Settled))
@@ -143,6 +166,16 @@ var _ = It("A manager rolls out a canary and then the others, stops where a spok
 			<-ctx.Done()
 			return
 		}
+		By("the add-on is undone on one spoke, which has its fields back")
+		undone := time.Now()
+		out, code = sno(ctx, h, "undo", last.name, "--timeout="+patience.String(), "-o", "jsonpath={.clusters[*].outcome}")
+		Expect(out).To(Equal("released"))
+		Expect(code).To(BeZero())
+		Expect(pinned(ctx, last)).To(BeFalse())
+		Expect(view()[last.name].State).To(Equal(overview.OptedOut))
+		Expect(pinned(ctx, canary)).To(BeTrue())
+		suite.Record(suite.Fleet, suite.Figure("kubectl sno fleet undo of one spoke, fields released first", "%s", suite.Seconds(time.Since(undone))))
+
 		By("the removal releases every field first")
 		removed := time.Now()
 		addon := newObject("addon.open-cluster-management.io/v1alpha1", "ClusterManagementAddOn", "", fleet.AddOn)
@@ -157,29 +190,125 @@ var _ = It("A manager rolls out a canary and then the others, stops where a spok
 				g.Expect(left.Items).To(BeEmpty())
 			}, patience, poll).Should(Succeed())
 		}
-		Eventually(ctx, view, patience, poll).Should(BeEmpty())
-		suite.Record(suite.Fleet, suite.Figure("Removal of the add-on from three spokes, fields released first", "%s", suite.Seconds(time.Since(removed))))
+		Eventually(ctx, view, patience, poll).Should(HaveLen(1), "the one that has opted out")
+		suite.Record(suite.Fleet, suite.Figure("Removal of the add-on from two spokes, fields released first", "%s", suite.Seconds(time.Since(removed))))
 	})
 
-// manage runs the manager on the hub, with the account and the rights of config/.
-func manage(ctx context.Context, h *hub.Hub) {
+// is matches the row of a cluster; one without a row has the zero state.
+func is(s overview.State) types.GomegaMatcher {
+	return And(HaveField("Cluster", Not(BeEmpty())), HaveField("State", s))
+}
+
+// prepare starts a hub and spokes that are single nodes with an ingress operator, and soon unknown when they are away.
+func prepare(ctx context.Context, count int) (*hub.Hub, []*spoke) {
+	GinkgoHelper()
+	Expect(programs.BuildAll(ctx, GinkgoWriter, programs.FleetController, programs.KubectlSNO, framework.Ingress.Controller(), framework.Ingress.Host())).To(Succeed())
+	h, spokes := start(ctx, count)
+	for _, s := range spokes {
+		s.kubelet = startKubelet(ctx, s)
+		Expect(s.Prepare(ctx, framework.MachineConfig)).To(Succeed())
+		apply(ctx, s.Cluster, "{apiVersion: machineconfiguration.openshift.io/v1, kind: MachineConfigPool, metadata: {name: worker}, spec: {}}")
+		Expect(s.RunHost(ctx, framework.Ingress)).To(Succeed())
+		apply(ctx, s.Cluster, "{apiVersion: "+hub.ManagedCluster.Group+"/v1alpha1, kind: ClusterClaim, metadata: {name: "+claim+"}, spec: {value: "+
+			string(configv1.SingleReplicaTopologyMode)+"}}")
+		patchCluster(ctx, h, s, fmt.Sprintf(`{"spec": {"leaseDurationSeconds": %d}}`, leaseSeconds))
+	}
+	return h, spokes
+}
+
+// sno runs kubectl sno fleet on the hub, and returns its output and exit code.
+func sno(ctx context.Context, h *hub.Hub, args ...string) (string, int) {
+	GinkgoHelper()
+	command := exec.CommandContext(ctx, suite.Must(programs.Build(ctx, programs.KubectlSNO, GinkgoWriter)), append([]string{"fleet", "--kubeconfig=" + h.KubeconfigPath()}, args...)...)
+	command.Stderr = GinkgoWriter
+	out, err := command.Output()
+	if ended := (*exec.ExitError)(nil); err != nil {
+		Expect(errors.As(err, &ended)).To(BeTrue(), "%v", err)
+	}
+	GinkgoWriter.Printf("$ kubectl sno fleet %s\n%s", strings.Join(args, " "), out)
+	return string(out), command.ProcessState.ExitCode()
+}
+
+// planned plans for all spokes but the last, which is opted out. The agents and the Pods write nothing but the plan.
+func planned(ctx context.Context, h *hub.Hub, spokes []*spoke, config *addonv1alpha1.AddOnDeploymentConfig) {
+	GinkgoHelper()
+	var names []string
+	before := map[*spoke]int64{}
+	for _, s := range spokes {
+		names, before[s] = append(names, s.name), suite.Must(s.Cluster.AuditOffset(ctx))
+	}
+	names = names[:len(names)-1]
+	Eventually(ctx, func() []string { return decided(ctx, h, rollout.SingleNodes) }, patience, poll).Should(ConsistOf(names))
+	out, code := sno(ctx, h, "plan", "--placement="+fleetNamespace+"/"+rollout.SingleNodes, "--configuration="+config.Name, "-o", "json")
+	var result struct{ Groups []overview.PlanGroup }
+	Expect(json.Unmarshal([]byte(out), &result)).To(Succeed())
+	Expect(result.Groups).To(ConsistOf(And(HaveField("Clusters", names), HaveField("Refused", ""), HaveField("Changes", ContainElement(And(
+		HaveField("Object", "ingresscontroller.operator.openshift.io/default"), HaveField("Field", HavePrefix(".spec.nodePlacement")), HaveField("Verdict", "set")))))))
+	Expect(code).To(BeZero())
+	for _, s := range spokes {
+		Expect(beyondPlan(ctx, s, before[s])).To(BeEmpty(), s.name)
+		Expect(pinned(ctx, s)).To(BeFalse())
+		Eventually(ctx, func() error {
+			_, err := s.Cluster.Clientset().CoreV1().Namespaces().Get(ctx, plan.Name, metav1.GetOptions{})
+			return err
+		}, patience, poll).Should(MatchError(apierrors.IsNotFound, "NotFound"))
+	}
+}
+
+// beyondPlan returns what the agent of a spoke, or an account of ours, has written there that is no part of a plan.
+func beyondPlan(ctx context.Context, s *spoke, since int64) (all []string) {
+	GinkgoHelper()
+	events, _, err := s.Cluster.AuditEvents(ctx, since, embedded.AuditFilter{WritesOnly: true})
+	Expect(err).NotTo(HaveOccurred())
+	its := 0
+	for _, event := range events {
+		user, object := event.User.Username, event.ObjectRef
+		switch {
+		case user != hub.AgentUser && !strings.HasPrefix(user, "system:serviceaccount:sno-"):
+		case slices.Contains([]string{"events", "leases", "appliedmanifestworks", "subjectaccessreviews"}, object.Resource):
+		case object.Namespace == plan.Name || strings.HasPrefix(object.Name, plan.Name) || strings.Contains(event.RequestURI, "dryRun=All"):
+			its++
+		default:
+			all = append(all, user+" "+event.Verb+" "+event.RequestURI)
+		}
+	}
+	GinkgoWriter.Printf("%s: %d writes of the plan\n", s.name, its)
+	return all
+}
+
+// manage runs the manager on the hub, with the account and the rights of config/, again when it has ended by itself.
+func manage(ctx context.Context, h *hub.Hub) *embedded.Component {
 	GinkgoHelper()
 	root := suite.Must(programs.Root(ctx))
 	for _, folder := range []string{"default", "placements"} {
 		Expect(framework.ApplyConfig(ctx, h.Client(), filepath.Join(root, "fleet", "config", folder), "Deployment")).To(Succeed())
 	}
-	binary := suite.Must(programs.Build(ctx, programs.FleetController, GinkgoWriter))
-	kubeconfig := suite.Must(h.KubeconfigForServiceAccount(ctx, fleetNamespace, "sno-fleet-controller"))
-	suite.Must(h.Run(context.WithoutCancel(ctx), programs.FleetController.Name, binary, "--kubeconfig="+kubeconfig,
-		"--leader-elect-resource-namespace="+fleetNamespace, "--health-probe-bind-address=0"))
+	return runManager(ctx, h, suite.Must(programs.Build(ctx, programs.FleetController, GinkgoWriter)))
 }
 
-// configure creates a configuration with a tag of images.
+func runManager(ctx context.Context, h *hub.Hub, binary string) *embedded.Component {
+	GinkgoHelper()
+	kubeconfig := suite.Must(h.KubeconfigForServiceAccount(ctx, fleetNamespace, "sno-fleet-controller"))
+	return suite.Must(h.RunProcess(context.WithoutCancel(ctx), embedded.Process{
+		Name: programs.FleetController.Name, Path: binary,
+		Args: []string{"--kubeconfig=" + kubeconfig, "--leader-elect-resource-namespace=" + fleetNamespace, "--health-probe-bind-address=0"},
+		Ended: func(p *embedded.Component, _ string) {
+			time.AfterFunc(time.Second, func() { _ = p.Start(context.WithoutCancel(ctx)) }) // it fails when the cluster was stopped meanwhile
+		},
+	}))
+}
+
+// configure creates the configuration with a tag of images, and with the manifests of the manager of this commit.
 func configure(ctx context.Context, h *hub.Hub, tag string, modules ...string) *addonv1alpha1.AddOnDeploymentConfig {
+	GinkgoHelper()
+	return configureManifests(ctx, h, tag, suite.Must(agent.Hash()), modules...)
+}
+
+func configureManifests(ctx context.Context, h *hub.Hub, tag, hash string, modules ...string) *addonv1alpha1.AddOnDeploymentConfig {
 	GinkgoHelper()
 	c := configuration.Configuration{
 		Modules: modules, DrainPolicy: "never", Placement: "topology",
-		Image: "registry.example.com/{module}-controller:" + tag, Tool: "registry.example.com/kubectl-sno:" + tag,
+		Image: "registry.example.com/{module}-controller:" + tag, Tool: "registry.example.com/kubectl-sno:" + tag, Manifests: hash,
 	}.Object(fleetNamespace, "e2e")
 	applyTyped(ctx, h, c)
 	return c
@@ -226,12 +355,7 @@ func newObject(version, kind, namespace, name string) *unstructured.Unstructured
 
 func label(ctx context.Context, h *hub.Hub, s *spoke, key string) {
 	GinkgoHelper()
-	patchCluster(ctx, h, s, `{"metadata": {"labels": {"`+key+`": ""}}, "spec": {"leaseDurationSeconds": 6}}`)
-}
-
-func unlabel(ctx context.Context, h *hub.Hub, s *spoke, key string) {
-	GinkgoHelper()
-	patchCluster(ctx, h, s, `{"metadata": {"labels": {"`+key+`": null}}}`)
+	patchCluster(ctx, h, s, `{"metadata": {"labels": {"`+key+`": ""}}}`)
 }
 
 func patchCluster(ctx context.Context, h *hub.Hub, s *spoke, data string) {

@@ -3,13 +3,15 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	framework "open-cluster-management.io/addon-framework/pkg/agent"
@@ -27,6 +29,8 @@ var (
 	ErrNotOpenShift = errors.New("the topology of the cluster is not known")
 	// ErrDeleting is returned as long as it is not certain that a deleted add-on stays deleted.
 	ErrDeleting = errors.New("waiting before the release")
+	// ErrManifests is returned for a configuration of other manifests than those of this program.
+	ErrManifests = errors.New("the configuration is for other manifests")
 	// ErrNotSettled is returned by the health check.
 	ErrNotSettled = errors.New("not settled")
 )
@@ -38,16 +42,16 @@ const DeletionDelay = 30 * time.Second
 // Agent implements agent.AgentAddon. A spoke gets no client of the hub, and works on while that is away (R-FLT-1). All
 // fields are required. The functions read caches: they are called for each cluster and each change.
 type Agent struct {
-	// Render returns what `kubectl sno render --modules MODULE --image IMAGE` prints.
-	Render        func(module, image string) (string, error)
 	Configuration func(namespace, name string) (*addonv1alpha1.AddOnDeploymentConfig, error)
-	// Report returns what the spoke has reported.
-	Report func(cluster string) feedback.Report
+	// Hash is [Hash]. Only configurations that name it are rendered.
+	Hash string
+	// Works returns the ManifestWorks of the add-on on a cluster.
+	Works func(cluster string) []*workv1.ManifestWork
+	// Installing returns how far sno-install is with a cluster, nil if it is not at work there.
+	Installing func(cluster string) *feedback.Installing
 	// Selected reports whether a Placement of the add-on selects the cluster.
 	Selected func(cluster string) (bool, error)
 	Now      func() time.Time
-
-	parsed sync.Map // of [2]string, module and image, to []*unstructured.Unstructured
 }
 
 var _ framework.AgentAddon = &Agent{}
@@ -62,7 +66,13 @@ func (a *Agent) Manifests(cluster *clusterv1.ManagedCluster, addon *addonv1alpha
 	if err != nil {
 		return nil, err
 	}
+	works := a.Works(cluster.Name)
 	ref, err := configuration.Reference(addon)
+	if err != nil && addon.DeletionTimestamp != nil { // the add-on of a cluster in no Placement has no configuration any more
+		if of := installed(works); len(of) > 0 {
+			ref, err = of[0], nil
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -74,14 +84,65 @@ func (a *Agent) Manifests(cluster *clusterv1.ManagedCluster, addon *addonv1alpha
 	if err != nil {
 		return nil, err
 	}
-	m := manifests{config: config, release: release, present: map[string]bool{}}
-	m.topology(a.Report(cluster.Name))
-	if !config.DryRun {
-		if err := m.controllers(a.rendered); err != nil {
-			return nil, err
+	objects, err := Objects(config, ref, feedback.Read(works...), release)
+	if err != nil || release || config.DryRun || config.Manifests == a.Hash {
+		return objects, err
+	}
+	if of := installed(works); len(of) != 1 || of[0] != ref {
+		config.Manifests = a.Hash
+		return nil, fmt.Errorf("AddOnDeploymentConfig %s/%s: %w: to install those of this manager set %s to %s, in an AddOnDeploymentConfig whose name ends in -%s",
+			ref.Namespace, ref.Name, ErrManifests, configuration.VariableManifests, a.Hash, config.Hash())
+	}
+	return keep(works, objects)
+}
+
+// installed returns the configurations of the Deployments in ManifestWorks, each once.
+func installed(works []*workv1.ManifestWork) (of []addonv1alpha1.ConfigReferent) {
+	objects, _ := objectsOf(works) // what cannot be read is no Deployment
+	for _, o := range objects {
+		if namespace, name, is := strings.Cut(o.GetAnnotations()[fleet.ConfigurationAnnotation], "/"); is {
+			of = append(of, addonv1alpha1.ConfigReferent{Namespace: namespace, Name: name})
 		}
 	}
-	return m.objects, nil
+	slices.SortFunc(of, func(a, b addonv1alpha1.ConfigReferent) int {
+		return cmp.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+	})
+	return slices.Compact(of)
+}
+
+// keep returns what a cluster has, from a manager with other manifests: a new version of the manager must not change
+// all clusters at once. Our claims are as they are now, and the Jobs are those of this version: no cluster has them yet.
+func keep(works []*workv1.ManifestWork, rendered []runtime.Object) ([]runtime.Object, error) {
+	objects, err := objectsOf(works)
+	if err != nil {
+		return nil, err
+	}
+	var kept []runtime.Object
+	current := func(o runtime.Object) bool {
+		return slices.Contains([]string{"ClusterClaim", "Job"}, o.GetObjectKind().GroupVersionKind().Kind)
+	}
+	for _, o := range objects {
+		if !current(o) {
+			kept = append(kept, o)
+		}
+	}
+	for _, o := range rendered {
+		if current(o) {
+			kept = append(kept, o)
+		}
+	}
+	return kept, nil
+}
+
+func objectsOf(works []*workv1.ManifestWork) (all []*unstructured.Unstructured, err error) {
+	for _, work := range works {
+		for _, m := range work.Spec.Workload.Manifests {
+			object := &unstructured.Unstructured{}
+			err = errors.Join(err, object.UnmarshalJSON(m.Raw))
+			all = append(all, object)
+		}
+	}
+	return all, err
 }
 
 // releases reports whether the fields are being released. A deleted add-on of a cluster that is still selected comes
@@ -123,7 +184,7 @@ func (a *Agent) GetAgentAddonOptions() framework.AgentAddonOptions {
 		ConfigCheckEnabled: true,
 		ManifestConfigs:    configs,
 		HealthProber: &framework.HealthProber{Type: framework.HealthProberTypeWork, WorkProber: &framework.WorkHealthProber{
-			ProbeFields: fields, HealthChecker: healthy,
+			ProbeFields: fields, HealthChecker: a.healthy,
 		}},
 		AgentDeployTriggerClusterFilter: func(before, after *clusterv1.ManagedCluster) bool {
 			return !equality.Semantic.DeepEqual(before.Status.ClusterClaims, after.Status.ClusterClaims)
@@ -131,8 +192,9 @@ func (a *Agent) GetAgentAddonOptions() framework.AgentAddonOptions {
 	}
 }
 
-// healthy is the health of the add-on: an ErrNotSettled with the reason of each module that is not settled.
-func healthy(results []framework.FieldResult, _ *clusterv1.ManagedCluster, _ *addonv1alpha1.ManagedClusterAddOn) error {
+// healthy is the health of the add-on: an ErrNotSettled with the reason of each module that is not settled, or the phase
+// of the cluster's installation.
+func (a *Agent) healthy(results []framework.FieldResult, cluster *clusterv1.ManagedCluster, _ *addonv1alpha1.ManagedClusterAddOn) error {
 	work := &workv1.ManifestWork{}
 	for _, r := range results {
 		id := r.ResourceIdentifier
@@ -146,6 +208,9 @@ func healthy(results []framework.FieldResult, _ *clusterv1.ManagedCluster, _ *ad
 		if !m.Settled {
 			open = append(open, m.Module+" ("+m.Reason+")")
 		}
+	}
+	if i := a.Installing(cluster.Name); i != nil {
+		open = append(open, "installation of the cluster ("+i.Phase+")")
 	}
 	if len(open) > 0 {
 		return fmt.Errorf("%w: %s", ErrNotSettled, strings.Join(open, ", "))

@@ -3,8 +3,10 @@
 package agent_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -23,50 +25,30 @@ import (
 	"github.com/solonode/sno/fleet/agent"
 	"github.com/solonode/sno/fleet/configuration"
 	"github.com/solonode/sno/fleet/feedback"
+	"github.com/solonode/sno/fleet/internal/workagent"
 )
-
-const rendered = `apiVersion: v1
-kind: Namespace
-metadata: {name: sno-system}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: sno-MODULE-controller, namespace: sno-system}
-spec:
-  replicas: 1
-  selector: {matchLabels: {app.kubernetes.io/name: MODULE-controller}}
-  template:
-    metadata:
-      labels: {app.kubernetes.io/name: MODULE-controller}
-      annotations: {openshift.io/required-scc: restricted-v2}
-    spec:
-      serviceAccountName: sno-MODULE-controller
-      containers:
-      - name: controller
-        image: IMAGE
-        args: [--leader-elect]
-        livenessProbe: {httpGet: {path: /healthz, port: probes}}
-`
 
 var (
 	now    = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	config = configuration.Configuration{
 		Modules: []string{"ingress", "machineconfig"}, Image: "registry.example.com/{module}-controller:v1", Tool: "registry.example.com/kubectl-sno:v1",
-		DrainPolicy: "workers", Placement: "topology",
+		DrainPolicy: "workers", Placement: "topology", Manifests: "this",
 	}
 )
 
 // hub is what an agent reads.
 type hub struct {
-	config   *addonv1alpha1.AddOnDeploymentConfig
-	report   feedback.Report
-	selected bool
-	cluster  *clusterv1.ManagedCluster
-	addon    *addonv1alpha1.ManagedClusterAddOn
+	config     *addonv1alpha1.AddOnDeploymentConfig
+	works      []*workv1.ManifestWork
+	selected   bool
+	hash       string
+	installing *feedback.Installing
+	cluster    *clusterv1.ManagedCluster
+	addon      *addonv1alpha1.ManagedClusterAddOn
 }
 
 func newHub(c configuration.Configuration) *hub {
-	h := &hub{config: c.Object("ns", "sno"), selected: true, cluster: &clusterv1.ManagedCluster{}, addon: &addonv1alpha1.ManagedClusterAddOn{}}
+	h := &hub{config: c.Object("ns", "sno"), selected: true, hash: "this", cluster: &clusterv1.ManagedCluster{}, addon: &addonv1alpha1.ManagedClusterAddOn{}}
 	h.cluster.Name, h.addon.Namespace, h.addon.Name = "east-1", "east-1", fleet.AddOn
 	h.cluster.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: fleet.ClaimControlPlane, Value: "SingleReplica"}}
 	h.addon.Status.ConfigReferences = []addonv1alpha1.ConfigReference{{
@@ -80,18 +62,17 @@ var errNotFound = errors.New("not found")
 
 func (h *hub) agent() *agent.Agent {
 	return &agent.Agent{
-		Render: func(module, image string) (string, error) {
-			return strings.NewReplacer("MODULE", module, "IMAGE", image).Replace(rendered), nil
-		},
+		Hash: h.hash,
 		Configuration: func(namespace, name string) (*addonv1alpha1.AddOnDeploymentConfig, error) {
 			if namespace+"/"+name != h.config.Namespace+"/"+h.config.Name {
 				return nil, errNotFound
 			}
 			return h.config, nil
 		},
-		Report:   func(string) feedback.Report { return h.report },
-		Selected: func(string) (bool, error) { return h.selected, nil },
-		Now:      func() time.Time { return now },
+		Works:      func(string) []*workv1.ManifestWork { return h.works },
+		Installing: func(string) *feedback.Installing { return h.installing },
+		Selected:   func(string) (bool, error) { return h.selected, nil },
+		Now:        func() time.Time { return now },
 	}
 }
 
@@ -115,7 +96,7 @@ func (h *hub) manifests(t *testing.T) map[string]*unstructured.Unstructured {
 			t.Fatal(err)
 		}
 		u := &unstructured.Unstructured{Object: content}
-		key := u.GetKind() + "/" + u.GetName()
+		key := strings.TrimPrefix(u.GetNamespace()+"/", "/") + u.GetKind() + "/" + u.GetName()
 		if all[key] != nil || u.GetAPIVersion() == "" {
 			t.Errorf("%s is there twice, or has no version", key)
 		}
@@ -125,32 +106,44 @@ func (h *hub) manifests(t *testing.T) map[string]*unstructured.Unstructured {
 }
 
 func names(all map[string]*unstructured.Unstructured) string {
-	var keys []string
-	for key := range all {
-		keys = append(keys, key)
+	return strings.Join(slices.Sorted(maps.Keys(all)), " ")
+}
+
+// install makes the manifests those that the cluster has.
+func (h *hub) install(t *testing.T) {
+	t.Helper()
+	work := &workv1.ManifestWork{}
+	for _, o := range h.manifests(t) {
+		text, err := o.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.GetKind() != "Job" {
+			work.Spec.Workload.Manifests = append(work.Spec.Workload.Manifests, workv1.Manifest{RawExtension: runtime.RawExtension{Raw: text}})
+		}
 	}
-	slices.Sort(keys)
-	return strings.Join(keys, " ")
+	h.works = []*workv1.ManifestWork{work}
 }
 
 func TestManifests(t *testing.T) {
 	h := newHub(config)
 	all := h.manifests(t)
-	want := "Deployment/sno-ingress-controller Deployment/sno-machineconfig-controller Infrastructure/cluster IngressController/default " +
-		"Job/sno-release-ingress Job/sno-release-machineconfig MachineConfigPool/worker MachineConfiguration/cluster Namespace/sno-system"
-	if diff := cmp.Diff(want, names(all)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	for _, want := range strings.Fields("sno-system/Deployment/sno-ingress-controller Infrastructure/cluster openshift-ingress-operator/IngressController/default " +
+		"sno-system/Job/sno-release-ingress MachineConfigPool/worker MachineConfiguration/cluster Namespace/sno-system") {
+		if all[want] == nil {
+			t.Errorf("%s is missing in %s", want, names(all))
+		}
 	}
 	container := func(object *unstructured.Unstructured) map[string]any {
 		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
 		return containers[0].(map[string]any)
 	}
-	deployment := all["Deployment/sno-machineconfig-controller"]
-	want = "registry.example.com/machineconfig-controller:v1 [--leader-elect --drain-policy=workers]"
-	if got := fmt.Sprint(container(deployment)["image"], " ", container(deployment)["args"]); got != want {
-		t.Errorf("the controller runs %s, want %s", got, want)
+	deployment := all["sno-system/Deployment/sno-machineconfig-controller"]
+	if got := fmt.Sprint(container(deployment)["image"], " ", container(deployment)["args"]); !strings.HasPrefix(got, "registry.example.com/machineconfig-controller:v1 [") ||
+		!strings.HasSuffix(got, " --drain-policy=workers]") || deployment.GetAnnotations()[fleet.ConfigurationAnnotation] != "ns/"+h.config.Name {
+		t.Errorf("the controller runs %s, of %v", got, deployment.GetAnnotations())
 	}
-	job := all["Job/sno-release-machineconfig"]
+	job := all["sno-system/Job/sno-release-machineconfig"]
 	account, _, _ := unstructured.NestedString(job.Object, "spec", "template", "spec", "serviceAccountName")
 	got := fmt.Sprint(container(job)["image"], container(job)["args"], " as ", account, container(job)["livenessProbe"])
 	if want := "registry.example.com/kubectl-sno:v1[release machineconfig] as sno-machineconfig-controller<nil>"; got != want {
@@ -161,13 +154,29 @@ func TestManifests(t *testing.T) {
 	}
 }
 
+// reported returns a ManifestWork that reports a topology with two workers.
+func reported(t *testing.T) *workv1.ManifestWork {
+	t.Helper()
+	work := &workv1.ManifestWork{}
+	objects, options := feedback.Topology()
+	objects[0].Object["status"] = map[string]any{"infrastructureTopology": "HighlyAvailable"}
+	objects[1].Object["status"] = map[string]any{"machineCount": int64(2)}
+	for i := range objects {
+		m, err := workagent.Report(options[i], objects[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		work.Status.ResourceStatus.Manifests = append(work.Status.ResourceStatus.Manifests, m)
+	}
+	return work
+}
+
 // A dry run puts nothing on a spoke but our claims.
 func TestDryRun(t *testing.T) {
 	dry := config
 	dry.DryRun = true
 	h := newHub(dry)
-	workers := int64(2)
-	h.report = feedback.Report{Infrastructure: "HighlyAvailable", Workers: &workers}
+	h.works = []*workv1.ManifestWork{reported(t)}
 	all := h.manifests(t)
 	want := "ClusterClaim/" + fleet.ClaimInfrastructure + " ClusterClaim/" + fleet.ClaimWorkers + " Infrastructure/cluster MachineConfigPool/worker"
 	if diff := cmp.Diff(want, names(all)); diff != "" {
@@ -189,10 +198,16 @@ func TestRefused(t *testing.T) {
 		"two configurations": {func(h *hub) {
 			h.addon.Status.ConfigReferences = append(h.addon.Status.ConfigReferences, h.addon.Status.ConfigReferences...)
 		}, configuration.ErrReference, "east-1"},
-		"its turn":         {func(h *hub) { h.addon.Status.ConfigReferences = nil }, configuration.ErrReference, "has none"},
-		"edited":           {func(h *hub) { h.config.Spec.CustomizedVariables[0].Value = "auth" }, configuration.ErrEdited, "ns/sno-"},
-		"unknown module":   {func(h *hub) { h.config.Spec.CustomizedVariables[0].Value = "registry" }, configuration.ErrInvalid, `"registry"`},
-		"missing":          {func(h *hub) { h.config.Name = "other" }, errNotFound, "reading AddOnDeploymentConfig ns/sno-"},
+		"its turn":       {func(h *hub) { h.addon.Status.ConfigReferences = nil }, configuration.ErrReference, "has none"},
+		"edited":         {func(h *hub) { h.config.Spec.CustomizedVariables[0].Value = "auth" }, configuration.ErrEdited, "ns/sno-"},
+		"unknown module": {func(h *hub) { h.config.Spec.CustomizedVariables[0].Value = "registry" }, configuration.ErrInvalid, `"registry"`},
+		"missing":        {func(h *hub) { h.config.Name = "other" }, errNotFound, "reading AddOnDeploymentConfig ns/sno-"},
+		"other manifests": {func(h *hub) {
+			other := config
+			other.Manifests = "other"
+			h.config = other.Object("ns", "sno")
+			h.addon.Status.ConfigReferences[0].DesiredConfig.Name = h.config.Name
+		}, agent.ErrManifests, "set Manifests to this, in an AddOnDeploymentConfig whose name ends in -" + config.Hash()},
 		"deleted just now": {func(h *hub) { h.deleted(agent.DeletionDelay-time.Second, false) }, agent.ErrDeleting, "less than 30s ago"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -208,7 +223,7 @@ func TestRefused(t *testing.T) {
 
 func replicas(t *testing.T, h *hub) int64 {
 	t.Helper()
-	n, found, err := unstructured.NestedInt64(h.manifests(t)["Deployment/sno-ingress-controller"].Object, "spec", "replicas")
+	n, found, err := unstructured.NestedInt64(h.manifests(t)["sno-system/Deployment/sno-ingress-controller"].Object, "spec", "replicas")
 	if err != nil || !found {
 		t.Fatal(err)
 	}
@@ -236,40 +251,45 @@ func TestDeletion(t *testing.T) {
 
 // Clusters have the parsed manifests in common, and what one of them changes stays its own.
 func TestClustersDoNotShareManifests(t *testing.T) {
-	released, kept := newHub(config).deleted(agent.DeletionDelay, false), newHub(config)
-	a := released.agent()
-	if _, err := a.Manifests(released.cluster, released.addon); err != nil {
-		t.Fatal(err)
-	}
-	a.Selected = func(string) (bool, error) { return true, nil }
-	objects, err := a.Manifests(kept.cluster, kept.addon)
-	if err != nil {
-		t.Fatal(err)
-	}
-	alone, err := kept.agent().Manifests(kept.cluster, kept.addon)
-	if diff := cmp.Diff(alone, objects); diff != "" || err != nil {
-		t.Errorf("%v (-alone +after another cluster):\n%s", err, diff)
+	before := newHub(config).manifests(t)
+	newHub(config).deleted(agent.DeletionDelay, false).manifests(t)
+	if diff := cmp.Diff(before, newHub(config).manifests(t)); diff != "" {
+		t.Errorf("(-before +after another cluster):\n%s", diff)
 	}
 }
 
-func TestRenderErrors(t *testing.T) {
+// Another version of the manager changes nothing that it has not been asked for by a configuration, but what the cluster
+// itself has reported.
+func TestOtherVersionKeeps(t *testing.T) {
 	h := newHub(config)
-	for want, text := range map[string]string{
-		"rendering module ingress: unexpected manifests: 0 Deployments, want 1": "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n",
-		"rendering module ingress: yaml: line 1":                                "{",
-		"the Deployment has 0 containers":                                       "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n",
-		"selects no pods by labels":                                             strings.Replace(rendered, "app.kubernetes.io/name: MODULE-controller}}\n  template", "}}\n  template", 1),
-	} {
-		a := h.agent()
-		a.Render = func(string, string) (string, error) { return text, nil }
-		if _, err := a.Manifests(h.cluster, h.addon); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+	h.install(t)
+	before := h.manifests(t)
+	for _, m := range h.works[0].Spec.Workload.Manifests { // what an earlier version had
+		copy(m.Raw, bytes.ReplaceAll(m.Raw, []byte(`"app.kubernetes.io/name"`), []byte(`"app.kubernetes.io/past"`)))
 	}
-	a := h.agent()
-	a.Render = func(string, string) (string, error) { return "", errNotFound }
-	if _, err := a.Manifests(h.cluster, h.addon); !errors.Is(err, errNotFound) {
-		t.Errorf("got %v", err)
+	h.works = append(h.works, reported(t))
+	h.hash = "next"
+	kept := h.manifests(t)
+	if labels := fmt.Sprint(kept["sno-system/Deployment/sno-ingress-controller"].Object); !strings.Contains(labels, "app.kubernetes.io/past") {
+		t.Errorf("changed: %s", labels)
+	}
+	want := names(before) + " ClusterClaim/" + fleet.ClaimInfrastructure + " ClusterClaim/" + fleet.ClaimWorkers
+	if diff := cmp.Diff(slices.Sorted(strings.FieldsSeq(want)), slices.Sorted(strings.FieldsSeq(names(kept)))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// It releases what is there, although the add-on has no configuration any more.
+	h.deleted(agent.DeletionDelay, false)
+	h.addon.Status.ConfigReferences = nil
+	if got := replicas(t, h); got != 0 {
+		t.Errorf("%d replicas in a release", got)
+	}
+}
+
+func TestHash(t *testing.T) {
+	one, err := agent.Hash()
+	two, again := agent.Hash()
+	if err != nil || again != nil || one != two || len(one) != 10 {
+		t.Errorf("%s, %v, %s, %v", one, err, two, again)
 	}
 }
 
@@ -302,7 +322,10 @@ func TestOptions(t *testing.T) {
 }
 
 func TestHealth(t *testing.T) {
-	check := newHub(config).agent().GetAgentAddonOptions().HealthProber.WorkProber.HealthChecker
+	h := newHub(config)
+	check := func(results []framework.FieldResult) error {
+		return h.agent().GetAgentAddonOptions().HealthProber.WorkProber.HealthChecker(results, h.cluster, nil)
+	}
 	result := func(module string, values ...string) framework.FieldResult {
 		for _, m := range feedback.Modules() {
 			if m.Name == module {
@@ -320,10 +343,14 @@ func TestHealth(t *testing.T) {
 	}
 	settled := result("auth", "inForce", "True", "inProgress", "False", "reason", "AsExpected")
 	blocked := result("ingress", "inForce", "False", "inProgress", "False", "reason", "FieldOwnedByOther")
-	if err := check([]framework.FieldResult{settled}, nil, nil); err != nil {
+	if err := check([]framework.FieldResult{settled}); err != nil {
 		t.Error(err)
 	}
-	if err := check([]framework.FieldResult{settled, blocked}, nil, nil); !errors.Is(err, agent.ErrNotSettled) || !strings.HasSuffix(err.Error(), ": ingress (FieldOwnedByOther)") {
+	if err := check([]framework.FieldResult{settled, blocked}); !errors.Is(err, agent.ErrNotSettled) || !strings.HasSuffix(err.Error(), ": ingress (FieldOwnedByOther)") {
+		t.Errorf("got %v", err)
+	}
+	h.installing = &feedback.Installing{Phase: "post-reboot: phase operators (4 of 9)"}
+	if err := check([]framework.FieldResult{settled}); !errors.Is(err, agent.ErrNotSettled) || !strings.Contains(err.Error(), "phase operators") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -4,11 +4,14 @@ package agent
 
 import (
 	"bufio"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,6 +23,7 @@ import (
 	"github.com/solonode/sno/fleet"
 	"github.com/solonode/sno/fleet/configuration"
 	"github.com/solonode/sno/fleet/feedback"
+	render "github.com/solonode/sno/fleet/manifests"
 )
 
 var errRendered = errors.New("unexpected manifests")
@@ -27,9 +31,33 @@ var errRendered = errors.New("unexpected manifests")
 // manifests collects those of one spoke.
 type manifests struct {
 	config  configuration.Configuration
+	of      addonv1alpha1.ConfigReferent
 	release bool
 	objects []runtime.Object
 	present map[string]bool
+}
+
+// Objects returns what a spoke gets with a configuration, by the name of that and by what the spoke has reported. In a
+// release no controller runs.
+func Objects(config configuration.Configuration, of addonv1alpha1.ConfigReferent, report feedback.Report, release bool) ([]runtime.Object, error) {
+	m := manifests{config: config, of: of, release: release, present: map[string]bool{}}
+	m.topology(report)
+	if config.DryRun {
+		return m.objects, nil
+	}
+	return m.objects, m.controllers()
+}
+
+// Hash returns ten hexadecimal digits that differ for programs that install other manifests by one configuration.
+func Hash() (string, error) {
+	workers := int64(0)
+	objects, err := Objects(configuration.Configuration{Modules: feedback.Names()}, addonv1alpha1.ConfigReferent{},
+		feedback.Report{Infrastructure: "-", Workers: &workers}, false)
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(objects)
+	return fmt.Sprintf("%x", sha256.Sum256(text))[:10], err
 }
 
 func (m *manifests) add(object *unstructured.Unstructured) {
@@ -68,13 +96,13 @@ func newObject(apiVersion, kind, namespace, name string, content map[string]any)
 }
 
 // controllers adds the controllers of the modules, the objects that have their conditions, and the Jobs of the release.
-func (m *manifests) controllers(render func(module, image string) ([]*unstructured.Unstructured, error)) error {
+func (m *manifests) controllers() error {
 	modules := map[string]feedback.Module{}
 	for _, module := range feedback.Modules() {
 		modules[module.Name] = module
 	}
 	for _, name := range m.config.Modules {
-		objects, err := render(name, m.config.ImageOf(name))
+		objects, err := rendered(name, m.config.ImageOf(name))
 		if err != nil {
 			return fmt.Errorf("rendering module %s: %w", name, err)
 		}
@@ -98,13 +126,15 @@ func (m *manifests) controllers(render func(module, image string) ([]*unstructur
 	return nil
 }
 
+var parsed sync.Map // of [2]string, module and image, to []*unstructured.Unstructured
+
 // rendered returns the manifests of a module, which the caller may change. They are the same for each cluster with the
 // same image, and parsing them takes 15 ms, twice for each change of each of thousands of clusters.
-func (a *Agent) rendered(module, image string) ([]*unstructured.Unstructured, error) {
+func rendered(module, image string) ([]*unstructured.Unstructured, error) {
 	key := [2]string{module, image}
-	all, ok := a.parsed.Load(key)
+	all, ok := parsed.Load(key)
 	if !ok {
-		text, err := a.Render(module, image)
+		text, err := render.Render(image, true, module)
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +142,7 @@ func (a *Agent) rendered(module, image string) ([]*unstructured.Unstructured, er
 		if err != nil {
 			return nil, err
 		}
-		all, _ = a.parsed.LoadOrStore(key, objects)
+		all, _ = parsed.LoadOrStore(key, objects)
 	}
 	var objects []*unstructured.Unstructured
 	for _, object := range all.([]*unstructured.Unstructured) {
@@ -168,6 +198,12 @@ func (m *manifests) finish(module string, deployment *unstructured.Unstructured)
 	if err := unstructured.SetNestedSlice(deployment.Object, containers, "spec", "template", "spec", "containers"); err != nil {
 		return nil, err
 	}
+	annotations := deployment.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[fleet.ConfigurationAnnotation] = m.of.Namespace + "/" + m.of.Name
+	deployment.SetAnnotations(annotations)
 	if m.release { // a controller would take the fields again
 		if err := unstructured.SetNestedField(deployment.Object, int64(0), "spec", "replicas"); err != nil {
 			return nil, err

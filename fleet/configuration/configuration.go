@@ -34,12 +34,13 @@ const (
 	VariableModules     = "Modules"     // comma-separated
 	VariableImage       = "Image"       // of the controllers; {module} is replaced by the name of the module
 	VariableTool        = "Tool"        // the image of kubectl-sno, which releases the fields
+	VariableManifests   = "Manifests"   // agent.Hash of the manager that installs them
 	VariableDryRun      = "DryRun"      // true or false, the default
 	VariableDrainPolicy = "DrainPolicy" // --drain-policy of machineconfig
 	VariablePlacement   = "Placement"   // --placement of ingress
 )
 
-var variables = []string{VariableModules, VariableImage, VariableTool, VariableDryRun, VariableDrainPolicy, VariablePlacement}
+var variables = []string{VariableModules, VariableImage, VariableTool, VariableManifests, VariableDryRun, VariableDrainPolicy, VariablePlacement}
 
 // Configuration is what runs on a spoke.
 type Configuration struct {
@@ -47,6 +48,8 @@ type Configuration struct {
 	Modules []string
 	Image   string
 	Tool    string
+	// Manifests names what is rendered besides.
+	Manifests string
 	// DryRun deploys no controllers.
 	DryRun      bool
 	DrainPolicy machineconfig.DrainPolicy
@@ -122,7 +125,7 @@ func parse(spec addonv1alpha1.AddOnDeploymentConfigSpec) (Configuration, error) 
 	modules := strings.FieldsFunc(values[VariableModules], func(r rune) bool { return r == ',' || r == ' ' })
 	slices.Sort(modules)
 	c := Configuration{
-		Modules: modules, Image: values[VariableImage], Tool: values[VariableTool], DryRun: dryRun,
+		Modules: modules, Image: values[VariableImage], Tool: values[VariableTool], Manifests: values[VariableManifests], DryRun: dryRun,
 		DrainPolicy: machineconfig.DrainPolicy(values[VariableDrainPolicy]), Placement: ingress.PlacementSource(values[VariablePlacement]),
 	}
 	return c, c.Validate()
@@ -142,6 +145,7 @@ func (c Configuration) customized() []addonv1alpha1.CustomizedVariable {
 		{Name: VariableModules, Value: strings.Join(slices.Sorted(slices.Values(c.Modules)), ",")},
 		{Name: VariableImage, Value: c.Image},
 		{Name: VariableTool, Value: c.Tool},
+		{Name: VariableManifests, Value: c.Manifests},
 		{Name: VariableDryRun, Value: strconv.FormatBool(c.DryRun)},
 		{Name: VariableDrainPolicy, Value: string(c.DrainPolicy)},
 		{Name: VariablePlacement, Value: string(c.Placement)},

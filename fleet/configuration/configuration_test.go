@@ -32,7 +32,7 @@ const (
 func TestRoundTrip(t *testing.T) {
 	for name, variables := range map[string][]string{
 		"defaults": {"Modules=ingress", image, tool},
-		"all":      {"Modules=ingress, auth,machineconfig", image, tool, "DryRun=true", "DrainPolicy=workers", "Placement=defaultPlacement"},
+		"all":      {"Modules=ingress, auth,machineconfig", image, tool, "Manifests=0123456789", "DryRun=true", "DrainPolicy=workers", "Placement=defaultPlacement"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := configuration.Parse(object("sno", variables...))
@@ -60,6 +60,7 @@ func TestHash(t *testing.T) {
 		"modules":      func(c *configuration.Configuration) { c.Modules = []string{"auth"} },
 		"image":        func(c *configuration.Configuration) { c.Image = "a/{module}:v2" },
 		"tool":         func(c *configuration.Configuration) { c.Tool = "a/tool:v2" },
+		"manifests":    func(c *configuration.Configuration) { c.Manifests = "0123456789" },
 		"dry run":      func(c *configuration.Configuration) { c.DryRun = true },
 		"drain policy": func(c *configuration.Configuration) { c.DrainPolicy = "workers" },
 		"placement":    func(c *configuration.Configuration) { c.Placement = "defaultPlacement" },

@@ -18,6 +18,6 @@ func ExampleConfiguration_Object() {
 	c.Image = "registry.example.com/{module}-controller:v2"
 	fmt.Println(c.Object("open-cluster-management", "single-nodes").Name)
 	// Output:
-	// single-nodes-4fcdb8b95b
-	// single-nodes-c943949cc6
+	// single-nodes-ffbe395451
+	// single-nodes-2fb50dc844
 }

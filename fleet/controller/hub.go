@@ -7,19 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 	"open-cluster-management.io/addon-framework/pkg/addonmanager"
 	framework "open-cluster-management.io/addon-framework/pkg/agent"
 	"open-cluster-management.io/addon-framework/pkg/index"
@@ -39,11 +39,7 @@ import (
 	"github.com/solonode/sno/fleet/agent"
 	"github.com/solonode/sno/fleet/executor"
 	"github.com/solonode/sno/fleet/feedback"
-	"github.com/solonode/sno/fleet/manifests"
 )
-
-// ErrRights is returned as long as a cluster lacks the rights to apply its manifests.
-var ErrRights = errors.New("waiting for the rights on the cluster")
 
 const resync = 10 * time.Minute
 
@@ -51,8 +47,10 @@ const resync = 10 * time.Minute
 type addOn struct {
 	*agent.Agent
 	strategy strategy
-	// grant writes the rights of the executor, and returns the ManifestWork as it is; nil if somebody else grants them.
-	grant func(*workv1.ManifestWork) (*workv1.ManifestWork, error)
+	hub      types.UID
+	// apply writes a ManifestWork and returns it as it is.
+	apply func(*workv1.ManifestWork) (*workv1.ManifestWork, error)
+	grant bool // the rights of the executor; false if somebody else does
 }
 
 // Manifests implements agent.AgentAddon.
@@ -63,20 +61,34 @@ func (a *addOn) Manifests(cluster *clusterv1.ManagedCluster, addon *addonv1alpha
 		}
 	}
 	objects, err := a.Agent.Manifests(cluster, addon)
-	if err != nil || a.grant == nil {
-		return objects, err
+	if err != nil {
+		return nil, err
 	}
-	work, err := executor.Work(addon, objects)
+	work, err := executor.Claim(addon, a.hub)
 	if err == nil {
-		work, err = a.grant(work)
+		if !a.grant {
+			work.Spec.Executor = executor.Executor()
+		}
+		work, err = a.apply(work)
+	}
+	if err == nil {
+		err = executor.Claimed(work)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("claiming cluster %s: %w", cluster.Name, err)
+	}
+	if !a.grant {
+		return objects, nil
+	}
+	work, err = executor.Work(addon, objects)
+	if err == nil {
+		work, err = a.apply(work)
+	}
+	if err == nil {
+		err = executor.Applied(work)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("granting the rights to ManifestWorks of cluster %s: %w", cluster.Name, err)
-	}
-	applied := meta.FindStatusCondition(work.Status.Conditions, workv1.WorkApplied)
-	if applied == nil || applied.Status != metav1.ConditionTrue || applied.ObservedGeneration != work.Generation {
-		return nil, fmt.Errorf("%w: ManifestWork %s/%s is not applied %s", ErrRights, work.Namespace, work.Name,
-			strings.Join(feedback.Read(work).NotApplied, "; "))
 	}
 	return objects, nil
 }
@@ -93,6 +105,10 @@ func start(ctx context.Context, config *rest.Config, grant bool) error {
 	}
 	if err != nil {
 		return fmt.Errorf("API server %s: %w", config.Host, err)
+	}
+	itself, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading which hub this is: %w", err)
 	}
 	works, err := workclient.NewForConfig(config)
 	if err != nil {
@@ -119,20 +135,25 @@ func start(ctx context.Context, config *rest.Config, grant bool) error {
 			options.LabelSelector = fmt.Sprintf("%s in (%s,%s)", addonv1alpha1.AddonLabelKey, fleet.AddOn, executor.AddOn)
 		}))
 	its, cluster, work := addonCache.Addon().V1alpha1(), clusterCache.Cluster().V1beta1(), workCache.Work().V1().ManifestWorks()
-	a := &addOn{strategy: strategy{its.ClusterManagementAddOns().Lister(), cluster.Placements().Lister(), cluster.PlacementDecisions().Lister()}}
+	a := &addOn{hub: itself.UID, grant: grant, strategy: strategy{its.ClusterManagementAddOns().Lister(), cluster.Placements().Lister(), cluster.PlacementDecisions().Lister()}}
 	a.Agent = &agent.Agent{
-		Render: func(module, image string) (string, error) { return manifests.Render(image, true, module) },
 		Configuration: func(namespace, name string) (*addonv1alpha1.AddOnDeploymentConfig, error) {
 			return its.AddOnDeploymentConfigs().Lister().AddOnDeploymentConfigs(namespace).Get(name)
 		},
-		Report:   func(cluster string) feedback.Report { return report(work.Lister(), cluster) },
+		Works: func(cluster string) []*workv1.ManifestWork { return worksOf(work.Lister(), cluster) },
+		Installing: func(cluster string) *feedback.Installing {
+			claim, _ := work.Lister().ManifestWorks(cluster).Get(executor.ClaimName) // a cache has no other error than that there is none
+			return feedback.Read(claim).Installing
+		},
 		Selected: a.strategy.selects,
 		Now:      time.Now,
 	}
-	if grant {
-		applier := workapplier.NewWorkApplierWithTypedClient(works, work.Lister())
-		a.grant = func(w *workv1.ManifestWork) (*workv1.ManifestWork, error) { return applier.Apply(ctx, w) }
+	if a.Hash, err = agent.Hash(); err != nil {
+		return err
 	}
+	klog.FromContext(ctx).Info("Installs configurations with these manifests", "manifests", a.Hash)
+	applier := workapplier.NewWorkApplierWithTypedClient(limited{works, nil}, work.Lister())
+	a.apply = func(w *workv1.ManifestWork) (*workv1.ManifestWork, error) { return applier.Apply(ctx, w) }
 	manager := addonmanager.NewBaseAddonManagerImpl(config)
 	err = errors.Join(
 		manager.AddAgent(a),
@@ -187,7 +208,7 @@ func start(ctx context.Context, config *rest.Config, grant bool) error {
 			}
 		}
 	}
-	if err := manager.StartWithInformers(ctx, limited{works}, work, kubeCache, addonCache, clusterCache, dynamicCache); err != nil {
+	if err := manager.StartWithInformers(ctx, limited{works, executor.Executor()}, work, kubeCache, addonCache, clusterCache, dynamicCache); err != nil {
 		return err
 	}
 	for _, c := range []interface{ Start(<-chan struct{}) }{kubeCache, addonCache, clusterCache, workCache, dynamicCache} {
@@ -198,13 +219,10 @@ func start(ctx context.Context, config *rest.Config, grant bool) error {
 
 var _ framework.AgentAddon = &addOn{}
 
-// report returns what the ManifestWorks of a cluster report.
-func report(works worklisters.ManifestWorkLister, cluster string) feedback.Report {
-	its, err := works.ManifestWorks(cluster).List(labels.SelectorFromSet(labels.Set{addonv1alpha1.AddonLabelKey: fleet.AddOn}))
-	if err != nil {
-		return feedback.Report{}
-	}
-	return feedback.Read(its...)
+// worksOf returns the ManifestWorks of a cluster, without that of the rights.
+func worksOf(works worklisters.ManifestWorkLister, cluster string) []*workv1.ManifestWork {
+	its, _ := works.ManifestWorks(cluster).List(labels.SelectorFromSet(labels.Set{addonv1alpha1.AddonLabelKey: fleet.AddOn})) // a cache has no errors
+	return its
 }
 
 // onChange calls f for changes of the specification, and for every change of a ManifestWork, whose status matters.

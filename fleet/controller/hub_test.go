@@ -23,8 +23,6 @@ import (
 	"github.com/solonode/sno/fleet/agent"
 	"github.com/solonode/sno/fleet/configuration"
 	"github.com/solonode/sno/fleet/executor"
-	"github.com/solonode/sno/fleet/feedback"
-	"github.com/solonode/sno/fleet/manifests"
 	"github.com/solonode/sno/fleet/rollout"
 )
 
@@ -156,15 +154,18 @@ func TestManifestsWaitForRights(t *testing.T) {
 	for name, c := range map[string]struct {
 		conditions []metav1.Condition
 		granting   error
+		claim      string // why the claim is not applied
 		strategy   func(*caches)
 		deleted    bool
 		want       error
 	}{
 		"applied":           {conditions: condition("True", 2)},
-		"not reported":      {want: ErrRights},
-		"earlier ones":      {conditions: condition("True", 1), want: ErrRights},
-		"refused":           {conditions: condition("False", 2), want: ErrRights},
+		"not reported":      {want: executor.ErrWaiting},
+		"earlier ones":      {conditions: condition("True", 1), want: executor.ErrWaiting},
+		"refused":           {conditions: condition("False", 2), want: executor.ErrNotApplied},
 		"not written":       {granting: errGrant, want: errGrant},
+		"of another hub":    {claim: `Apply failed with 1 conflict: conflict with "work-agent-sno-1234": .metadata.annotations`, want: executor.ErrOtherHub},
+		"not claimed":       {claim: "forbidden", want: executor.ErrNotApplied},
 		"bad strategy":      {conditions: condition("True", 2), strategy: func(c *caches) { c.placements[0].Spec.Predicates = nil }, want: rollout.ErrSelectsAll},
 		"released whatever": {conditions: condition("True", 2), strategy: func(c *caches) { c.cma = nil }, deleted: true},
 	} {
@@ -175,13 +176,24 @@ func TestManifestsWaitForRights(t *testing.T) {
 			}
 			a := &addOn{strategy: objects.strategy(t)}
 			a.Agent = &agent.Agent{
-				Render:        func(module, image string) (string, error) { return manifests.Render(image, true, module) },
 				Configuration: func(string, string) (*addonv1alpha1.AddOnDeploymentConfig, error) { return config, nil },
-				Report:        func(string) feedback.Report { return feedback.Report{} }, Selected: a.strategy.selects, Now: time.Now,
+				Works:         func(string) []*workv1.ManifestWork { return nil }, Selected: a.strategy.selects, Now: time.Now,
 			}
-			a.grant = func(w *workv1.ManifestWork) (*workv1.ManifestWork, error) {
-				w.Generation, w.Status.Conditions = 2, c.conditions
-				return w, c.granting
+			a.grant, a.apply = true, func(w *workv1.ManifestWork) (*workv1.ManifestWork, error) {
+				w.Generation = 2
+				switch {
+				case w.Name == executor.WorkName && c.claim == "":
+					w.Status.Conditions = c.conditions
+					return w, c.granting
+				case w.Name != executor.ClaimName:
+					t.Errorf("%s is written", w.Name)
+				case c.claim == "":
+					w.Status.Conditions = condition("True", 2)
+				default:
+					w.Status.Conditions = condition("False", 2)
+					w.Status.ResourceStatus.Manifests = []workv1.ManifestCondition{{Conditions: []metav1.Condition{{Type: workv1.ManifestApplied, Status: "False", Message: c.claim}}}}
+				}
+				return w, nil
 			}
 			cluster, addon := &clusterv1.ManagedCluster{}, &addonv1alpha1.ManagedClusterAddOn{}
 			cluster.Name, addon.Namespace, addon.Name = "east-1", "east-1", fleet.AddOn
@@ -202,10 +214,9 @@ func TestManifestsWaitForRights(t *testing.T) {
 	}
 }
 
-func TestReport(t *testing.T) {
+func TestWorksOf(t *testing.T) {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	for _, w := range []*workv1.ManifestWork{newWork("{}"), newWork("{}")} {
-		w.Status.ResourceStatus.Manifests = []workv1.ManifestCondition{{Conditions: []metav1.Condition{{Type: workv1.ManifestApplied, Status: "False", Message: "no"}}}}
 		if len(indexer.List()) > 0 {
 			w.Name, w.Labels = executor.WorkName, map[string]string{addonv1alpha1.AddonLabelKey: executor.AddOn}
 		}
@@ -213,7 +224,7 @@ func TestReport(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := report(worklisters.NewManifestWorkLister(indexer), "east-1").NotApplied; len(got) != 1 {
+	if got := worksOf(worklisters.NewManifestWorkLister(indexer), "east-1"); len(got) != 1 || got[0].Name == executor.WorkName {
 		t.Errorf("got %v, want that of the manifests only", got)
 	}
 }

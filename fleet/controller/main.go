@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/fleet"
 	"github.com/solonode/sno/topology"
 )
 
@@ -87,7 +87,7 @@ func run(ctx context.Context, o options) error {
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: o.probes,
-		LeaderElection:         o.elect, LeaderElectionID: name + "." + patch.Domain, LeaderElectionNamespace: o.namespace,
+		LeaderElection:         o.elect, LeaderElectionID: fleet.Manager, LeaderElectionNamespace: o.namespace,
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &class.LeaseDuration, RenewDeadline: &class.RenewDeadline, RetryPeriod: &class.RetryPeriod,
 	})

@@ -2,6 +2,9 @@
 
 package controller
 
+// Which hub this is.
+// +kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
+
 // What selects clusters, and what they get.
 // +kubebuilder:rbac:groups=addon.open-cluster-management.io,resources=clustermanagementaddons;addondeploymentconfigs,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclusters;placements;placementdecisions,verbs=get;list;watch

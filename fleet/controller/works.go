@@ -9,6 +9,7 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 	workclient "open-cluster-management.io/api/client/work/clientset/versioned"
@@ -19,31 +20,52 @@ import (
 	"github.com/solonode/sno/fleet/executor"
 )
 
-// limited is the client of the add-on framework, which knows no executors: each ManifestWork that it writes gets ours.
-type limited struct{ workclient.Interface }
+// limited is the client by which the add-on framework and we write ManifestWorks: each gets the executor, which the
+// framework does not know. A patch is not refused because the work agent has written the status meanwhile.
+type limited struct {
+	workclient.Interface
+	executor *workv1.ManifestWorkExecutor // nil leaves it as it is
+}
 
-func (c limited) WorkV1() workv1client.WorkV1Interface { return limitedV1{c.Interface.WorkV1()} }
+func (c limited) WorkV1() workv1client.WorkV1Interface {
+	return limitedV1{c.Interface.WorkV1(), c.executor}
+}
 
-type limitedV1 struct{ workv1client.WorkV1Interface }
+type limitedV1 struct {
+	workv1client.WorkV1Interface
+	executor *workv1.ManifestWorkExecutor
+}
 
 func (c limitedV1) ManifestWorks(namespace string) workv1client.ManifestWorkInterface {
-	return limitedWorks{c.WorkV1Interface.ManifestWorks(namespace)}
+	return limitedWorks{c.WorkV1Interface.ManifestWorks(namespace), c.executor}
 }
 
 type limitedWorks struct {
 	workv1client.ManifestWorkInterface
+	executor *workv1.ManifestWorkExecutor
 }
 
 func (c limitedWorks) Create(ctx context.Context, work *workv1.ManifestWork, options metav1.CreateOptions) (*workv1.ManifestWork, error) {
-	work = work.DeepCopy()
-	work.Spec.Executor = executor.Executor()
+	if c.executor != nil {
+		work = work.DeepCopy()
+		work.Spec.Executor = c.executor
+	}
 	return c.ManifestWorkInterface.Create(ctx, work, options)
 }
 
 func (c limitedWorks) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (*workv1.ManifestWork, error) {
-	limit, err := json.Marshal(map[string]any{"spec": map[string]any{"executor": executor.Executor()}})
-	if err == nil {
-		data, err = jsonpatch.MergeMergePatches(data, limit)
+	var change map[string]any
+	if err := json.Unmarshal(data, &change); err != nil {
+		return nil, err
+	}
+	unstructured.RemoveNestedField(change, "metadata", "resourceVersion")
+	data, err := json.Marshal(change)
+	if err == nil && c.executor != nil {
+		var limit []byte
+		limit, err = json.Marshal(map[string]any{"spec": map[string]any{"executor": c.executor}})
+		if err == nil {
+			data, err = jsonpatch.MergeMergePatches(data, limit)
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -3,11 +3,13 @@
 package controller
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 	workfake "open-cluster-management.io/api/client/work/clientset/versioned/fake"
@@ -30,17 +32,24 @@ func TestExecutorOfEveryWork(t *testing.T) {
 	const one, two = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"}}`, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"two"}}`
 	client := workfake.NewSimpleClientset()
 	works := client.WorkV1().ManifestWorks("east-1")
+	client.PrependReactor("patch", "manifestworks", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if data := action.(clienttesting.PatchAction).GetPatch(); bytes.Contains(data, []byte("resourceVersion")) || !bytes.Contains(data, []byte(`"uid"`)) {
+			t.Errorf("a status that was written meanwhile would refuse %s", data)
+		}
+		return false, nil, nil
+	})
 	apply := func(manifest string) (writes int) {
 		t.Helper()
 		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 		if live, err := works.Get(t.Context(), "addon-sno-deploy-0", metav1.GetOptions{}); err == nil {
+			live.UID, live.ResourceVersion = "u", "1"
 			cached, err := asWritten(live.DeepCopy())
 			if err != nil || indexer.Add(cached) != nil {
 				t.Fatal(err)
 			}
 		}
 		client.ClearActions()
-		applier := workapplier.NewWorkApplierWithTypedClient(limited{client}, worklisters.NewManifestWorkLister(indexer))
+		applier := workapplier.NewWorkApplierWithTypedClient(limited{client, executor.Executor()}, worklisters.NewManifestWorkLister(indexer))
 		if _, err := applier.Apply(t.Context(), newWork(manifest)); err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,14 @@ const (
 	WorkName = "addon-" + AddOn
 )
 
-var errObject = errors.New("unexpected object")
+var (
+	// ErrWaiting is returned as long as the work agent has not reported about a ManifestWork as it is now.
+	ErrWaiting = errors.New("waiting for the work agent of the cluster")
+	// ErrNotApplied is returned for a ManifestWork that the work agent could not apply.
+	ErrNotApplied = errors.New("the work agent could not apply a manifest")
+
+	errObject = errors.New("unexpected object")
+)
 
 // Executor is what ManifestWorks name in spec.executor.
 func Executor() *workv1.ManifestWorkExecutor {
@@ -51,8 +58,13 @@ func Work(addon *addonv1alpha1.ManagedClusterAddOn, manifests []runtime.Object) 
 	if err != nil {
 		return nil, err
 	}
+	return newWork(addon, WorkName, objects)
+}
+
+// newWork returns a ManifestWork that the add-on framework leaves alone and that goes with the add-on.
+func newWork(addon *addonv1alpha1.ManagedClusterAddOn, name string, objects []runtime.Object) (*workv1.ManifestWork, error) {
 	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{
-		Namespace: addon.Namespace, Name: WorkName, Labels: map[string]string{addonv1alpha1.AddonLabelKey: AddOn},
+		Namespace: addon.Namespace, Name: name, Labels: map[string]string{addonv1alpha1.AddonLabelKey: AddOn},
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(addon, schema.GroupVersionKind{
 			Group: addonv1alpha1.GroupName, Version: addonv1alpha1.GroupVersion.Version, Kind: "ManagedClusterAddOn",
 		})},
@@ -67,27 +79,49 @@ func Work(addon *addonv1alpha1.ManagedClusterAddOn, manifests []runtime.Object) 
 	return work, nil
 }
 
-// Rights returns the rights to apply manifests: namespaces first, then a ClusterRole, a Role for each namespace, their
-// bindings, and the ClusterRole of what the work agent itself may do in addition.
+// Applied returns nil for a ManifestWork that is applied as it is now, else an ErrWaiting, or an ErrNotApplied with the
+// reasons.
+func Applied(work *workv1.ManifestWork) error {
+	applied, err := meta.FindStatusCondition(work.Status.Conditions, workv1.WorkApplied), ErrWaiting
+	switch {
+	case applied == nil || applied.ObservedGeneration != work.Generation:
+	case applied.Status == metav1.ConditionTrue:
+		return nil
+	default:
+		err = fmt.Errorf("%w: %s", ErrNotApplied, strings.Join(feedback.Read(work).NotApplied, "; "))
+	}
+	return fmt.Errorf("ManifestWork %s/%s: %w", work.Namespace, work.Name, err)
+}
+
+// Rights returns what [Grant] returns for the executor, and the ClusterRole of what the work agent itself may do in
+// addition.
 func Rights(manifests []runtime.Object) ([]runtime.Object, error) {
+	objects, err := Grant(Name, *Executor().Subject.ServiceAccount, manifests)
+	return append(objects, agentRole()), err
+}
+
+// Grant returns the rights of an account to apply manifests: namespaces first, then a ClusterRole, a Role for each
+// namespace, and their bindings, with this name.
+func Grant(name string, account workv1.ManifestWorkSubjectServiceAccount, manifests []runtime.Object) ([]runtime.Object, error) {
 	rules := map[string][]rbacv1.PolicyRule{} // by namespace
-	objects := []runtime.Object{agentRole()}
+	var objects []runtime.Object
 	for _, manifest := range manifests {
-		object, ok := manifest.(*unstructured.Unstructured)
-		if !ok {
-			return nil, fmt.Errorf("%w: %T", errObject, manifest)
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(manifest)
+		if err != nil {
+			return nil, err
 		}
+		object := &unstructured.Unstructured{Object: content}
 		its, err := rightsOf(object)
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 		rules[object.GetNamespace()] = append(rules[object.GetNamespace()], its...)
 		if object.GroupVersionKind().GroupKind() == corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind() {
-			objects = append([]runtime.Object{object}, objects...)
+			objects = append(objects, object)
 		}
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(rules)) {
-		objects = append(objects, roleAndBinding(namespace, merge(rules[namespace]))...)
+		objects = append(objects, roleAndBinding(metav1.ObjectMeta{Namespace: namespace, Name: name}, account, merge(rules[namespace]))...)
 	}
 	return objects, nil
 }
@@ -95,6 +129,9 @@ func Rights(manifests []runtime.Object) ([]runtime.Object, error) {
 // rightsOf returns what the work agent's check of an executor asks for: create, get, update and patch by name, delete
 // unless the object is only read, and for RBAC a dry run of its creation, which has no name yet.
 func rightsOf(object *unstructured.Unstructured) ([]rbacv1.PolicyRule, error) {
+	if object.GetKind() == "" {
+		return nil, errObject
+	}
 	resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
 	verbs := []string{"create", "get", "patch", "update"}
 	if _, kept := object.GetAnnotations()[addonv1alpha1.DeletionOrphanAnnotationKey]; !kept {
@@ -140,20 +177,20 @@ func merge(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	return merged
 }
 
-func roleAndBinding(namespace string, rules []rbacv1.PolicyRule) []runtime.Object {
-	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: fleet.Namespace, Name: Name}}
-	named, version := metav1.ObjectMeta{Namespace: namespace, Name: Name}, rbacv1.SchemeGroupVersion.String()
-	if namespace == "" {
+func roleAndBinding(named metav1.ObjectMeta, account workv1.ManifestWorkSubjectServiceAccount, rules []rbacv1.PolicyRule) []runtime.Object {
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}}
+	version := rbacv1.SchemeGroupVersion.String()
+	if named.Namespace == "" {
 		return []runtime.Object{
 			&rbacv1.ClusterRole{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRole"}, ObjectMeta: named, Rules: rules},
 			&rbacv1.ClusterRoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRoleBinding"}, ObjectMeta: named, Subjects: subjects,
-				RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: Name}},
+				RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: named.Name}},
 		}
 	}
 	return []runtime.Object{
 		&rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "Role"}, ObjectMeta: named, Rules: rules},
 		&rbacv1.RoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "RoleBinding"}, ObjectMeta: named, Subjects: subjects,
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: Name}},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: named.Name}},
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/fleet"
@@ -21,7 +20,6 @@ import (
 	"github.com/solonode/sno/fleet/configuration"
 	"github.com/solonode/sno/fleet/executor"
 	"github.com/solonode/sno/fleet/feedback"
-	"github.com/solonode/sno/fleet/manifests"
 	"github.com/solonode/sno/patch/golden"
 )
 
@@ -106,30 +104,19 @@ func TestRights(t *testing.T) {
 
 // What a spoke with all modules grants: neither all verbs, nor all resources, nor to grant more than the executor has.
 func TestRightsOfAllModules(t *testing.T) {
-	config := configuration.Configuration{
-		Modules: feedback.Names(), Image: "registry.example.com/{module}-controller:v1", Tool: "registry.example.com/kubectl-sno:v1",
-		DrainPolicy: "never", Placement: "topology",
-	}.Object("ns", "sno")
 	workers := int64(0)
-	a := agent.Agent{
-		Render:        func(module, image string) (string, error) { return manifests.Render(image, true, module) },
-		Configuration: func(string, string) (*addonv1alpha1.AddOnDeploymentConfig, error) { return config, nil },
-		Report: func(string) feedback.Report {
-			return feedback.Report{Infrastructure: "SingleReplica", Workers: &workers}
-		},
-	}
-	cluster := &clusterv1.ManagedCluster{}
-	cluster.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: fleet.ClaimControlPlane, Value: "SingleReplica"}}
-	addon := &addonv1alpha1.ManagedClusterAddOn{}
-	addon.Namespace, addon.Name = "east-1", fleet.AddOn
-	addon.Status.ConfigReferences = []addonv1alpha1.ConfigReference{{
-		ConfigGroupResource: addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: "addondeploymentconfigs"},
-		DesiredConfig:       &addonv1alpha1.ConfigSpecHash{ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "ns", Name: config.Name}},
-	}}
-	all, err := a.Manifests(cluster, addon)
+	all, err := agent.Objects(configuration.Configuration{Modules: feedback.Names()}, addonv1alpha1.ConfigReferent{}, feedback.Report{Infrastructure: "SingleReplica", Workers: &workers}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
+	addon := &addonv1alpha1.ManagedClusterAddOn{}
+	addon.Namespace, addon.Name = "east-1", fleet.AddOn
+	claim, err := executor.Claim(addon, "01234567-89ab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What the claim reads needs rights where somebody else grants them.
+	all = append(all, objects(t, string(claim.Spec.Workload.Manifests[1].Raw))...)
 	work, err := executor.Work(addon, all)
 	if err != nil {
 		t.Fatal(err)

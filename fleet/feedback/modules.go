@@ -100,9 +100,6 @@ const (
 // manifest is Available only when the patch is settled, so that a rollout waits for that instead of for the object,
 // which always exists.
 func (m Module) ManifestConfig() workv1.ManifestConfigOption {
-	condition := func(name, kind, field string) workv1.JsonPath {
-		return workv1.JsonPath{Name: name, Path: fmt.Sprintf(`.status.conditions[?(@.type==%q)].%s`, kind, field)}
-	}
 	inForce := patch.InForceCondition(m.Prefix)
 	option := readOnly(m.Resource,
 		condition(valueInForce, inForce, "status"), condition(valueReason, inForce, "reason"),
@@ -111,6 +108,10 @@ func (m Module) ManifestConfig() workv1.ManifestConfigOption {
 		condition(valueFailing, patch.FailingCondition(m.Prefix), "status"))
 	option.ConditionRules = []workv1.ConditionRule{m.rule()}
 	return option
+}
+
+func condition(name, kind, field string) workv1.JsonPath {
+	return workv1.JsonPath{Name: name, Path: fmt.Sprintf(`.status.conditions[?(@.type==%q)].%s`, kind, field)}
 }
 
 func readOnly(resource workv1.ResourceIdentifier, paths ...workv1.JsonPath) workv1.ManifestConfigOption {

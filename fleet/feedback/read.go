@@ -31,10 +31,13 @@ type State struct {
 type Report struct {
 	Modules []State // those whose objects the spoke reads, sorted by name
 	// Images are those of the controllers, sorted.
-	Images []string
+	Images   []string
+	Rollouts []Rollout // sorted by module
 	// ControlPlane, Infrastructure and Workers are what kind of cluster the spoke is; empty and nil if not reported.
 	ControlPlane, Infrastructure string
 	Workers                      *int64
+	// Installing is nil unless sno-install is installing the cluster.
+	Installing *Installing
 	// NotApplied has the messages about manifests that the work agent could not apply or read, sorted.
 	NotApplied []string
 }
@@ -53,11 +56,15 @@ func (r Report) Module(name string) *State {
 func Read(works ...*workv1.ManifestWork) Report {
 	var r Report
 	for _, work := range works {
+		if work == nil {
+			continue
+		}
 		for _, m := range work.Status.ResourceStatus.Manifests {
 			r.read(m)
 		}
 	}
 	slices.SortFunc(r.Modules, func(a, b State) int { return cmp.Compare(a.Module, b.Module) })
+	slices.SortFunc(r.Rollouts, func(a, b Rollout) int { return cmp.Compare(a.Module, b.Module) })
 	slices.Sort(r.Images)
 	r.Images = slices.Compact(r.Images)
 	slices.Sort(r.NotApplied)
@@ -78,6 +85,9 @@ func (r *Report) read(m workv1.ManifestCondition) {
 	case id == infrastructure:
 		r.ControlPlane, r.Infrastructure = text(values, valueControlPlane), text(values, valueInfra)
 		return
+	case id == installation && text(values, valueStatus) == "installing":
+		r.Installing = &Installing{Phase: text(values, valuePhase), Message: text(values, valueMessage)}
+		return
 	case id == workerPool:
 		for _, v := range values {
 			if v.Name == valueWorkers {
@@ -88,6 +98,9 @@ func (r *Report) read(m workv1.ManifestCondition) {
 	case id.Group == controllers.Group && id.Resource == controllers.Resource && id.Namespace == controllers.Namespace:
 		if image := text(values, valueImage); image != "" {
 			r.Images = append(r.Images, image)
+		}
+		if rollout := rollout(m); rollout != nil {
+			r.Rollouts = append(r.Rollouts, *rollout)
 		}
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/solonode/sno/fleet"
 	"github.com/solonode/sno/fleet/configuration"
+	"github.com/solonode/sno/fleet/executor"
 	"github.com/solonode/sno/fleet/feedback"
 	"github.com/solonode/sno/fleet/internal/workagent"
 	"github.com/solonode/sno/fleet/overview"
@@ -32,6 +34,7 @@ type spoke struct {
 	cluster clusterv1.ManagedCluster
 	addon   *addonv1alpha1.ManagedClusterAddOn
 	work    workv1.ManifestWork
+	claim   workv1.ManifestWork
 }
 
 // newSpoke returns a cluster whose work agent has read what the controllers report.
@@ -43,6 +46,7 @@ func newSpoke(t testing.TB, name string, results map[string]patch.Result) *spoke
 	s.cluster.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: fleet.ClaimControlPlane, Value: "SingleReplica"}}
 	s.configure("sno-1")
 	s.work.Namespace, s.work.Labels = name, map[string]string{addonv1alpha1.AddonLabelKey: fleet.AddOn}
+	s.claim.Namespace, s.claim.Labels = name, map[string]string{addonv1alpha1.AddonLabelKey: executor.AddOn}
 	for _, m := range feedback.Modules() {
 		result, runs := results[m.Name]
 		if !runs {
@@ -63,6 +67,26 @@ func newSpoke(t testing.TB, name string, results map[string]patch.Result) *spoke
 		s.work.Status.ResourceStatus.Manifests = append(s.work.Status.ResourceStatus.Manifests, reported)
 	}
 	return s
+}
+
+// deploy adds the Deployment of ingress, whose newest pod is not available, or none without a reason.
+func (s *spoke) deploy(t *testing.T, reason string) {
+	t.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment", "spec": map[string]any{"replicas": int64(1)}, "metadata": map[string]any{"name": "sno-ingress-controller", "generation": int64(1)},
+		"status": map[string]any{"observedGeneration": int64(1), "replicas": int64(2), "updatedReplicas": int64(1), "availableReplicas": int64(1), "conditions": []any{
+			map[string]any{"type": "Progressing", "reason": reason, "message": "Of new pods"}, map[string]any{"type": "Available", "message": "Of all pods"},
+		}},
+	}}
+	if reason == "" {
+		object = nil
+	}
+	reported, err := workagent.Report(feedback.Controllers(), object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reported.ResourceMeta.Name = "sno-ingress-controller"
+	s.work.Status.ResourceStatus.Manifests = append(s.work.Status.ResourceStatus.Manifests, reported)
 }
 
 func (s *spoke) configure(names ...string) {
@@ -88,7 +112,7 @@ func (s *spoke) healthy() {
 func table(spokes ...*spoke) overview.Table {
 	in := overview.Inputs{Configurations: map[string]configuration.Configuration{"ns/sno-1": {Image: "r:5000/{module}:v1"}, "ns/sno-dry": {DryRun: true}}}
 	for _, s := range spokes {
-		in.Clusters, in.Works = append(in.Clusters, s.cluster), append(in.Works, s.work)
+		in.Clusters, in.Works = append(in.Clusters, s.cluster), append(in.Works, s.work, s.claim)
 		if s.addon != nil {
 			in.AddOns = append(in.AddOns, *s.addon)
 		}
@@ -129,6 +153,28 @@ func TestStates(t *testing.T) {
 		"healthy, and its work not read":                    {nil, func(s *spoke) { s.healthy() }, "Settled AsExpected", 0},
 		"healthy with an earlier configuration":             {nil, func(s *spoke) { s.healthy(); s.configure("sno-1") }, "Installing NotReported", 4},
 		"its work is more than what the manager made of it": {map[string]patch.Result{"ingress": blocked}, func(s *spoke) { s.healthy() }, "NotInForce", 6},
+		"its new pods do not start":                         {good, func(s *spoke) { s.deploy(t, "ReplicaSetUpdated") }, "Progressing ReplicaSetUpdated ingress: Of new pods", 4},
+		"its new pods never start":                          {good, func(s *spoke) { s.deploy(t, "ProgressDeadlineExceeded") }, "NotInForce ProgressDeadlineExceeded ingress: Of new pods", 6},
+		"its pods have ended":                               {good, func(s *spoke) { s.deploy(t, "NewReplicaSetAvailable") }, "NotInForce MinimumReplicasUnavailable ingress: Of all pods", 6},
+		"its Deployment is deleted":                         {good, func(s *spoke) { s.deploy(t, "") }, "NotInForce ResourceNotAvailable ingress: Resource is not", 6},
+		"being installed": {map[string]patch.Result{"ingress": blocked}, func(s *spoke) {
+			object, option := feedback.Installation()
+			object.Object["data"] = map[string]any{"status": "installing", "phase": "post-reboot: phase operators (4 of 9)", "message": "the control plane"}
+			reported, err := workagent.Report(option, object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.claim.Status.ResourceStatus.Manifests = []workv1.ManifestCondition{reported}
+		}, "Installing ClusterInstalling post-reboot: phase operators (4 of 9): the control plane", 4},
+		"waiting for its rights": {nil, func(s *spoke) {
+			s.addon.Status.Conditions = condition(addonv1alpha1.ManagedClusterAddOnManifestApplied, "ManifestWorkApplyFailed", metav1.ConditionFalse)
+			s.addon.Status.Conditions[0].Message = executor.Applied(&s.work).Error()
+		}, "Installing WaitingForRights", 4},
+		"its rights were refused": {nil, func(s *spoke) {
+			s.work.Status.Conditions = condition(workv1.WorkApplied, "No", metav1.ConditionFalse)
+			s.addon.Status.Conditions = condition(addonv1alpha1.ManagedClusterAddOnManifestApplied, "ManifestWorkApplyFailed", metav1.ConditionFalse)
+			s.addon.Status.Conditions[0].Message = executor.Applied(&s.work).Error()
+		}, "Refused ManifestWorkApplyFailed", 6},
 		"removing": {good, func(s *spoke) {
 			s.addon.DeletionTimestamp = &now
 			s.addon.Status.Conditions = condition(addonv1alpha1.ManagedClusterAddOnHookManifestCompleted, "HookManifestIsNotCompleted", metav1.ConditionFalse)

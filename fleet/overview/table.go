@@ -18,6 +18,7 @@ import (
 
 	"github.com/solonode/sno/fleet"
 	"github.com/solonode/sno/fleet/configuration"
+	"github.com/solonode/sno/fleet/executor"
 	"github.com/solonode/sno/fleet/feedback"
 	"github.com/solonode/sno/patch"
 )
@@ -66,10 +67,13 @@ func New(in Inputs) Table {
 			addons[in.AddOns[i].Namespace] = &in.AddOns[i]
 		}
 	}
-	works := map[string][]*workv1.ManifestWork{}
+	works, installing := map[string][]*workv1.ManifestWork{}, map[string]*feedback.Installing{}
 	for i := range in.Works {
-		if w := &in.Works[i]; w.Labels[addonv1alpha1.AddonLabelKey] == fleet.AddOn {
+		switch w := &in.Works[i]; w.Labels[addonv1alpha1.AddonLabelKey] {
+		case fleet.AddOn:
 			works[w.Namespace] = append(works[w.Namespace], w)
+		case executor.AddOn: // that these are not applied is in the message of the add-on
+			installing[w.Namespace] = cmp.Or(installing[w.Namespace], feedback.Read(w).Installing)
 		}
 	}
 	var table Table
@@ -77,7 +81,9 @@ func New(in Inputs) Table {
 		c := &in.Clusters[i]
 		_, optedOut := c.Labels[fleet.OptOutLabel]
 		if addon := addons[c.Name]; addon != nil || optedOut {
-			table = append(table, in.row(c, addon, feedback.Read(works[c.Name]...)))
+			report := feedback.Read(works[c.Name]...)
+			report.Installing = installing[c.Name]
+			table = append(table, in.row(c, addon, report))
 		}
 	}
 	slices.SortFunc(table, func(a, b Row) int {
@@ -118,12 +124,16 @@ func (in Inputs) row(c *clusterv1.ManagedCluster, addon *addonv1alpha1.ManagedCl
 		return set(Removing, "Releasing", hookMessage(addon), &addon.DeletionTimestamp.Time)
 	case err != nil && len(addon.Status.ConfigReferences) > 1:
 		return set(Refused, "Configuration", err.Error(), nil)
-	case len(report.NotApplied) > 0:
-		return set(Refused, "ManifestsNotApplied", strings.Join(report.NotApplied, "; "), nil)
-	case applied != nil && applied.Status == metav1.ConditionFalse:
-		return set(Refused, applied.Reason, applied.Message, &applied.LastTransitionTime.Time)
 	case err != nil:
 		return set(Installing, "WaitingForTurn", "The rollout has not given the cluster a configuration yet", nil)
+	case report.Installing != nil: // until its end namespaces and kinds may be missing
+		return set(Installing, "ClusterInstalling", strings.TrimSuffix(report.Installing.Phase+": "+report.Installing.Message, ": "), nil)
+	case len(report.NotApplied) > 0:
+		return set(Refused, "ManifestsNotApplied", strings.Join(report.NotApplied, "; "), nil)
+	case applied != nil && applied.Status == metav1.ConditionFalse && strings.Contains(applied.Message, executor.ErrWaiting.Error()):
+		return set(Installing, "WaitingForRights", applied.Message, &applied.LastTransitionTime.Time)
+	case applied != nil && applied.Status == metav1.ConditionFalse:
+		return set(Refused, applied.Reason, applied.Message, &applied.LastTransitionTime.Time)
 	case config.DryRun:
 		return set(DryRun, "DryRun", "The configuration is a dry run", nil)
 	case len(report.Modules) == 0 && !in.AllWorks && !NeedsWorks(addon):
@@ -133,6 +143,15 @@ func (in Inputs) row(c *clusterv1.ManagedCluster, addon *addonv1alpha1.ManagedCl
 		return set(Installing, "NotReported", "The cluster has reported no module yet", nil)
 	}
 	worst, state := worstOf(report.Modules)
+	for _, r := range report.Rollouts {
+		its := Progressing
+		if r.Failing {
+			its = NotInForce
+		}
+		if its > state && (r.Failing || state != Installing) {
+			worst, state = feedback.State{Module: r.Module, Reason: r.Reason, Message: r.Message}, its
+		}
+	}
 	reason, message := worst.Reason, worst.Message
 	if state > DryRun {
 		row.Module = worst.Module

@@ -54,76 +54,71 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-const rendered = `apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: sno-MODULE-controller}
-rules:
-- {apiGroups: [config.openshift.io], resources: [infrastructures], verbs: [get, list, watch]}
-- {apiGroups: [operator.openshift.io], resources: [ingresscontrollers], verbs: [get, patch]}
-- {apiGroups: [""], resources: [events], verbs: [create, patch]}
-- {apiGroups: [apps], resources: [deployments], verbs: ["*"]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: sno-MODULE-controller}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: sno-MODULE-controller}
-subjects: [{kind: ServiceAccount, name: sno-MODULE-controller, namespace: sno-system}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: sno-MODULE-controller, namespace: sno-system}
-rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, update]}]
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: sno-MODULE-controller, namespace: sno-system}
-`
-
-func newWork(t *testing.T) *workv1.ManifestWork {
+func newWorks(t *testing.T) (rights, plan *workv1.ManifestWork) {
 	t.Helper()
 	config := configuration.Configuration{Modules: []string{"auth", "ingress"}, Tool: "r/kubectl-sno:v1", Placement: "topology"}
-	work, err := Work("east-1", config, workv1.ManifestWorkSubjectServiceAccount{Namespace: "ns", Name: "limited"}, func(module string) (string, error) {
-		return strings.ReplaceAll(rendered, "MODULE", module), nil
-	})
+	rights, plan, err := Works("east-1", config, workv1.ManifestWorkSubjectServiceAccount{Namespace: "ns", Name: "limited"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return work
+	return rights, plan
 }
 
-// The account of the Pod may read what the controllers read, and nothing else; the executor limits the work agent.
-func TestWork(t *testing.T) {
-	work := newWork(t)
-	var kinds, rights []string
+// roles returns the rules of the roles in a ManifestWork and the subjects of its bindings.
+func roles(work *workv1.ManifestWork) (kinds string, rules []rbacv1.PolicyRule, subjects []rbacv1.Subject) {
 	for _, m := range work.Spec.Workload.Manifests {
-		kind := m.Object.GetObjectKind().GroupVersionKind().Kind
-		kinds = append(kinds, kind)
+		kinds += " " + m.Object.GetObjectKind().GroupVersionKind().Kind
 		switch o := m.Object.(type) {
 		case *rbacv1.ClusterRole:
-			for _, rule := range o.Rules {
-				rights = append(rights, rule.Resources[0])
-				if slices.ContainsFunc(rule.Verbs, func(verb string) bool { return !slices.Contains([]string{"get", "list", "watch"}, verb) }) {
-					t.Errorf("%s: %v", o.Name, rule)
-				}
-			}
+			rules = append(rules, o.Rules...)
+		case *rbacv1.Role:
+			rules = append(rules, o.Rules...)
 		case *rbacv1.ClusterRoleBinding:
-			if want := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: Name, Name: Name}}; cmp.Diff(want, o.Subjects) != "" || !strings.HasPrefix(o.RoleRef.Name, Name) {
-				t.Errorf("%v to %v", o.RoleRef, o.Subjects)
-			}
+			subjects = append(subjects, o.Subjects...)
+		case *rbacv1.RoleBinding:
+			subjects = append(subjects, o.Subjects...)
 		}
 	}
-	const each = " ClusterRole ClusterRoleBinding"
-	if got := strings.Join(kinds, " "); got != "Namespace ServiceAccount"+each+each+" Pod" || work.Namespace != "east-1" {
-		t.Errorf("%s in %s", got, work.Namespace)
+	return kinds, rules, slices.Compact(subjects)
+}
+
+// The account of the Pod may read what the controllers read, and nothing else. The executor may write that, with names.
+func TestWorks(t *testing.T) {
+	rights, plan := newWorks(t)
+	kinds, rules, subjects := roles(plan)
+	if !strings.HasPrefix(kinds, " Namespace ServiceAccount ClusterRole ") || !strings.HasSuffix(kinds, " Pod") || plan.Namespace != "east-1" {
+		t.Errorf("%s in %s", kinds, plan.Namespace)
 	}
-	if got := strings.Join(rights, " "); got != "infrastructures ingresscontrollers infrastructures ingresscontrollers" {
-		t.Errorf("rights to read %s", got)
+	if diff := cmp.Diff([]rbacv1.Subject{{Kind: "ServiceAccount", Namespace: Name, Name: Name}}, subjects); diff != "" {
+		t.Error(diff)
 	}
-	if got := work.Spec.Executor.Subject.ServiceAccount; got.Namespace != "ns" || got.Name != "limited" {
+	resources := map[string]bool{}
+	for _, rule := range rules {
+		for _, resource := range rule.Resources {
+			resources[resource] = true
+		}
+		if slices.ContainsFunc(rule.Verbs, func(verb string) bool { return !slices.Contains([]string{"get", "list", "watch"}, verb) }) {
+			t.Errorf("%v", rule)
+		}
+	}
+	if !resources["infrastructures"] || !resources["ingresscontrollers"] || !resources["authentications"] {
+		t.Errorf("rights to read %v", resources)
+	}
+	if got := plan.Spec.Executor.Subject.ServiceAccount; got.Namespace != "ns" || got.Name != "limited" {
 		t.Errorf("executor %v", got)
 	}
-	if _, err := Work("east-1", configuration.Configuration{Modules: []string{"auth"}}, workv1.ManifestWorkSubjectServiceAccount{}, func(string) (string, error) { return "{", nil }); err == nil {
-		t.Error("no error")
+
+	kinds, rules, subjects = roles(rights)
+	if !strings.HasPrefix(kinds, " Namespace ClusterRole ClusterRoleBinding Role RoleBinding") || rights.Spec.Executor != nil {
+		t.Errorf("%s, executor %v", kinds, rights.Spec.Executor)
+	}
+	if diff := cmp.Diff([]rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "ns", Name: "limited"}}, subjects); diff != "" {
+		t.Error(diff)
+	}
+	if !slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
+		return slices.Equal(r.Resources, []string{"pods"}) && slices.Equal(r.ResourceNames, []string{Name}) && slices.Contains(r.Verbs, "create")
+	}) {
+		t.Error("the executor may not create the Pod")
 	}
 }
 
@@ -154,7 +149,7 @@ func TestResult(t *testing.T) {
 		"not applied": {text(), "could not apply Pod sno-plan: not allowed", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			work := newWork(t)
+			_, work := newWorks(t)
 			m := workv1.ManifestCondition{ResourceMeta: workv1.ManifestResourceMeta{Resource: "pods", Kind: "Pod", Namespace: Name, Name: Name}}
 			m.StatusFeedbacks.Values = c.values
 			if name == "not applied" {
@@ -167,7 +162,8 @@ func TestResult(t *testing.T) {
 			}
 		})
 	}
-	if got, final := Result(newWork(t)); final || got.Refused != "the work agent has not applied the ManifestWork" {
+	_, work := newWorks(t)
+	if got, final := Result(work); final || got.Refused != "the work agent has not applied the ManifestWork" {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -20,20 +20,26 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/fleet/configuration"
+	"github.com/solonode/sno/fleet/executor"
+	"github.com/solonode/sno/fleet/manifests"
 )
 
-// Name is the name of the ManifestWork, and on the spoke of the Namespace, the account and the Pod.
-const Name = "sno-plan"
+// Name is the name of the ManifestWork, and on the spoke of the Namespace, the account and the Pod. RightsName is that
+// of the ManifestWork with the rights of the executor.
+const (
+	Name       = "sno-plan"
+	RightsName = Name + "-rights"
+)
 
 const (
 	terminationLog = "/dev/termination-log"
 	deadline       = 180 // seconds that the Pod may run
 )
 
-// Work returns the ManifestWork that plans the modules of a configuration on a spoke. Its deletion removes everything
-// there. render returns what `kubectl sno render --modules MODULE` prints, of whose roles the account gets what only
-// reads. The executor is the account whose rights limit what the work agent may do for it.
-func Work(cluster string, config configuration.Configuration, executor workv1.ManifestWorkSubjectServiceAccount, render func(module string) (string, error)) (*workv1.ManifestWork, error) {
+// Works returns the ManifestWork that plans the modules of a configuration on a spoke, and before it the one that gives
+// the account which is its executor the rights to apply it. The deletion of both removes everything there. The Pod has,
+// of the controllers' roles, what only reads.
+func Works(cluster string, config configuration.Configuration, account workv1.ManifestWorkSubjectServiceAccount) (rights, plan *workv1.ManifestWork, err error) {
 	objects := []runtime.Object{
 		&corev1.Namespace{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
@@ -45,24 +51,26 @@ func Work(cluster string, config configuration.Configuration, executor workv1.Ma
 		&corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: inNamespace()},
 	}
 	for _, module := range config.Modules {
-		text, err := render(module)
+		text, err := manifests.Render("", false, module)
 		if err != nil {
-			return nil, fmt.Errorf("rendering module %s: %w", module, err)
+			return nil, nil, err
 		}
-		rights, err := readers(text)
+		its, err := readers(text)
 		if err != nil {
-			return nil, fmt.Errorf("rendering module %s: %w", module, err)
+			return nil, nil, fmt.Errorf("roles of module %s: %w", module, err)
 		}
-		objects = append(objects, rights...)
+		objects = append(objects, its...)
 	}
-	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: Name}}
-	for _, o := range append(objects, pod(config)) {
-		work.Spec.Workload.Manifests = append(work.Spec.Workload.Manifests, workv1.Manifest{RawExtension: runtime.RawExtension{Object: o}})
+	objects = append(objects, pod(config))
+	granted, err := executor.Grant(Name+"-executor", account, objects)
+	if err != nil {
+		return nil, nil, err
 	}
-	work.Spec.Executor = &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
-		Type: workv1.ExecutorSubjectTypeServiceAccount, ServiceAccount: &executor,
+	rights, plan = newWork(cluster, RightsName, granted), newWork(cluster, Name, objects)
+	plan.Spec.Executor = &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
+		Type: workv1.ExecutorSubjectTypeServiceAccount, ServiceAccount: &account,
 	}}
-	work.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{
+	plan.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{
 		ResourceIdentifier: workv1.ResourceIdentifier{Resource: "pods", Namespace: Name, Name: Name},
 		// The API server adds fields to a Pod that may not be changed.
 		UpdateStrategy:     &workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeCreateOnly},
@@ -75,7 +83,15 @@ func Work(cluster string, config configuration.Configuration, executor workv1.Ma
 			{Name: valuePhase, Path: ".status.phase"}, {Name: valueReason, Path: ".status.reason"},
 		}}},
 	}}
-	return work, nil
+	return rights, plan, nil
+}
+
+func newWork(cluster, name string, objects []runtime.Object) *workv1.ManifestWork {
+	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: name}}
+	for _, o := range objects {
+		work.Spec.Workload.Manifests = append(work.Spec.Workload.Manifests, workv1.Manifest{RawExtension: runtime.RawExtension{Object: o}})
+	}
+	return work
 }
 
 func inNamespace() metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: Name, Name: Name} }

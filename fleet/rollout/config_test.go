@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/fleet"
+	"github.com/solonode/sno/fleet/agent"
 	"github.com/solonode/sno/fleet/configuration"
 	"github.com/solonode/sno/fleet/rollout"
 	"github.com/solonode/sno/patch/golden"
@@ -38,9 +39,13 @@ func TestConfig(t *testing.T) {
 		placements = append(placements, p)
 	}
 	write("../config/placements/placements.yaml", placements...)
+	hash, err := agent.Hash()
+	if err != nil {
+		t.Fatal(err)
+	}
 	config := configuration.Configuration{
 		Modules: []string{"approver", "ingress", "machineconfig"}, DrainPolicy: "never", Placement: "topology",
-		Image: "registry.example.com/{module}-controller:v1", Tool: "registry.example.com/kubectl-sno:v1",
+		Image: "registry.example.com/{module}-controller:v1", Tool: "registry.example.com/kubectl-sno:v1", Manifests: hash,
 	}.Object(fleet.Namespace, "single-nodes")
 	write("../config/example/rollout.yaml", config, rollout.AddOn(
 		rollout.Group{Namespace: fleet.Namespace, Placement: rollout.SingleNodes, Configuration: config.Name, Limits: rollout.DefaultLimits},

@@ -4,6 +4,7 @@ package hub
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -134,19 +136,21 @@ func (h *Hub) join(ctx context.Context, name string, spoke *embedded.Cluster) (*
 			{MatchLabels: map[string]string{"open-cluster-management.io/aggregate-to-work": "true"}},
 		}},
 	}
-	if err := spoke.Client().Create(ctx, aggregate); err != nil {
+	if err := spoke.Client().Create(ctx, aggregate); err != nil && !apierrors.IsAlreadyExists(err) {
 		return nil, fmt.Errorf("create ClusterRole %s: %w", aggregate.Name, err)
 	}
 	kubeconfig, err := spoke.KubeconfigForServiceAccount(ctx, agentNamespace, agentAccount)
 	if err != nil {
 		return nil, err
 	}
-	credentials := filepath.Join(spoke.Dir(), "hub-kubeconfig")
+	// A spoke may have agents of several hubs.
+	id := fmt.Sprintf("hub-kubeconfig-%.4x", sha256.Sum256([]byte(h.Dir())))
+	credentials := filepath.Join(spoke.Dir(), id)
 	if err := os.Mkdir(credentials, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the hub's credentials: %w", err)
 	}
 	agent, err := h.run(ctx, spoke, "registration-operator", "agent", "--kubeconfig="+kubeconfig, "--namespace="+agentNamespace,
-		"--spoke-cluster-name="+name, "--agent-id="+name, "--bootstrap-kubeconfig="+h.bootstrap, "--hub-kubeconfig-dir="+credentials,
+		"--spoke-cluster-name="+name, "--agent-id="+name+id, "--bootstrap-kubeconfig="+h.bootstrap, "--hub-kubeconfig-dir="+credentials, "--hub-kubeconfig-secret="+id,
 		"--workload-source-driver=kube", "--workload-source-config="+filepath.Join(credentials, "kubeconfig"))
 	if err != nil {
 		return nil, err

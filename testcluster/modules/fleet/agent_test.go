@@ -9,14 +9,12 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/cli"
@@ -25,7 +23,6 @@ import (
 	"github.com/solonode/sno/fleet/configuration"
 	"github.com/solonode/sno/fleet/executor"
 	"github.com/solonode/sno/fleet/feedback"
-	"github.com/solonode/sno/fleet/manifests"
 	"github.com/solonode/sno/testcluster/apiserver"
 	"github.com/solonode/sno/testcluster/crds"
 	"github.com/solonode/sno/testcluster/modules"
@@ -60,24 +57,8 @@ func rendered(t testing.TB) []*unstructured.Unstructured {
 		Modules: feedback.Names(), Image: "registry.example.com/{module}-controller:v1", Tool: "registry.example.com/kubectl-sno:v1",
 		DrainPolicy: "never", Placement: "topology",
 	}
-	object := config.Object("ns", "sno")
 	workers := int64(0)
-	a := agent.Agent{
-		Render:        func(module, image string) (string, error) { return manifests.Render(image, true, module) },
-		Configuration: func(string, string) (*addonv1alpha1.AddOnDeploymentConfig, error) { return object, nil },
-		Report: func(string) feedback.Report {
-			return feedback.Report{Infrastructure: "SingleReplica", Workers: &workers}
-		},
-		Selected: func(string) (bool, error) { return true, nil },
-		Now:      time.Now,
-	}
-	cluster, addon := &clusterv1.ManagedCluster{}, &addonv1alpha1.ManagedClusterAddOn{}
-	cluster.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: fleet.ClaimControlPlane, Value: "SingleReplica"}}
-	addon.Status.ConfigReferences = []addonv1alpha1.ConfigReference{{
-		ConfigGroupResource: addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: "addondeploymentconfigs"},
-		DesiredConfig:       &addonv1alpha1.ConfigSpecHash{ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "ns", Name: object.Name}},
-	}}
-	objects, err := a.Manifests(cluster, addon)
+	objects, err := agent.Objects(config, addonv1alpha1.ConfigReferent{Namespace: "ns", Name: "sno"}, feedback.Report{Infrastructure: "SingleReplica", Workers: &workers}, false)
 	apiserver.NoError(t, err)
 	var out []*unstructured.Unstructured
 	for _, o := range objects {

@@ -14,12 +14,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/util/jsonpath"
+	"k8s.io/utils/ptr"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
@@ -66,7 +68,7 @@ func newHub(t testing.TB, clusters ...string) *hub {
 		h.server.Put(t, apiserver.Manifests(t, folder, file)[0])
 	}
 	scheme := runtime.NewScheme()
-	for _, install := range []func(*runtime.Scheme) error{clusterv1.Install, clusterv1beta1.Install, addonv1alpha1.Install, workv1.Install} {
+	for _, install := range []func(*runtime.Scheme) error{coordinationv1.AddToScheme, clusterv1.Install, clusterv1beta1.Install, addonv1alpha1.Install, workv1.Install} {
 		apiserver.NoError(t, install(scheme))
 	}
 	config := h.server.Config(t, "hub", "system:masters")
@@ -80,6 +82,10 @@ func newHub(t testing.TB, clusters ...string) *hub {
 		apiserver.Eventually(t, "the API of hubs is served", func() error { return h.admin.List(t.Context(), list) })
 	}
 	h.kubeconfig = h.server.Kubeconfig(t, person, "system:masters")
+	h.server.Put(t, modules.Object("v1", "Namespace", "", fleet.Namespace).Unstructured())
+	h.create(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: fleet.Namespace, Name: fleet.Manager}, Spec: coordinationv1.LeaseSpec{
+		HolderIdentity: ptr.To("manager"), LeaseDurationSeconds: ptr.To(int32(3600)), RenewTime: &metav1.MicroTime{Time: time.Now()},
+	}})
 
 	namespace := h.server.Namespace(t)
 	content := configuration.Configuration{
@@ -186,6 +192,13 @@ func TestStatus(t *testing.T) {
 			t.Errorf("%s: exit code %d, %s%s\nwant %d, %s", args, code, out, errOut, want.code, want.rows)
 		}
 	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: fleet.Namespace, Name: fleet.Manager}}
+	for _, c := range [][2]string{{`{"spec":{"renewTime":"2026-01-02T03:04:05.000000Z"}}`, "was last renewed "}, {`{"spec":{"holderIdentity":""}}`, "nobody holds"}} {
+		apiserver.NoError(t, h.admin.Patch(t.Context(), lease, client.RawPatch("application/merge-patch+json", []byte(c[0]))))
+		if out, errOut, code := h.sno("", "status", "east-1"); code != 4 || !strings.Contains(out, "NotReported") || !strings.Contains(errOut, c[1]) {
+			t.Errorf("without a manager: exit code %d, %s%s", code, out, errOut)
+		}
+	}
 	h.refused("no ManagedCluster with --selector=region=north", "status", "-l", "region=north")
 	h.refused("none has the reason Reverted", "status", "--reason", "Reverted")
 	h.refused("no cluster none-1", "status", "none-1")
@@ -211,7 +224,7 @@ func (h *hub) agents(broken string) {
 	h.Cleanup(events.Stop)
 	go func() {
 		for event := range events.ResultChan() {
-			if work, is := event.Object.(*workv1.ManifestWork); is && event.Type == watch.Added && work.Name == plan.Name {
+			if work, is := event.Object.(*workv1.ManifestWork); is && event.Type == watch.Added && strings.HasPrefix(work.Name, plan.Name) {
 				h.answer(work, work.Namespace == broken)
 			}
 		}
@@ -234,6 +247,15 @@ func (h *hub) answer(work *workv1.ManifestWork, broken bool) {
 			h.Error(err)
 		}
 	}
+	work.Status.Conditions = []metav1.Condition{condition(workv1.WorkApplied, metav1.ConditionTrue)}
+	work.Status.Conditions[0].ObservedGeneration = work.Generation
+	if pod == nil {
+		work.Status.ResourceStatus.Manifests = []workv1.ManifestCondition{}
+		if err := h.admin.Status().Update(h.Context(), work); err != nil {
+			h.Error(err)
+		}
+		return
+	}
 	state := map[string]any{"waiting": map[string]any{"reason": "ImagePullBackOff"}}
 	if !broken {
 		state = map[string]any{"terminated": map[string]any{"exitCode": int64(0), "message": h.run(pod)}}
@@ -241,11 +263,20 @@ func (h *hub) answer(work *workv1.ManifestWork, broken bool) {
 	pod.Object["status"] = map[string]any{"phase": "Running", "containerStatuses": []any{map[string]any{"state": state}}}
 	reported := workv1.ManifestCondition{
 		ResourceMeta: workv1.ManifestResourceMeta{Resource: "pods", Namespace: pod.GetNamespace(), Name: pod.GetName()}, Conditions: []metav1.Condition{},
+		StatusFeedbacks: workv1.StatusFeedbackResult{Values: values(work.Spec.ManifestConfigs[0], pod)},
 	}
-	for _, path := range work.Spec.ManifestConfigs[0].FeedbackRules[0].JsonPaths {
+	work.Status.ResourceStatus.Manifests = []workv1.ManifestCondition{reported}
+	if err := h.admin.Status().Update(h.Context(), work); err != nil {
+		h.Error(err)
+	}
+}
+
+// values are what the work agent reads of an object.
+func values(option workv1.ManifestConfigOption, object *unstructured.Unstructured) (all []workv1.FeedbackValue) {
+	for _, path := range option.FeedbackRules[0].JsonPaths {
 		j := jsonpath.New(path.Name).AllowMissingKeys(true)
 		var value bytes.Buffer
-		if err := j.Parse("{" + path.Path + "}"); err != nil || j.Execute(&value, pod.Object) != nil || value.Len() == 0 {
+		if err := j.Parse("{" + path.Path + "}"); err != nil || j.Execute(&value, object.Object) != nil || value.Len() == 0 {
 			continue
 		}
 		text := value.String()
@@ -253,12 +284,9 @@ func (h *hub) answer(work *workv1.ManifestWork, broken bool) {
 		if number := int64(0); path.Name == "exitCode" {
 			field = workv1.FieldValue{Type: workv1.Integer, Integer: &number}
 		}
-		reported.StatusFeedbacks.Values = append(reported.StatusFeedbacks.Values, workv1.FeedbackValue{Name: path.Name, Value: field})
+		all = append(all, workv1.FeedbackValue{Name: path.Name, Value: field})
 	}
-	work.Status.ResourceStatus.Manifests = []workv1.ManifestCondition{reported}
-	if err := h.admin.Status().Update(h.Context(), work); err != nil {
-		h.Error(err)
-	}
+	return all
 }
 
 // run does what the Pod does and returns its termination message.
