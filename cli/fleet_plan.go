@@ -222,7 +222,7 @@ func (f *planning) configurations(ctx context.Context, h *hub.Hub, strategy *add
 	return all, nil
 }
 
-// plan creates the ManifestWorks one after the other, waits for the result, and deletes them when it is interrupted, too.
+// plan creates the ManifestWorks one after the other, waits for the result and deletes them, whatever ends it.
 func (f *planning) plan(ctx context.Context, h *hub.Hub, works []*workv1.ManifestWork) overview.Plan {
 	out := overview.Plan{Cluster: works[0].Namespace}
 	limited, cancel := context.WithTimeout(ctx, f.timeout)

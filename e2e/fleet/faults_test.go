@@ -15,6 +15,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	workv1 "open-cluster-management.io/api/work/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,7 +43,7 @@ var _ = It("The manager or the work agent is killed between any two steps of an 
 			Expect(code).To(BeZero())
 			onHub, onSpoke := suite.Must(h.AuditOffset(ctx)), suite.Must(s.Cluster.AuditOffset(ctx))
 			kill := func(what string, done func() bool) {
-				By(s.name + ": killed after " + what)
+				By(s.name + ": a kill after " + what)
 				Eventually(ctx, done, patience, reaction).Should(BeTrue())
 				victim := []*embedded.Component{manager, s.agent}[i]
 				Expect(victim.Kill()).To(Succeed())
@@ -137,15 +138,18 @@ var _ = It("A spoke that is changed, away for long, or of another hub, a hub tha
 			}
 			return row(one)()
 		}, patience, reaction).Should(And(is(overview.NotInForce), HaveField("Reason", "Reverted"), HaveField("Module", "ingress")))
-		By("and stops")
+		By("and stops; the controller, which would wait five minutes before it tries again, starts again")
+		Expect(one.Cluster.Client().DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(fleetNamespace))).To(Succeed())
 		settled()
 		Expect(pinned(ctx, one)).To(BeTrue())
 
 		By("a controller is deleted on a spoke")
 		Expect(one.Cluster.Client().Delete(ctx, deployment(ctx, one))).To(Succeed())
 		Eventually(ctx, row(one), patience, poll).Should(And(is(overview.NotInForce), HaveField("Reason", "ResourceNotAvailable"), HaveField("Module", "ingress")))
-		By("the work agent repairs it")
-		Eventually(ctx, row(one), 2*patience, poll).Should(is(overview.Settled))
+		By("the work agent repairs it: when it starts again, or within six minutes")
+		Expect(one.agent.Kill()).To(Succeed())
+		Expect(one.agent.Start(context.WithoutCancel(ctx))).To(Succeed())
+		settled()
 		installed = deployment(ctx, one)
 
 		By("a spoke is away for twenty leases, which are minutes with the default")

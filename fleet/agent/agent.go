@@ -111,7 +111,7 @@ func installed(works []*workv1.ManifestWork) (of []addonv1alpha1.ConfigReferent)
 }
 
 // keep returns what a cluster has, from a manager with other manifests: a new version of the manager must not change
-// all clusters at once. Our claims are as they are now, and the Jobs are those of this version: no cluster has them yet.
+// all clusters at once. Our claims are as they are now, and the Jobs are of this version: no cluster has them.
 func keep(works []*workv1.ManifestWork, rendered []runtime.Object) ([]runtime.Object, error) {
 	objects, err := objectsOf(works)
 	if err != nil {
@@ -192,8 +192,8 @@ func (a *Agent) GetAgentAddonOptions() framework.AgentAddonOptions {
 	}
 }
 
-// healthy is the health of the add-on: an ErrNotSettled with the reason of each module that is not settled, or the phase
-// of the cluster's installation.
+// healthy is the health of the add-on: an ErrNotSettled with the reason of each module that is not settled, and the
+// phase of the cluster's installation.
 func (a *Agent) healthy(results []framework.FieldResult, cluster *clusterv1.ManagedCluster, _ *addonv1alpha1.ManagedClusterAddOn) error {
 	work := &workv1.ManifestWork{}
 	for _, r := range results {

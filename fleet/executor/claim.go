@@ -28,9 +28,9 @@ const claimant = "work-agent-sno-"
 var ErrOtherHub = errors.New("another hub manages the cluster: opt it out there, or if that hub is gone remove the annotation " +
 	fleet.HubAnnotation + " from its Namespace " + fleet.Namespace)
 
-// Claim returns the ManifestWork that comes before all others of a cluster. It marks the Namespace of the controllers with
-// the hub, which has a field manager of its own: the work agent does not replace the mark of another hub. It also reads
-// what an installation has published.
+// Claim returns the ManifestWork that comes before all others of a cluster. It marks the Namespace of the controllers
+// with the hub, which has a field manager of its own: the work agent does not replace the mark of another hub. It also
+// reads what an installation has published.
 func Claim(addon *addonv1alpha1.ManagedClusterAddOn, hub types.UID) (*workv1.ManifestWork, error) {
 	object, option := feedback.Installation()
 	namespace := &corev1.Namespace{

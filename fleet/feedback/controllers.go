@@ -100,8 +100,8 @@ func rollout(m workv1.ManifestCondition) *Rollout {
 // Installing is how far sno-install is with a cluster.
 type Installing struct{ Phase, Message string }
 
-// Installation returns the ConfigMap in which sno-install publishes how far it is, as a manifest, and how the work agent
-// reads it. Other clusters have none.
+// Installation returns the ConfigMap in which sno-install publishes how far it is, as a manifest, and how the work
+// agent reads it. Other clusters have none.
 func Installation() (*unstructured.Unstructured, workv1.ManifestConfigOption) {
 	return manifest(corev1.SchemeGroupVersion.WithKind("ConfigMap"), installation), readOnly(installation, workv1.JsonPath{Name: valueStatus, Path: ".data.status"},
 		workv1.JsonPath{Name: valuePhase, Path: ".data.phase"}, workv1.JsonPath{Name: valueMessage, Path: ".data.message"})
