@@ -165,7 +165,6 @@ nightly: ## Everything in full: all scenarios, a thousand kills, all machines, e
 	$(MAKE) suite SUITE=fleet LABELS='!figures'
 	$(MAKE) e2e-kind e2e-boot
 	$(MAKE) e2e-boot WAY='all-in-one-renewal || in-place-cuts || in-place-payload-cuts || all-in-one-cuts'
-	$(MAKE) e2e-machine
 	$(MAKE) release-check
 weekly: nightly ## The same, Kubernetes' own tests, interruptions and the figures
 	$(MAKE) e2e-kubernetes e2e-kind-interrupt dist DIST_FLAGS=-check

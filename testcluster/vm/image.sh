@@ -8,7 +8,7 @@ set -eu
 folder=$1 node=${2:-}
 
 packages=linux-image-cloud-amd64,busybox-static,kmod,cpio,dracut
-[ -z "$node" ] || packages=$packages,systemd-sysv,udev,dbus,network-manager,dracut-network,ignition,curl,zstd,fdisk,openssh-server,sudo,\
+[ -z "$node" ] || packages=$packages,systemd-sysv,udev,dbus,network-manager,dracut-network,ignition,curl,zstd,fdisk,openssh-server,sudo,libnss-myhostname,\
 containerd,runc,containernetworking-plugins,iptables,iproute2,conntrack,socat,ethtool,jq,procps,\
 grub-pc-bin,grub-efi-amd64-bin,grub-common,mtools,dosfstools,e2fsprogs,squashfs-tools,xorriso
 
