@@ -27,6 +27,7 @@ import (
 	"github.com/solonode/sno/fleet"
 	"github.com/solonode/sno/fleet/executor"
 	"github.com/solonode/sno/fleet/overview"
+	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
@@ -37,7 +38,7 @@ var _ = It("The manager or the work agent is killed between any two steps of an 
 	Label("faults"), specTimeout, func(ctx SpecContext) {
 		h, spokes := prepare(ctx, 2)
 		manager := manage(ctx, h)
-		config := configure(ctx, h, "v1")
+		config := configure(ctx, h, "v1", "ingress")
 		for i, s := range spokes {
 			_, code := sno(ctx, h, "opt-out", spokes[1-i].name)
 			Expect(code).To(BeZero())
@@ -113,7 +114,7 @@ var _ = It("A spoke that is changed, away for long, or of another hub, a hub tha
 		one, two := spokes[0], spokes[1]
 		manager := manage(ctx, h)
 		label(ctx, h, one, fleet.CanaryLabel)
-		v1 := configure(ctx, h, "v1")
+		v1 := configure(ctx, h, "v1", "ingress")
 		rollOut(ctx, h, v1, v1)
 		row := func(s *spoke) func() overview.Row { return func() overview.Row { return table(ctx, h)[s.name] } }
 		settled := func() {
@@ -164,20 +165,31 @@ var _ = It("A spoke that is changed, away for long, or of another hub, a hub tha
 		Expect(writes(ctx, one, quiet)).To(BeEmpty())
 
 		By("the hub is away")
-		processes := one.kubelet.pids()
+		processes, agent := one.kubelet.pids(), one.agent.PID()
 		Expect(h.KillAPIServer()).To(Succeed())
 		suite.Elapse(ctx, *away)
+		Expect(one.kubelet.pids()).To(Equal(processes), "controllers have restarted")
+		Expect(one.agent.PID()).To(Equal(agent), "the work agent has restarted")
+		Expect(writes(ctx, one, quiet)).To(BeEmpty())
+		By("it learns after its return what a person did meanwhile")
+		optOut := func(value string) {
+			GinkgoHelper()
+			Expect(two.Cluster.Client().Patch(ctx, suite.Must(two.Object(ctx, framework.Ingress)), client.RawPatch("application/merge-patch+json",
+				fmt.Appendf(nil, `{"metadata": {"annotations": {%q: %s}}}`, patch.OptOutAnnotation, value)))).To(Succeed())
+		}
+		optOut(`"all"`)
+		suite.Must(two.WaitReason(ctx, framework.Ingress, patience, patch.ReasonOptedOut))
 		Expect(h.StartAPIServer(ctx)).To(Succeed())
+		Eventually(ctx, row(two), patience, poll).Should(And(is(overview.Settled), HaveField("Reason", patch.ReasonOptedOut)))
+		optOut("null")
+		Eventually(ctx, row(two), patience, poll).Should(And(is(overview.Settled), HaveField("Reason", patch.ReasonAsExpected)))
 		settled()
 		same()
-		Expect(one.kubelet.pids()).To(Equal(processes), "controllers have restarted")
-		for _, s := range spokes {
-			Expect(writes(ctx, s, quiet)).To(BeEmpty())
-		}
+		Expect(writes(ctx, one, quiet)).To(BeEmpty())
 
 		By("the hub refuses ManifestWorks as too large")
 		refusing(ctx, h, true)
-		v2 := configure(ctx, h, "v2")
+		v2 := configure(ctx, h, "v2", "ingress")
 		rollOut(ctx, h, v2, v2)
 		Eventually(ctx, row(one), patience, poll).Should(And(is(overview.Refused), HaveField("Message", And(ContainSubstring(tooLarge), Not(ContainSubstring("\n"))))))
 		same()
@@ -200,7 +212,7 @@ var _ = It("A spoke that is changed, away for long, or of another hub, a hub tha
 		settled()
 		same()
 		By("until a configuration names its manifests, for the canary")
-		rollOut(ctx, h, v1, configureManifests(ctx, h, "v1", hash))
+		rollOut(ctx, h, v1, configureManifests(ctx, h, "v1", hash, "ingress"))
 		Eventually(ctx, func() int32 { return *deployment(ctx, one).Spec.Replicas }, patience, poll).Should(BeZero())
 		Expect(*deployment(ctx, two).Spec.Replicas).To(Equal(int32(1)))
 
@@ -214,7 +226,7 @@ var _ = It("A spoke that is changed, away for long, or of another hub, a hub tha
 		suite.Must(other.Join(ctx, two.name, two.Cluster))
 		before := deployment(ctx, two)
 		manage(ctx, other)
-		theirs := configure(ctx, other, "v9")
+		theirs := configure(ctx, other, "v9", "ingress")
 		rollOut(ctx, other, theirs, theirs)
 		Eventually(ctx, func() overview.Row { return table(ctx, other)[two.name] }, patience, poll).Should(And(
 			is(overview.Refused), HaveField("Message", ContainSubstring(executor.ErrOtherHub.Error()))))

@@ -17,6 +17,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -87,6 +88,9 @@ var _ = It("A manager rolls out a canary and then the others, stops where a spok
 		for _, s := range spokes[:len(spokes)-1] {
 			Eventually(ctx, state(s), patience, poll).Should(is(overview.Settled))
 			Expect(pinned(ctx, s)).To(BeTrue())
+			agents, _, err := s.Cluster.AuditEvents(ctx, 0, embedded.AuditFilter{User: hub.AgentUser, Group: operatorv1.GroupName, WritesOnly: true})
+			Expect(err).NotTo(HaveOccurred())
+			Expect(agents).To(BeEmpty(), "the agent only reads operators' objects")
 		}
 		Expect(refused).To(BeEmpty(), "while everything is well")
 		suite.Record(suite.Fleet, suite.Figure("From a configuration to in force on two spokes, one at a time", "%s", suite.Seconds(time.Since(began))))
@@ -105,9 +109,14 @@ var _ = It("A manager rolls out a canary and then the others, stops where a spok
 		apply(ctx, canary.Cluster, fmt.Sprintf(published, "complete"))
 		Eventually(ctx, state(canary), patience, poll).Should(is(overview.Settled))
 
-		By("the opt-out ends")
+		By("the opt-out of a highly available cluster ends, which is selected once it is a single node")
+		claim(ctx, last, configv1.HighlyAvailableTopologyMode)
+		Eventually(ctx, func() string { return view()[last.name].ControlPlane }, patience, poll).Should(Equal(string(configv1.HighlyAvailableTopologyMode)))
 		_, code = sno(ctx, h, "opt-out", "--undo", last.name)
 		Expect(code).To(BeZero())
+		Consistently(ctx, func() []string { return decided(ctx, h, rollout.SingleNodes) }, 3*time.Second, poll).ShouldNot(ContainElement(last.name))
+		Expect(writes(ctx, last, untouched)).To(BeEmpty())
+		claim(ctx, last, configv1.SingleReplicaTopologyMode)
 		Eventually(ctx, state(last), patience, poll).Should(is(overview.Settled))
 		Expect(pinned(ctx, last)).To(BeTrue())
 
@@ -209,8 +218,7 @@ func prepare(ctx context.Context, count int) (*hub.Hub, []*spoke) {
 		Expect(s.Prepare(ctx, framework.MachineConfig)).To(Succeed())
 		apply(ctx, s.Cluster, "{apiVersion: machineconfiguration.openshift.io/v1, kind: MachineConfigPool, metadata: {name: worker}, spec: {}}")
 		Expect(s.RunHost(ctx, framework.Ingress)).To(Succeed())
-		apply(ctx, s.Cluster, "{apiVersion: "+hub.ManagedCluster.Group+"/v1alpha1, kind: ClusterClaim, metadata: {name: "+claim+"}, spec: {value: "+
-			string(configv1.SingleReplicaTopologyMode)+"}}")
+		claim(ctx, s, configv1.SingleReplicaTopologyMode)
 		patchCluster(ctx, h, s, fmt.Sprintf(`{"spec": {"leaseDurationSeconds": %d}}`, leaseSeconds))
 	}
 	return h, spokes
