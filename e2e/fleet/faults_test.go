@@ -195,10 +195,10 @@ var _ = It("A spoke that is changed, away for long, or of another hub, a hub tha
 		rollOut(ctx, h, v2, v2)
 		Eventually(ctx, row(one), patience, poll).Should(And(is(overview.Refused), HaveField("Message", And(ContainSubstring(tooLarge), Not(ContainSubstring("\n"))))))
 		same()
-		refusing(ctx, h, false)
 		rollOut(ctx, h, v1, v1)
 		settled()
 		same()
+		refusing(ctx, h, false)
 
 		By("a new version of the manager, with which controllers would stop, changes nothing")
 		Expect(manager.Terminate(ctx)).To(Succeed())
