@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -102,14 +101,9 @@ var _ = It("Thousands of clusters, whose ManifestWorks a small program answers",
 			suite.Figure(name+" at rest: the manager", "RSS %d MiB (anonymous %d), %.1f millicores", memory.VmRSS/mebi, memory.RssAnon/mebi,
 				1000*busy/atRest.Seconds()))
 
-		command := exec.CommandContext(ctx, suite.Must(programs.Build(ctx, programs.KubectlSNO, GinkgoWriter)), "fleet", "status", "--kubeconfig", h.KubeconfigPath())
-		began = time.Now()
-		output, err := command.CombinedOutput()
-		took := time.Since(began)
-		Expect(err).NotTo(HaveOccurred(), "%s", output)
-		peak := command.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10 / mebi
-		suite.Record(suite.Fleet, suite.Row{What: name + ": kubectl sno fleet status", Measured: fmt.Sprintf("%s, %d MiB", suite.Seconds(took), peak),
-			Bound: "2 s, 256 MiB", Compared: "-", Held: took < 2*time.Second && peak < 256})
+		took, peak := s.status(ctx)
+		suite.Record(suite.Fleet, suite.Row{What: name + ": kubectl sno fleet status", Measured: fmt.Sprintf("%s, %d MiB", suite.Seconds(took), peak/mebi),
+			Bound: "2 s, 256 MiB", Compared: "-", Held: took < 2*time.Second && peak < 256*mebi})
 	}
 })
 
@@ -265,6 +259,30 @@ func (s *simulation) inForce() (count int, err error) {
 		}
 	}
 	return count, err
+}
+
+// status returns how long kubectl sno fleet status takes, and its most memory in bytes. The kernel's own figure of a child
+// has the memory of this process in it.
+func (s *simulation) status(ctx context.Context) (took time.Duration, peak uint64) {
+	GinkgoHelper()
+	command := exec.CommandContext(ctx, suite.Must(programs.Build(ctx, programs.KubectlSNO, GinkgoWriter)), "fleet", "status", "--kubeconfig", s.hub.KubeconfigPath())
+	began := time.Now()
+	Expect(command.Start()).To(Succeed())
+	ended := make(chan error)
+	go func() { ended <- command.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			Expect(err).NotTo(HaveOccurred())
+			return time.Since(began), peak
+		case <-time.After(10 * time.Millisecond):
+			if process, err := procfs.NewProc(command.Process.Pid); err == nil {
+				if memory, err := process.NewStatus(); err == nil {
+					peak = max(peak, memory.VmHWM)
+				}
+			}
+		}
+	}
 }
 
 func (s *simulation) manager() procfs.Proc {
