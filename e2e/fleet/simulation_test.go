@@ -50,6 +50,8 @@ const (
 	simulatedAgents = 8
 	// settling is for 1,500 more clusters on two busy cores.
 	settling = 40 * time.Minute
+	// quiet is how long the manager writes nothing when it has settled.
+	quiet = 15 * time.Second
 
 	managerUser = "system:serviceaccount:" + fleetNamespace + ":sno-fleet-controller"
 	mebi        = 1 << 20
@@ -90,6 +92,11 @@ var _ = It("Thousands of clusters, whose ManifestWorks a small program answers",
 		suite.Record(suite.Fleet, suite.Figure(fmt.Sprintf("%s: in force on the last %d", name, n-from), "%s after their labels, %.1f s of the manager's processor",
 			suite.Seconds(time.Since(began)), s.processor()-used))
 
+		Eventually(ctx, func() []string { // other writes follow, such as the claims of what a cluster has reported
+			from := suite.Must(h.AuditOffset(ctx))
+			suite.Elapse(ctx, quiet)
+			return s.writes(ctx, from)
+		}, settling, poll).Should(BeEmpty(), "what the manager has written in %s", quiet)
 		offset := suite.Must(h.AuditOffset(ctx))
 		used = s.processor()
 		suite.Elapse(ctx, *atRest)

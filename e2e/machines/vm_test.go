@@ -179,7 +179,7 @@ var onDisk = []check{
 	{"the first boot is over", "test -e /boot/vmlinuz && test ! -e /boot/ignition.firstboot"},
 }
 
-var _ = Describe("All in one, on a virtual machine", Ordered, Label(virtualMachine, "vm-all-in-one", suite.Long), PollProgressAfter(vmTimeout), func() {
+var _ = Describe("All in one, on a virtual machine", Ordered, Label(virtualMachine, "vm-all-in-one", suite.Long), func() {
 	v := &virtual{way: "vm-all-in-one"}
 	checks := everywhere(allInOne, runtimeIs("containerd"), onDisk)
 	BeforeAll(v.setUp, NodeTimeout(vmTimeout))
@@ -237,7 +237,7 @@ var bonded = []check{
 	{"names are resolved by the static server", `grep -qx 'nameserver 10.0.2.3' /etc/resolv.conf && grep -q '^search example.com' /etc/resolv.conf`},
 }
 
-var _ = Describe("All in one, with a static network", Ordered, Label(virtualMachine, "vm-network", suite.Long), PollProgressAfter(vmTimeout), func() {
+var _ = Describe("All in one, with a static network", Ordered, Label(virtualMachine, "vm-network", suite.Long), func() {
 	v := &virtual{way: "vm-network"}
 	checks := everywhere(allInOne, bonded)
 	BeforeAll(v.setUp, NodeTimeout(vmTimeout))
@@ -258,7 +258,7 @@ var _ = Describe("All in one, with a static network", Ordered, Label(virtualMach
 	}, SpecTimeout(vmTimeout))
 })
 
-var _ = Describe("Bootstrap in place, on a virtual machine", Ordered, Label(virtualMachine, "vm-in-place", suite.Long), PollProgressAfter(vmTimeout), func() {
+var _ = Describe("Bootstrap in place, on a virtual machine", Ordered, Label(virtualMachine, "vm-in-place", suite.Long), func() {
 	v := &virtual{way: "vm-in-place"}
 	checks := everywhere(installed, onDisk)
 	BeforeAll(v.setUp, NodeTimeout(vmTimeout))
