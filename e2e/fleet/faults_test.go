@@ -97,7 +97,7 @@ var _ = It("The manager or the work agent is killed between any two steps of an 
 			}
 			Eventually(ctx, func() overview.Row { return table(ctx, h)[s.name] }, patience, poll).Should(is(overview.OptedOut))
 			Expect(pinned(ctx, s)).To(BeFalse())
-			for what, times := range created(ctx, h.Cluster, onHub, "system:serviceaccount:"+fleetNamespace+":sno-fleet-controller") {
+			for what, times := range created(ctx, h.Cluster, onHub, managerUser) {
 				Expect(times).To(Equal(1), "the manager has created %s", what)
 			}
 			all := created(ctx, s.Cluster, onSpoke, hub.AgentUser)

@@ -299,10 +299,8 @@ func runManager(ctx context.Context, h *hub.Hub, binary string) *embedded.Compon
 	kubeconfig := suite.Must(h.KubeconfigForServiceAccount(ctx, fleetNamespace, "sno-fleet-controller"))
 	return suite.Must(h.RunProcess(context.WithoutCancel(ctx), embedded.Process{
 		Name: programs.FleetController.Name, Path: binary,
-		Args: []string{"--kubeconfig=" + kubeconfig, "--leader-elect-resource-namespace=" + fleetNamespace, "--health-probe-bind-address=0"},
-		Ended: func(p *embedded.Component, _ string) {
-			time.AfterFunc(time.Second, func() { _ = p.Start(context.WithoutCancel(ctx)) }) // it fails when the cluster was stopped meanwhile
-		},
+		Args:  []string{"--kubeconfig=" + kubeconfig, "--leader-elect-resource-namespace=" + fleetNamespace, "--health-probe-bind-address=0"},
+		Ended: hub.Restart(ctx),
 	}))
 }
 

@@ -398,6 +398,8 @@ func statusOf(ctx context.Context, on executor, command string) (s status, err e
 // follow prints the phases of a command as they end, and its errors, until the command succeeds. Its unit restarts a
 // failed one.
 func (m *machine) follow(ctx context.Context, on *nodemachine.Machine, command string) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
 	m.phases, err = follow(ctx, on, command)
 	return err
 }

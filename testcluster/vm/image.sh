@@ -174,12 +174,12 @@ set -eu
 mkdir -p /run/media/iso /run/live
 mount -o ro /dev/disk/by-label/sno-live /run/media/iso
 mount -t tmpfs -o size=75% live /run/live
-mkdir /run/live/root /run/live/upper /run/live/work
-mount -o ro,loop /run/media/iso/images/pxeboot/rootfs.img /run/live/root
-mount -t overlay -o lowerdir=/run/live/root,upperdir=/run/live/upper,workdir=/run/live/work root /sysroot
+mkdir /run/live/lower /run/live/upper /run/live/work
+mount -o ro,loop /run/media/iso/images/pxeboot/rootfs.img /run/live/lower
+mount -t overlay -o lowerdir=/run/live/lower,upperdir=/run/live/upper,workdir=/run/live/work root /sysroot
 # containerd's own overlays cannot be on one.
 mount -t tmpfs -o size=75% var /sysroot/var
-cp -a /run/live/root/var/. /sysroot/var/
+cp -a /run/live/lower/var/. /sysroot/var/
 SCRIPT
 cat >$module/down <<'SCRIPT'
 #!/bin/sh

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"al.essio.dev/pkg/shellescape"
+	"github.com/prometheus/procfs"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/solonode/sno/testcluster/embedded"
@@ -314,30 +315,18 @@ func (m *Machine) RemoveMedium() { m.config.CDROM = "" }
 
 // Processor returns the processor time that the machine has used since it was turned on, its disk included.
 func (m *Machine) Processor() (time.Duration, error) {
-	files, err := filepath.Glob("/proc/[0-9]*/stat")
+	all, err := procfs.AllProcs()
 	if err != nil {
 		return 0, err //nolint:wrapcheck // complete
 	}
-	var ticks int
-	for _, file := range files {
-		text, _ := os.ReadFile(file) // a process may have ended
-		_, after, _ := strings.Cut(string(text), ") ")
-		// These are the fields from the third one: see proc(5).
-		if fields := strings.Fields(after); len(fields) > 12 && fields[2] == strconv.Itoa(m.cmd.Process.Pid) {
-			for _, field := range fields[11:13] {
-				n, err := strconv.Atoi(field)
-				if err != nil {
-					return 0, fmt.Errorf("read %s: %w", file, err)
-				}
-				ticks += n
-			}
+	var seconds float64
+	for _, process := range all {
+		if its, err := process.Stat(); err == nil && its.PGRP == m.cmd.Process.Pid { // a process may have ended
+			seconds += its.CPUTime()
 		}
 	}
-	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
+	return time.Duration(seconds * float64(time.Second)), nil
 }
-
-// ticksPerSecond is the same on all Linux systems of the architectures that Go supports.
-const ticksPerSecond = 100
 
 // Delete ends the machine and removes its folder.
 func (m *Machine) Delete() error {

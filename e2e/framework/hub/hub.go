@@ -192,8 +192,13 @@ func (h *Hub) run(ctx context.Context, c *embedded.Cluster, program string, args
 	args = append(args, fmt.Sprintf("--listen=127.0.0.1:%d", port), "--disable-leader-election")
 	return c.RunProcess(ctx, embedded.Process{
 		Name: program, Path: h.programs.Program(program), Args: args,
-		Ended: func(p *embedded.Component, _ string) {
-			time.AfterFunc(restart, func() { _ = p.Start(context.WithoutCancel(ctx)) }) // it fails when the cluster was stopped meanwhile
-		},
+		Ended: Restart(ctx),
 	})
+}
+
+// Restart returns what starts a program again that has ended by itself.
+func Restart(ctx context.Context) func(*embedded.Component, string) {
+	return func(p *embedded.Component, _ string) {
+		time.AfterFunc(restart, func() { _ = p.Start(context.WithoutCancel(ctx)) }) // it fails when the cluster was stopped meanwhile
+	}
 }
